@@ -1,4 +1,7 @@
-"""The exceptions that floatlab raises on purpose: one base class, and one clear line per message."""
+"""The exceptions that floatlab raises on purpose: one base class, and one clear line per message.
+
+The functions help to write such lines: they escape and shorten texts, and count things.
+"""
 
 from __future__ import annotations
 
@@ -83,6 +86,20 @@ def shortened(name: str, length: int, head: float = 1 / 2) -> str:
         return name
     before = int((length - 1) * head)
     return f"{name[:before]}…{name[len(name) - (length - 1 - before) :]}"
+
+
+def plural(n: int, noun: str, nouns: str = "") -> str:
+    """Return the singular or plural of a noun; `nouns` gives an irregular plural."""
+    return noun if n == 1 else nouns or f"{noun}s"
+
+
+def counted(n: int, noun: str, nouns: str = "") -> str:
+    """Return a number with its noun; `nouns` gives an irregular plural.
+
+    >>> counted(1, "digit"), counted(1234, "digit")
+    ('1 digit', '1,234 digits')
+    """
+    return f"{n:,} {plural(n, noun, nouns)}"
 
 
 def guess(word: str, known: list[str]) -> str:

@@ -6,25 +6,29 @@ import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from math import inf, isinf, prod
+from math import inf, prod
 from typing import Unpack, overload
 
 import numpy as np
 
 from floatlab.arrays.codec import native
 from floatlab.arrays.sources import MOST_AT_ONCE, ArraySource, HeldSource
-from floatlab.auditing.fidelity import MOST_LEFT, Fidelity, measure
+from floatlab.auditing.causes import causes_of, repaired, unexplained
+from floatlab.auditing.fidelity import Fidelity, measure
+from floatlab.auditing.originals.arranged import Counterpart
+from floatlab.auditing.originals.consistency import contradictions
 from floatlab.auditing.originals.counterparts import Originals, heads_of
 from floatlab.auditing.quantized import QuantizedCheckpoint, load_quantized, recognised
-from floatlab.auditing.relations import RESCALED, SAMPLE, factor_off, relation
-from floatlab.auditing.repairs import is_scale, repairs
+from floatlab.auditing.relations import RESCALED
+from floatlab.auditing.repairs import is_scale
 from floatlab.auditing.stored_parts import Weight, bits_used, group_of
 from floatlab.auditing.survival.arguments import RecipeOptions
 from floatlab.auditing.survival.figures import RecipeAudit
 from floatlab.auditing.survival.survey import audit_recipes
-from floatlab.errors import FloatlabError, UnsupportedError, quoted
-from floatlab.files.checkpoints import matching
+from floatlab.errors import FloatlabError, FormatError, UnsupportedError, counted, plural, quoted
+from floatlab.files.checkpoints import StoredTensor, matching
 from floatlab.files.safe_open import shown
+from floatlab.formats import parse_format
 from floatlab.formats.recipes import Recipe
 from floatlab.fpmode import in_default_mode
 from floatlab.presenter import Answering
@@ -38,9 +42,8 @@ _DROPPED = "the original has this bias, but the checkpoint does not"
 _ORDER = (BROKEN, UNKNOWN, SOUND)
 # Usual relative errors of codes with at least this many bits. For a smaller error, no cause is looked for.
 _USUAL = ((7.0, 0.05), (3.0, 0.15))
-_SMALL_SAMPLE = 1 << 16
-_MOSTLY = 0.4  # a weight with a small error is broken only if a repair leaves at most this share of the error
-_OTHER, _UNRELATED = 0.75, 0.1  # with a smaller cosine, numbers may be those of another tensor; of no tensor at all
+_CODES = 8  # bits; floats of this width or less are codes
+_OTHER = 0.75  # with a smaller cosine, numbers may be those of another tensor
 _IMPLAUSIBLE = 1e4  # without an original, a weight with a larger magnitude is reported as unusual
 
 
@@ -48,8 +51,8 @@ class AuditedTensor(Record):
     """The verdict on a quantised weight, and its reasons.
 
     `verdict` is sound, broken or cannot tell. `fidelity` has the errors relative to the original; it is None without an
-    original. `largest` is the largest magnitude of the weight's numbers. `original` says with what the weight was
-    compared, and how that was found; it is empty for a tensor of the same name.
+    original. `largest` is the largest magnitude of the weight's numbers. `original` names the tensors with which the
+    weight was compared, and says how they were found; it is empty for a tensor of the same name.
     """
 
     name: str
@@ -65,9 +68,10 @@ class AuditedTensor(Record):
 class Audit(Record, Answering):
     """The audit of a quantised checkpoint: an `AuditedTensor` for each quantised weight, the broken ones first.
 
-    `original` is the name of the original checkpoint; it is empty if none was given. `unchecked` has each dtype of the
-    tensors that are not quantised, with their number: an audit does not look at them. `missing` has the tensors of the
-    original that the checkpoint lacks; it is empty if some weights have other names than their originals.
+    `original` is the name of the original checkpoint; it is empty if none was given. An audit does not look at tensors
+    that are not quantised: `unchecked` has each of their dtypes, with the number of tensors. `unscaled` has the same
+    for tensors of floats of 8 bits or less, which are codes without scales. `missing` has the tensors of the original
+    that the checkpoint lacks; it is empty if some weights have other names than their originals.
     """
 
     _ASKS = ".is_sound"
@@ -77,6 +81,7 @@ class Audit(Record, Answering):
     tensors: tuple[AuditedTensor, ...]
     unchecked: tuple[tuple[str, int], ...] = ()
     missing: tuple[str, ...] = ()
+    unscaled: tuple[tuple[str, int], ...] = ()
 
     @property
     def is_sound(self) -> bool:
@@ -93,10 +98,6 @@ class Audit(Record, Answering):
         counts = {verdict: sum(each.verdict == verdict for each in self.tensors) for verdict in _ORDER}
         said = ", ".join(f"{verdict}: {count}" for verdict, count in counts.items() if count)
         return f"Audit({said or 'no quantised weights'})"
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 @overload
@@ -145,9 +146,9 @@ def audit(
     only
         A glob that chooses weights by name.
     progress
-        A function that is called with the number of elements. It returns a function that is called with the number of
-        elements done since its last call. With `to`, the first function is called with the number of bytes and the
-        number of tensors, and the second one with the number of bytes read since its last call.
+        A function that is called once, with the number of all elements. It returns a function that is called with the
+        number of elements done since its last call. With `to`, the first function is called with the number of bytes
+        and the number of tensors, and the second one with the number of bytes read since its last call.
     to
         Recipes, such as "mxfp4,nvfp4": each tensor is rounded by each of them, and the errors are measured.
     **options
@@ -156,8 +157,8 @@ def audit(
     Returns
     -------
     Audit or RecipeAudit
-        With `to` a `RecipeAudit`: its `tensors` have the figures of each tensor in each recipe, and its
-        `recommendation` names the cheapest recipe that each tensor survives.
+        With `to` a `RecipeAudit`: its `tensors` have the errors of each tensor in each recipe, and its
+        `recommendation` has the recipe with the fewest bits that each tensor survives.
 
     Raises
     ------
@@ -195,11 +196,13 @@ def audit(
             done = (lambda count: None) if progress is None else progress(sum(sizes.values()))
             heads = heads_of(read) if original is None else (*heads_of(read), *heads_of(original))
             originals = None if original is None else Originals(original, heads)
-            found = []
+            found, matches = [], dict[str, Counterpart]()
             for name in names:
-                found.append(_audited(name, read, originals))
+                found.append(_audited(name, read, originals, matches))
                 done(sizes.get(name, 0))
             if originals is not None:
+                doubts = contradictions(matches, originals.shapes)
+                found = [_doubted(each, doubts.get(each.name, "")) for each in found]
                 lost = originals.dropped_biases(
                     [name for name in names if name in sizes], list(read.checkpoint.tensors)
                 )
@@ -214,25 +217,49 @@ def audit(
         source=read.name,
         original="" if original is None else original.name,
         tensors=tuple(found),
-        unchecked=() if only else _unchecked(read),
+        unchecked=() if only else _counts(read, are_codes=False),
+        unscaled=() if only else _counts(read, are_codes=True),
         missing=() if only or original is None else _missing(read, original, found),
     )
 
 
-def _unchecked(read: QuantizedCheckpoint) -> tuple[tuple[str, int], ...]:
-    """Return each dtype of the tensors that are not quantised, with their number."""
-    return tuple(Counter(stored.dtype for stored in read.plain.values()).items())
+def _counts(read: QuantizedCheckpoint, are_codes: bool) -> tuple[tuple[str, int], ...]:
+    """Count tensors that are not quantised weights: return pairs of a dtype and a number of tensors.
+
+    With `are_codes`, only tensors of floats of 8 bits or less are counted, since these are rarely used without scales.
+    Otherwise, only the other tensors are counted.
+    """
+    chosen = (stored.dtype for stored in read.plain.values() if _has_codes(stored) is are_codes)
+    return tuple(Counter(chosen).items())
+
+
+def _has_codes(stored: StoredTensor) -> bool:
+    try:
+        format = parse_format(stored.kind)
+    except FormatError:
+        return False
+    return format.signed and format.width <= _CODES
 
 
 def _missing(read: QuantizedCheckpoint, original: QuantizedCheckpoint, found: list[AuditedTensor]) -> tuple[str, ...]:
-    """Return the tensors of the original that the checkpoint lacks, as far as equal names can tell."""
+    """Return the names of the original's tensors that the checkpoint lacks; none if some weights have other names."""
     if any(each.original for each in found):
         return ()
     there = {*read.names, *(each.name for each in found)}
     return tuple(name for name in original.names if name not in there)
 
 
-def _audited(name: str, read: QuantizedCheckpoint, originals: Originals | None) -> AuditedTensor:
+def _doubted(found: AuditedTensor, doubt: str) -> AuditedTensor:
+    """Add a doubt to a verdict: a weight that is not broken gets the verdict "cannot tell"; "" changes nothing."""
+    if not doubt or found.verdict == BROKEN:
+        return found
+    return found.replace(verdict=UNKNOWN, reasons=(*found.reasons, doubt))
+
+
+def _audited(
+    name: str, read: QuantizedCheckpoint, originals: Originals | None, matches: dict[str, Counterpart]
+) -> AuditedTensor:
+    """Return the verdict on a weight, and put its original into `matches`, if there is one."""
     weight = read.weights.get(name)
     if weight is None:
         verdict = UNKNOWN if name in read.unsupported else BROKEN
@@ -242,7 +269,10 @@ def _audited(name: str, read: QuantizedCheckpoint, originals: Originals | None) 
         with weight.open() as source:
             largest, lost = _survey(source)
         damage = list(_vanished(read, weight))
-        fidelity, reasons, compared = _beside(read, weight, originals)
+        beside = None if originals is None else originals.counterpart(weight)
+        if beside is not None:
+            matches[name] = beside
+        fidelity, reasons = _beside(read, weight, beside, originals)
     except FloatlabError as trouble:
         verdict = UNKNOWN if isinstance(trouble, UnsupportedError) else BROKEN
         return judged.replace(verdict=verdict, reasons=(str(trouble),))
@@ -255,14 +285,13 @@ def _audited(name: str, read: QuantizedCheckpoint, originals: Originals | None) 
     elif fidelity.fits:
         verdict = BROKEN if reasons and reasons != (RESCALED,) else SOUND if fidelity.is_close else UNKNOWN
         if not reasons and not fidelity.is_close:
-            reasons = (_unexplained(fidelity),)
+            reasons = (unexplained(fidelity),)
     else:
         verdict = UNKNOWN if reasons == (RESCALED,) else BROKEN
         if not (damage or reasons):
-            reasons = (_unexplained(fidelity),)
-    return judged.replace(
-        verdict=verdict, largest=largest, fidelity=fidelity, reasons=(*damage, *reasons), original=compared
-    )
+            reasons = (unexplained(fidelity),)
+    found = judged.replace(verdict=verdict, largest=largest, fidelity=fidelity, reasons=(*damage, *reasons))
+    return found if beside is None else _doubted(found.replace(original=beside.words), beside.doubt)
 
 
 def _survey(source: ArraySource) -> tuple[float, int]:
@@ -277,9 +306,9 @@ def _survey(source: ArraySource) -> tuple[float, int]:
 
 
 def _vanished(read: QuantizedCheckpoint, weight: Weight) -> tuple[str, ...]:
-    """Return a message for each part that has scales of 0 for blocks with codes other than 0.
+    """Return a message for each array of scales that has negative ones, or 0 for a block with codes other than 0.
 
-    This does not prove an error. If a block is tiny compared with the others, its scale may underflow to 0.
+    A scale of 0 does not prove an error: if the numbers of a block are tiny, its scale may underflow to 0.
     """
     found = []
     for part in weight.parts:
@@ -287,7 +316,10 @@ def _vanished(read: QuantizedCheckpoint, weight: Weight) -> tuple[str, ...]:
         if not is_scale(part) or prod(stored.shape) > MOST_AT_ONCE or stored.kind in ("uint8", "e8m0fnu"):
             continue
         with stored.open() as scales:
-            is_zero = native(scales.whole()) == 0
+            values = native(scales.whole())
+        is_zero = values == 0
+        if negative := int(np.count_nonzero(values < 0)):
+            found.append(f"{counted(negative, 'scale')} in {part} {plural(negative, 'is', 'are')} negative")
         if not is_zero.any():
             continue
         # Each scale of 0 is replaced by 1, and every other scale by 0. Numbers of the weight that are then not 0
@@ -298,35 +330,40 @@ def _vanished(read: QuantizedCheckpoint, weight: Weight) -> tuple[str, ...]:
             with marks.open() as source:
                 vanished = sum(int(np.count_nonzero(native(piece))) for piece in source.blocks())
             if vanished:
-                zeros = _counted(int(np.count_nonzero(is_zero)), "scale")
-                found.append(f"{zeros} in {part} are 0, though {_counted(vanished, 'code')} of their blocks are not")
+                zeros = int(np.count_nonzero(is_zero))
+                are, blocks = plural(zeros, "is", "are"), plural(zeros, "its block", "their blocks")
+                codes = f"{counted(vanished, 'code')} of {blocks} {plural(vanished, 'is', 'are')} not"
+                found.append(f"{counted(zeros, 'scale')} in {part} {are} 0, though {codes}")
     return tuple(found)
 
 
 def _beside(
-    read: QuantizedCheckpoint, weight: Weight, originals: Originals | None
-) -> tuple[Fidelity | None, tuple[str, ...], str]:
-    """Return the errors relative to the original, the reasons to call the weight broken, and words for the original.
+    read: QuantizedCheckpoint, weight: Weight, found: Counterpart | None, originals: Originals | None
+) -> tuple[Fidelity | None, tuple[str, ...]]:
+    """Return the errors relative to the original, and sentences about their cause.
 
-    The words say which tensors of the original were compared. If the errors are small, there is a reason only if
-    correcting its cause removes most of the error.
+    If the errors are small, a cause counts only if correcting it removes most of the error.
     """
     if originals is None:
-        return None, (), ""
-    found = originals.counterpart(weight)
+        return None, ()
     if found is None:
-        return None, (_not_found(weight, originals),), ""
+        return None, (_not_found(weight, originals),)
+    bits = bits_used(weight, read.checkpoint.tensors[weight.codes])
+    kind, group = read.checkpoint.tensors[weight.codes].kind, group_of(weight, read.checkpoint.tensors)
+    if found.straight is not None:
+        with found.straight() as x, weight.open() as q:
+            fidelity = measure(q, x, bits=bits, kind=kind, group=group)
+            if reasons := repaired(read, weight, x, fidelity, bits):
+                return fidelity, reasons
     with found.open() as x:
-        bits = bits_used(weight, read.checkpoint.tensors[weight.codes])
         with weight.open() as q:
-            kind, group = read.checkpoint.tensors[weight.codes].kind, group_of(weight, read.checkpoint.tensors)
             fidelity = measure(q, x, bits=bits, kind=kind, group=group)
         if fidelity.fits and fidelity.left < next((left for least, left in _USUAL if bits >= least), inf):
-            return fidelity, (), found.words
-        reasons = _reasons(read, weight, x, fidelity, bits)
+            return fidelity, ()
+        reasons = causes_of(read, weight, x, fidelity, bits)
         if not reasons and abs(fidelity.cosine) < _OTHER and (other := originals.resembling(weight)):
             reasons = (f"its numbers are those of {other} of the original: are weights or files exchanged?",)
-        return fidelity, reasons, found.words
+        return fidelity, reasons
 
 
 def _not_found(weight: Weight, originals: Originals) -> str:
@@ -335,40 +372,3 @@ def _not_found(weight: Weight, originals: Originals) -> str:
         return f"the original has no tensor {quoted(weight.name, 90)}, nor one that resembles it"
     shapes = " and ".join("×".join(map(str, each)) for each in (weight.shape, shape))
     return f"the shapes of the weight and of the original differ: {shapes}"
-
-
-def _reasons(
-    read: QuantizedCheckpoint, weight: Weight, x: ArraySource, fidelity: Fidelity, bits: float
-) -> tuple[str, ...]:
-    """Return a sentence about the cause of the error; an empty tuple if no cause is found.
-
-    If the error is small, a cause counts only if correcting it removes most of the error.
-    """
-    causes = []
-    codes, group = read.checkpoint.tensors[weight.codes], group_of(weight, read.checkpoint.tensors)
-    most, sample = (fidelity.left * _MOSTLY, _SMALL_SAMPLE) if fidelity.fits else (inf, SAMPLE)
-    for repair in repairs(read, weight):
-        with repair.weight.open() as q:
-            repaired = measure(q, x, sample, bits, codes.kind, group)
-        if repaired.fits and repaired.left < most:
-            causes.append((repaired.left, repair.words))
-    if causes:
-        left, words = min(causes)
-        return (f"{words}; corrected, the relative error is {left:.2g} instead of {fidelity.left:.3g}",)
-    with weight.open() as q:
-        words = factor_off(q, x) if fidelity.fits else relation(q, x, group)
-    return (words,) if words else ()
-
-
-def _unexplained(found: Fidelity) -> str:
-    if found.bad_blocks and found.left < 1:
-        are = "is" if found.bad_blocks == 1 else "are"
-        share = f"{found.bad_blocks:,} of {_counted(found.blocks, 'block')} {are} far from the original"
-        return f"{share} (relative error {found.left:.3g} overall); the cause is not known"
-    if abs(found.cosine) < _UNRELATED and not isinf(found.left):
-        return f"its numbers have nothing in common with the original's (cosine {found.cosine:.2g})"
-    amount = "infinite" if isinf(found.left) else f"{found.left:.3g}"
-    if found.left < MOST_LEFT:
-        said = f"the relative error is {amount}, but rounding to nearest leaves at most {found.nearest:.2g}"
-        return f"{said}: is this the original, or another version of it?"
-    return f"the relative error is {amount}; the cause is not known"

@@ -107,7 +107,6 @@ class _Side:
         return self.checkpoint.tensors[name].shape if weight is None else weight.shape
 
     def side(self, name: str) -> TensorSide:
-        """Return the shape and the type of a tensor."""
         weight = self.numbers.weights.get(name) if self.numbers is not None else None
         if weight is not None:
             return TensorSide(weight.shape, "number", weight.convention)

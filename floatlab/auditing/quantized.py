@@ -47,6 +47,13 @@ _OWNERS = (
     (".qzeros", (".qweight",)),
     (".absmax", ("",)),
 )
+# Suffixes of the names of all parts that a weight has beside its codes, for weights that cannot be read.
+_PARTS = (
+    ".weight_scale", ".weight_scale_2", ".weight_scale_inv", ".weight_global_scale", ".weight_zero_point",
+    ".weight_shape", ".weight_g_idx", ".input_scale", ".input_global_scale", ".weight.absmax", ".weight.quant_map",
+    ".weight.nested_absmax", ".weight.nested_quant_map", ".weight.quant_state.bitsandbytes__nf4",
+    ".weight.quant_state.bitsandbytes__fp4", ".scales", ".qzeros", ".g_idx", "_scales", "_scale",
+)  # fmt: skip
 
 
 class QuantizedCheckpoint(Mapping[str, Array]):
@@ -55,7 +62,7 @@ class QuantizedCheckpoint(Mapping[str, Array]):
     As a mapping, it gives each tensor as an array of float32 (correctly rounded), or of float64 if the tensor is
     float64. Integers are unchanged. An array is read when it is requested. `weights` has the quantised weights by name,
     with their conventions. `plain` has the other tensors. `unreadable` maps the name of each weight that cannot be read
-    to the reason, and `unsupported` has the names of those whose kind floatlab does not read. Close the checkpoint
+    to the reason, and `unsupported` has the names of those whose type floatlab does not read. Close the checkpoint
     after use, or open it in a `with` statement.
     """
 
@@ -84,12 +91,18 @@ class QuantizedCheckpoint(Mapping[str, Array]):
                 continue
             used |= dict.fromkeys(weight.parts, weight.name)
             self.weights[weight.name] = weight
+        unread = {part for name in self.unreadable for part in self._parts_of(name)}
         self.plain = {
             name: stored
             for name, stored in checkpoint.tensors.items()
-            if name not in used and name not in self.unreadable
+            if name not in used and name not in self.unreadable and name not in unread
         }
         self._find_orphans()
+
+    def _parts_of(self, name: str) -> Iterator[str]:
+        """Yield the names of the stored parts of a weight that cannot be read; they follow from the conventions."""
+        stem = next((name.removesuffix(end) for end, _ in _RULES if name.endswith(end)), name)
+        yield from self.parts.present(*(f"{stem}{part}" for part in _PARTS))
 
     def _find_orphans(self) -> None:
         """Record each scale whose weight is missing as unreadable."""

@@ -1,6 +1,6 @@
 """How a weight differs from its original: by a factor, by the order of its rows, or only in some rows.
 
-A relation is stated only if it is measured: after it is undone, the error is as small as that of a quantised weight.
+A relation is stated only if undoing it leaves an error that is as small as that of a quantised weight.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from floatlab.arrays.codec import native
 from floatlab.arrays.sources import MOST_AT_ONCE, ArraySource
 from floatlab.arrays.types import Array
 from floatlab.auditing.fidelity import MOST_LEFT
+from floatlab.errors import plural
 
 SAMPLE = 1 << 22  # a relation is looked for in at most this many elements of a weight
 RESCALED = "its columns are multiples of the original's, as after AWQ or SmoothQuant: is this its original?"
@@ -98,8 +99,8 @@ def factor_off(read: ArraySource, original: ArraySource) -> str:
     """Return in words the factor by which a weight with a small error is too large or too small; "" if there is none.
 
     The factor is measured on the numbers between 1/8 and 1/2 of the largest one in their block. If they have many
-    different values, rounding hardly changes their mean size. Otherwise, all of them may be rounded in the same
-    direction, and no factor is returned.
+    different values, rounding hardly changes their mean size. If they have only few, all of them may be rounded in the
+    same direction, so no factor is returned.
 
     >>> from floatlab.arrays.sources import HeldSource
     >>> x = np.random.default_rng(1).normal(size=(64, 64))
@@ -132,7 +133,7 @@ def factor_off(read: ArraySource, original: ArraySource) -> str:
 
 
 def _fitted(q: Array, x: Array) -> tuple[Array, Array]:
-    """Return for each row the factor f with the least error |q − f·x|, and this error relative to |q|.
+    """Return for each row the factor f that makes the error |q − f·x| smallest, and this error relative to |q|.
 
     Rows of zeros are left out.
     """
@@ -309,7 +310,7 @@ def _place(q: Array, x: Array) -> str:
     if len(bad) < 0.9 * (last - first + 1):
         which = f"{len(bad):,} rows between {first:,} and {last:,}"
     alike = unit_rows(q[bad]) * unit_rows(x[bad])
-    other = "hold other numbers than the original"
+    other = f"{plural(len(bad), 'holds', 'hold')} other numbers than the original"
     if np.median(alike.sum(axis=1)) >= MOST_LEFT:
-        other = "are far from the original"
+        other = f"{plural(len(bad), 'is', 'are')} far from the original"
     return f"{which} of {len(q):,} {other}, the rest fits"

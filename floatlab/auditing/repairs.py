@@ -178,7 +178,7 @@ def _stepped(step: int, words: Array) -> Array:
 
 
 def _turned(scales: Array) -> Array:
-    """Return scales as they are meant if they were stored transposed; the shape stays the same."""
+    """Read scales as a transposed matrix (columns × rows), and return them as rows × columns, the shape of `scales`."""
     *outer, rows, columns = scales.shape
     found: Array = np.ascontiguousarray(np.swapaxes(scales.reshape(*outer, columns, rows), -1, -2))
     return found

@@ -46,7 +46,7 @@ class Weight(Individual):
 
 
 def bits_of(weight: Weight, codes: StoredTensor) -> float:
-    """Return the bits per number of the tensor with the codes; for GGUF, the scales in the blocks are included."""
+    """Return the bits per number, counting only the tensor with the codes; in GGUF, its blocks include their scales."""
     block = block_of(codes.dtype)
     if block is not None and not codes.kind:
         return 8 * block[1] / block[0]

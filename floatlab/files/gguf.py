@@ -25,6 +25,7 @@ from floatlab.record import Record
 _MAX_HEADER = 64 << 20  # the longest accepted header, in bytes; vocabularies take up to about 20 MB
 _MAX_TENSORS, _MAX_KEYS, _MAX_NAME = 1 << 18, 1 << 16, 1 << 10
 _MAX_AXES, _MAX_DEPTH, _MAX_ALIGNMENT = 8, 4, 1 << 20
+_SHORTEST = 24
 _PIECE = 1 << 20
 _KEPT_TEXT = 1 << 12  # longer texts are skipped, and so are all arrays
 _LEAST_ENTRY, _LEAST_KEY = 24, 13  # the smallest sizes in bytes of the entry of a tensor, and of a key with its value
@@ -154,8 +155,10 @@ class _Header:
 def read_gguf(file: IO[bytes]) -> GgufHeader:
     """Check the whole header of an open file; return its tensors and metadata. Raises FileFormatError."""
     header = _Header(file)
-    if header.length < 24 or header.take(4) != b"GGUF":
+    if header.length < 4 or header.take(4) != b"GGUF":
         raise FileFormatError("is not a GGUF file: its first bytes are wrong")
+    if header.length < _SHORTEST:
+        raise FileFormatError(f"is cut: it has {header.length} bytes, but a GGUF file has at least {_SHORTEST}")
     version = header.count("<I")
     if version not in (2, 3):
         hint = " (its bytes may be in the wrong order)" if version in (2 << 24, 3 << 24) else ""

@@ -185,9 +185,10 @@ def split_place(word: str) -> tuple[str, str | None]:
 
 
 def _file_kind(path: str, dtype: str | None) -> str:
-    """Return a file's kind by its name; else it is raw if a dtype is given; else its first bytes decide.
+    """Return the kind of a file. Its name decides, if it has a known suffix.
 
-    A file that begins like no other kind is text.
+    Otherwise the file is raw if a dtype is given, and else its first bytes decide. If they fit no other kind, it is
+    text.
     """
     try:
         with open_file(path) as file, named(path):

@@ -17,6 +17,7 @@ from fractions import Fraction
 from floatlab.errors import FormatError
 from floatlab.record import Record
 
+WORKING = "input"  # the function that rounds its argument to the working precision, for rules with `working="input"`
 _TOKEN = re.compile(r"\s*([0-9][0-9.]*(?:e-?[0-9]+)?(?:\^-?[0-9]+)?|[A-Za-z_][A-Za-z_0-9]*|.)")
 
 

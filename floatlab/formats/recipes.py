@@ -105,6 +105,8 @@ def rules_for(format: BlockFormat) -> tuple[ScaleRule, ...]:
 
 def _applies(rule: ScaleRule, format: BlockFormat) -> bool:
     element = format.element
+    if rule.shapes and format.shape not in rule.shapes:
+        return False
     if rule.is_exact or element.name in rule.elements:
         return True
     if rule.elements or isinstance(element, Integers) or element.is_table:
@@ -336,7 +338,7 @@ class _Reader:
         if self.tokens.last() != "(":
             comma, place = self.tokens.take()
             if comma != ",":
-                raise self._refuse(f"block( has {kind} here, after a comma", place)
+                raise self._refuse(f"{kind} is missing here, after a comma: block(ELEMENT, SCALE, SHAPE)", place)
         return self.tokens.take()
 
     def _format(self, kind: str) -> Format:
@@ -373,7 +375,7 @@ class _Reader:
 
     def _scaled_by_row(self, format: BlockFormat, word: str, place: int) -> BlockFormat:
         if word.lower() not in ("channel", "row") or format.tensor is None:
-            raise self._refuse("the second shape is channel, for formats with a tensor scale", place)
+            raise self._refuse("a second shape can only be channel, and only for formats with a tensor scale", place)
         base = format.name if "/" in format.name else f"{format.name}/{format.shape}"
         return format.replace(by_row=True, name=f"{base}/channel")
 

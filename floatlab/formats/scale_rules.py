@@ -188,6 +188,9 @@ _FP32 = [
     _library("te_pow2", "fp32", TE_FP8, _TE_BASE.replace("inverse", "wide"), "inverse = exp2(exponent(wide))",
         "scale = 1 / inverse", _INVERSE),
     _library("modelopt", "fp32", f"{MODELOPT}/fp8_tensor.py", "scale = amax / largest", working="input"),
+    # The exported scale is a binary32 tensor without axes. torch keeps the type of the values when it divides by it.
+    _library("modelopt_export", "fp32", f"{MODELOPT}/fp8_tensor.py, with the exported scale",
+        "scale = fp32(amax / largest)", "scaled = input(fp32(x / scale))", working="input", shapes=("tensor",)),
     _library("ct", "fp32", COMPRESSED, "scale = nonzero(amax / largest, input_eps)", working="input"),
     _library("deepseek", "fp32", DEEPSEEK, "scale = max(amax, 1e-4) / largest"),
     _library("deepseek_pow2", "fp32", DEEPSEEK, "scale = exp2(ceil(log2(max(amax, 1e-4) / largest)))"),

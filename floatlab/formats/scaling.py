@@ -71,7 +71,7 @@ class ScaleRule(Record):
     an algorithm (`arith.blocks.searches`) that computes more variables of a block for the lines, such as `step`.
     `tensor_step` is then the largest step in the tensor, and `found` is the element that the search gave. `takes` is
     the format to which values are rounded first; if it is empty, they are rounded to binary32 or keep a narrower
-    format.
+    format. `shapes` are the shapes of blocks to which the rule applies; if it is empty, it applies to all.
 
     >>> rule = ScaleRule("own", "mx", ("scale = amax / largest",), source="custom")
     >>> [str(line) for line in rule.steps()]
@@ -92,6 +92,7 @@ class ScaleRule(Record):
     elements: tuple[str, ...] = ()
     search: str = ""
     takes: str = ""
+    shapes: tuple[str, ...] = ()
 
     def steps(self) -> tuple[RuleLine, ...]:
         """Return the parsed lines."""

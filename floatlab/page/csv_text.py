@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from floatlab.errors import printable
+
 
 def as_csv(header: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
     """Return a table as CSV.
@@ -20,3 +22,18 @@ def as_csv(header: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
     table.writerow(header)
     table.writerows(rows)
     return out.getvalue()
+
+
+def csv_cell(value: object) -> object:
+    """Return a value for CSV; text that a spreadsheet would read as a formula begins with an apostrophe.
+
+    >>> csv_cell((2, 3)), csv_cell(None), csv_cell("=1+1")
+    ('2x3', '', "'=1+1")
+    """
+    if isinstance(value, tuple):
+        return "x".join(map(str, value))
+    if isinstance(value, str) and value.startswith(("=", "+", "-", "@")):
+        return f"'{printable(value)}"
+    if isinstance(value, str):
+        return printable(value)
+    return "" if value is None else value

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from floatlab.errors import counted as counted
+from floatlab.errors import plural as plural
 from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Derivation, Direction, Flags, Rounded, Tail
 from floatlab.numbers.datum import shortest
@@ -57,20 +59,6 @@ def equals(datum: Datum) -> str:
 def abbreviated(text: str, limit: int = 44) -> str:
     """Return a text, shortened if it is longer than `limit`, with its length appended."""
     return text if len(text) <= limit else f"{text[:24]}…{text[-6:]} ({len(text):,} characters)"
-
-
-def plural(n: int, noun: str, nouns: str = "") -> str:
-    """Return the singular or plural of a noun; `nouns` gives an irregular plural."""
-    return noun if n == 1 else nouns or f"{noun}s"
-
-
-def counted(n: int, noun: str, nouns: str = "") -> str:
-    """Return a number with its noun; `nouns` gives an irregular plural.
-
-    >>> counted(1, "digit"), counted(1234, "digit")
-    ('1 digit', '1,234 digits')
-    """
-    return f"{n:,} {plural(n, noun, nouns)}"
 
 
 def listed(names: list[str], joined: str = "and") -> str:

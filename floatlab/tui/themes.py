@@ -116,7 +116,10 @@ def inks(variables: dict[str, str]) -> dict[Role, Style]:
 
 
 def page_colours(variables: dict[str, str]) -> PageColours:
-    """Return the colours of pictures from the variables of a theme; those of the terminal itself are not known."""
+    """Return the colours for pictures of pages from the variables of a theme.
+
+    If a theme uses colours of the terminal, which are not known, return colours for a white background.
+    """
     found = {name: variables[name] for name in ("foreground", "background")}
     roles = {role: variables.get(f"role-{_SAME.get(role.value, role.value)}") for role in Role}
     found |= {role.value: colour for role, colour in roles.items() if colour}

@@ -170,7 +170,7 @@ def test_tensors_that_no_verdict_is_about_are_counted():
     }
     found = fl.audit(checkpoint, {"a.weight": x, "b.weight": x, "c.weight": x, "norm": x[0]})
     assert [each.verdict for each in found.tensors] == ["sound"]
-    assert [count for _, count in found.unchecked] == [1, 1]
+    assert ([count for _, count in found.unchecked], [count for _, count in found.unscaled]) == ([1], [1])
     assert found.missing == ("c.weight",)
     page = to_text(audit_page(found), 90)
     assert "1 tensor is not quantised: 1 of" in page
@@ -211,11 +211,19 @@ def test_the_command(tmp_path, capsys, monkeypatch):
     assert main(["audit", "w.safetensors", "--against", "o.safetensors"]) == 1
     assert "of 2 weights, 1 is broken and 1 is sound" in " ".join(capsys.readouterr().out.split())
     assert main(["audit", "w.safetensors", "--against", "o.safetensors", "--only", "y*", "--quiet"]) == 0
+    assert main(["audit", "w.safetensors", "--against", "o.safetensors", "--worst", "1"]) == 1
+    assert "1 more weight: 1 is sound; --worst all lists them" in " ".join(capsys.readouterr().out.split())
+    assert main(["audit", "w.safetensors", "--against", "o.safetensors", "--csv", "-"]) == 1
+    assert [line.split(",")[:2] for line in capsys.readouterr().out.splitlines()[1:]] == [
+        ["x.weight", "broken"],
+        ["y.weight", "sound"],
+    ]
     for words, message in (
+        (["w.safetensors::x.weight"], "names one tensor: give 'w.safetensors', and --only 'x.weight'"),
         (["o.safetensors"], "has no quantised weights in a format that floatlab reads"),
         (["w.safetensors", "--only", "z*"], "--only 'z*' matches no tensor"),
         (["w.safetensors", "o.safetensors"], "audit takes one checkpoint, not 2"),
-        (["w.safetensors", "--against", "nowhere.safetensors"], "is not a file"),
+        (["w.safetensors", "--against", "nowhere.safetensors"], "does not exist"),
     ):
         assert main(["audit", *words]) == 2
         said = capsys.readouterr().err

@@ -132,6 +132,21 @@ def test_values_rounded_to_bfloat16_first():
     assert all("values rounded to bfloat16 first" in each.changes for each in found.recipes)
 
 
+def test_quotients_rounded_to_bfloat16_are_those_of_modelopt_exports():
+    """A binary32 scale without axes leaves the quotient in bfloat16, as torch computes it."""
+    rng = np.random.default_rng(9)
+    for top in (1.0, 1.25, 0.0371):  # powers of two and 5·2^n give quotients on ties of bfloat16
+        x = (rng.standard_normal((32, 64)) * 0.1).astype(ml_dtypes.bfloat16)
+        x[3, 5] = top
+        scale = np.float32(np.abs(x.astype(np.float32)).max() / np.float32(448))
+        quotients = (x.astype(np.float32) / scale).astype(ml_dtypes.bfloat16)
+        codes = quotients.astype(ml_dtypes.float8_e4m3fn).view(np.uint8)
+        found = quick(codes, x, np.float32([scale]))
+        assert "e4m3/tensor:modelopt_export" in [each.name for each in found.recipes]
+        assert (fl.arrays.encode(x, "e4m3/tensor:modelopt_export").codes == codes).all()
+        assert (codes != (x.astype(np.float32) / scale).astype(ml_dtypes.float8_e4m3fn).view(np.uint8)).any()
+
+
 def test_a_few_changed_codes_are_counted_and_located():
     x = np.random.default_rng(2).standard_normal((256, 256)).astype(np.float32)
     made = fl.arrays.encode(x, "mxfp4:torchao_floor")
@@ -442,6 +457,15 @@ def test_the_recipes_of_checkpoints_are_found_with_their_scales(folder):
     assert CHECKPOINTS[folder] in [each.name for each in found.recipes]
     first = "high" if folder == "bnb_nf4" else "low"
     assert "two codes" not in found.recipes[0].layout[0] or f"{first} nibble" in found.recipes[0].layout[0]
+
+
+@needs_folder
+@pytest.mark.parametrize("layer", ["mlp.up_proj", "self_attn.q_proj"])
+def test_modelopt_exports_fp8_with_quotients_in_bfloat16(layer):
+    place = f"{MODELS}/modelopt_fp8::model.layers.0.{layer}.weight"
+    with opened_evidence(place, MODELS / "original.safetensors") as (evidence, names):
+        found = search(evidence, names, explains=False)
+    assert [each.name for each in found.recipes] == ["e4m3/tensor:modelopt_export"]
 
 
 @needs_folder

@@ -43,7 +43,7 @@ async def test_the_overview_is_the_page_of_the_command(examples, size):
 async def test_every_view_by_key_and_by_mouse(size):
     async with opened(RANDOM, size) as person:
         task = person.app.screen
-        said = {"overview": "do the tensors survive?", "tensors": "sort most damaged first", "plan": "as it is"}
+        said = {"overview": "as good as the recipe gets?", "tensors": "sort most damaged first", "plan": "as it is"}
         for name, words in said.items():
             assert task.view == name
             assert words in (person.screen if name == "tensors" else text(person))
@@ -253,13 +253,28 @@ async def test_the_file_of_the_plan_is_not_written_again(examples):
 
 @driven
 async def test_a_tensor_opens_in_block_at_its_largest_relative_error():
-    async with opened(RANDOM) as person:
+    async with opened(RANDOM.replace("e4m3,", "")) as person:
         await person.press("v", "enter")
         assert person.app.current_mode == "block"
         question = person.app.shown.question
         assert question.values == ("random:lognormal:64x256:sigma=3:seed=2@bf16",)
-        assert question.option("to") == "e4m3"  # the first recipe that damages it
+        assert question.option("to") == "mxfp4"  # the first recipe that damages it
         assert complaint(person) == ""
+
+
+@driven
+async def test_a_number_in_a_format_without_scales_opens_in_inspect():
+    """Block would saturate, but the audit does not."""
+    for asked, overflow, value in (
+        (RANDOM, "native", "99328"),
+        (f"{RANDOM} --saturate", "saturate", "0.000690460205078125"),
+    ):
+        async with opened(asked) as person:
+            await person.press("v", "enter")
+            assert person.app.current_mode == "inspect"
+            found = person.app.shown.question
+            assert (found.values, found.formats[0].name) == ((value,), "e4m3fn")
+            assert found.context.overflow.value == overflow
 
 
 @driven

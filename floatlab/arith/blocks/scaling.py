@@ -9,7 +9,7 @@ from functools import reduce
 from floatlab.errors import FormatError, UnsupportedError
 from floatlab.formats import parse_format
 from floatlab.formats.format import Format
-from floatlab.formats.formulas import Formula, parse_formula
+from floatlab.formats.formulas import WORKING, Formula, parse_formula
 from floatlab.formats.scaling import ScaleChoice
 from floatlab.numbers.datum import Datum
 from floatlab.numbers.exact import Infinity, NotANumber, Ratio
@@ -121,6 +121,8 @@ def evaluate(term: Formula, known: Mapping[str, Value], working: Format | None) 
     if term.name in _CASTS:
         wide = parse_format(term.name)
         return rounded(evaluate(term.arguments[0], known, wide), wide)
+    if term.name == WORKING:
+        return rounded(evaluate(term.arguments[0], known, working), working)
     values = [evaluate(each, known, working) for each in term.arguments]
     if term.name in _CHOICES:
         return _CHOICES[term.name](*values)

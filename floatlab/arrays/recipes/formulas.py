@@ -18,7 +18,7 @@ from floatlab.arrays.lanes.parameters import DOUBLE, SINGLE
 from floatlab.arrays.types import Array, DType
 from floatlab.formats import parse_format
 from floatlab.formats.format import Format
-from floatlab.formats.formulas import Formula
+from floatlab.formats.formulas import WORKING, Formula
 from floatlab.numbers import encode
 
 Operation = Callable[..., Array]
@@ -52,6 +52,8 @@ def evaluate(formula: Formula, known: Mapping[str, Array], working: Format) -> A
     if formula.name in _WIDTHS:
         wide = parse_format(formula.name)
         return round_to(evaluate(formula.arguments[0], known, wide), wide)
+    if formula.name == WORKING:
+        return round_to(evaluate(formula.arguments[0], known, working), working)
     values = [evaluate(each, known, working) for each in formula.arguments]
     if formula.name in _CHOICES:
         return _CHOICES[formula.name](*values)

@@ -54,7 +54,7 @@ def whole(source: ArraySource) -> Array:
 def packed_words(parts: StoredParts, stem: str) -> Weight | None:
     """Recognise `weight_packed` of compressed-tensors with integers.
 
-    Without zero points, the middle code stands for 0, such as the code 8 of 4 bits.
+    Without zero points, the middle code stands for 0. For codes of 4 bits, it is 8.
     """
     weight = parts.tensors[f"{stem}.weight_packed"]
     if weight.kind != "int32":

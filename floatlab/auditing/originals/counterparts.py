@@ -17,7 +17,14 @@ import numpy as np
 from floatlab.arrays.codec import native
 from floatlab.arrays.sources import MOST_AT_ONCE, ArraySource
 from floatlab.arrays.types import Array
-from floatlab.auditing.originals.arranged import Counterpart, GatheredRows, Reshaped, TransposedMatrices, rope_rows
+from floatlab.auditing.originals.arranged import (
+    Counterpart,
+    GatheredRows,
+    Reshaped,
+    TransposedMatrices,
+    few_names,
+    rope_rows,
+)
 from floatlab.auditing.originals.names import FusedPart, canonical, parts_of, permutes_rope, wholes_of
 from floatlab.auditing.originals.similarity import ContentIndex, best_of, is_numeric
 from floatlab.auditing.quantized import QuantizedCheckpoint
@@ -45,12 +52,12 @@ class Originals:
                 self.names[key] = "" if key in self.names else name
 
     def counterpart(self, weight: Weight) -> Counterpart | None:
-        """Return what a weight was made from; None if it is found neither by name nor by content.
+        """Return the original of a weight; None if it is found neither by name nor by content.
 
         Raises FloatlabError if the original cannot be read.
         """
         if self.shapes.get(weight.name) == weight.shape:
-            return Counterpart("", partial(self.checkpoint.open, weight.name))
+            return Counterpart("", partial(self.checkpoint.open, weight.name), (weight.name,))
         return best_of(weight, list(self._named(weight))) or self._by_content(weight)
 
     def _named(self, weight: Weight) -> Iterator[Counterpart]:
@@ -72,9 +79,9 @@ class Originals:
                 yield from self._cut(weight, name, part)
 
     def _views(self, name: str, length: int) -> Iterator[tuple[str, Shape, Callable[[], ArraySource]]]:
-        """Yield a tensor as it is, and transposed, each only if its rows have this length.
+        """Yield a tensor as it is and transposed, but only if the rows then have this length.
 
-        Each is yielded as words for the arrangement, its shape, and a function that opens it.
+        Each item has words for the arrangement, the shape, and a function that opens the tensor.
         """
         shape = self.shapes[name]
         opened = partial(self.checkpoint.open, name)
@@ -89,12 +96,13 @@ class Originals:
         for turned, shape, opened in self._views(name, weight.shape[-1] if weight.shape else 1):
             if prod(shape) != prod(weight.shape):
                 continue
-            yield Counterpart(said + turned, partial(_reshaped, opened, weight.shape))
+            yield Counterpart(said + turned, partial(_reshaped, opened, weight.shape), (name,))
             if not turned and permutes_rope(weight.name):
                 rows = prod(weight.shape[:-1])
                 for heads in self._possible_heads(rows):
                     words = f"{said}, its rows permuted for rope with {heads} heads"
-                    yield Counterpart(words, partial(_gathered, weight.shape, (opened,), 0, rope_rows(rows, heads)))
+                    order = rope_rows(rows, heads)
+                    yield Counterpart(words, partial(_gathered, weight.shape, (opened,), 0, order), (name,))
 
     def _possible_heads(self, rows: int) -> list[int]:
         known = [each for each in self.heads if rows % (2 * each) == 0]
@@ -102,10 +110,10 @@ class Originals:
         return list(dict.fromkeys([*known, *(rows // size for size in sizes if rows % size == 0)]))
 
     def _together(self, weight: Weight, parts: list[list[str]], is_stacked: bool) -> Iterator[Counterpart]:
-        """Yield the parts of a fused or stacked tensor, put together as one tensor.
+        """Yield originals that are put together from several tensors, for a weight that is fused or stacked.
 
-        `parts` has the names of the parts for each expert. The parts follow each other; if `is_stacked`, the rows of
-        the parts of an expert may also alternate.
+        `parts` has the names of these tensors for each expert. They follow each other; if `is_stacked`, the rows of the
+        tensors of an expert may also alternate.
         """
         length = weight.shape[-1]
         views = [next(self._views(name, length), None) for each in parts for name in each]
@@ -117,18 +125,19 @@ class Originals:
         opened = tuple(view[2] for view in views if view is not None)
         which = np.repeat(np.arange(len(heights)), heights)
         rows = np.concatenate([np.arange(height) for height in heights])
-        names = _few([name for each in parts for name in each])
-        yield Counterpart(f"{names}, by convention", partial(_gathered, weight.shape, opened, which, rows))
+        names = tuple(name for each in parts for name in each)
+        said = f"{few_names(names)}, by convention"
+        yield Counterpart(said, partial(_gathered, weight.shape, opened, which, rows), names)
         if is_stacked and len(parts[0]) > 1 and len(set(heights)) == 1:
             step, many = heights[0], len(parts[0])
             turns = np.arange(step * many)
             which = np.concatenate([at * many + turns % many for at in range(len(parts))])
             rows = np.tile(turns // many, len(parts))
-            words = f"{names}, by convention, with alternating rows"
-            yield Counterpart(words, partial(_gathered, weight.shape, opened, which, rows))
+            words = f"{said}, with alternating rows"
+            yield Counterpart(words, partial(_gathered, weight.shape, opened, which, rows), names)
 
     def _cut(self, weight: Weight, name: str, part: FusedPart) -> Iterator[Counterpart]:
-        """Yield the rows of a fused or stacked tensor that belong to one part."""
+        """Yield the rows of a fused or stacked tensor of the original that may belong to a weight, its part `part`."""
         at, count, expert = part.at, part.count, part.expert
         for turned, shape, opened in self._views(name, weight.shape[-1]):
             height, own = shape[-2] if len(shape) > 1 else 1, prod(weight.shape[:-1])
@@ -144,10 +153,10 @@ class Originals:
                 orders.append((f"every other row{which}, from {at} on", np.arange(own) * 2 + at))
             for words, rows in orders:
                 said = f"{name}, by convention{turned}, {words}"
-                yield Counterpart(said, partial(_gathered, weight.shape, (opened,), 0, rows + first))
+                yield Counterpart(said, partial(_gathered, weight.shape, (opened,), 0, rows + first), (name,))
 
     def _halves(self, weight: Weight, name: str, at: int) -> Iterator[Counterpart]:
-        """Yield gate_proj or up_proj of all experts, from a tensor that has the rows of both.
+        """Yield the rows of gate_proj or up_proj of all experts, from a tensor that has the rows of both.
 
         `at` is 0 for gate_proj and 1 for up_proj. The rows of an expert may be two halves, or may alternate.
         """
@@ -162,7 +171,7 @@ class Originals:
                 ("every other row", start + 2 * each + at),
             ):
                 said = f"{name}, by convention{turned}, {words}"
-                yield Counterpart(said, partial(_gathered, weight.shape, (opened,), 0, rows))
+                yield Counterpart(said, partial(_gathered, weight.shape, (opened,), 0, rows), (name,))
 
     def _by_content(self, weight: Weight) -> Counterpart | None:
         """Return the tensor that has the same numbers, or the tensors that have the same rows, in any order."""
@@ -170,9 +179,10 @@ class Originals:
             return None
         name = self._content().same(weight)
         if name is None:
-            return self._content().gathered(weight)
+            return self._content().gathered(weight, self.heads)
         words = f"{name}, found by content" + ("" if self.shapes[name] == weight.shape else ", in another shape")
-        return Counterpart(words, partial(_reshaped, partial(self.checkpoint.open, name), weight.shape))
+        opened = partial(_reshaped, partial(self.checkpoint.open, name), weight.shape)
+        return Counterpart(words, opened, (name,), by_content=True)
 
     def resembling(self, weight: Weight) -> str | None:
         """Return the name of a tensor with the shape of a weight and similar numbers; None if there is none."""
@@ -208,16 +218,11 @@ class Originals:
 
 
 def heads_of(checkpoint: QuantizedCheckpoint) -> tuple[int, ...]:
-    """Return the numbers of attention heads in the metadata of a GGUF file or in the config.json of a checkpoint."""
+    """Return the numbers of attention heads (of q and of k) that a GGUF file's metadata or config.json states."""
     config = checkpoint.checkpoint.configs.get("config.json", {})
     named = [config.get("num_attention_heads"), config.get("num_key_value_heads")]
     named += [each for key, each in checkpoint.checkpoint.metadata.items() if _HEADS.fullmatch(key)]
     return tuple(dict.fromkeys(each for each in named if type(each) is int and 0 < each < 1 << 16))
-
-
-def _few(names: list[str]) -> str:
-    names = list(dict.fromkeys(names))
-    return " and ".join(names) if len(names) < 4 else f"{names[0]}, … ({len(names)} tensors)"
 
 
 def _reshaped(opened: Callable[[], ArraySource], shape: Shape) -> ArraySource:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from itertools import pairwise
 from math import prod
 
 import numpy as np
@@ -12,7 +11,8 @@ import numpy as np
 from floatlab.arrays.codec import native
 from floatlab.arrays.sources import ArraySource, HeldSource
 from floatlab.arrays.types import Array
-from floatlab.auditing.originals.arranged import Counterpart, Shape
+from floatlab.auditing.originals.arranged import Counterpart, Shape, few_names
+from floatlab.auditing.originals.orders import Place, RowOrder, order_of
 from floatlab.auditing.quantized import QuantizedCheckpoint
 from floatlab.auditing.relations import unit_rows
 from floatlab.auditing.stored_parts import Weight
@@ -26,6 +26,7 @@ _MOST_ROWS, _MOST_NUMBERS, _MOST_OWN, _MOST_READ = 1 << 13, 1 << 22, 1 << 14, 1 
 _MOST_PRODUCTS = 1 << 34  # products in all comparisons of rows of a weight with rows of originals
 _SHORTEST, _LONGEST = 24, 1 << 10  # shorter rows are similar by chance; of longer ones, only the beginning is compared
 _ALMOST_ALL = 0.95
+_TRANSPOSED = ", transposed"
 
 
 def sampled(source: ArraySource) -> Array:
@@ -45,8 +46,9 @@ def cosine(x: Array, y: Array) -> float:
     (1.0, 0.0)
     """
     with np.errstate(all="ignore"):
-        norms = float(np.linalg.norm(x / (np.abs(x).max(initial=0) or 1)) * np.linalg.norm(y))
-        found = float((x / (np.abs(x).max(initial=0) or 1) * y).sum()) / norms if norms else 0.0
+        unit = x / (np.abs(x).max(initial=0) or 1)
+        norms = float(np.linalg.norm(unit) * np.linalg.norm(y))
+        found = float((unit * y).sum()) / norms if norms else 0.0
     return round(found, 9) if np.isfinite(found) else 0.0
 
 
@@ -71,7 +73,7 @@ class ContentIndex:
         """Take the checkpoint, and the shapes of the tensors that may be found."""
         self.checkpoint, self.shapes = checkpoint, shapes
         self._samples: dict[str, Array] = {}
-        self._rows: dict[int, tuple[Array, list[tuple[str, bool, int]]] | None] = {}
+        self._rows: dict[int, tuple[Array, list[Place]] | None] = {}
 
     def same(self, weight: Weight) -> str | None:
         """Return the name of the only tensor with the same numbers in the same order, in any shape.
@@ -98,17 +100,18 @@ class ContentIndex:
                 self._samples[name] = sampled(source).astype(np.float32)
         return self._samples[name]
 
-    def gathered(self, weight: Weight) -> Counterpart | None:
+    def gathered(self, weight: Weight, heads: tuple[int, ...] = ()) -> Counterpart | None:
         """Find each row (or each column) of a weight among the rows and columns of all tensors.
 
-        Returns the rows that were found as one tensor; None if not almost all of them were found.
+        Returns the rows that were found as one tensor; None if not almost all of them were found. `heads` has the known
+        numbers of attention heads, for rows that are permuted for rope.
         """
         *outer, rows, columns = weight.shape
         if prod(weight.shape) > _MOST_NUMBERS or prod(outer) * max(rows, columns) > _MOST_ROWS:
             return None
         with weight.open() as source:
             own = native(source.whole()).reshape(-1, rows, columns)
-        found, names, kinds = np.empty_like(own), [], set()
+        found, names, orders = np.empty_like(own), [], []
         for at, matrix in enumerate(own):
             for turned in (False, True):
                 matched = self._matched(matrix.T if turned else matrix)
@@ -116,20 +119,30 @@ class ContentIndex:
                     break
             else:
                 return None
-            values, used, words = matched
+            values, places = matched
             found[at] = values.T if turned else values
-            names += used
-            kinds.add(words.replace("rows", "columns") if turned else words)
-        said = " or ".join(sorted(kinds))
-        listed = list(dict.fromkeys(names))
-        few = " and ".join(listed) if len(listed) < 4 else f"{listed[0]}, … ({len(listed)} tensors)"
-        return Counterpart(f"{few}, found by content: {said}", partial(HeldSource, found.reshape(weight.shape), few))
+            names += [name for name, _, _ in places]
+            orders.append(_found_in(places, turned, heads))
+        names = list(dict.fromkeys(names))
+        words = _orders_in_words([order.words for order in orders])
+        few = few_names(names)
+        doubt = next(_doubts(orders, found), "")
+        if not outer and rows == columns and orders[0].words.endswith(_TRANSPOSED):
+            doubt = doubt or "it fits only transposed, although it is square: is it stored transposed by mistake?"
+        same = len(names) == 1 and self.shapes[names[0]] == weight.shape
+        return Counterpart(
+            words=f"{few}, found by content: {words}",
+            open=partial(HeldSource, found.reshape(weight.shape), few),
+            names=tuple(names),
+            by_content=True,
+            doubt=doubt,
+            straight=partial(self.checkpoint.open, names[0]) if doubt and same else None,
+        )
 
-    def _matched(self, matrix: Array) -> tuple[Array, list[str], str] | None:
-        """Find the most similar row of the originals for each row of a matrix.
+    def _matched(self, matrix: Array) -> tuple[Array, list[Place]] | None:
+        """Find the most similar row of the originals for each row of a matrix; return these rows and their places.
 
-        Return three things: these rows, as a matrix; the names of the tensors that contain them; and the order of the
-        rows in these tensors, in words. Return None if too few rows are similar, or if the rows cannot be compared.
+        Return None if too few rows are similar, or if the rows cannot be compared.
         """
         length = matrix.shape[1]
         rows = self._rows_of(length) if length >= _SHORTEST else None
@@ -148,14 +161,13 @@ class ContentIndex:
         if near.min() < _OTHER or (near >= _SAME).mean() < _ALMOST_ALL:
             return None
         chosen = [places[at] for at in best.tolist()]
-        names = list(dict.fromkeys(name for name, _, _ in chosen))
         found = np.empty(matrix.shape)
         for name, turned in dict.fromkeys((name, turned) for name, turned, _ in chosen):
             here = [at for at, each in enumerate(chosen) if each[:2] == (name, turned)]
             found[here] = self._matrix(name, turned, length)[[chosen[at][2] for at in here]]
-        return found, names, _order(chosen, names)
+        return found, chosen
 
-    def _rows_of(self, length: int) -> tuple[Array, list[tuple[str, bool, int]]] | None:
+    def _rows_of(self, length: int) -> tuple[Array, list[Place]] | None:
         """Return all rows and columns of this length as unit vectors; None if there are none or too many.
 
         For each of them, a tuple has the name of its tensor, whether it is a column, and its index.
@@ -182,26 +194,49 @@ class ContentIndex:
 
 
 def _units(rows: Array) -> Array:
-    """Return rows as unit vectors; of long rows, only the beginning."""
+    """Return rows as unit vectors; long rows are cut to their first 1024 numbers."""
     found = rows[:, :_LONGEST].astype(np.float64)
     return unit_rows(np.where(np.isfinite(found), found, 0.0))
 
 
-def _order(chosen: list[tuple[str, bool, int]], names: list[str]) -> str:
-    """Return the order in which rows were taken, in words."""
-    rows = [at for _, _, at in chosen]
-    if len(names) == 1:
-        steps = {b - a for a, b in pairwise(rows)}
-        return {frozenset({1}): "its rows", frozenset({-1}): "its rows in reverse order"}.get(
-            frozenset(steps), "its rows in another order"
-        )
-    turns = list(_turns(chosen, names))
-    return "their rows, alternating" if len(set(turns)) == 1 and len(turns) > 1 else "their rows in another order"
+def _orders_in_words(orders: list[str]) -> str:
+    """Return in words the orders of rows in the matrices of a stack; if they differ, name the matrices of each order.
+
+    >>> _orders_in_words(["its rows", "its rows in reverse order"])
+    'its rows (matrix 0), its rows in reverse order (matrix 1)'
+    """
+    each = list(dict.fromkeys(orders))
+    if len(each) == 1:
+        return each[0]
+    places = [[str(at) for at, order in enumerate(orders) if order == one] for one in each]
+    return ", ".join(
+        f"{one} (matrix {few[0]})" if len(few) == 1 else f"{one} ({len(few):,} matrices, first {few[0]})"
+        for one, few in zip(each, places, strict=True)
+    )
 
 
-def _turns(chosen: list[tuple[str, bool, int]], names: list[str]) -> Iterator[tuple[str, ...]]:
-    for start in range(0, len(chosen), len(names)):
-        yield tuple(name for name, _, _ in chosen[start : start + len(names)])
+def _found_in(places: list[Place], turned: bool, heads: tuple[int, ...]) -> RowOrder:
+    """Return the order of the rows of a matrix; if `turned`, the places are those of its columns."""
+    found = order_of(places, None if turned else heads)
+    is_transposed = found.of_columns is not turned
+    return found.replace(words=found.words + _TRANSPOSED * is_transposed)
+
+
+def _doubts(orders: list[RowOrder], found: Array) -> Iterator[str]:
+    """Yield a doubt for each matrix of a weight whose order of rows no convention explains.
+
+    `found` has the matrices as they were found. If one of them is another one with reversed rows or columns, its order
+    does not show damage: a model for tests may be made so.
+    """
+    for at, order in enumerate(orders):
+        if not order.is_explained:
+            others = [found[i] for i, other in enumerate(orders) if other.is_explained]
+            if not any(_is_reversed(found[at], other) for other in others):
+                yield f"it fits only {order.words}: no known convention explains this order"
+
+
+def _is_reversed(x: Array, y: Array) -> bool:
+    return np.array_equal(x, y[::-1]) or np.array_equal(x, y[:, ::-1])
 
 
 def is_numeric(checkpoint: QuantizedCheckpoint, name: str) -> bool:

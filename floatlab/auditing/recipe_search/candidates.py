@@ -111,7 +111,9 @@ _TAKEN = ("bfloat16", "binary16")
 
 
 def scale_variations(candidate: RecipeCandidate) -> Iterator[RecipeCandidate]:
-    """Yield the candidate with other arithmetic for its scales: rounding, precision, and the format of the values.
+    """Yield copies of the candidate that compute scales differently.
+
+    They round the scales differently, compute in another precision, or first round the values to another format.
 
     >>> first = next(candidates(["e4m3/tensor"], Arrangement("tensor", 1), "fp32"))
     >>> [each.changes[0] for each in scale_variations(first)][:3]
@@ -129,7 +131,7 @@ def scale_variations(candidate: RecipeCandidate) -> Iterator[RecipeCandidate]:
 
 
 def element_variations(candidate: RecipeCandidate) -> Iterator[RecipeCandidate]:
-    """Yield the candidate with another rounding of elements, with another quotient x / scale, and with both."""
+    """Yield copies of the candidate with another rounding of elements, another formula for x / scale, or both."""
     rule = candidate.recipe.rule
     *lines, last = rule.steps()
     uses_tensor = any(line.name == "tensor" for line in lines)

@@ -106,7 +106,7 @@ def _elements_of(arrangement: Arrangement, scale: int, shape: Shape) -> Array:
 
 
 def _block_with(arrangement: Arrangement, at: int, shape: Shape) -> Array:
-    """Return the indices of the elements of the block in which an element lies."""
+    """Return the indices of all elements of the block that contains the element `at`."""
     rows, columns = arrangement.size
     if rows is None:
         return np.arange(int(np.prod(shape)))

@@ -107,7 +107,7 @@ def _tensor_words(trial: Trial, evidence: Evidence) -> list[str]:
 
 @np.errstate(all="ignore")
 def _nearest_share(trial: Trial, evidence: Evidence) -> float:
-    """Return the share of codes in the first part that are nearest to x / scale, where the scale is the stored one."""
+    """Return the share of codes in the first part whose number is the nearest one to x / scale, by stored scales."""
     fmt, arrangement = trial.candidate.recipe.format, trial.candidate.arrangement
     if trial.reading is None or fmt.minimum or trial.form:
         return 0.0

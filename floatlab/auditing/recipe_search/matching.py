@@ -113,18 +113,24 @@ def surveyed(original: ArraySource, advance: object = None) -> Survey:
     if original.dtype is not None and original.dtype.kind in "iub":
         kind = original.kind
         raise UnsupportedError(f"{quoted(original.name, 90)} has integers ({kind}), but an original has floats")
+    if not shape:
+        raise UnsupportedError(f"{quoted(original.name, 90)} is one number, but an original is an array")
     if not prod(shape):
         raise UnsupportedError(f"{quoted(original.name, 90)} has no elements")
-    inner, columns, amax = prod(shape[1:]), None, 0
+    inner, columns, amax, least = prod(shape[1:]), None, 0, None
     step = max(1, _PART // inner)
     for start in range(0, shape[0], step):
         codes = magnitudes(codes_of(original, start * inner, (min(start + step, shape[0]) - start) * inner), format)
         most = codes.reshape(-1, inner).max(axis=0)
         columns = most if columns is None else np.maximum(columns, most)
         amax = max(amax, int(most.max()))
+        least = int(codes.min()) if least is None else min(least, int(codes.min()))
         if callable(advance):
             advance(codes.size)
     assert columns is not None
+    assert least is not None
+    if not is_finite(least, format):
+        raise UnsupportedError(f"{quoted(original.name, 90)} has only NaNs and infinities, which tell no recipe")
     return Survey(format, shape, amax, columns, is_finite(amax, format))
 
 

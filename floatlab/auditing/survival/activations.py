@@ -14,9 +14,12 @@ _ENDS = ("", ".input", ".inputs")
 def layer_inputs(samples: QuantizedCheckpoint, tensor: str, shape: tuple[int, ...]) -> str:
     """Return the name of the array with samples of the inputs that a weight multiplies; empty if there is none.
 
-    For `mlp.weight`, it is `mlp.weight`, `mlp`, `mlp.input` or `mlp.inputs`. Raises FileFormatError if its last axis is
-    not as long as the last axis of the weight.
+    For `mlp.weight`, it is `mlp.weight`, `mlp`, `mlp.input` or `mlp.inputs`. Only matrices have outputs: samples for
+    other tensors, such as those of norms, are ignored. Raises FileFormatError if the last axis of the samples is not as
+    long as the last axis of the weight.
     """
+    if len(shape) != 2:
+        return ""
     stem = tensor.removesuffix(".weight")
     for name in dict.fromkeys((tensor, *(f"{stem}{end}" for end in _ENDS))):
         if name not in samples:
@@ -27,12 +30,11 @@ def layer_inputs(samples: QuantizedCheckpoint, tensor: str, shape: tuple[int, ..
             raise FileFormatError(
                 f"{quoted(name, 80)} in {shown(samples.name)} has no samples ({'×'.join(map(str, found))})"
             )
-        if len(shape) != 2 or not found or found[-1] != shape[1]:
+        if not found or found[-1] != shape[1]:
             sizes = ["×".join(map(str, each)) or "one number" for each in (found, shape)]
             raise FileFormatError(
                 f"{quoted(name, 80)} in {shown(samples.name)} has the shape {sizes[0]}, but inputs of "
-                f"{quoted(tensor, 80)} ({sizes[1]}) have {shape[1] if len(shape) == 2 else 'two axes, as matrices do,'}"
-                f"{' columns' if len(shape) == 2 else ''}"
+                f"{quoted(tensor, 80)} ({sizes[1]}) have {shape[1]} columns"
             )
         return name
     return ""

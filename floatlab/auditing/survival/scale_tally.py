@@ -41,7 +41,7 @@ class ScaleTally(Record):
 
 
 def scale_tally(trip: RoundTrip, recipe: Recipe) -> ScaleTally | None:
-    """Count the scales of a round trip; None if the recipe has none.
+    """Return statistics of the scales with which a recipe rounded a tensor; None if the recipe has no scales.
 
     >>> from floatlab.arrays.round_trips.round_trip import round_trip
     >>> from floatlab.formats.recipes import parse_recipe

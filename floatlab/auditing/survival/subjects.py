@@ -101,7 +101,7 @@ def subjects_of(
             )
     if samples is not None and not any(each.layer for each in found):
         few = ", ".join(quoted(name, 60) for name in samples.names[:2]) or "nothing"
-        raise UnsupportedError(f"{shown(samples.name)} has no inputs of these layers; it has {few}")
+        raise UnsupportedError(f"{shown(samples.name)} has no inputs of these tensors that are matrices; it has {few}")
     return found
 
 

@@ -186,6 +186,8 @@ def _words(most: str, plan: tuple[tuple[str, str], ...]) -> str:
     'as stored for all but 1 of 3 tensors; in e4m3: c'
     """
     total = len(plan)
+    if not total:
+        return "no recipe: no tensor has numbers"
     which = "the tensor" if total == 1 else "both tensors" if total == 2 else f"all {total:,} tensors"
     apart: dict[str, list[str]] = {}
     for name, recipe in plan:

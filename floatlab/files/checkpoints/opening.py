@@ -60,13 +60,22 @@ def open_checkpoint(place: str | os.PathLike[str] | Mapping[str, object]) -> Che
     """
     if isinstance(place, Mapping):
         return _of_mapping(place)
-    path = os.fspath(place)
+    try:
+        path = os.fspath(place)
+    except TypeError:
+        kind = type(place).__name__
+        raise UnsupportedError(f"a checkpoint is a path or a mapping of names to arrays, not {kind}") from None
     if path.startswith(RANDOM) and not exists(path):
         return _of_random(path)
     if not is_url(path):
         admitted(path)
     if _is_folder(path):
         return _of_folder(path)
+    if not is_url(path) and not exists(path):
+        file, _, name = path.partition("::")
+        if name and exists(file):
+            raise FileFormatError(f"{shown(path)} names one tensor: give {shown(file)}, and --only {quoted(name, 80)}")
+        raise FileFormatError(f"{shown(path)} does not exist")
     if plain(path).endswith(INDEX):
         return _of_index(path)
     checkpoint = _of_files(path, [path])
@@ -166,7 +175,7 @@ def _of_index(path: str) -> Checkpoint:
 
 
 def _is_plain_name(name: str) -> bool:
-    """Return whether a name is that of a .safetensors file in the same folder on every operating system."""
+    """Return whether a name is that of a .safetensors file, and leads out of its folder on no operating system."""
     return name.endswith(".safetensors") and name.isprintable() and not set(name) & set("/\\:") and name[0] != "."
 
 

@@ -32,7 +32,7 @@ class RangeFile(io.RawIOBase):
         raise NotImplementedError
 
     def _fetch(self, first: int, count: int) -> bytes:
-        """Return the bytes from `first` on: `count` of them, fewer if the file ends before."""
+        """Return `count` bytes, beginning with byte `first`; fewer if the file ends before."""
         raise NotImplementedError
 
     def readable(self) -> bool:

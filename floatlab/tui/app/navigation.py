@@ -81,7 +81,7 @@ class Navigation(ExplorerBase):
 
     @contextmanager
     def _announced(self, name: str) -> Iterator[None]:
-        """Context manager that shows the tab of a screen at once, since to open it may take a second."""
+        """Context manager that marks the tab of a screen at once, since opening the screen may take a second."""
         left = self.shown
         if left is None or not left.is_current:
             yield
@@ -118,7 +118,7 @@ class Navigation(ExplorerBase):
         return bool(self._trail) if action == "go_back" else super().check_action(action, parameters)
 
     def note_question(self, question: Question, replaces: bool) -> None:
-        """Add a question to the history; if `replaces` is true, it replaces the last one, as a further edit of it."""
+        """Add a question to the history; if `replaces` is true, it is an edit of the last one and replaces it."""
         if row := screen_for(question.verb):
             self._questions.note(row.name, question, replaces=replaces)
 
@@ -153,13 +153,14 @@ class Navigation(ExplorerBase):
 
         def taken(chosen: Example | str | None) -> None:
             if isinstance(chosen, Example):
-                self._show_example(chosen)
+                self.show_example(chosen)
             elif chosen is not None:
                 self.go(chosen)
 
         self.push_screen(Welcome(), taken)
 
-    def _show_example(self, example: Example) -> None:
+    def show_example(self, example: Example) -> None:
+        """Show an example of the first steps."""
         question = self.read_question(list(example.words))
         row = screen_for(question.verb)
         opened = self.opened.get(row.name) if row is not None else None

@@ -105,7 +105,6 @@ class _Console(LineFilter):
     """Replaces characters that the console of Linux lacks."""
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        """Return the segments of a line in characters of the console."""
         return [Segment(for_console(text), style, control) for text, style, control in segments]
 
 
@@ -115,7 +114,10 @@ _COLOURFUL = ("256color", "direct", "truecolor", "kitty", "alacritty", "ghostty"
 
 
 def usual_theme() -> str:
-    """Return the theme for this terminal; with few colours, it depends on the ground, which COLORFGBG may name."""
+    """Return the default theme for this terminal.
+
+    On a terminal with few colours, it is one for a light background if COLORFGBG says that the background is light.
+    """
     if not has_sixteen_colours():
         return CYCLE[0]
     return "ansi-light" if os.environ.get("COLORFGBG", "").rpartition(";")[2] in ("7", "15") else SIXTEEN

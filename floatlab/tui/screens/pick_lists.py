@@ -55,7 +55,7 @@ class PickScreen(QuestionScreen, inherit_bindings=False):
         return super().open(question, kind)
 
     def show_frame(self) -> None:
-        """Forget the typed name in the question that now has an answer."""
+        """Once a question with a name from a list has an answer, forget the name that this list rejected before."""
         if self.pending is None and not self.is_stopped:
             self._refused.pop(self._asked_from, None)
 

@@ -68,7 +68,7 @@ class QuestionScreen(Screen[None]):
         return True
 
     def keeps_found(self, question: Question) -> bool:
-        """Return whether the answer to a question, if it is stopped, contains what was found until then."""
+        """Return whether the computation of an answer, if it is stopped, still returns what it has found."""
         return False
 
     def prepare(self, question: Question, answers: list[Answer]) -> object:
@@ -133,9 +133,10 @@ class QuestionScreen(Screen[None]):
         return self.pending.question if self.pending else self._stopped or self.history.now or self._start
 
     def begin(self) -> None:
-        """Ask the first question. If it has no answer, a slow screen keeps it, so that a path that was typed remains.
+        """Ask the first question.
 
-        Other screens cannot be drawn without an answer; they ask the screen's default question.
+        If it has no answer, a slow screen keeps it, so that a typed path remains. Other screens cannot be drawn without
+        an answer, and ask the screen's default question instead.
         """
         self._excuse = self._begin(self._start)
         if self._excuse and not self.slow:
@@ -276,7 +277,7 @@ class QuestionScreen(Screen[None]):
         self.show_frame()
 
     def action_undo(self, by: int = -1) -> None:
-        """Go one question back; but first drop text that is wrong, or a question that was stopped."""
+        """Go one question back. If a box has wrong text or a question was stopped, only drop that instead."""
         now = self.history.now
         if (self.forget_mistakes() or self._stopped is not None) and now is not None:
             self._stopped = None
@@ -319,7 +320,7 @@ class QuestionScreen(Screen[None]):
             self.leave()
 
     def _stay(self, question: Question) -> None:
-        """After an answer was stopped, keep its question, and the previous answer."""
+        """Keep showing the question of an answer that was stopped, together with the previous answer."""
         self._stopped = question
         self.add_class("-stopped")
         back = "" if self._shown is None else "; u goes back to the question of the answer below"

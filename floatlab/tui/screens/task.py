@@ -17,6 +17,7 @@ from textual.widgets import Input, Static
 from floatlab.formats import Format, parse_format
 from floatlab.numbers.datum import Datum
 from floatlab.page.model import Page
+from floatlab.tui.base import if_present
 from floatlab.tui.screens.copying import CopyingScreen
 from floatlab.tui.screens.panes import Beside, Column
 from floatlab.tui.screens.pick_lists import AUTOMATIC
@@ -175,15 +176,11 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
         return "rules", f"{context_words(self.question.context)} ▾"
 
     def get_widget_and_offset_at(self, x: int, y: int) -> tuple[Widget | None, Offset | None]:
-        """Return the widget at a place, and the offset in its content; None if the widget has just been removed.
-
-        Textual asks for it at a click, and takes it for granted that the widget is still on the screen.
-        """
-        widget, offset = super().get_widget_and_offset_at(x, y)
-        return (None, None) if widget is not None and widget.parent is None else (widget, offset)
+        """Return the widget at a place, and the offset in its content; None if the widget has just been removed."""
+        return if_present(super().get_widget_and_offset_at(x, y))
 
     def complain(self, text: str, hint: bool = False) -> None:
-        """Show an error message or a hint in front of the end of the body, not of widgets below it."""
+        """Show an error message or a hint. It covers the end of the body, but no widgets below the body."""
         super().complain(text, hint)
         complaint = self.query_one("#complaint")
         others = reversed([widget for widget in self.children if widget is not complaint and widget.display])
@@ -272,14 +269,14 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:
-        """Leave a box if its text is valid; else keep the error message. A stopped question is asked again."""
+        """Ask a stopped question again. Leave the box if its text is valid; otherwise keep the error message."""
         self.action_again()
         if not is_wrong(event.input):
             self.action_leave()
 
     @on(Input.Blurred)
     def _blurred(self, event: Input.Blurred) -> None:
-        """End the series of edits; text that is wrong stays in its box, and the message says how to go back."""
+        """End a series of edits in a box; wrong text stays in the box, and a message says how to go back."""
         self.history.settle()
         if is_wrong(event.input):
             self.say_wrong(event.input)

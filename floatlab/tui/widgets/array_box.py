@@ -30,7 +30,6 @@ class _PathSuggester(Suggester):
     """Completes a typed path."""
 
     async def get_suggestion(self, value: str) -> str | None:
-        """Return a path that begins with the typed text."""
         return completed(value)
 
 

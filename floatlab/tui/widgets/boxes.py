@@ -9,14 +9,14 @@ _WRONG = "-wrong"
 
 
 def fill(box: Input, text: str) -> None:
-    """Put text into a box; text that is wrong is kept, and text that differs only in spaces, as it is being typed."""
+    """Put text into a box. Keep what is in it if that is wrong, or differs only in spaces, which are being typed."""
     if not is_wrong(box) and box.value.strip() != text.strip():
         with box.prevent(Input.Changed):
             box.value = text
 
 
 def mark_valid(box: Input, valid: bool) -> None:
-    """Mark a box if its text is invalid, else unmark it; while a box is marked, the screen dims the answer."""
+    """Mark a box as invalid, or unmark it if `valid` is true; while a box is marked, the screen dims the answer."""
     box.set_class(not valid, _WRONG)
     mark_answer(box.screen)
 
@@ -27,7 +27,7 @@ def mark_answer(screen: Widget) -> None:
 
 
 def wrong_boxes(screen: Widget) -> list[Input]:
-    """Return the boxes that are marked as invalid, without hidden boxes: their text has no effect on the answer."""
+    """Return the visible boxes that are marked as invalid; the text of hidden boxes has no effect on the answer."""
     return [box for box in screen.query(Input) if is_wrong(box) and all(node.display for node in (box, *box.ancestors))]
 
 

@@ -161,7 +161,7 @@ class Cells(PageView, can_focus=True):
         self.cursor += cells
 
     def action_page(self, pages: int) -> None:
-        """Move the cursor by pages, as high as the widget."""
+        """Move the cursor by pages; a page is as high as the widget."""
         self.cursor += pages * max(self.scrollable_content_region.height - self.FROZEN, 1)
 
     def action_jump(self, cell: int) -> None:
@@ -177,7 +177,7 @@ class Cells(PageView, can_focus=True):
 class ColumnTable(Cells):
     """A table whose header does not scroll. It shows the first column, and as many of the other columns as fit.
 
-    If not all columns fit, the spare columns of the table come after the others, the most important one first.
+    If not all columns fit, those in `Table.spare` come last; the one that a page would leave out last comes first.
     """
 
     FROZEN = 1
@@ -237,7 +237,7 @@ class ColumnTable(Cells):
 
     @classmethod
     def _columns_of(cls, table: Table, columns: list[int]) -> int:
-        """Return the width that some columns need."""
+        """Return how many characters wide a table of these columns is."""
         return max(len(text_of(runs)) for runs in cls._set_columns(table, columns))
 
     @staticmethod

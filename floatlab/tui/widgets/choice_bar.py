@@ -146,7 +146,7 @@ class TabBar(ChoiceBar):
         return places
 
     def pieces(self, name: str, word: str) -> list[Segment]:
-        """Draw the key and the name in different styles; between two tabs is at least one space."""
+        """Draw the key and the name in different styles; there is at least one space between two tabs."""
         style = super().pieces(name, word)[0].style or Style()
         cut = word.index(" ", 1)
         key = style if name == self.current else self.app.inks[Role.CODE] + style

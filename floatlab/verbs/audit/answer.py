@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from math import isinf
 
 from floatlab.auditing.audit import BROKEN, SOUND, Audit, AuditedTensor, audit
 from floatlab.fpmode import in_default_mode
+from floatlab.page.csv_text import as_csv, csv_cell
 from floatlab.page.measures import number
 from floatlab.page.model import Block, Gap, Note, Page, Role, Row, Span, Table, Text, heading, hint
 from floatlab.page.words import counted, listed
 from floatlab.verbs.audit.codes_answer import codes_answers
-from floatlab.verbs.audit.tensor_columns import shown_name
+from floatlab.verbs.audit.tensor_columns import LISTED, shown_name
 from floatlab.verbs.question import Answer, Question, Started, plain_answer
 
-_LISTED = 200  # at most this many weights whose originals have other names are listed
 _NAMED = 3  # at most this many missing tensors are named
-_CODES = ("f8", "f6", "f4", "e4m3", "e5m2", "e3m2", "e2m3", "e2m1")  # dtypes that are rarely used without scales
-_LEFT_OUT = (("not checked", False, "not quantised"), ("no scales", True, "codes without scales"))
+_MEASURES = (
+    "left", "sqnr", "cosine", "mse", "largest_error", "nans", "blocks", "bad_blocks", "nearest", "most",
+)  # fmt: skip
 _ROLES = {BROKEN: Role.BAD, SOUND: Role.GOOD}
 
 
-def answer_of(found: Audit) -> Answer:
+def answer_of(found: Audit, most: int = LISTED) -> Answer:
     """Return the answer that shows an audit; its JSON output has a line for each weight."""
     broken = sum(each.verdict == BROKEN for each in found.tensors)
-    answer = plain_answer(found, lambda: audit_page(found), str(broken))
-    return answer.replace(records=lambda: _records(found), status=1 if found.is_broken else 0)
+    answer = plain_answer(found, lambda: audit_page(found, most), str(broken))
+    return answer.replace(
+        records=lambda: _records(found), status=1 if found.is_broken else 0, table=lambda: verdicts_csv(found)
+    )
 
 
 def _records(found: Audit) -> list[dict[str, object]]:
@@ -52,11 +56,33 @@ def answers(question: Question, started: Started | None = None) -> list[Answer]:
         place, question.option("against"), question.option("only"),
         progress=None if started is None else lambda total: started(total, "elements"),
     )  # fmt: skip
-    return [answer_of(found)]
+    return [answer_of(found, question.option("worst", LISTED))]
 
 
-def audit_page(found: Audit) -> Page:
-    """Return the page of an audit: how many weights have each verdict, a row for each weight, and the reasons."""
+def verdicts_csv(found: Audit) -> str:
+    """Return an audit as CSV: a row for each weight.
+
+    >>> import numpy as np
+    >>> codes, x = np.int8([[1, 2] * 16]), np.float32([[1, 2] * 16])
+    >>> found = audit({"w.weight": codes, "w.weight_scale": np.float32([1])}, {"w.weight": x})
+    >>> verdicts_csv(found).splitlines()[1].split(",")[:6]
+    ['w.weight', 'sound', '1x32', 'scaled INT8', '', '2.0']
+    """
+    header = ("weight", "verdict", "shape", "convention", "original", "largest", *_MEASURES, "reasons")
+    return as_csv(header, (_csv_row(each) for each in found.tensors))
+
+
+def _csv_row(each: AuditedTensor) -> list[object]:
+    first = (each.name, each.verdict, each.shape, each.convention, each.original, each.largest)
+    measures = (getattr(each.fidelity, name, None) for name in _MEASURES)
+    return [csv_cell(value) for value in (*first, *measures, "; ".join(each.reasons))]
+
+
+def audit_page(found: Audit, most: int = LISTED) -> Page:
+    """Return the page of an audit: how many weights have each verdict, the reasons, and a row for each weight.
+
+    The worst weights come first, and at most `most` weights are listed.
+    """
     verdicts = Counter(each.verdict for each in found.tensors)
     said = listed([f"{count:,} {_words(verdict, count)}" for verdict, count in verdicts.items()])
     beside = f" against {found.original}" if found.original else ""
@@ -69,14 +95,20 @@ def audit_page(found: Audit) -> Page:
     header: tuple[str, ...] = ("weight", "verdict", "largest")
     if found.original:
         header = (*header, "rel. error", "SQNR", "cosine", "max. error")
-    rows = [_cells(each, bool(found.original)) for each in found.tensors]
-    blocks += [Gap(), Table(header, rows, right=tuple(range(2, len(header))))]
-    blocks += _compared_with(found)
-    reasons = [each for each in found.tensors if each.reasons]
-    for each in reasons:
-        role = _ROLES.get(each.verdict, Role.FLAG)
-        blocks += [Gap(), Note(Span(f"{each.name}: {each.verdict}", role))]
-        blocks += [Row("", reason) for reason in each.reasons]
+    shown = found.tensors[:most]
+    for each in shown:
+        if each.reasons:
+            role = _ROLES.get(each.verdict, Role.FLAG)
+            blocks += [Gap(), Note(Span(f"{each.name}: {each.verdict}", role))]
+            blocks += [Row("", reason) for reason in each.reasons]
+    if shown:
+        rows = [_cells(each, bool(found.original)) for each in shown]
+        blocks += [Gap(), Table(header, rows, right=tuple(range(2, len(header))))]
+    blocks += _compared_with(shown)
+    if more := found.tensors[most:]:
+        verdicts = Counter(each.verdict for each in more)
+        said = listed([f"{count:,} {_words(verdict, count)}" for verdict, count in verdicts.items()])
+        blocks += [Gap(), hint(f"{counted(len(more), 'more weight')}: {said}; --worst all lists them")]
     if not found.original:
         words = "Without --against ORIGINAL, a wrong scale of plausible size cannot be distinguished from a right one."
         blocks += [Gap(), hint(words)]
@@ -86,12 +118,14 @@ def audit_page(found: Audit) -> Page:
 def _left_out(found: Audit) -> list[Block]:
     """Return rows about the tensors that were not checked, and about those that only the original has."""
     blocks: list[Block] = []
-    for title, are_codes, lack in _LEFT_OUT:
-        kinds = [each for each in found.unchecked if each[0].lower().startswith(_CODES) is are_codes]
+    for title, kinds, lack, role in (
+        ("not checked", found.unchecked, "not quantised", Role.PLAIN),
+        ("no scales", found.unscaled, "codes without scales", Role.FLAG),
+    ):
         if total := sum(count for _, count in kinds):
             named = listed([f"{count:,} of {dtype}" for dtype, count in kinds])
             said = f"{counted(total, 'tensor')} {'is' if total == 1 else 'are'} {lack}: {named}"
-            blocks.append(Row(title, Span(said, Role.FLAG if are_codes else Role.PLAIN)))
+            blocks.append(Row(title, Span(said, role)))
     if found.missing:
         names = [shown_name(name) for name in found.missing[:_NAMED]]
         names += [f"{len(found.missing) - _NAMED:,} more"] * (len(found.missing) > _NAMED)
@@ -99,12 +133,10 @@ def _left_out(found: Audit) -> list[Block]:
     return blocks
 
 
-def _compared_with(found: Audit) -> list[Block]:
+def _compared_with(shown: Sequence[AuditedTensor]) -> list[Block]:
     """Return a table of the weights whose originals have another name or arrangement, and of these originals."""
-    others = [each for each in found.tensors if each.original]
-    rows = [(each.name, each.original) for each in others[:_LISTED]]
-    more = [hint(f"{counted(len(others) - _LISTED, 'more weight')}")] if len(others) > _LISTED else []
-    return [Gap(), Table(("weight", "compared with"), rows), *more] if rows else []
+    rows = [(each.name, each.original) for each in shown if each.original]
+    return [Gap(), Table(("weight", "compared with"), rows)] if rows else []
 
 
 def _words(verdict: str, count: int) -> str:

@@ -1,4 +1,4 @@
-"""The page of `audit --from`: the recipe that made given codes, and an element for which the nearest other differs."""
+"""The page of `audit --from`: the recipe that made given codes, and an element that other recipes round otherwise."""
 
 from __future__ import annotations
 

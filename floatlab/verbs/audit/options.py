@@ -92,7 +92,7 @@ VERB = Verb(
             Option("min_sqnr", "DB", "status 1 if a tensor falls below this SQNR in a recipe", read=_decibels),
             Option("activations", "FILE", "samples of the layers' inputs: compare outputs, too", also=("inputs",)),
             Option("saturate", "", "clip numbers beyond the largest, in recipes without scales"),
-            Option("worst", "N", "list the N most damaged tensors, or all (default 40)", read=_worst),
+            Option("worst", "N", "list the N worst tensors, or all (default 40)", read=_worst),
         ),
         *grouped(
             "scale",
@@ -113,10 +113,9 @@ VERB = Verb(
     rules=(
         OptionRule(("to",), "--to rounds an unquantised checkpoint, --against checks a quantised one", ("against",)),
         OptionRule(
-            ("min_sqnr", "activations", "saturate", "plan", "worst", "csv", "html", "plot"),
-            "it is about recipes",
-            needs=("to",),
+            ("min_sqnr", "activations", "saturate", "plan", "html", "plot"), "it is about recipes", needs=("to",)
         ),
+        OptionRule(("worst", "csv"), "--from is about one tensor", ("from",)),
         OptionRule(("jobs", "scheduler", "resume"), "it divides the work of --to", needs=("to",)),
         OptionRule(("jobs",), "the cluster has its own processes", ("scheduler",)),
         OptionRule(("from",), "--from asks for the recipe of one tensor", ("against", "to", "only")),

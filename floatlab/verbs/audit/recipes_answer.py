@@ -17,8 +17,9 @@ from floatlab.auditing.survival.running.workers import workers
 from floatlab.auditing.survival.survey import audit_recipes
 from floatlab.errors import quoted
 from floatlab.page.words import counted
-from floatlab.verbs.audit.recipes_page import LISTED, recipes_page
+from floatlab.verbs.audit.recipes_page import recipes_page
 from floatlab.verbs.audit.recipes_report import recipes_csv, recipes_report, sqnr_chart
+from floatlab.verbs.audit.tensor_columns import LISTED, shown_name
 from floatlab.verbs.question import Answer, Question, Started, plain_answer
 
 _ONE = Lock()  # an audit keeps its files open, and the filters of warnings set, for the whole process
@@ -43,7 +44,17 @@ def recipes_answer(question: Question, started: Started | None = None) -> Answer
             notice=remarks.append,
         )
     remarks += [str(each.message) for each in told if each.category is ReplacedWorkerWarning]
+    remarks += _unreadable(found)
     return recipes_answer_of(found, question.option("worst", LISTED)).replace(hints=tuple(remarks))
+
+
+def _unreadable(found: RecipeAudit) -> list[str]:
+    """Return a line for standard error about tensors that cannot be read; with --quiet, nothing else mentions them."""
+    lost = [each for each in found.tensors if not each.is_readable]
+    if not lost:
+        return []
+    said = f"{counted(len(lost), 'tensor')} cannot be read"
+    return [f"{said}{', first' * (len(lost) > 1)}: {shown_name(lost[0].tensor)}: {lost[0].left_out}"]
 
 
 @contextmanager

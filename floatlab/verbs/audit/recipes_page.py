@@ -17,6 +17,8 @@ from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, T
 from floatlab.page.words import counted, listed, plural
 from floatlab.verbs.audit.tensor_columns import (
     DECIBELS,
+    LISTED,
+    OUTPUT,
     ROLES,
     decibels,
     shown_name,
@@ -25,7 +27,6 @@ from floatlab.verbs.audit.tensor_columns import (
     tensors_table,
 )
 
-LISTED = 40  # the default number of tensors on the page
 _SPOILED = 4  # the number of tensors with NaNs that are named
 _SCALED = 8  # formats of floats with fewer bits are meant to have scales
 _REASONS = 10  # the number of damaged tensors whose reasons are listed
@@ -45,7 +46,7 @@ def recipes_page(found: RecipeAudit, most: int = LISTED) -> Page:
                    One of these tensors has fewer than two axes, as norms and biases do.
                    Libraries usually leave these as stored.
     <BLANKLINE>
-      recipe  usual dB  do the tensors survive?
+      recipe  usual dB  as good as the recipe gets?
       e4m3        31.5  no: 1 of 2; 1 gets NaN or ∞
       mxfp4       18.8  no: 1 of 2; 1 loses precision
       A tensor survives a recipe if its SQNR is at most 3 dB below the usual one, which is
@@ -92,6 +93,8 @@ def recipes_page(found: RecipeAudit, most: int = LISTED) -> Page:
         blocks += [Gap(), *_survival(found, measured)]
         blocks += [Gap(), *side_by_side(found.totals)]
         blocks += [Gap(), *_tensors(found, measured[:most]), *_more(measured[most:]), *_reasons(measured)]
+        if any(each.output_sqnr is not None and not each.lost for row in measured for each in row.recipes):
+            blocks.append(hint(f"{OUTPUT} SQNR of the layer's output, not of the weight"))
         blocks += [hint("! marks damage")] * any(each.verdict != SURVIVES for row in measured for each in row.recipes)
     left = [each for each in found.tensors if not (each.recipes and each.elements)]
     blocks += [Gap()] * bool(left)
@@ -100,7 +103,7 @@ def recipes_page(found: RecipeAudit, most: int = LISTED) -> Page:
 
 
 def _remarks(measured: list[TensorFigures]) -> list[Block]:
-    """Return remarks: recommended recipes for tensors that libraries usually leave as stored, and NaNs in tensors."""
+    """Return remarks on recipes that are recommended for norms and biases, and on tensors with NaNs or infinities."""
     blocks: list[Block] = []
     vectors = sum(len(each.shape) < 2 and each.choice != "" for each in measured)
     if vectors:
@@ -124,7 +127,8 @@ def _survival(found: RecipeAudit, measured: list[TensorFigures]) -> list[Block]:
     words = f"{rule[:1].upper()}{rule[1:]}."
     if found.min_sqnr is None:
         words += " The usual SQNR of formats with few digits is small; --min-sqnr DB asks for the same of all recipes."
-    blocks: list[Block] = [Table(("recipe", "usual dB", "do the tensors survive?"), rows, right=(1,)), hint(words)]
+    asked = "as good as the recipe gets?" if found.min_sqnr is None else "as good as asked for?"
+    blocks: list[Block] = [Table(("recipe", "usual dB", asked), rows, right=(1,)), hint(words)]
     bare = [name for name in found.recipes if _rounds_to_few(name)]
     if bare:
         have = "has" if len(bare) == 1 else "have"

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import isfinite
 
 from floatlab.auditing.survival.figures import RecipeAudit, RecipeFigures, TensorFigures
-from floatlab.errors import printable
 from floatlab.page.chart import curve
-from floatlab.page.csv_text import as_csv
+from floatlab.page.csv_text import as_csv, csv_cell
 from floatlab.page.html import HeatCell, HeatMap, report
 from floatlab.page.model import Chart
 from floatlab.verbs.audit.recipes_page import recipes_page
@@ -28,7 +27,7 @@ _SCALES = ("blocks", "smallest", "largest", "clipped", "underflowed")
 
 
 def recipes_csv(found: RecipeAudit) -> str:
-    """Return the figures as CSV: a row for each tensor and recipe; a tensor that was left out has one row.
+    """Return an audit as CSV: a row for each tensor and recipe; a tensor that was left out has one row.
 
     >>> import numpy as np
     >>> from floatlab.auditing.survival.survey import audit_recipes
@@ -42,24 +41,13 @@ def recipes_csv(found: RecipeAudit) -> str:
 
 def _csv_rows(tensors: Iterable[TensorFigures]) -> Iterator[list[object]]:
     for tensor in tensors:
-        first = [_cell(getattr(tensor, name)) for name in _TENSOR]
+        first = [csv_cell(getattr(tensor, name)) for name in _TENSOR]
         last = [tensor.choice, tensor.left_out]
         for each in tensor.recipes:
-            scales = [_cell(getattr(each.scales, name, None)) for name in _SCALES]
-            yield [*first, *(_cell(getattr(each, name)) for name in _RECIPE), *scales, *last]
+            scales = [csv_cell(getattr(each.scales, name, None)) for name in _SCALES]
+            yield [*first, *(csv_cell(getattr(each, name)) for name in _RECIPE), *scales, *last]
         if not tensor.recipes:
             yield [*first, *[""] * (len(_RECIPE) + len(_SCALES)), *last]
-
-
-def _cell(value: object) -> object:
-    """Return a value for CSV; text that a spreadsheet would read as a formula begins with an apostrophe."""
-    if isinstance(value, tuple):
-        return "x".join(map(str, value))
-    if isinstance(value, str) and value.startswith(("=", "+", "-", "@")):
-        return f"'{printable(value)}"
-    if isinstance(value, str):
-        return printable(value)
-    return "" if value is None else value
 
 
 def sqnr_chart(found: RecipeAudit) -> Chart:
@@ -113,7 +101,7 @@ def _scale_exponents(totals: Iterable[RecipeFigures]) -> list[tuple[str, tuple[t
 def _histograms(
     found: Iterable[tuple[str, tuple[tuple[int, int], ...]]], across: str, counted: str = "numbers"
 ) -> Chart:
-    """Return histograms over exponents as curves of shares in percent."""
+    """Return a chart of histograms; a curve has the share of the numbers, in percent, at each exponent."""
     curves = []
     for place, (label, counts) in enumerate(found):
         total, known = sum(count for _, count in counts), dict(counts)

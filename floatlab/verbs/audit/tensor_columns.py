@@ -13,6 +13,8 @@ from floatlab.page.model import Role, Span, Table, Text
 from floatlab.record import Record
 
 ROLES = {SURVIVES: Role.PLAIN, DAMAGED: Role.FLAG, OVERFLOWS: Role.BAD}
+LISTED = 40  # the default number of tensors on a page
+OUTPUT = "*"  # marks an SQNR of a layer's output
 _NONE = "·"
 _LONG = 60  # characters of a name in a sentence
 _SPARE = ("largest", "type", "shape", "recommended")  # columns that a narrow page leaves out, in this order
@@ -84,7 +86,8 @@ def _level(place: int, tensor: TensorFigures) -> Text:
     if each is None:
         return _NONE
     mark = "" if each.verdict == SURVIVES else "! "
-    return Span(f"{mark}NaN" if each.lost else f"{mark}{decibels(each.decisive_sqnr)}", ROLES[each.verdict])
+    output = "" if each.output_sqnr is None else OUTPUT
+    return Span(f"{mark}NaN" if each.lost else f"{mark}{decibels(each.decisive_sqnr)}{output}", ROLES[each.verdict])
 
 
 def _level_key(place: int, tensor: TensorFigures) -> Key:

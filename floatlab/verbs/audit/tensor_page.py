@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
+from floatlab.arith.blocks.scaling import ratio
+from floatlab.arrays.round_trips.round_trip import is_unscaled
 from floatlab.auditing.survival.figures import SURVIVES, RecipeAudit, TensorFigures
+from floatlab.formats import Format
+from floatlab.formats.recipes import parse_recipe
+from floatlab.numbers.rounding import Context, Overflow
 from floatlab.page.measures import number, percent, shape_text
 from floatlab.page.model import Block, Gap, Note, Page, Row, Span, Table, heading, hint, line
 from floatlab.page.words import counted
 from floatlab.verbs.audit.recipes_page import side_by_side
 from floatlab.verbs.audit.recipes_report import histograms
 from floatlab.verbs.audit.tensor_columns import ROLES, shown_name
+from floatlab.verbs.block.page import exact_text
 from floatlab.verbs.question import Question
 
 _LISTED = 2000  # the most tensors on the page of the plan
 
 
 def tensor_page(tensor: TensorFigures) -> Page:
-    """Return the page of a tensor: its figures in each recipe, the reasons of damage, and histograms.
+    """Return the page of a tensor: its errors in each recipe, the reasons for damage, and histograms.
 
     >>> import numpy as np
     >>> from floatlab.auditing.survival.survey import audit_recipes
@@ -57,7 +65,7 @@ def tensor_page(tensor: TensorFigures) -> Page:
 
 
 def plan_page(found: RecipeAudit) -> Page:
-    """Return the page of the plan: the recommended recipe of each tensor; the most frequent recipe comes last.
+    """Return the page with the recommended recipe of each tensor; the tensors with the most frequent one come last.
 
     >>> import numpy as np
     >>> from floatlab.auditing.survival.survey import audit_recipes
@@ -80,25 +88,44 @@ def plan_page(found: RecipeAudit) -> Page:
     return Page((heading(advice.words), Row("rule", advice.rule), Gap(), table, *more), "plan")
 
 
-def block_question(tensor: TensorFigures) -> Question | None:
-    """Return the question of `block` at the largest relative error of a tensor; None if `block` cannot read it.
+def rounding_question(tensor: TensorFigures, saturates: bool = False) -> Question | None:
+    """Return the question that shows the element with the largest relative error; None if its file cannot be read.
 
-    The recipe is the first one that damages the tensor, else the first one.
+    The recipe is the first one that damages the tensor, or else the first one. For a recipe with scales, the question
+    is one of `block`. For a recipe without scales, it is one of `show`, which rounds the number as the audit does; if
+    numbers become NaN or infinite, it shows the largest number. `saturates` tells whether the audit saturates.
 
     >>> from floatlab.auditing.survival.survey import audit_recipes
     >>> from floatlab.verbs.registry import command_of
-    >>> [tensor] = audit_recipes("random:lognormal:64x256:sigma=3:seed=2@bf16", "mxfp4").tensors
-    >>> command_of(block_question(tensor))
-    'floatlab block random:lognormal:64x256:sigma=3:seed=2@bf16 --at 0,0 --to mxfp4'
+    >>> for recipe in ("mxfp4", "e4m3"):
+    ...     [tensor] = audit_recipes("random:lognormal:64x256:sigma=3:seed=2@bf16", recipe).tensors
+    ...     print(command_of(rounding_question(tensor)))
+    floatlab block random:lognormal:64x256:sigma=3:seed=2@bf16 --at 0,0 --to mxfp4
+    floatlab show 99328 --e4m3
     """
     source = tensor.source
     one = source.startswith("random:") or source.endswith(".npy")
     if tensor.convention or not tensor.recipes or not (one or source.endswith((".npz", ".safetensors"))):
         return None
     each = next((each for each in tensor.recipes if each.verdict != SURVIVES), tensor.recipes[0])
-    at, place = [], each.largest_relative_at or 0
+    place = each.largest_relative_at or 0
+    word = source if one else f"{source}::{tensor.tensor}"
+    recipe = parse_recipe(each.recipe)
+    element = recipe.format.element
+    if is_unscaled(recipe) and isinstance(element, Format):
+        number = tensor.largest if each.lost and not saturates else _number_at(word, place)
+        context = Context(overflow=Overflow.SATURATE) if saturates else Context()
+        return Question("show", (exact_text(ratio(Fraction(number or 0))),), (element,), context)
+    at = []
     for size in reversed(tensor.shape or (1,)):
         place, rest = divmod(place, max(size, 1))
         at.append(str(rest))
-    word = source if one else f"{source}::{tensor.tensor}"
     return Question("block", (word,)).having(to=each.recipe, at=",".join(reversed(at)))
+
+
+def _number_at(word: str, place: int) -> float:
+    from floatlab.arrays.codec import native
+    from floatlab.files.readers import open_array
+
+    with open_array(word) as source:
+        return float(native(source.read(place, 1))[0])

@@ -7,6 +7,7 @@ import math
 from floatlab.arith.blocks import ERROR
 from floatlab.arith.blocks.records import BlockDerivation, Element, element_value
 from floatlab.formats.blocks import BlockFormat
+from floatlab.formats.recipes import Recipe
 from floatlab.formats.scaling import BLOCK, PRODUCT, TENSOR
 from floatlab.numbers import Datum, Exact, Flags, Ratio
 from floatlab.numbers.exact import Infinity, NotANumber
@@ -34,7 +35,7 @@ def block_page(blocks: tuple[BlockDerivation, ...]) -> Page:
     count = sum(len(block.elements) for block in blocks)
     fmt, short = first.format, len(blocks[-1].elements)
     title = f"{_summary(blocks)} in {first.recipe.name}"
-    parts: list[Block] = [heading(title), _format_row(fmt)]
+    parts: list[Block] = [heading(title), _format_row(first.recipe)]
     if fmt.block is not None and short < fmt.block:
         note = f"{short} {words.plural(short, 'value')} of {fmt.block}: zero padding would not change the scale"
         parts.append(Row("", Span(note, Role.HINT)))
@@ -57,7 +58,7 @@ def part_page(part: BlockPart, name: str) -> Page:
     first, last = (index_text(part, part.places[end]) for end in (0, -1))
     which = f"elements {first} to {last}" if last != first else f"element {first}"
     of = "one block" if len(part.places) == part.size else f"{len(part.places):,} of the {part.size:,} in a block"
-    parts = [heading(title), _format_row(block.format), *_tensor_rows(block), Gap(), heading(f"{which}: {of}")]
+    parts = [heading(title), _format_row(block.recipe), *_tensor_rows(block), Gap(), heading(f"{which}: {of}")]
     table = elements_table((block,), [index_text(part, place) for place in part.places])
     return Page((*parts, *scale_rows(block), table), title)
 
@@ -129,14 +130,18 @@ def _signed_glance(x: Ratio | Exact) -> str:
     return "-0" if x.negative and not value else glance(value)
 
 
-def _format_row(fmt: BlockFormat) -> Row:
+def _format_row(recipe: Recipe) -> Row:
+    fmt = recipe.format
     bits = terminating_decimal(fmt.bits) or f"≈ {rounded_decimal(fmt.bits)}"
     scale = "scale and one minimum" if fmt.minimum else "scale"
     whole = "each row" if fmt.by_row else "all" if fmt.superblock is None else str(fmt.superblock)
     tensor = "" if fmt.tensor is None else f", a {fmt.tensor.name} {scale} for {whole}"
     size = {"tensor": "the tensor", "channel": "each row"}.get(fmt.shape, fmt.shape.removeprefix("flat"))
-    note = f"{fmt.element.name}, one {fmt.scale.name} {scale} for {size}{tensor}: {bits} bits a value"
-    return Row(fmt.name, note)
+    scales = f"one {fmt.scale.name} {scale} for {size}{tensor}"
+    if recipe.rule.name == "none":
+        more = "recipes saturate, but convert and audit --to only if told to"
+        return Row(fmt.name, f"{fmt.element.name}, no scales: {bits} bits a value; {more}")
+    return Row(fmt.name, f"{fmt.element.name}, {scales}: {bits} bits a value")
 
 
 def _tensor_rows(block: BlockDerivation) -> list[Block]:

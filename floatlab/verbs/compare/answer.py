@@ -11,6 +11,7 @@ from floatlab.files import open_arrays
 from floatlab.files.readers import is_checkpoint, kind_of
 from floatlab.fpmode import in_default_mode
 from floatlab.page.model import Gap, Note, Page
+from floatlab.sandbox import is_folder
 from floatlab.verbs.compare.options import VERB
 from floatlab.verbs.option import UsageError
 from floatlab.verbs.question import Answer, Question, Started, code_of, written
@@ -65,6 +66,8 @@ def are_checkpoints(words: Sequence[str], options: Mapping[str, object]) -> bool
     tensor are compared as checkpoints too.
     """
     if not {"only", "stored"}.isdisjoint(options):
+        return True
+    if any(is_folder(word) for word in words if "://" not in word):
         return True
     if not all(map(is_checkpoint, words)):
         return False

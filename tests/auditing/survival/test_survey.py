@@ -154,8 +154,14 @@ def test_errors_of_outputs(name, recipe):
 def test_activations_must_fit():
     with pytest.raises(FileFormatError, match=r"has the shape 3×95, but inputs of .l.weight. .64×96. have 96 columns"):
         audit_recipes({"l.weight": NORMAL}, "mxfp4", activations={"l": np.zeros((3, 95), np.float32)})
-    with pytest.raises(UnsupportedError, match=r"has no inputs of these layers; it has .x."):
+    with pytest.raises(UnsupportedError, match=r"has no inputs of these tensors that are matrices; it has .x."):
         audit_recipes({"l.weight": NORMAL}, "mxfp4", activations={"x": np.zeros((3, 96), np.float32)})
+    samples = {"l": np.ones((3, 96), np.float32), "norm": np.ones(96, np.float32)}
+    found = audit_recipes({"l.weight": NORMAL, "norm.weight": NORMAL[0]}, "bf16", activations=samples)
+    assert {each.tensor: each.recipes[0].output_sqnr is not None for each in found.tensors} == {
+        "l.weight": True,
+        "norm.weight": False,
+    }
 
 
 def test_json_is_read_back():
@@ -222,7 +228,7 @@ def test_several_files_and_a_plan(files, capsys):
         (["a.safetensors", "--to", "e4m3", "--min-sqnr", "high"], "takes a number of decibels"),
         (["a.safetensors", "--to", "e4m3", "--only", "zz"], "matches no tensor"),
         (["a.safetensors", "--to", "e4m3", "--plan", "no/plan.json"], "'no/plan.json' cannot be written"),
-        (["a.safetensors", "--to", "e4m3", "--activations", "a.safetensors", "--only", "n"], "two axes"),
+        (["a.safetensors", "--to", "e4m3", "--activations", "a.safetensors", "--only", "n"], "that are matrices"),
         (["--to", "e4m3"], "needs a checkpoint"),
         (["a.safetensors", "b.safetensors"], "takes one checkpoint"),
         (["nowhere.safetensors", "--to", "e4m3"], "nowhere.safetensors"),

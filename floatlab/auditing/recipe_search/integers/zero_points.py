@@ -86,7 +86,7 @@ def _quality(each: MatchedRecipe) -> tuple[float, float]:
 def _groups(checkpoint: QuantizedCheckpoint, weight: Weight, rows: int) -> _Groups:
     """Return the code, scale and zero point of each element in the first rows.
 
-    The weight is also read with all codes 0, and with all codes the largest. Scales and zero points follow from that.
+    To find scales and zero points, the weight is also read as if all codes were 0, and as if all were the largest code.
     """
     tensors = checkpoint.checkpoint.tensors
     stored = tensors[weight.codes]

@@ -17,7 +17,7 @@ _Key = tuple[bool, int, int, int]
 
 
 class Resumption:
-    """The results that a file keeps; close it after use."""
+    """A file with the results of finished jobs; close it after use."""
 
     def __init__(self, path: str, belongs: Mapping[str, object]) -> None:
         """Open or create the file; `belongs` identifies the audit.

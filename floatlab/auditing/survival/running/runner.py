@@ -1,7 +1,7 @@
 """Does the jobs of an audit, here or in an executor, and yields their results in the order of the jobs.
 
-Jobs are sent in batches, a limited number ahead, so that neither all jobs nor all results are held in memory. A result
-depends on its job alone, so the order in which jobs are done changes nothing.
+Jobs are sent in batches. Only a limited number of batches is sent in advance, so that neither all jobs nor all results
+are held in memory. A result depends on its job alone, so the order in which jobs are done changes nothing.
 """
 
 from __future__ import annotations
@@ -98,7 +98,6 @@ class _Run:
         self.deaths, self.is_told = 0, False
 
     def batches(self, jobs: Iterable[AuditJob]) -> Iterator[_Batch]:
-        """Yield the jobs in batches."""
         batch: list[AuditJob] = []
         size = 0
         for job in jobs:

@@ -95,7 +95,9 @@ def _interrupts_held() -> Iterator[None]:
 
 @contextmanager
 def workers(jobs: int = 1, scheduler: str | None = None) -> Iterator[Executor | None]:
-    """Give an executor for `jobs` processes, or for the Dask cluster at address `scheduler`; None for one process.
+    """Give an executor for `jobs` processes, or for the Dask cluster at address `scheduler`.
+
+    With one process and no cluster, give None: all work is then done in this process.
 
     Raises MissingPartError if a cluster is asked for and `distributed` is not installed, and UnsupportedError if no
     scheduler answers.

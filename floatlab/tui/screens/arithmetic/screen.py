@@ -142,7 +142,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         self._draw_controls()
 
     def _next_scene(self, same: bool, before: Question) -> int:
-        """Return the step at which a derivation opens: the same or the last step after an edit, else the first."""
+        """Return the index of the step to show: after an edit the same one, or again the last one; else the first."""
         if same:
             return self.scene
         was_last = 0 < self.scene == self._steps - 1
@@ -180,7 +180,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         return self.has_class("-beside")
 
     def topics(self) -> list[Topic]:
-        """Return the number line around the result, which no exercise may show before its question."""
+        """Return the number line around the result; nothing during practice, where it would give the answer away."""
         return [] if self.practice.on else result_topics(self.scenes)
 
     def _draw_scene(self) -> None:
@@ -367,7 +367,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         return formats.pop()
 
     def _take(self, values: tuple[str, ...]) -> None:
-        """Ask about operands in an explicit format, since in another format they might be other numbers."""
+        """Ask about these operands, with their format: in another format, they might be other numbers."""
         if format := self._one_format():
             self.open(self.question.replace(values=values, formats=(format,)))
 

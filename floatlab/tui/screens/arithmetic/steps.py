@@ -28,7 +28,7 @@ _FRAME = 0.06  # seconds between two animation frames
 
 
 def result_topics(scenes: tuple[Scene, ...]) -> list[Topic]:
-    """Return the number line around a result, which is that of the fused computation if there are two."""
+    """Return the number line around a result; if there are a separate and a fused result, that of the fused one."""
     derivation = next((scene.steps[0][0] for scene in reversed(scenes) if scene.steps), None)
     rows = result_rows(derivation) if derivation is not None else []
     return [("Where the result lies", Page(tuple(rows)))] if rows else []

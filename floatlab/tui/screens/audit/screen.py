@@ -28,7 +28,7 @@ from floatlab.tui.widgets.array_box import ArrayBox
 from floatlab.tui.widgets.boxes import fill, is_wrong, mark_valid
 from floatlab.tui.widgets.saving import Copies
 from floatlab.verbs.audit.tensor_columns import TensorColumn, arranged, tensor_columns, tensors_table
-from floatlab.verbs.audit.tensor_page import block_question, plan_page, tensor_page
+from floatlab.verbs.audit.tensor_page import plan_page, rounding_question, tensor_page
 from floatlab.verbs.block.choices import recipe_choices
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import verb_named
@@ -167,7 +167,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
         return self.attempt(lambda: self._asked(typed, self.against.word), kind)
 
     def _asked(self, typed: str, against: str) -> Question:
-        """Return the question about these recipes; if there are none, the question whether the weights are right."""
+        """Return the question what these recipes would do; without recipes, the question whether weights are right."""
         base, to = self.question, _recipe_names(typed)
         if to is None or base.option("to") is None:  # most other options belong to only one of the two questions
             base = Question("audit", base.values).having(only=base.option("only"))
@@ -285,9 +285,9 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
     def _tensor_chosen(self) -> None:
         if (tensor := self.tensor) is None:
             return
-        question = block_question(tensor)
+        question = rounding_question(tensor, bool(self.question.option("saturate")))
         if question is not None:
-            self.app.go("block", question)
+            self.app.go("block" if question.verb == "block" else "inspect", question)
         else:
             self.complain("Block shows tensors of numbers in .safetensors, .npz and .npy files", hint=True)
 
@@ -337,7 +337,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
 
 
 def _typed_places(text: str) -> tuple[str, ...]:
-    """Return the checkpoints of typed text, with spaces between them, unless a file has exactly this name."""
+    """Split typed text at spaces into checkpoints; if a file has exactly this name, it is the only one."""
     return (text,) if exists(text) else tuple(text.split())
 
 

@@ -68,6 +68,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         Binding("p", "file('expected')", "Expected", id="compare.expected", tooltip="Pick a file: expected"),
         Binding("s", "swap", "Swap the arrays", id="compare.swap", show=False),
         Binding("n", "nan", "Count NaNs as equal, or not", id="compare.nan", show=False),
+        Binding("x", "inputs", "X and Y, from which both were computed", id="compare.inputs", show=False),
         Binding("e", "inspect('expected')", "Inspect expected", id="compare.inspect"),
         *SHARED_KEYS,
     ]
@@ -149,14 +150,14 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
     # The question.
 
     def normal(self, question: Question) -> Question:
-        """Return the question with more worst elements, and without a dtype if no array is a raw file."""
+        """Return the question for 100 worst elements by default, and without a dtype if no array is a raw file."""
         dtype = question.option("dtype")
         if dtype is not None and all(kind_of(word, dtype) != "raw" for word in question.values):
             question = question.having(dtype=None, shape=None)
         return question if question.option("worst") else question.having(worst=_LISTED)
 
     def keeps_found(self, question: Question) -> bool:
-        """Return whether the question asks for a diagnosis, which keeps what it has found."""
+        """Return whether the question asks for causes; that answer, if stopped, still has what it found."""
         return question.option("inputs") is not None
 
     def draw(self, before: Question) -> None:
@@ -258,6 +259,11 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
             self.view = "cause"
         self._array(name).action_pick()
 
+    def action_inputs(self) -> None:
+        """Go to the box of X."""
+        self.view = "cause"
+        self._array("x").input.focus()
+
     # The views.
 
     def draw_view(self) -> None:
@@ -296,9 +302,9 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
             if first := _first_line(differences):
                 return Page((Note(first), *blocks))
             return note_page(
-                "Are the arrays two products of the same inputs, X and Y? Type or pick both: the first line then says "
-                "whether they differ by rounding or by a bug, and why. op says what was done to X and Y: matmul, "
-                "linear, sum, einsum:ij,jk->ik, conv2d:stride=2."
+                "Are the arrays two products of the same inputs, X and Y? Type or pick both (x goes to X): the "
+                "first line then says whether they differ by rounding or by a bug, and why. op says what was done to X "
+                "and Y: matmul, linear, sum, einsum:ij,jk->ik, conv2d:stride=2."
             )
         if self.view == "histogram":
             ulps = differences.ulps
@@ -348,7 +354,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
     # Methods for the frame.
 
     def printed(self) -> Question:
-        """Return the question; if the elements are not shown, with the default number of worst elements."""
+        """Return the question; if the elements are not shown, only for the default number of worst elements."""
         short = self.view != "worst" and self.question.option("worst") == _LISTED
         return self.question.having(worst=None) if short else self.question
 

@@ -109,7 +109,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
 
     def compose_task(self) -> ComposeResult:
         """Compose the box of names, the table, and the views."""
-        names = Input(id="names", compact=True, select_on_focus=False, placeholder=_EXAMPLES)
+        names = Input(id="names", compact=True, placeholder=_EXAMPLES)
         yield Horizontal(Label("compare"), names, classes="entry")
         with Vertical(id="body"):
             yield pane(FormatTable(id="table"), "Formats")
@@ -163,7 +163,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
     # The views.
 
     def _names(self) -> tuple[str, ...]:
-        """Return the formats of the page. A single marked format is compared with the format under the cursor."""
+        """Return the names of the page's formats. A single marked format is compared with that under the cursor."""
         current = short_name(self.current)
         if self.view != "compare":
             return (current,)
@@ -171,7 +171,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         return marked if len(marked) > 1 else tuple(dict.fromkeys((*marked, current)))
 
     def _pages(self) -> list[Page]:
-        """Return the pages of these formats; if there are several, the last page compares them."""
+        """Return the pages of the formats of `_names`; if there are several, the last page compares them."""
         names = self._names()
         if names not in self._page_cache:
             self._page_cache[names] = answer_question(Question("formats", names))[0].parts()
@@ -240,7 +240,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         self.inspect("1", (self.current,))
 
     def action_mark(self) -> None:
-        """Mark or unmark the row under the cursor; an added row remains."""
+        """Mark or unmark the row under the cursor; a row that was added by its name remains."""
         format = self.current
         if format.name in self.marked:
             self._added[format.name] = format
@@ -253,7 +253,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         self.open(self.question.replace(values=values))
 
     def action_drop(self) -> None:
-        """Unmark the row under the cursor; an added row is removed."""
+        """Unmark the row under the cursor; a row that was added by its name is removed."""
         format = self.current
         self._added.pop(format.name, None)
         self._unmark(format)
@@ -295,7 +295,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         """Return the texts to copy: the code under the cursor, else the names of the formats on the page."""
         copies = super().copies()
         if self.codes.display:
-            copies["value"] = ("the value", lambda: self.codes.answer.words()[0])
+            copies["value"] = ("the shortest decimal", lambda: self.codes.answer.words()[0])
             copies["code"] = ("the code", lambda: self.codes.answer.codes()[0])
         else:
             copies["value"] = ("the name", lambda: " ".join(self._names()))

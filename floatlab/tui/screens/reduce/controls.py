@@ -78,7 +78,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
 
     @property
     def findings(self) -> Findings | None:
-        """The findings on a library that are shown; None if there are none."""
+        """What was found about the order in which a library adds; None if no library is shown."""
         model = self.answers[0].found if self.answers else None
         return model if isinstance(model, Findings) else None
 
@@ -191,7 +191,10 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
         self.open(question.replace(verb=verb, values=() if preset else values).having(preset=preset))
 
     def take_schedule(self, text: str) -> None:
-        """Set the order."""
+        """Set the order; the name of a compensated addition, which the view Side by side lists too, sets that."""
+        if text.strip().lower() in _ADDERS:
+            self.take_adder(text.strip().lower())
+            return
         self.change(schedule=None if text == "serial" and not self.base_question().option("machine") else text)
 
     def action_fma(self) -> None:
@@ -220,7 +223,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
     # Libraries.
 
     def take_target(self, name: str) -> None:
-        """Ask about the order of a function, for the number of terms and the format of the data."""
+        """Ask in which order a library function adds as many terms as the data have, in the format of the data."""
         reduction, question = self.reduction, self.question
         if question.verb == "reveal":
             self.open(question.replace(values=(name,)))

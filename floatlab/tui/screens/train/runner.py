@@ -87,7 +87,7 @@ class PacedRun:
         return count / pace
 
     def _rounded_up(self, count: int, left: int) -> int:
-        """Return a number of steps, at least `count`, after which the laboratory records its state."""
+        """Round `count` up to a multiple of the steps between two recorded states; return at most `left`."""
         every = self.laboratory.every
         return min(-(-count // every) * every, left)
 
