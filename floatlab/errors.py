@@ -5,6 +5,8 @@ The functions help to write such lines: they escape and shorten texts, and count
 
 from __future__ import annotations
 
+_LONG_NAME = 60  # characters of a name in a sentence
+
 
 class FloatlabError(Exception):
     """The base class of floatlab's errors; the one-line message names the wrong argument and the accepted ones."""
@@ -86,6 +88,15 @@ def shortened(name: str, length: int, head: float = 1 / 2) -> str:
         return name
     before = int((length - 1) * head)
     return f"{name[:before]}…{name[len(name) - (length - 1 - before) :]}"
+
+
+def shown_name(name: str) -> str:
+    """Return the name of a tensor for a sentence: long names are shortened, an empty name is shown in quotes.
+
+    >>> shown_name(""), shown_name("x" * 80)[20:40]
+    ("''", 'xxxxxxxxx…xxxxxxxxxx')
+    """
+    return shortened(name, _LONG_NAME) or "''"
 
 
 def plural(n: int, noun: str, nouns: str = "") -> str:

@@ -13,15 +13,15 @@ import numpy as np
 
 from floatlab.arrays.codec import native
 from floatlab.arrays.sources import MOST_AT_ONCE, ArraySource, HeldSource
-from floatlab.auditing.causes import causes_of, repaired, unexplained
-from floatlab.auditing.fidelity import Fidelity, measure
+from floatlab.auditing.causes import causes_of, measured, repaired, unexplained
+from floatlab.auditing.fidelity import Fidelity
 from floatlab.auditing.originals.arranged import Counterpart
 from floatlab.auditing.originals.consistency import contradictions
 from floatlab.auditing.originals.counterparts import Originals, heads_of
 from floatlab.auditing.quantized import QuantizedCheckpoint, load_quantized, recognised
 from floatlab.auditing.relations import RESCALED
 from floatlab.auditing.repairs import is_scale
-from floatlab.auditing.stored_parts import Weight, bits_used, group_of
+from floatlab.auditing.stored_parts import Weight, bits_used
 from floatlab.auditing.survival.arguments import RecipeOptions
 from floatlab.auditing.survival.figures import RecipeAudit
 from floatlab.auditing.survival.survey import audit_recipes
@@ -349,15 +349,13 @@ def _beside(
     if found is None:
         return None, (_not_found(weight, originals),)
     bits = bits_used(weight, read.checkpoint.tensors[weight.codes])
-    kind, group = read.checkpoint.tensors[weight.codes].kind, group_of(weight, read.checkpoint.tensors)
     if found.straight is not None:
-        with found.straight() as x, weight.open() as q:
-            fidelity = measure(q, x, bits=bits, kind=kind, group=group)
+        with found.straight() as x:
+            fidelity = measured(read, weight, x, bits)
             if reasons := repaired(read, weight, x, fidelity, bits):
                 return fidelity, reasons
     with found.open() as x:
-        with weight.open() as q:
-            fidelity = measure(q, x, bits=bits, kind=kind, group=group)
+        fidelity = measured(read, weight, x, bits)
         if fidelity.fits and fidelity.left < next((left for least, left in _USUAL if bits >= least), inf):
             return fidelity, ()
         reasons = causes_of(read, weight, x, fidelity, bits)

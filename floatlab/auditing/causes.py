@@ -17,6 +17,21 @@ _MOSTLY = 0.4  # a weight with a small error is broken only if a repair leaves a
 _UNRELATED = 0.1  # numbers with a smaller cosine are unrelated
 
 
+def measured(
+    read: QuantizedCheckpoint, weight: Weight, x: ArraySource, bits: float, most: int | None = None
+) -> Fidelity:
+    """Return the errors of a weight relative to its original `x`; `most` limits the number of elements.
+
+    `bits` is the size of a code.
+    """
+    tensors = read.checkpoint.tensors
+    is_nested = any("nested" in part for part in weight.parts)
+    with weight.open() as q:
+        return measure(
+            q, x, most, bits, tensors[weight.codes].kind, group_of(weight, tensors), own_scales=not is_nested
+        )
+
+
 def causes_of(
     read: QuantizedCheckpoint, weight: Weight, x: ArraySource, fidelity: Fidelity, bits: float
 ) -> tuple[str, ...]:
@@ -40,11 +55,9 @@ def repaired(
     If the error is small, a mistake counts only if correcting it removes most of the error.
     """
     causes = []
-    codes, group = read.checkpoint.tensors[weight.codes], group_of(weight, read.checkpoint.tensors)
     most, sample = (fidelity.left * _MOSTLY, _SMALL_SAMPLE) if fidelity.fits else (inf, SAMPLE)
     for repair in repairs(read, weight):
-        with repair.weight.open() as q:
-            repaired = measure(q, x, sample, bits, codes.kind, group)
+        repaired = measured(read, repair.weight, x, bits, sample)
         if repaired.fits and repaired.left < most:
             causes.append((repaired.left, repair.words))
     if not causes:

@@ -21,7 +21,10 @@ _FEW_BITS = 3.0
 # Small numbers may all become 0 if they share a scale with larger ones. So a block is bad only if its largest error is
 # also larger than 0.26 of the largest number in its row and among 8 neighbouring blocks (as in formats of 4 bits), and
 # larger than 2^-7 of the largest number in the tensor (as in formats of 8 bits), rounded up to a power of two.
+# If each group has its own scale, only the numbers of the group matter, as long as the scale is a normal number of e4m3
+# (NVFP4) or binary16: then the limits are 0.26 of the largest number in the group and 2^-13 of that in the tensor.
 _BESIDE, _AROUND, _ANYWHERE = 0.26, 8, 6
+_ANYWHERE_OF_GROUPS, _TINY = 12, 2.0**-17
 # What rounding to nearest changes at most, if a scale maps the largest number of its group into the format: a share of
 # the number itself, and a share of the largest number that has the same scale (below the smallest normal number). The
 # scale is at most twice too large, as powers of two are. Codes of 4 bits may be those of e2m1, NF4 or integers.
@@ -93,11 +96,13 @@ def measure(
     bits: float = 4.0,
     kind: str = "",
     group: int = 0,
+    own_scales: bool = False,
 ) -> Fidelity:
     """Measure a weight against its original, which has the same shape; `most` limits the number of elements.
 
     `bits` is the size of a code. If a code has less than 3 bits, no block is counted as bad. `kind` is as
-    for `allowed`, and `group` is the number of neighbouring elements that share a scale (0: all of them).
+    for `allowed`, and `group` is the number of neighbouring elements that share a scale (0: all of them). `own_scales`
+    tells whether each group has a scale that does not depend on other groups.
 
     >>> from floatlab.arrays.sources import HeldSource
     >>> x = np.float32([[1, 2, 3, 4] * 8])
@@ -134,7 +139,10 @@ def measure(
             if size and count % size == 0:
                 blocks += count // size
                 if not few:
-                    bad += _bad_blocks(error.reshape(-1, size), x.reshape(-1, size), first // size, length // size)
+                    step = max(group // size, 1) if own_scales and group else 0
+                    bad += _bad_blocks(
+                        error.reshape(-1, size), x.reshape(-1, size), first // size, length // size, step
+                    )
     noise, signal, own, both = (fsum(column) for column in zip(*sums, strict=True)) if sums else (0.0,) * 4
     left = sqrt(noise / signal) if signal else (inf if noise else 0.0)
     limit = MOST_LEFT_OF_FEW_BITS if few else MOST_LEFT
@@ -155,10 +163,18 @@ def measure(
         largest=largest,
         nans=nans,
         blocks=blocks,
-        bad_blocks=int(bad[max(_exponent(largest) - _ANYWHERE, 0) :].sum()),
+        bad_blocks=int(bad[_least_bad(largest, own_scales and group > 0) :].sum()),
         most=limit if is_fixed else min(limit, _TWICE * nearest),
         nearest=min(limit, nearest),
     )
+
+
+def _least_bad(largest: float, own_scales: bool) -> int:
+    """Return the index in the result of `_bad_blocks` from which on blocks are bad."""
+    limit = _exponent(largest) - _ANYWHERE
+    if own_scales:
+        limit = min(limit, max(_exponent(largest) - _ANYWHERE_OF_GROUPS, _exponent(_TINY)))
+    return max(limit, 0)
 
 
 def _exponent(x: float) -> int:
@@ -166,11 +182,12 @@ def _exponent(x: float) -> int:
     return int(np.frexp(x)[1]) + (1 << 11)
 
 
-def _bad_blocks(error: Array, x: Array, first: int, in_row: int) -> Array:
-    """Count the blocks whose error is larger than any quantiser causes, by the exponent of a block's largest error.
+def _bad_blocks(error: Array, x: Array, first: int, in_row: int, in_group: int) -> Array:
+    """Count the blocks whose error is larger than any quantiser causes.
 
-    `_exponent` returns the index of a count.
-    `first` is the number of the first block, and `in_row` the number of blocks in a row.
+    The result has a count for each binary exponent of a block's largest error, at the index that `_exponent` returns.
+    `first` is the number of the first block, and `in_row` the number of blocks in a row. `in_group` is the number of
+    blocks that share a scale, if other blocks do not affect this scale; else it is 0.
     """
     noise, signal = np.square(error).sum(axis=1), np.square(x).sum(axis=1)
     bad = np.flatnonzero(noise > MOST_LEFT**2 * signal)
@@ -178,7 +195,10 @@ def _bad_blocks(error: Array, x: Array, first: int, in_row: int) -> Array:
         return np.zeros(1 << 12, np.int64)
     largest, worst = np.abs(x).max(axis=1), np.abs(error[bad]).max(axis=1)
     at = np.arange(first, first + len(x))
-    beside = np.maximum(_largest_of(largest, at // in_row)[bad], _largest_of(largest, at // _AROUND)[bad])
+    if in_group:
+        beside = _largest_of(largest, at // in_group)[bad]
+    else:
+        beside = np.maximum(_largest_of(largest, at // in_row)[bad], _largest_of(largest, at // _AROUND)[bad])
     worst = worst[worst > _BESIDE * beside]
     return np.bincount(np.frexp(worst)[1] + (1 << 11), minlength=1 << 12)
 

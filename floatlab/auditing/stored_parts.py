@@ -45,7 +45,7 @@ class Weight(Individual):
     open: Callable[[], ArraySource]
 
 
-def bits_of(weight: Weight, codes: StoredTensor) -> float:
+def stored_bits(weight: Weight, codes: StoredTensor) -> float:
     """Return the bits per number, counting only the tensor with the codes; in GGUF, its blocks include their scales."""
     block = block_of(codes.dtype)
     if block is not None and not codes.kind:
@@ -55,12 +55,12 @@ def bits_of(weight: Weight, codes: StoredTensor) -> float:
 
 
 def bits_used(weight: Weight, codes: StoredTensor) -> float:
-    """Return `bits_of`, or 4 if the codes are stored as int8 but none has a magnitude above 8."""
+    """Return `stored_bits`, or 4 if the codes are stored as int8 but none has a magnitude above 8."""
     if codes.kind == "int8":
         with codes.open() as source:
             if all(np.abs(native(piece).astype(np.int16)).max(initial=0) <= 8 for piece in source.blocks()):
                 return 4.0
-    return bits_of(weight, codes)
+    return stored_bits(weight, codes)
 
 
 def group_of(weight: Weight, tensors: Mapping[str, StoredTensor]) -> int:

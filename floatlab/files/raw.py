@@ -71,7 +71,7 @@ class RawSource(ArraySource):
         self.file.close()
 
 
-def bits_of(kind: Format | DType) -> int:
+def bits_of_kind(kind: Format | DType) -> int:
     """Return the bits per element in a file: codes shorter than a byte are packed, longer ones take whole bytes."""
     if isinstance(kind, Format) and kind.width < 8:
         return kind.width
@@ -141,7 +141,7 @@ def open_raw(path: str, dtype: str, shape: str | None = None) -> ArraySource:
     wanted = None if shape is None else parse_shape(shape)
     with keeping_open(path) as file, named(path):
         length = length_of(file)
-        width = bits_of(kind)
+        width = bits_of_kind(kind)
         if wanted is None:
             if length * 8 % width >= 8 or length % (width // 8 or 1):
                 raise FileFormatError(f"has {length:,} bytes, which is not a whole number of {quoted(dtype)} elements")

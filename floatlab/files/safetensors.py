@@ -16,7 +16,7 @@ from floatlab.arrays.sources import ArraySource
 from floatlab.arrays.types import DType
 from floatlab.errors import FileFormatError, guess, quoted
 from floatlab.files.json_files import parse_object
-from floatlab.files.raw import RawSource, bits_of
+from floatlab.files.raw import RawSource, bits_of_kind
 from floatlab.files.safe_open import keeping_open, length_of, named, open_file, read_bytes
 from floatlab.formats import Format, parse_format
 from floatlab.record import Record
@@ -116,7 +116,7 @@ def _tensor(name: str, said: object, base: int) -> Tensor:
         raise FileFormatError(f"{wrong} an invalid dtype, shape or place")
     start, end = offsets
     kind = _kind(dtype)
-    width = _WIDTHS.get(dtype) if kind is None else bits_of(kind)
+    width = _WIDTHS.get(dtype) if kind is None else bits_of_kind(kind)
     if end < start or (width is not None and prod(shape) * width != (end - start) * 8):
         raise FileFormatError(f"{wrong} {max(end - start, 0):,} bytes, which do not fit its shape")
     return Tensor(name, dtype, tuple(shape), base + start, base + end)

@@ -38,6 +38,7 @@ def named(convention, x, y):
     return {"x": x, "y": y} if convention == "gpt-oss" else {"x.weight": x, "y.weight": y}
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("kind", ["normal", "long tails", "outlier", "positive", "almost 1"])
 @pytest.mark.parametrize("convention", CONVENTIONS)
 def test_no_sound_weight_is_called_broken(tmp_path, convention, kind):
@@ -265,3 +266,15 @@ def test_integers_of_4_bits_in_bytes_are_sound(tmp_path):
     parts = {"x.weight": ("I8", np.rint(x / scale).astype(np.int8)), "x.weight_scale": ("F32", scale)}
     [found] = audited(tmp_path, parts, None, {"x.weight": x}).values()
     assert (found.verdict, found.fidelity.left > 0.1) == ("sound", True)
+
+
+def test_a_wrong_scale_in_a_row_of_small_numbers_is_found(tmp_path):
+    """Its error is small beside the other rows, but the group has its own scale."""
+    x, y = weights((64, 128))
+    x[32] /= 200
+    make, config = CONVENTIONS["awq"]
+    parts = make("x", x)
+    double = changed(parts, "x.scales", lambda found: np.where(np.arange(256).reshape(4, 64) == 160, 2 * found, found))
+    found = audited(tmp_path, double | make("y", y), config, named("awq", x, y))
+    assert (found["x"].verdict, found["y"].verdict) == ("broken", "sound")
+    assert found["x"].fidelity.bad_blocks == 1

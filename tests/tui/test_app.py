@@ -63,7 +63,7 @@ async def test_screens_are_reached_by_key_and_by_mouse(size):
         assert person.app.current_mode == next(iter(SCREENS))
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(12)
 @pytest.mark.parametrize("verb", sorted({*filter(asks, VERBS)} - WITHOUT_A_SCREEN))
 @driven
 async def test_any_verb_opens_at_its_place(verb):

@@ -47,20 +47,20 @@ def formats_for(
         yield f"{_MX[element]}/{blocks}"
     if element == "e2m1" and kind in (None, "e4m3fn") and blocks:
         yield f"nvfp4/{blocks}" + "/channel" * rows
-    elif kind == "e4m3fn" and blocks and parse_base(element):
+    elif kind == "e4m3fn" and blocks and is_floating(element):
         yield f"block({element}, e4m3, {blocks}, fp32)"
     if kind in (None, "float16") and "flat32" in shapes and element in _GGML:
         yield _GGML[element]
-    if kind is None and not shape and parse_base(element):
+    if kind is None and not shape and is_floating(element):
         yield f"{element}:none"
     if (kind in (None, *FLOATS) and shape) or (kind == "e8m0fnu" and element in _FP8 and "32" not in shapes):
         yield f"{element}/{shape}"
 
 
-def parse_base(element: str) -> bool:
+def is_floating(element: str) -> bool:
     """Return whether the format of an element is a floating-point format, not integers.
 
-    >>> parse_base("e4m3"), parse_base("int8")
+    >>> is_floating("e4m3"), is_floating("int8")
     (True, False)
     """
     return not element.startswith("int")
@@ -146,7 +146,7 @@ def element_variations(candidate: RecipeCandidate) -> Iterator[RecipeCandidate]:
         for rounding, words in _ROUNDINGS.items() if rule.rounding != "closest" else ():
             if rounding != rule.rounding:
                 yield _changed(candidate, *said, f"elements {words}", rounding=rounding, **by)
-    if not rule.wraps and parse_base(candidate.base):
+    if not rule.wraps and is_floating(candidate.base):
         yield _changed(candidate, "elements beyond the largest wrap", wraps=True)
 
 

@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 
 from floatlab.auditing.quantized import QuantizedCheckpoint
-from floatlab.auditing.stored_parts import Weight, bits_of
+from floatlab.auditing.stored_parts import Weight, stored_bits
 from floatlab.auditing.survival.activations import layer_inputs
 from floatlab.auditing.survival.jobs import checkpoint_at, version_of
 from floatlab.auditing.survival.regions import Cut, cuts
@@ -109,7 +109,7 @@ def _stored_bits(read: QuantizedCheckpoint, weight: Weight) -> float:
     """Return how many bits per number a quantised weight takes in the file, scales included."""
     codes = read.checkpoint.tensors[weight.codes]
     if not codes.kind:
-        return bits_of(weight, codes)
+        return stored_bits(weight, codes)
     parts = (read.checkpoint.tensors[name] for name in weight.parts)
     return sum(prod(part.shape) * _width(part.kind) for part in parts) / max(prod(weight.shape), 1)
 

@@ -327,7 +327,7 @@ def _figures(
     tally = measured[0].tally if measured else None
     figures = []
     for recipe, each in zip(recipes, measured, strict=False):
-        bits = bits_of(recipe, subject.shape)
+        bits = bits_of_recipe(recipe, subject.shape)
         made = figures_of(recipe.name, bits, each.tally, each.scales, each.output, usual(recipe).sqnr)
         nonzero = each.tally.elements - each.tally.zeros - each.tally.nonfinite
         figures.append(judged(made, usual(recipe).flushed, nonzero, each.tally.nonfinite, min_sqnr))
@@ -351,11 +351,11 @@ def _figures(
     return found.replace(choice=choice_of(found, subject.bits))
 
 
-def bits_of(recipe: Recipe, shape: tuple[int, ...]) -> float:
+def bits_of_recipe(recipe: Recipe, shape: tuple[int, ...]) -> float:
     """Return the bits per element, scales included, of a tensor of this shape in a recipe.
 
     >>> from floatlab.formats.recipes import parse_recipe
-    >>> bits_of(parse_recipe("nvfp4"), (64, 64)), bits_of(parse_recipe("e4m3/channel"), (64, 64))
+    >>> bits_of_recipe(parse_recipe("nvfp4"), (64, 64)), bits_of_recipe(parse_recipe("e4m3/channel"), (64, 64))
     (4.5078125, 8.5)
     """
     fmt, (outer, high, wide) = recipe.format, as_matrix(shape)

@@ -18,7 +18,7 @@ from floatlab.auditing.survival.figures import (
     TensorFigures,
     sqnr_of,
 )
-from floatlab.errors import shortened
+from floatlab.errors import shown_name
 from floatlab.formats.recipes import Recipe
 from floatlab.record import Record
 
@@ -26,7 +26,6 @@ MARGIN = 3.0  # dB: the noise may be twice that of normally distributed numbers
 _SAVING = 0.99  # a recipe has to need at most this share of the stored bits
 MOST_FLUSHED = 0.25  # largest share of numbers that may become 0 beyond the usual share; SQNR may not show this loss
 _NAMED = 3  # the number of tensors that are named in a sentence
-_LONG = 60  # characters of a name in a sentence
 _NOTABLE = 1e-3  # a share of numbers that is worth mentioning as a cause
 _SINGULAR = {"become": "becomes", "are": "is"}
 
@@ -211,4 +210,4 @@ def _few(names: list[str]) -> str:
     """
     few = names if len(names) <= _NAMED + 1 else names[:_NAMED]
     more = f" and {len(names) - len(few):,} more" * (len(names) > len(few))
-    return f"{', '.join(shortened(name, _LONG) or repr(name) for name in few)}{more}"
+    return f"{', '.join(shown_name(name) for name in few)}{more}"

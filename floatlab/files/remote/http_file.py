@@ -123,6 +123,9 @@ class _Interrupted(FileFormatError):
     """An answer that ended early: the connection was lost."""
 
 
+_LOST = (_Interrupted, ConnectionResetError, BrokenPipeError, http.client.IncompleteRead)  # a lost connection
+
+
 def _repeated(request: Callable[[], _T]) -> _T:
     """Call a request and return its result; if it fails for a temporary reason, repeat it up to three times."""
     start = time.monotonic()
@@ -137,12 +140,9 @@ def _repeated(request: Callable[[], _T]) -> _T:
             if pause > _MOST_PAUSE or time.monotonic() - start > _NO_REPEAT:
                 raise
             refusal.close()
-        except (_Interrupted, ConnectionResetError, BrokenPipeError, http.client.IncompleteRead, URLError) as trouble:
+        except (*_LOST, URLError) as trouble:
             reason = trouble.reason if isinstance(trouble, URLError) else trouble
-            passes = isinstance(
-                reason, _Interrupted | ConnectionResetError | BrokenPipeError | http.client.IncompleteRead
-            )
-            if not passes or time.monotonic() - start > _NO_REPEAT:
+            if not isinstance(reason, _LOST) or time.monotonic() - start > _NO_REPEAT:
                 raise
         time.sleep(pause)
     return request()

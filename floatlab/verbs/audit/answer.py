@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from math import isinf
 
 from floatlab.auditing.audit import BROKEN, SOUND, Audit, AuditedTensor, audit
+from floatlab.errors import shown_name
 from floatlab.fpmode import in_default_mode
 from floatlab.page.csv_text import as_csv, csv_cell
 from floatlab.page.measures import number
 from floatlab.page.model import Block, Gap, Note, Page, Role, Row, Span, Table, Text, heading, hint
 from floatlab.page.words import counted, listed
 from floatlab.verbs.audit.codes_answer import codes_answers
-from floatlab.verbs.audit.tensor_columns import LISTED, shown_name
+from floatlab.verbs.audit.tensor_columns import LISTED
 from floatlab.verbs.question import Answer, Question, Started, plain_answer
 
 _NAMED = 3  # at most this many missing tensors are named

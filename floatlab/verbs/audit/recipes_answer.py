@@ -15,11 +15,11 @@ from floatlab.auditing.survival.plans import plan_text
 from floatlab.auditing.survival.running.runner import ReplacedWorkerWarning
 from floatlab.auditing.survival.running.workers import workers
 from floatlab.auditing.survival.survey import audit_recipes
-from floatlab.errors import quoted
+from floatlab.errors import quoted, shown_name
 from floatlab.page.words import counted
 from floatlab.verbs.audit.recipes_page import recipes_page
 from floatlab.verbs.audit.recipes_report import recipes_csv, recipes_report, sqnr_chart
-from floatlab.verbs.audit.tensor_columns import LISTED, shown_name
+from floatlab.verbs.audit.tensor_columns import LISTED
 from floatlab.verbs.question import Answer, Question, Started, plain_answer
 
 _ONE = Lock()  # an audit keeps its files open, and the filters of warnings set, for the whole process

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from floatlab.arrays.round_trips.round_trip import is_unscaled
 from floatlab.auditing.survival.figures import DAMAGED, OVERFLOWS, SURVIVES, RecipeAudit, RecipeFigures, TensorFigures
+from floatlab.errors import shown_name
 from floatlab.formats import Format
 from floatlab.formats.recipes import parse_recipe
 from floatlab.page.measures import number, percent
@@ -21,7 +22,6 @@ from floatlab.verbs.audit.tensor_columns import (
     OUTPUT,
     ROLES,
     decibels,
-    shown_name,
     size_text,
     tensor_columns,
     tensors_table,

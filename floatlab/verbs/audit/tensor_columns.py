@@ -7,7 +7,7 @@ from functools import partial
 from math import inf, isinf
 
 from floatlab.auditing.survival.figures import DAMAGED, OVERFLOWS, SURVIVES, RecipeAudit, RecipeFigures, TensorFigures
-from floatlab.errors import shortened
+from floatlab.errors import shown_name
 from floatlab.page.measures import shape_text
 from floatlab.page.model import Role, Span, Table, Text
 from floatlab.record import Record
@@ -16,7 +16,6 @@ ROLES = {SURVIVES: Role.PLAIN, DAMAGED: Role.FLAG, OVERFLOWS: Role.BAD}
 LISTED = 40  # the default number of tensors on a page
 OUTPUT = "*"  # marks an SQNR of a layer's output
 _NONE = "·"
-_LONG = 60  # characters of a name in a sentence
 _SPARE = ("largest", "type", "shape", "recommended")  # columns that a narrow page leaves out, in this order
 DECIBELS = " dB"  # the ends of the titles of columns with an SQNR
 
@@ -35,15 +34,6 @@ class TensorColumn(Record):
 def decibels(sqnr: float | None) -> str:
     """Return an SQNR in dB as text; a dot if there is none."""
     return _NONE if sqnr is None else f"{'−' * (sqnr < 0)}∞" if isinf(sqnr) else f"{sqnr:.1f}"
-
-
-def shown_name(name: str) -> str:
-    """Return the name of a tensor for a sentence: long names are shortened, an empty name is shown in quotes.
-
-    >>> shown_name(""), shown_name("x" * 80)[20:40]
-    ("''", 'xxxxxxxxx…xxxxxxxxxx')
-    """
-    return shortened(name, _LONG) or "''"
 
 
 def size_text(x: float | None, digits: str = ".3g") -> str:

@@ -7,6 +7,7 @@ from fractions import Fraction
 from floatlab.arith.blocks.scaling import ratio
 from floatlab.arrays.round_trips.round_trip import is_unscaled
 from floatlab.auditing.survival.figures import SURVIVES, RecipeAudit, TensorFigures
+from floatlab.errors import shown_name
 from floatlab.formats import Format
 from floatlab.formats.recipes import parse_recipe
 from floatlab.numbers.rounding import Context, Overflow
@@ -15,7 +16,7 @@ from floatlab.page.model import Block, Gap, Note, Page, Row, Span, Table, headin
 from floatlab.page.words import counted
 from floatlab.verbs.audit.recipes_page import side_by_side
 from floatlab.verbs.audit.recipes_report import histograms
-from floatlab.verbs.audit.tensor_columns import ROLES, shown_name
+from floatlab.verbs.audit.tensor_columns import ROLES
 from floatlab.verbs.block.page import exact_text
 from floatlab.verbs.question import Question
 

@@ -8,10 +8,10 @@ from floatlab.arrays.compare.differences import ComparedElement, Differences
 from floatlab.arrays.compare.measure import compare
 from floatlab.errors import UnsupportedError
 from floatlab.files import open_arrays
-from floatlab.files.readers import is_checkpoint, kind_of
+from floatlab.files.readers import is_checkpoint, kind_of, split_place
 from floatlab.fpmode import in_default_mode
 from floatlab.page.model import Gap, Note, Page
-from floatlab.sandbox import is_folder
+from floatlab.sandbox import exists, is_folder
 from floatlab.verbs.compare.options import VERB
 from floatlab.verbs.option import UsageError
 from floatlab.verbs.question import Answer, Question, Started, code_of, written
@@ -67,8 +67,9 @@ def are_checkpoints(words: Sequence[str], options: Mapping[str, object]) -> bool
     """
     if not {"only", "stored"}.isdisjoint(options):
         return True
-    if any(is_folder(word) for word in words if "://" not in word):
-        return True
+    local = [word for word in words if "://" not in word]
+    if any(map(is_folder, local)) and any(not exists(split_place(word)[0]) for word in local):
+        return True  # the error then names the file that does not exist
     if not all(map(is_checkpoint, words)):
         return False
     from floatlab.files.checkpoints import has_several

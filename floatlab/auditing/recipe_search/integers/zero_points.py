@@ -42,6 +42,16 @@ class _Groups(Individual):
     top: int
     kind: str
 
+    @property
+    def order(self) -> Array:
+        """The columns, sorted by their groups."""
+        return np.argsort(self.group_of, kind="stable")
+
+    @property
+    def starts(self) -> Array:
+        """The index in `order` at which each group begins."""
+        return np.flatnonzero(np.diff(self.group_of[self.order], prepend=-1))
+
 
 class _Rule(Individual):
     """A rule for scales. `words` is its formula, and the arrays have a number for each row and group."""
@@ -120,10 +130,8 @@ def _groups(checkpoint: QuantizedCheckpoint, weight: Weight, rows: int) -> _Grou
 
 
 def _of_groups(held: _Groups, x: Array, reduce: np.ufunc) -> Array:
-    """Return the smallest or largest number of x (by `reduce`) in each row and group, in the order of group indices."""
-    order = np.argsort(held.group_of, kind="stable")
-    starts = np.flatnonzero(np.diff(held.group_of[order], prepend=-1))
-    found: Array = reduce.reduceat(x[:, order], starts, axis=1)
+    """Return the smallest or largest number of x in each row and group; groups are in the order of their indices."""
+    found: Array = reduce.reduceat(x[:, held.order], held.starts, axis=1)
     return found
 
 
@@ -145,8 +153,7 @@ def _matched(rule: _Rule, x: Array, held: _Groups, weight: Weight) -> MatchedRec
 
     Codes are computed with the stored scales and with those of the rule, and the better result counts.
     """
-    order = np.argsort(held.group_of, kind="stable")
-    first = order[np.flatnonzero(np.diff(held.group_of[order], prepend=-1))]
+    first = held.order[held.starts]
     scale, zero, top = held.scale[:, first], held.zero[:, first], held.top
     mine = rule.scale.astype(np.float32)
     if held.kind != "float32":
