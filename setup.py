@@ -24,10 +24,11 @@ class BuildExtension(build_ext):
     """Build what compiles, and forget what does not: an extension that is missing is no part of the distribution."""
 
     def finalize_options(self):
-        """Ask for the stable ABI, in the file's name and in the code, where there is one."""
+        """Ask for the stable ABI, in the file's name and in the code, where there is one; name the headers."""
         stable = has_stable_abi()
         for extension in self.distribution.ext_modules or []:
             extension.py_limited_api = stable
+            extension.depends = [str(each) for source in extension.sources for each in Path(source).parent.glob("*.h")]
             extension.define_macros = [each for each in extension.define_macros if each[0] != "Py_LIMITED_API"]
             if stable:
                 extension.define_macros.append(("Py_LIMITED_API", "0x{:02X}{:02X}0000".format(*OLDEST)))

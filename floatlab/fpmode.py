@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def _float(bits: int) -> float:
-    """Return a float from its bits: parsing a decimal literal rounds, and this module may be imported in any mode."""
+    """Return a float from its bits. A decimal literal would be rounded, and this module may be imported in any mode."""
     return memoryview(bits.to_bytes(8, sys.byteorder)).cast("d")[0]
 
 

@@ -40,8 +40,8 @@ def pausing(wait: Callable[[], None]) -> Iterator[None]:
 def reporting(started: Started | None) -> Iterator[None]:
     """Report the progress of all simulations inside the `with`.
 
-    `started` is called at the start of each with the number of additions and the noun to show with it; it returns the
-    function that receives the number of additions done since its last call.
+    `started` is called at the start of each. Its arguments are the number of additions, and the noun to show with it.
+    It returns the function that receives the number of additions done since its last call.
 
     >>> from floatlab import sum
     >>> done = []
@@ -58,6 +58,18 @@ def reporting(started: Started | None) -> Iterator[None]:
     finally:
         _started.reset(token)
         _add.reset(quiet)
+
+
+def duration_text(seconds: float) -> str:
+    """Return a time in whole seconds, minutes or hours, rounded up.
+
+    >>> duration_text(0.2), duration_text(59.5), duration_text(91), duration_text(7300)
+    ('1 s', '60 s', '2 min', '3 h')
+    """
+    for unit, length, most in (("s", 1, 90), ("min", 60, 90 * 60)):
+        if seconds <= most:
+            return f"{-int(-seconds // length)} {unit}"
+    return f"{-int(-seconds // 3600)} h"
 
 
 def begin(additions: int) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Relation(Enum):
-    """The relation of two data: exactly one of four."""
+    """The relation of two numbers (or NaNs): exactly one of these four."""
 
     LESS = "less"
     EQUAL = "equal"

@@ -126,7 +126,7 @@ class DerivationBuilder:
         context: Context,
         steps: list[Step],
     ) -> None:
-        """Store the values that `begin` determined."""
+        """Raise UnsupportedError if no exact result exists, or if precision control is not for this format."""
         self.operation, self.operands, self.literals = operation, operands, literals
         self.format, self.context, self.steps = format, context, steps
         for each in (format, *(datum.format for datum in operands)) if format.is_table else ():

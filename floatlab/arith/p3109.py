@@ -312,7 +312,7 @@ def _reduced(
     format: Format | str,
     context: AnyContext,
 ) -> Derivation:
-    """Combine values exactly, and round once."""
+    """Add or multiply the values exactly, as `kind` says, and round the result once."""
     fmt, context = parse_format(format), as_context(context)
     data = tuple(datum for block in blocks for datum in (block.scale, *block.elements))
     work = DerivationBuilder(operation, data, (), fmt, context, [Decode(datum) for datum in data])

@@ -258,7 +258,7 @@ def _with_sign(work: DerivationBuilder, negative: bool) -> Derivation:
 
 
 def _power(n: object) -> int:
-    """Return the integer that `scale_b` was given; raises LiteralError."""
+    """Return the argument n of `scale_b` as an int; raises LiteralError unless it is an integer in range."""
     given = in_own_format(n)
     whole = whole_number(given)
     if isinstance(given, str):

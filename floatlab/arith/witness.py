@@ -105,8 +105,7 @@ def _differ(a: Datum, b: Datum, c: Datum, context: Context) -> bool:
     return not both.same and both.fused.result.is_finite and both.separate.result.is_finite
 
 
-def _loses(a: Datum, b: Datum, context: Context) -> bool:
-    """Return whether the product is inexact."""
+def _product_is_inexact(a: Datum, b: Datum, context: Context) -> bool:
     try:
         return _product(a.exact * b.exact, a.format, context) is not None
     except FloatlabError:
@@ -160,9 +159,9 @@ def _stepped(datum: Datum, count: int) -> Datum:
 
 
 def _short(fmt: Format, context: Context) -> Iterator[Triple]:
-    """Yield pairs of odd integers whose product has slightly more digits than the format keeps.
+    """Yield short factors whose product is slightly too long for the format, with addends that nearly cancel it.
 
-    First the integers themselves, then the same digits scaled to numbers from 1 to 2.
+    The factors are odd integers at first; then they are the same digits scaled to numbers from 1 to 2.
     """
     first = isqrt(1 << fmt.precision) | 1
     factors = range(first, first + 2 * _SHORT, 2)
@@ -200,12 +199,15 @@ def _all(fmt: Format, context: Context) -> Iterator[Triple]:
             product = (a, b) if flushing else a.exact * b.exact
             if product not in seen:
                 seen.add(product)
-                if flushing or _loses(a, b, context):
+                if flushing or _product_is_inexact(a, b, context):
                     yield from ((a, b, c) for c in data)
 
 
 def _random(fmt: Format, context: Context, seed: int) -> Iterator[Triple]:
-    """Yield random factors near 1 with addends that nearly cancel the product; in between, three arbitrary numbers."""
+    """Yield random factors near 1 with addends that nearly cancel their product.
+
+    After each such pair of factors, yield three numbers with random codes.
+    """
     t, draws = fmt.trailing_bits, RandomIntegers(seed)
     while True:
         factors = [_placed(fmt, 1 << t | draws.below(1 << t), draws.below(7) - 3 - t) for _ in range(2)]

@@ -149,7 +149,7 @@ class Job:
 
 @lru_cache(maxsize=64)
 def kernel_for(fmt: BlockFormat, rule: ScaleRule, context: Context, size: int) -> BlockKernel | None:
-    """Return the compiled lane for a format, a rule and a context; None if it does not support them."""
+    """Return the compiled kernel for blocks of `size` elements; None if the compiled lane cannot do this."""
     steps, element = scales_for(fmt, rule), fmt.element
     if not can_round_blocks(steps.numbers, context, fmt.scale):
         return None
@@ -216,7 +216,10 @@ def encode_plain(x: object, recipe: Recipe, axis: int, options: BlockRounding) -
 
 @lru_cache(maxsize=64)
 def reader(fmt: BlockFormat, kind: DType, as_magnitudes: bool = False) -> Callable[[Array], Array]:
-    """Return a function that decodes elements to a dtype; `as_magnitudes`: codes of integers are sign-magnitude."""
+    """Return a function that decodes elements to a dtype.
+
+    With `as_magnitudes`, the codes of integers are in sign-magnitude form instead of two's complement.
+    """
     element = fmt.element
     if isinstance(element, Format):
         return partial(decode_array, format=element, dtype=kind, threads=1)

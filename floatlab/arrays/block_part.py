@@ -52,7 +52,7 @@ def block_part(
     """Quantize the block of an array that contains the element at position `at`; keep up to MOST elements around it.
 
     The array may have millions of elements. The result has the same bits as that of `quantize_blocks` for the whole
-    array. Raises UnsupportedError for an empty array, and for a block that is too large for its rule.
+    array. Raises UnsupportedError for an empty array, and for a very large block whose rule needs every value.
 
     >>> from floatlab.arrays.sources import source_of
     >>> from floatlab.formats.recipes import parse_recipe
@@ -151,12 +151,15 @@ def _without_padding(places: Array) -> Array:
 
 
 def _end(places: Array, number: int, which: int) -> int | None:
-    """Return the first or the last position of a block; None if there is no such block."""
+    """Return the array position of the first (`which` 0) or last (−1) element of a block; None without such a block."""
     return int(_without_padding(places[number])[which]) if 0 <= number < len(places) else None
 
 
 def _extremes(values: Array, magnitudes: Array) -> list[int]:
-    """Return the positions of the values that a rule's formulas use (amax, peak, low and high), and that of a NaN."""
+    """Return the positions of the largest magnitude, the largest and the smallest value, and the first NaN.
+
+    The formulas of a scale rule depend on no other values of a block.
+    """
     nans = np.isnan(magnitudes)
     found = [int(np.argmax(nans))] if nans.any() else []
     if not nans.all():
@@ -167,7 +170,7 @@ def _extremes(values: Array, magnitudes: Array) -> list[int]:
 def _others(places: Array, number: int, magnitudes: Array, fmt: BlockFormat, shape: tuple[int, ...]) -> list[Array]:
     """Return the positions of values that represent the other blocks that share the tensor's scale.
 
-    In exact rules, blocks with a NaN or an infinity do not count. So the finite values of such blocks are left out.
+    An exact rule ignores a block with a NaN or an infinity; so no finite value represents such a block.
     """
     if fmt.tensor is None:
         return []

@@ -352,7 +352,7 @@ def _in_singles(fmt: BlockFormat, codes: Array, by: Array) -> Array | None:
 
 
 def _digits(fmt: BlockFormat) -> list[int]:
-    """Return the precisions of the factors of a decoded value: of elements, scales and the tensor's scale."""
+    """Return the precisions of elements, scales and the tensor's scale, whose product is a decoded value."""
     return [each.precision for each in (fmt.magnitudes, fmt.scale, fmt.tensor) if each is not None]
 
 

@@ -85,7 +85,7 @@ def round_array(
 
 
 def _in_dialect(name: str, format: Format, rules: Context) -> Context:
-    """Return `rules` with the choices of a processor or library; raises UnsupportedError if `rules` sets one, too."""
+    """Return `rules` with the choices of a processor or library; raises UnsupportedError if `rules` makes one, too."""
     from floatlab.numbers.dialects import parse_dialect
 
     for field in ("overflow", "absent", "nan", "negative"):
@@ -198,7 +198,7 @@ def operand(x: object, name: str, format: Format) -> Source:
 
 
 def exact_operand(x: object, name: str, format: Format, context: Context) -> Source:
-    """Return an operand without rounding: arrays in their formats, Python floats in binary64, and integers.
+    """Return an operand unrounded: an array in its own format, Python floats in binary64, integers exactly.
 
     If `format` represents all the numbers, they are returned in this format, which is faster. Raises UnsupportedError
     for a Python integer that the format does not represent.
@@ -263,8 +263,8 @@ def written(
 
     If `return_flags` is True or "each", the flags are those of every element; if it is "counts", they are the number of
     elements that raised each flag. After an error, `out` is unchanged. Operands that are still to be read are never
-    overwritten. `in_place`: `work` does not read a block again after writing it, so the result may overwrite the
-    operands.
+    overwritten. `in_place` promises that `work` does not read a block again after writing it, so that the result may
+    overwrite the operands.
     """
     _check_out(out, shape, dtype)
     flags: Array | None = None
@@ -304,7 +304,10 @@ def written(
 
 
 def _counting(work: Work, counts: list[Array]) -> Work:
-    """Return a function that does `work` and appends the counts of a block's flags to `counts`, safely with threads."""
+    """Return a function that calls `work`, and counts how many elements of the block raised each flag.
+
+    It appends these counts to `counts`. Several threads may do so, because appending to a list is atomic.
+    """
 
     def counted(*arguments: Any) -> None:
         flags = np.empty(len(arguments[-2]), np.uint8)

@@ -19,7 +19,7 @@ _KNOWN = ["rounding", "overflow", "out", "dtype", *_ROUNDING, *_OF_BLOCKS]
 
 
 def _is_of_blocks(format: object, options: AnyOptions, known: tuple[str, ...]) -> bool:
-    """Return whether a format or name is a block format; raises UnsupportedError for keywords that it does not take."""
+    """Return whether a format, or its name, is a block format; raises UnsupportedError for unsuitable keywords."""
     if isinstance(format, str):
         blocks = _is_block_name(format)
     else:

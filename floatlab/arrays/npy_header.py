@@ -26,7 +26,10 @@ _VERSIONS = {
 
 
 class Header(Record):
-    """The header of a `.npy`; `by_columns`: column-major order. The numbers begin `offset` bytes from the start."""
+    """The header of a `.npy`.
+
+    `by_columns` is set for column-major order. The numbers begin `offset` bytes from the start of the file.
+    """
 
     shape: tuple[int, ...]
     by_columns: bool

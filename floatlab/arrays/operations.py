@@ -33,7 +33,7 @@ from floatlab.record import Individual
 
 
 class _Asked(Individual):
-    """The checked arguments of a call, without its operands; cached, so that equal calls share one object."""
+    """The checked arguments of a call except its operands. They are cached, so that equal calls share one object."""
 
     operation: str
     names: tuple[str, ...]  # of the operands

@@ -70,7 +70,10 @@ class _History:
     """
 
     def __init__(self, rows: Array, steps: int, kept: Sequence[int], memory: Array | None) -> None:
-        """Start with rows, of which `kept` are not changed by any stage; `memory` of an earlier history is reused."""
+        """Start from `rows`; no stage changes those with the indices `kept`.
+
+        `memory` is the array of an earlier history. It is used again if its shape fits.
+        """
         self.room = max(1, min(steps, _HISTORY // max(rows.size, 1)))
         shape = self.room + 1, *rows.shape
         fits = memory is not None and memory.shape[1:] == rows.shape and len(memory) > self.room
@@ -158,7 +161,7 @@ class Recurrence:
         return self._parts is not None
 
     def _compiled_part(self, stage: RecurrenceStage) -> Part | None:
-        """Return a stage for the kernel; None if the kernel cannot do it."""
+        """Return a stage as the compiled lane takes it; None if that lane does not support the stage."""
         fmt, context, operation = stage.format, stage.context, stage.operation
         if not isinstance(fmt, Format) or context.flush_inputs or (fmt.width > 32 and fmt != DOUBLE):
             return None
@@ -260,7 +263,7 @@ class Recurrence:
         return done
 
     def _step(self, rows: Array, number: int) -> None:
-        """Do one step, stage by stage."""
+        """Do step `number` (from 0) in the NumPy lane: one stage after the other."""
         index = number * rows.shape[1]
         for stage in self.stages:
             operands = [rows[self.names[name]] for name in stage.operands]

@@ -83,7 +83,7 @@ class BlockLayout:
     """
 
     def __init__(self, shape: tuple[int, ...], axis: object, fmt: BlockFormat) -> None:
-        """Check the axis; raises UnsupportedError."""
+        """Raise UnsupportedError for an invalid axis, and for one whose length is not a multiple of the block size."""
         if not hasattr(axis, "__index__") or not -len(shape) <= axis.__index__() < len(shape):
             dimensions = "none" if not shape else f"{-len(shape)} to {len(shape) - 1}"
             raise UnsupportedError(
@@ -118,15 +118,15 @@ class BlockLayout:
 
 
 def is_quotient(digits: int, format: Format) -> bool:
-    """Return whether the float64 quotient by a divisor of `digits` bits always rounds like the exact quotient."""
+    """Return whether float64 quotients by divisors of `digits` bits always round into the format like exact ones."""
     return digits + format.precision + 1 <= DIGITS
 
 
 def quotient(x: Array, divisor: Array, digits: int, format: Format) -> Array:
-    """Return x / divisor as a float64 that rounds into `format` like the exact quotient; `digits`: the divisor's bits.
+    """Return x / divisor as a float64 that rounds into `format` like the exact quotient.
 
-    This holds for all rounding directions but stochastic. Quotients that underflow are lost; special values are those
-    of NumPy.
+    This does not hold for stochastic rounding, nor for quotients that underflow. The divisor has `digits` bits. Special
+    values are those of NumPy.
     """
     if not is_quotient(digits, format):
         return divide_to_odd(x, divisor)
@@ -207,7 +207,7 @@ class BlockScales:
         return table, t, carry, least, 2.0**word.emax
 
     def parameters(self, stored: Array | None, values: Array) -> BlockParameters | None:
-        """Return the parameters of the compiled lane; None if it cannot divide as `quotient` and `codes` do.
+        """Return the parameters of the compiled lane; None if its quotients or scales could differ from these.
 
         `stored` and `values` are as in `BlockParameters`.
         """
@@ -258,7 +258,7 @@ class BlockScales:
         return codes
 
     def _slowly(self, amax: Array, tensor: np.float32 | None) -> Array:
-        """Return the codes for any magnitudes, without the table; NaN's code for those that are not finite."""
+        """Return the codes of scales for any amax, without the table; the NaN's code if amax is infinite or a NaN."""
         kind, numbers = self.fmt.scale, self.numbers
         finite = np.isfinite(amax)
         known = np.where(finite, amax, 0).astype(np.float64)
@@ -298,8 +298,8 @@ class BlockScales:
     ) -> tuple[Array, Array]:
         """Return two arrays: numbers that round into the element format as x / (s·t) does, and the divisors s·t.
 
-        s is the scale of a block, and t that of the tensor. `finite`: whether all elements of the array are finite;
-        `narrows`: whether float64 results are converted to float32.
+        s is the scale of a block, and t that of the tensor. `finite` tells whether all elements of the array are
+        finite, and `narrows` whether float64 results are converted to float32.
         """
         fmt, drawn = self.fmt, context.rounding.is_stochastic
         by = self.values(codes, product_dtype(fmt, x.dtype), tensor)
@@ -334,7 +334,7 @@ def recipe_of(format: BlockFormat | Recipe | str, block: int | None, scale: obje
 
 
 def is_plain(recipe: Recipe) -> bool:
-    """Return whether blocks lie along one axis and the rule is exact, which `BlockScales` supports.
+    """Return whether `BlockScales` supports a recipe: its blocks lie along one axis, and its rule is exact.
 
     >>> from floatlab.formats.recipes import parse_recipe
     >>> [is_plain(parse_recipe(text)) for text in ("mxfp4", "mxfp4:te", "nvfp4/16x16")]
@@ -371,7 +371,7 @@ def scales_for(fmt: BlockFormat, rule: ScaleRule | str | None) -> BlockScales:
 
 @lru_cache(maxsize=64)
 def multiplies_in_single(fmt: BlockFormat) -> bool:
-    """Return whether binary32 contains elements and scales, and has the precision of their products."""
+    """Return whether binary32 contains all elements and scales, and has enough digits for their exact products."""
     parts = fmt.magnitudes, fmt.scale
     digits = sum(each.precision for each in parts)
     return fmt.tensor is None and digits <= SINGLE.precision and all(holds(SINGLE, each) for each in parts)

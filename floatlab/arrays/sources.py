@@ -32,7 +32,7 @@ _MOST_INTEGER = 1 << 53  # float64 represents all integers up to this one
 
 
 class Origin(Record):
-    """The source of numbers before they were converted into their present format."""
+    """The format of numbers before their conversion into the present one, and how many the conversion changed."""
 
     format: Format | None  # None for text, fractions and integers, which have no format
     inexact: int  # the number of values that the conversion changed
@@ -174,8 +174,8 @@ class ArraySource:
     """An array with a name, a shape, and a dtype or a format, which can be read from any index on.
 
     `dtype` is NumPy's own dtype, or None if NumPy has none. `format` is the format of the floats; binary64 for
-    integers, which are used by value. `by_columns`: column-major order, as in Fortran. `origin`: for text, how many
-    values the conversion changed.
+    integers, which are used by value. `by_columns` is set for column-major order, as in Fortran. `origin` describes the
+    conversion of text, and is None for all other sources.
     """
 
     name: str

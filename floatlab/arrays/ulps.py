@@ -218,7 +218,7 @@ def next_after(x: object, toward: object, format: Format | str | None = None) ->
 def _operands(
     values: tuple[object, ...], names: tuple[str, ...], format: Format | str | None
 ) -> tuple[list[Source], Format]:
-    """Return operands and the format whose ranks are used."""
+    """Return the operands, and the format whose ranks are used; numbers and lists are rounded into it."""
     if format is not None:
         fmt = parse_format(format)
     else:
@@ -262,7 +262,7 @@ def _magnitudes(codes: Array, format: Format) -> Array:
 
 
 def _hidden(format: Format) -> int:
-    """Return how many unsigned codes lie between zero and the smallest number; 0 if the format has subnormals."""
+    """Return how many codes are unused between zero and the smallest number, in a format without subnormals; else 0."""
     return format.smallest_normal_magnitude - 1 if format.zero and not format.subnormals else 0
 
 

@@ -51,8 +51,8 @@ class AuditedTensor(Record):
     """The verdict on a quantised weight, and its reasons.
 
     `verdict` is sound, broken or cannot tell. `fidelity` has the errors relative to the original; it is None without an
-    original. `largest` is the largest magnitude of the weight's numbers. `original` says with what the weight was
-    compared, and how that was found; it is empty for a tensor of the same name.
+    original. `largest` is the largest magnitude of the weight's numbers. `original` names the tensors with which the
+    weight was compared, and says how they were found; it is empty for a tensor of the same name.
     """
 
     name: str
@@ -68,10 +68,10 @@ class AuditedTensor(Record):
 class Audit(Record, Answering):
     """The audit of a quantised checkpoint: an `AuditedTensor` for each quantised weight, the broken ones first.
 
-    `original` is the name of the original checkpoint; it is empty if none was given. `unchecked` has each dtype of the
-    tensors that are not quantised, with their number: an audit does not look at them. `unscaled` has the same of
-    tensors of 8 bits or less that have no scales. `missing` has the tensors of the
-    original that the checkpoint lacks; it is empty if some weights have other names than their originals.
+    `original` is the name of the original checkpoint; it is empty if none was given. An audit does not look at tensors
+    that are not quantised: `unchecked` has each of their dtypes, with the number of tensors. `unscaled` has the same
+    for tensors of floats of 8 bits or less, which are codes without scales. `missing` has the tensors of the original
+    that the checkpoint lacks; it is empty if some weights have other names than their originals.
     """
 
     _ASKS = ".is_sound"
@@ -146,9 +146,9 @@ def audit(
     only
         A glob that chooses weights by name.
     progress
-        A function that is called with the number of elements. It returns a function that is called with the number of
-        elements done since its last call. With `to`, the first function is called with the number of bytes and the
-        number of tensors, and the second one with the number of bytes read since its last call.
+        A function that is called once, with the number of all elements. It returns a function that is called with the
+        number of elements done since its last call. With `to`, the first function is called with the number of bytes
+        and the number of tensors, and the second one with the number of bytes read since its last call.
     to
         Recipes, such as "mxfp4,nvfp4": each tensor is rounded by each of them, and the errors are measured.
     **options
@@ -157,8 +157,8 @@ def audit(
     Returns
     -------
     Audit or RecipeAudit
-        With `to` a `RecipeAudit`: its `tensors` have the figures of each tensor in each recipe, and its
-        `recommendation` names the cheapest recipe that each tensor survives.
+        With `to` a `RecipeAudit`: its `tensors` have the errors of each tensor in each recipe, and its
+        `recommendation` has the recipe with the fewest bits that each tensor survives.
 
     Raises
     ------
@@ -224,10 +224,10 @@ def audit(
 
 
 def _counts(read: QuantizedCheckpoint, are_codes: bool) -> tuple[tuple[str, int], ...]:
-    """Return each dtype of the tensors that are not quantised weights, with their number.
+    """Count tensors that are not quantised weights: return pairs of a dtype and a number of tensors.
 
-    With `are_codes`, only tensors of floats of 8 bits or less are counted, which are rarely used without scales; else,
-    only the others.
+    With `are_codes`, only tensors of floats of 8 bits or less are counted, since these are rarely used without scales.
+    Otherwise, only the other tensors are counted.
     """
     chosen = (stored.dtype for stored in read.plain.values() if _has_codes(stored) is are_codes)
     return tuple(Counter(chosen).items())
@@ -242,7 +242,7 @@ def _has_codes(stored: StoredTensor) -> bool:
 
 
 def _missing(read: QuantizedCheckpoint, original: QuantizedCheckpoint, found: list[AuditedTensor]) -> tuple[str, ...]:
-    """Return the tensors of the original that the checkpoint lacks, as far as equal names can tell."""
+    """Return the names of the original's tensors that the checkpoint lacks; none if some weights have other names."""
     if any(each.original for each in found):
         return ()
     there = {*read.names, *(each.name for each in found)}
@@ -250,7 +250,7 @@ def _missing(read: QuantizedCheckpoint, original: QuantizedCheckpoint, found: li
 
 
 def _doubted(found: AuditedTensor, doubt: str) -> AuditedTensor:
-    """Return a verdict with a doubt: what is sound by its numbers alone, becomes "cannot tell"."""
+    """Add a doubt to a verdict: a weight that is not broken gets the verdict "cannot tell"; "" changes nothing."""
     if not doubt or found.verdict == BROKEN:
         return found
     return found.replace(verdict=UNKNOWN, reasons=(*found.reasons, doubt))
@@ -306,9 +306,9 @@ def _survey(source: ArraySource) -> tuple[float, int]:
 
 
 def _vanished(read: QuantizedCheckpoint, weight: Weight) -> tuple[str, ...]:
-    """Return a message for each part that has negative scales, or scales of 0 for blocks with codes other than 0.
+    """Return a message for each array of scales that has negative ones, or 0 for a block with codes other than 0.
 
-    A scale of 0 does not prove an error. If a block is tiny compared with the others, its scale may underflow to 0.
+    A scale of 0 does not prove an error: if the numbers of a block are tiny, its scale may underflow to 0.
     """
     found = []
     for part in weight.parts:
@@ -340,9 +340,9 @@ def _vanished(read: QuantizedCheckpoint, weight: Weight) -> tuple[str, ...]:
 def _beside(
     read: QuantizedCheckpoint, weight: Weight, found: Counterpart | None, originals: Originals | None
 ) -> tuple[Fidelity | None, tuple[str, ...]]:
-    """Return the errors relative to the original, and the reasons to call the weight broken.
+    """Return the errors relative to the original, and sentences about their cause.
 
-    If the errors are small, there is a reason only if correcting its cause removes most of the error.
+    If the errors are small, a cause counts only if correcting it removes most of the error.
     """
     if originals is None:
         return None, ()

@@ -50,7 +50,7 @@ def causes_of(
 def repaired(
     read: QuantizedCheckpoint, weight: Weight, x: ArraySource, fidelity: Fidelity, bits: float
 ) -> tuple[str, ...]:
-    """Return a sentence about the mistake whose correction makes the weight fit; an empty tuple if there is none.
+    """Return a sentence about a mistake whose correction makes the weight fit; an empty tuple if there is none.
 
     If the error is small, a mistake counts only if correcting it removes most of the error.
     """

@@ -30,7 +30,7 @@ _FAILING = _ORDER[:5]
 
 
 class TensorSide(Record):
-    """A tensor of one checkpoint: its shape, its type, and the convention by which it was quantised, if it was."""
+    """A tensor of one checkpoint: its shape, its type, and its convention of quantisation (empty if there is none)."""
 
     shape: tuple[int, ...]
     kind: str
@@ -42,8 +42,8 @@ class TensorDifference(Record):
 
     `result` is one of: unreadable (`reason` says why), only in expected, only in actual, other shape, beyond tolerance,
     close, equal (the same numbers), same bits. `failing` of the `size` elements are beyond tolerance. `share` is the
-    largest quotient of an error and its tolerance. `absolute` and `relative` are the largest errors. `ulps` is the
-    largest distance in ulps of `ulp_format`. `rounded` is set if one tensor equals the other one after rounding.
+    largest error ÷ tolerance of an element. `absolute` and `relative` are the largest errors. `ulps` is the largest
+    distance in ulps of `ulp_format`. `rounded` is set if one tensor equals the other one after rounding.
     """
 
     tensor: str
@@ -107,7 +107,6 @@ class _Side:
         return self.checkpoint.tensors[name].shape if weight is None else weight.shape
 
     def side(self, name: str) -> TensorSide:
-        """Return the shape and the type of a tensor."""
         weight = self.numbers.weights.get(name) if self.numbers is not None else None
         if weight is not None:
             return TensorSide(weight.shape, "number", weight.convention)
@@ -150,8 +149,8 @@ def compare_checkpoints(
     format
         The format whose ulps are counted; by default, the narrower format of each pair.
     progress
-        A function that is called with the number of elements. It returns a function that is called with the number of
-        elements done since its last call.
+        A function that is called once, with the number of all elements. It returns a function that is called with the
+        number of elements done since its last call.
 
     Returns
     -------
@@ -188,7 +187,7 @@ def compare_checkpoints(
 
 
 def _badness(found: TensorDifference) -> float:
-    """Return the error that sorts tensors with the same result."""
+    """Return the error by which tensors with the same result are sorted; NaN counts as infinite."""
     return inf if found.share != found.share else found.share or found.relative or 0.0
 
 

@@ -40,12 +40,12 @@ _SIZES = (32, 16)  # sizes of the blocks in which errors are measured; the first
 class Fidelity(Record):
     """The errors of a quantised weight relative to its original.
 
-    `left` is |read − original| / |original| in the Euclidean norm. `sqnr` is −20·log10(`left`), in dB; it is infinite
-    if there is no error. `cosine` is the cosine of the angle between both weights. `largest_error` and `mse` are
-    absolute. `nearest` is a limit of `left` for rounding to nearest in the weight's format; it follows from the numbers
-    of the original. `nans` elements are NaN or infinite but finite in the original; all other measures leave them out.
-    `bad_blocks` of `blocks` (of 32 or 16 elements in a row) have a larger relative error than any quantiser causes.
-    `most` is a limit: with the right scales, `left` is below it.
+    `left` is |q − x| / |x| in the Euclidean norm, where q is the weight and x its original. `sqnr` is −20·log10(`left`)
+    in dB; it is infinite if there is no error. `cosine` is the cosine of the angle between q and x. `largest_error` and
+    `mse` are absolute. `largest` is the largest magnitude in x. `nans` counts the elements that are NaN or infinite in
+    q but finite in x; all other measures leave them out. `blocks` counts blocks of 32 or 16 neighbouring elements.
+    `bad_blocks` of them have a larger relative error than any quantiser causes. `most` and `nearest` are limits of
+    `left`: for any quantiser with the right scales, and for rounding x to nearest in the weight's format.
     """
 
     elements: int
@@ -73,10 +73,11 @@ class Fidelity(Record):
 
 
 def allowed(bits: float, kind: str = "", group: int = 0) -> tuple[float, float]:
-    """Return what rounding to nearest changes at most: a share of the number, and of the largest one of its group.
+    """Return two limits of the error of rounding to nearest.
 
-    `kind` is the type of the codes; it is empty for blocks of ggml, whose `bits` include up to one bit for scales.
-    Codes of more than 4 bits are integers, unless they are fp8.
+    The first is relative to the number, the second to the largest number of its group. `kind` is the type of the codes;
+    it is empty for blocks of ggml, whose `bits` include up to one bit for scales. Codes of more than 4 bits are taken
+    for integers, unless they are fp8.
 
     >>> allowed(8, "e4m3fn"), allowed(8.5), allowed(5)
     ((0.0625, 7.62939453125e-06), (0.0, 0.003937007874015748), (0.25, 0.07142857142857142))
@@ -177,14 +178,14 @@ def _least_bad(largest: float, own_scales: bool) -> int:
 
 
 def _exponent(x: float) -> int:
-    """Return the index in the result of `_bad_blocks` at which blocks with the largest error x are counted."""
+    """Return the index at which `_bad_blocks` counts blocks whose largest error is x."""
     return int(np.frexp(x)[1]) + (1 << 11)
 
 
 def _bad_blocks(error: Array, x: Array, first: int, in_row: int, in_group: int) -> Array:
-    """Count the blocks whose error is larger than any quantiser causes.
+    """Count the blocks whose error is larger than any quantiser causes, by the exponent of a block's largest error.
 
-    The result has a count for each binary exponent of a block's largest error, at the index that `_exponent` returns.
+    `_exponent` returns the index of a count.
     `first` is the number of the first block, and `in_row` the number of blocks in a row. `in_group` is the number of
     blocks that share a scale, if other blocks do not affect this scale; else it is 0.
     """

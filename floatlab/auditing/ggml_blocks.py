@@ -1,7 +1,7 @@
 """Decodes ggml's quantised blocks (GGUF) from their bytes to numbers.
 
-Each byte of a group holds two codes of 4 bits (nibbles). The low nibbles are the first half of the group's elements,
-the high nibbles the second half.
+In types with codes of 4 bits (nibbles), each byte holds two codes. Of a group of bytes, the low nibbles are the first
+half of the elements, and the high nibbles are the second half.
 The layouts are those of ggml's `ggml-common.h` and of the Python package gguf.
 """
 
@@ -67,7 +67,7 @@ def halves(octets_: Array) -> Array:
 
 
 def _fifth_bits(blocks: Array, place: int) -> Array:
-    """Return the fifth bits of 32 elements as 0 or 16; they are stored in four bytes."""
+    """Return the fifth bits of the codes of 32 elements, as 0 or 16; they are stored in four bytes."""
     return np.unpackbits(blocks[:, place : place + 4], axis=1, bitorder="little") << 4
 
 

@@ -62,7 +62,7 @@ class QuantizedCheckpoint(Mapping[str, Array]):
     As a mapping, it gives each tensor as an array of float32 (correctly rounded), or of float64 if the tensor is
     float64. Integers are unchanged. An array is read when it is requested. `weights` has the quantised weights by name,
     with their conventions. `plain` has the other tensors. `unreadable` maps the name of each weight that cannot be read
-    to the reason, and `unsupported` has the names of those whose kind floatlab does not read. Close the checkpoint
+    to the reason, and `unsupported` has the names of those whose type floatlab does not read. Close the checkpoint
     after use, or open it in a `with` statement.
     """
 
@@ -100,7 +100,7 @@ class QuantizedCheckpoint(Mapping[str, Array]):
         self._find_orphans()
 
     def _parts_of(self, name: str) -> Iterator[str]:
-        """Yield the stored parts of a weight that cannot be read, by the names that conventions give to them."""
+        """Yield the names of the stored parts of a weight that cannot be read; they follow from the conventions."""
         stem = next((name.removesuffix(end) for end, _ in _RULES if name.endswith(end)), name)
         yield from self.parts.present(*(f"{stem}{part}" for part in _PARTS))
 

@@ -1,6 +1,6 @@
 """How a weight differs from its original: by a factor, by the order of its rows, or only in some rows.
 
-A relation is stated only if it is measured: after it is undone, the error is as small as that of a quantised weight.
+A relation is stated only if undoing it leaves an error that is as small as that of a quantised weight.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ _STEPS = (
 
 
 def both(read: ArraySource, original: ArraySource) -> tuple[Array, Array] | None:
-    """Return the first rows of a weight and of its original in float64; None if the rows are too long."""
+    """Return the first rows of a weight and of its original as float64; None if the rows are too long.
+
+    An element that is NaN or infinite in one of them becomes 0 in both.
+    """
     length = read.shape[-1] if read.shape else 1
     count = min(read.size, max(SAMPLE // max(length, 1), 8) * length)
     if not count or count > MOST_AT_ONCE:
@@ -69,7 +72,7 @@ def relation(read: ArraySource, original: ArraySource, group: int = 0) -> str:
 
 
 def _beginnings(source: ArraySource) -> Array:
-    """Return the first numbers of all rows of a large array."""
+    """Return the first 256 numbers of each row of a large array; NaN and infinities become 0."""
     length, pieces = source.shape[-1], []
     count = max(SAMPLE // length, 1) * length
     for first in range(0, source.size, count):
@@ -93,11 +96,11 @@ def _relations(q: Array, x: Array, shape: tuple[int, ...], group: int) -> Iterat
 
 
 def factor_off(read: ArraySource, original: ArraySource) -> str:
-    """Return in words by which factor a weight is too large or too small, though its error is small; "" if by none.
+    """Return in words the factor by which a weight with a small error is too large or too small; "" if there is none.
 
     The factor is measured on the numbers between 1/8 and 1/2 of the largest one in their block. If they have many
-    different values, rounding hardly changes their mean size. Otherwise, all of them may be rounded in the same
-    direction, and no factor is returned.
+    different values, rounding hardly changes their mean size. If they have only few, all of them may be rounded in the
+    same direction, so no factor is returned.
 
     >>> from floatlab.arrays.sources import HeldSource
     >>> x = np.random.default_rng(1).normal(size=(64, 64))
@@ -130,7 +133,7 @@ def factor_off(read: ArraySource, original: ArraySource) -> str:
 
 
 def _fitted(q: Array, x: Array) -> tuple[Array, Array]:
-    """Return for each row the factor f with the least error |q − f·x|, and this error relative to |q|.
+    """Return for each row the factor f that makes the error |q − f·x| smallest, and this error relative to |q|.
 
     Rows of zeros are left out.
     """
@@ -242,7 +245,7 @@ def unit_rows(rows: Array) -> Array:
 
 
 def _order_of(q: Array, x: Array, shape: tuple[int, ...], noun: str) -> str:
-    """Return the order of rows, in words, if the rows of q are those of x in another order."""
+    """Return in words the order of q's rows if they are the rows of x in another order; otherwise ""."""
     count, length = q.shape
     if not 2 <= count <= _MOST_ROWS or length < _SHORTEST:
         return ""
@@ -297,7 +300,7 @@ def _shifted(q: Array, x: Array) -> str:
 
 
 def _place(q: Array, x: Array) -> str:
-    """Return which rows have the errors, in words, if others have none."""
+    """Return in words which rows have large errors; "" if no rows or nearly all rows have them."""
     error, signal = np.square(q - x).sum(axis=1), np.square(x).sum(axis=1)
     bad = np.flatnonzero(error > MOST_LEFT**2 * signal)
     if not 0 < len(bad) < 0.9 * len(q) or len(q) < 4:

@@ -85,7 +85,7 @@ def is_scale(name: str) -> bool:
 
 
 def _similar(checkpoint: QuantizedCheckpoint, weight: Weight, scale: StoredTensor) -> list[StoredTensor]:
-    """Return scales of other weights that have the same part name, shape and type."""
+    """Return scales of other weights with the same shape, type and last part of the name, similar names first."""
     end = scale.name.rpartition(".")[2]
     found = [
         each
@@ -122,7 +122,7 @@ def _changed(
 
 
 def _with(checkpoint: QuantizedCheckpoint, weight: Weight, stored: StoredTensor, words: str) -> Iterator[Repair]:
-    """Yield the weight that is recognised if `stored` replaces the stored tensor of the same name."""
+    """Replace the stored tensor of the same name by `stored`; yield the repaired weight if it has the same shape."""
     parts = checkpoint.parts.having(stored)
     try:
         found = recognised(parts, parts.tensors[weight.codes])
@@ -160,7 +160,10 @@ def _swapped_words(words: Array) -> Array:
 
 
 def _from_halves(size: int, octets: Array) -> Array:
-    """Return bytes that hold two neighbouring elements each, from bytes whose two elements are half a block apart."""
+    """Repack codes of 4 bits so that a byte holds two neighbouring elements.
+
+    In `octets`, a block has `size` bytes: the low nibbles are its first half, the high nibbles its second half.
+    """
     blocks = octets.reshape(-1, size)
     codes = np.concatenate((blocks & 15, blocks >> 4), axis=1)
     found: Array = (codes[:, ::2] | codes[:, 1::2] << 4).reshape(octets.shape)
@@ -175,7 +178,7 @@ def _stepped(step: int, words: Array) -> Array:
 
 
 def _turned(scales: Array) -> Array:
-    """Return scales as they are meant if they were stored transposed; the shape stays the same."""
+    """Read scales as a transposed matrix (columns × rows), and return them as rows × columns, the shape of `scales`."""
     *outer, rows, columns = scales.shape
     found: Array = np.ascontiguousarray(np.swapaxes(scales.reshape(*outer, columns, rows), -1, -2))
     return found

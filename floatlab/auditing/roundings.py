@@ -43,8 +43,9 @@ class NarrowedCopy(Record):
 class CopySearch:
     """Looks for the rounding that turns one array into the other, while both are read for another purpose.
 
-    Read `actual` and `expected` instead of the arrays. A piece that has been read from both is tested at once. So
-    `found` reads only the other pieces, and only if a rounding is still possible.
+    Its attributes `actual` and `expected` give the numbers of the two arrays: read these instead of the arrays. A piece
+    that has been read from both is tested at once. Later, `found` reads only the other pieces, and only if a rounding
+    is still possible.
 
     >>> from floatlab.arrays.sources import HeldSource
     >>> x = np.float32([0.1, 0.2, 3])
@@ -92,7 +93,7 @@ class CopySearch:
                 ]
 
     def found(self) -> NarrowedCopy | None:
-        """Return the rounding, after testing what has not been tested; None if there is none."""
+        """Test the pieces that have not been tested, and return the rounding; None if there is none."""
         actual, expected = self._sources
         for begin, end in ((self._next, actual.size), (0, self._same)):
             for first in range(begin, end, BLOCK):

@@ -33,7 +33,7 @@ class QuantizationSettings(Individual):
         return dict(self.options).get(name)
 
     def evidence(self, *methods: str) -> str:
-        """Return in words how a convention was recognised; `methods` are the names of the convention in files."""
+        """Say in words how a convention was recognised; `methods` are its names in configuration files."""
         if not self.method:
             return "names and shapes"
         if self.method in methods:

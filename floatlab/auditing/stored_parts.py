@@ -46,7 +46,7 @@ class Weight(Individual):
 
 
 def stored_bits(weight: Weight, codes: StoredTensor) -> float:
-    """Return the bits per number of the tensor with the codes; for GGUF, the scales in the blocks are included."""
+    """Return the bits per number, counting only the tensor with the codes; in GGUF, its blocks include their scales."""
     block = block_of(codes.dtype)
     if block is not None and not codes.kind:
         return 8 * block[1] / block[0]
@@ -55,7 +55,7 @@ def stored_bits(weight: Weight, codes: StoredTensor) -> float:
 
 
 def bits_used(weight: Weight, codes: StoredTensor) -> float:
-    """Return the bits of `stored_bits`, or 4 if codes stored as int8 are all integers of 4 bits."""
+    """Return `stored_bits`, or 4 if the codes are stored as int8 but none has a magnitude above 8."""
     if codes.kind == "int8":
         with codes.open() as source:
             if all(np.abs(native(piece).astype(np.int16)).max(initial=0) <= 8 for piece in source.blocks()):
@@ -112,7 +112,7 @@ class StoredParts:
         return found
 
     def present(self, *names: str) -> tuple[str, ...]:
-        """Return the names that the checkpoint has."""
+        """Return those of the names that the checkpoint has."""
         return tuple(name for name in names if name in self.tensors)
 
 
@@ -136,9 +136,9 @@ def grouped_shape(shape: Shape, size: int) -> Shape:
 
 
 def groups_of(parts: StoredParts, scale: StoredTensor, shape: Shape, owner: str) -> int:
-    """Return the size of the groups along the last axis to which scales of this shape belong.
+    """Return how many neighbouring elements along the last axis of a weight share a scale; `shape` is the weight's.
 
-    The size must agree with the configuration. Raises FileFormatError if it does not, or if the shapes do not fit.
+    Raises FileFormatError if the configuration names other group sizes, or if the shapes do not fit.
     """
     length = shape[-1]
     count = scale.shape[-1] if len(scale.shape) == len(shape) else 0
@@ -176,7 +176,7 @@ def block_of_scales(parts: StoredParts, scale: StoredTensor, shape: Shape, owner
 
 
 def _possible_blocks(scales: Shape, shape: Shape) -> list[tuple[int, int]]:
-    """Return the usual blocks to which scales of this shape belong, if no configuration says their size."""
+    """Return the usual block shapes that fit scales of this shape; they are tried if no configuration names one."""
     if len(shape) < 2 or len(scales) != len(shape) or scales[:-2] != shape[:-2] or 0 in scales:
         return []
     squares = [(size, size) for size in _SQUARES if tuple(-(-n // size) for n in shape[-2:]) == scales[-2:]]

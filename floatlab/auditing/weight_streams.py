@@ -67,7 +67,10 @@ def codes_as(source: ArraySource, values: Array) -> Reader:
 
 
 def octets(source: ArraySource, first: int, count: int) -> Array:
-    """Return the bytes of an array of integers or of 8-bit codes; integers of several bytes are little-endian."""
+    """Return `count` bytes of an array of integers or of 8-bit codes, beginning with byte `first`.
+
+    Integers of several bytes are little-endian.
+    """
     size = 1 if source.dtype is None else source.dtype.itemsize
     start = first // size
     piece = source.read(start, -(-(first + count) // size) - start)
@@ -153,7 +156,7 @@ def spread(scales: Reader, shape: tuple[int, ...], block: tuple[int, int]) -> Re
 
 
 def _gathered(scales: Reader, index: Array) -> Array:
-    """Return the scales at these indices, which lie close together."""
+    """Return the scales at these indices; all scales between them are read, too, so the indices should be close."""
     if not len(index):
         return np.zeros(0)
     low, high = int(index.min()), int(index.max())
@@ -162,7 +165,7 @@ def _gathered(scales: Reader, index: Array) -> Array:
 
 
 def product(codes: Reader, *scales: Reader) -> Reader:
-    """Return a reader of products, which are multiplied from left to right."""
+    """Return a reader of the codes, each multiplied by its first scale, then by its second one, and so on."""
 
     def read(first: int, count: int) -> Array:
         found = codes(first, count)
@@ -174,7 +177,7 @@ def product(codes: Reader, *scales: Reader) -> Reader:
 
 
 def times(read: Reader, factor: float) -> Reader:
-    """Return a reader of numbers multiplied by one factor, the scale of the whole tensor."""
+    """Return a reader of numbers that are all multiplied by the same factor, the scale of the whole tensor."""
     return lambda first, count: read(first, count) * factor
 
 

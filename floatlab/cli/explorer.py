@@ -21,7 +21,7 @@ _BROWSER = {"TERM": "xterm-256color", "COLORTERM": "truecolor"}  # the terminal 
 
 
 def _parted(words: list[str]) -> tuple[list[str], list[str]]:
-    """Split the explorer's own options from the command to open."""
+    """Separate the explorer's own options from the command to open."""
     at = 0
     while at < len(words) and words[at].startswith("-"):
         flag, equals, _ = words[at].partition("=")

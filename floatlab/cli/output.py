@@ -230,14 +230,14 @@ def _page(answers: list[Answer]) -> Page:
 
 
 def _picture(page: Page, width: int) -> str:
-    """Return SVG in the encoding of standard output; XML without a declaration is UTF-8."""
+    """Return a page as SVG that standard output can represent; XML without a declaration is UTF-8."""
     from floatlab.page.svg import to_svg
 
     return _with_references(to_svg(page, width))
 
 
 def _with_references(markup: str) -> str:
-    """Return XML or HTML in the encoding of standard output, or with character references if that is not UTF-8."""
+    """Return XML or HTML; if standard output is not UTF-8, with a character reference for each non-ASCII character."""
     if (getattr(output(), "encoding", None) or "utf-8").lower() in ("utf-8", "utf8"):
         return markup
     return markup.encode("ascii", "xmlcharrefreplace").decode("ascii")

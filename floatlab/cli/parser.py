@@ -36,7 +36,7 @@ _Help = partial(argparse.RawDescriptionHelpFormatter, width=_HELP_WIDTH)
 
 
 def _example(words: str) -> str:
-    """Return an example of the help; one that is too long continues in a second line, as shells read it."""
+    """Return an example for the help. If it is too long, it continues on the next line, after a backslash."""
     from textwrap import wrap
 
     lines = wrap(
@@ -81,7 +81,7 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(message)
 
     def parse(self, words: Sequence[str]) -> argparse.Namespace:
-        """Parse; errors name the wrong word and may suggest a correction."""
+        """Parse the words of a command; errors name the wrong word, and may suggest a correction."""
         words, values = [_QUIET.get(word, word) for word in words], []
         if "--" in words:  # argparse's handling of -- differs between versions of Python
             words, values = words[: words.index("--")], words[words.index("--") + 1 :]

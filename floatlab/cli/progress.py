@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 
 from floatlab.cli.output import is_watched, say
+from floatlab.progress import duration_text
 
 _EVERY = 0.25  # seconds between updates
 _PATIENCE = 0.5  # seconds of work before the first update
@@ -15,7 +16,7 @@ _WIDTH = 24
 
 
 class Watched:
-    """A status line on standard error, redrawn if it is a terminal, and erased at the end."""
+    """A status line on standard error, if that is a terminal; it is redrawn, and erased at the end."""
 
     def __init__(self, wanted: bool = True) -> None:
         """Start the clock; nothing is drawn yet."""
@@ -83,11 +84,10 @@ class Bar(Watched):
             return f"{self.noun}: step {self.done:,}, {seconds:.0f} s; Ctrl-C stops it and shows what was found"
         share, rate = self.done / max(self.total, 1), self.done / max(seconds, 1e-9)
         left = (self.total - self.done) / max(rate, 1e-9)
-        when = f"{left:.0f} s" if left < 100 else f"{left / 60:.0f} min"
         bar = "#" * int(_WIDTH * share)
         amounts = f"{rate:,.0f} {self.noun} a second"
         if self.noun.startswith("bytes"):  # such as: bytes of 12 tensors
             unit, name = (1e9, "GB") if self.total >= 1e9 else (1e6, "MB")
             amounts = f"{self.done / unit:,.1f} of {self.total / unit:,.1f} {name}{self.noun.removeprefix('bytes')}"
             amounts += f", {rate / 1e6:,.0f} MB/s"
-        return f"[{bar:.<{_WIDTH}}] {100 * share:3.0f} %  {amounts}, {when} left"
+        return f"[{bar:.<{_WIDTH}}] {100 * share:3.0f} %  {amounts}, {duration_text(left)} left"

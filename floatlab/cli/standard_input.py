@@ -23,7 +23,7 @@ def standard_input() -> IO[bytes]:
 
 
 def bounded_lines(stream: IO[bytes], most: int) -> Iterator[tuple[int, bytes | None]]:
-    """Yield numbered lines; a line longer than `most` bytes yields None and is not buffered."""
+    """Yield lines with their numbers; a line longer than `most` bytes is None, and is not kept in memory."""
     number = 0
     while raw := stream.readline(most + 1):
         number += 1

@@ -58,7 +58,6 @@ class _Progress(Watched):
     """A line counter on standard error, shown only on a terminal and only if the work takes a while."""
 
     def __init__(self, done: str, wanted: bool = True) -> None:
-        """Start counting."""
         super().__init__(wanted)
         self.done, self.count, self.last = done, 0, self.start
 

@@ -1,9 +1,9 @@
 """Reads the headers of GGUF files (llama.cpp): the metadata, and the type, shape and position of each tensor.
 
 The header consists of metadata (each with a key, a type and a value) and of one entry for each tensor. The bytes of the
-tensors come after it, at a multiple of `general.alignment`. All numbers are little-endian. The format is described at
-<https://github.com/ggml-org/ggml/blob/master/docs/gguf.md>. Shapes are stored in reverse order: the first number is
-the length of a row.
+tensors come after the header, at a multiple of `general.alignment`. All numbers are little-endian. Shapes are stored in
+reverse order: the first number is the length of a row. The format is described at
+<https://github.com/ggml-org/ggml/blob/master/docs/gguf.md>.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class GgufHeader(Record):
 
 
 class _Header:
-    """The bytes of the header, read in pieces.
+    """The header of an open file, read from front to back.
 
     Reading past the end of the file, or past the longest accepted header, raises FileFormatError.
     """
@@ -139,7 +139,7 @@ class _Header:
         return None
 
     def _skip_strings(self, count: int) -> None:
-        """Skip strings. A vocabulary has several hundred thousand, so this loop calls no other method."""
+        """Skip `count` strings. A vocabulary has several hundred thousand, so the loop avoids calls of methods."""
         place, start, held = self.place, self.start, self.held
         for _ in range(count):
             at = place - start
@@ -192,7 +192,7 @@ def read_gguf(file: IO[bytes]) -> GgufHeader:
 
 
 def _entry(header: _Header) -> GgufTensor:
-    """Read the entry of a tensor; its position is counted from the end of the header."""
+    """Read the entry of a tensor. Its `start` and `end` are still relative to the first byte of all tensors."""
     name = header.text(_MAX_NAME, "the name of a tensor")
     axes = header.count("<I")
     if not axes <= _MAX_AXES:
@@ -242,12 +242,12 @@ def _kind(dtype: str) -> Format | DType:
 
 
 def plain_kind(dtype: str) -> str:
-    """Return the name of NumPy's dtype or of floatlab's format for a type; an empty text for quantised types."""
+    """Return the name of the dtype or format of a type that stores plain numbers; "" for a quantised type."""
     return "" if dtype in _BLOCKS else _kind(dtype).name
 
 
 def open_tensor(path: str, tensor: GgufTensor) -> ArraySource:
-    """Open a tensor: plain numbers in their shape; quantised ones as bytes, with one row for each block."""
+    """Open a tensor as an array. A quantised tensor is read as bytes, with one row for each block."""
     with keeping_open(path) as file, named(path):
         block = block_of(tensor.dtype)
         shape = tensor.shape if block is None else ((tensor.end - tensor.start) // block[1], block[1])

@@ -31,8 +31,8 @@ class Journal:
     def __init__(self, path: str, what: str, belongs: Mapping[str, object]) -> None:
         """Open or create the journal of some work.
 
-        `what` is the kind of work, such as "audit". `belongs` has the inputs and settings of the work: a journal whose
-        first line says otherwise belongs to other work.
+        `what` is the kind of work, such as "audit". `belongs` has the inputs and settings of the work; they are in the
+        first line of the journal. If that line has others, the journal belongs to other work.
 
         Raises FileFormatError for a file that is no journal or belongs to other work, and RefusedError in a confined
         process. Such files are not changed.
@@ -63,7 +63,7 @@ class Journal:
                 raise
 
     def _read(self, first: bytes) -> int:
-        """Find the lines of the file; return the number of bytes of those that are complete."""
+        """Check the first line, note the positions of the others, and return where the last complete line ends."""
         size = os.fstat(self._file.fileno()).st_size
         if size > _MOST_BYTES:
             raise FileFormatError(f"has {size:,} bytes; at most {_MOST_BYTES:,} are read")
@@ -89,7 +89,7 @@ class Journal:
         return len(self._places)
 
     def __getitem__(self, index: int) -> dict[str, object]:
-        """Return the JSON object of a line; raises FileFormatError if it is none."""
+        """Return the JSON object in a line after the first; raises FileFormatError if the line has none."""
         place, length = self._places[index]
         with named(self.path):
             return parse_object(read_bytes(self._file, place, length), f"is damaged: line {index + 2:,} ")
@@ -141,7 +141,7 @@ def _ends(file: IO[bytes], size: int) -> Iterator[int]:
 
 
 def _require_same(line: bytes, first: bytes) -> None:
-    """Raise FileFormatError unless the first line of a file is the one that it should have."""
+    """Raise FileFormatError if the first line of a file is not the line `first`; the error says what differs."""
     if line == first:
         return
     try:

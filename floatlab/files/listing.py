@@ -22,10 +22,10 @@ _ONE = (".npy", ".txt", ".csv", ".tsv", ".dat", ".bin", ".raw")
 
 
 class FileEntry(Record):
-    """An entry that can be opened by its path `word`; `is_container`: it is a folder or archive, not an array.
+    """A file, a folder, or an array in a file: it can be opened by its path `word`.
 
-    `size` is the size of a file in bytes; `kind` and `shape` describe an array in a file that has several. If unknown,
-    they are None or empty.
+    `is_container` is true for folders and for files with several arrays. `size` is the size of a file in bytes. `kind`
+    and `shape` describe an array in a file that has several. What is not known is None or empty.
     """
 
     word: str
@@ -39,9 +39,9 @@ class FileEntry(Record):
 def entries(place: str, whole: bool = False) -> list[FileEntry]:
     """Return the entries of a folder, or of a file with several arrays, sorted by name.
 
-    If `whole` is true, indices of checkpoints of several files are also entries; they can only be opened as a whole.
-    Hidden files, unprintable names and files that this process may not read are left out. Raises FileFormatError (one
-    line) and RefusedError.
+    If `whole` is true, the index files of checkpoints are also entries: such an index lists several files, and can only
+    be opened as a whole. Hidden files, unprintable names and files that this process may not read are left out. Raises
+    FileFormatError (one line) and RefusedError.
     """
     admitted(place or os.curdir)
     return _arrays(place) if place.lower().endswith(_SEVERAL) and not is_folder(place) else _folder(place, whole)
@@ -79,7 +79,10 @@ def _arrays(path: str) -> list[FileEntry]:
 
 @lru_cache(maxsize=8)
 def _arrays_of(path: str, changed: int, length: int) -> tuple[FileEntry, ...]:
-    """Return the arrays in a file; cached until the file changes, since completion calls this at every typed letter."""
+    """Return the arrays in a file.
+
+    The result is cached until the file changes, since completion calls this function at every typed letter.
+    """
     arrays: list[tuple[str, str, tuple[int, ...] | None]]
     if path.lower().endswith(".safetensors"):
         with open_file(path) as file, named(path):
@@ -105,7 +108,7 @@ def _header_of(path: str, name: str) -> tuple[str, tuple[int, ...] | None]:
 
 
 def completed(typed: str) -> str | None:
-    """Return the first completion of a typed text: a folder, a file, or FILE::NAME; None if nothing matches.
+    """Return the first path that begins with the typed text: a folder, a file, or FILE::NAME; None if there is none.
 
     >>> completed("no such folder/a") is None
     True

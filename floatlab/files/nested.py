@@ -55,7 +55,7 @@ class PrintedLayout(Record):
 
 @in_default_mode
 def parse_nested(text: str, format: Format, name: str = "", own: bool = False) -> ArraySource:
-    r"""Return the array that a nested list or a printed array describes, rounded into its dtype, else into `format`.
+    r"""Return the array in a nested list or in printed text, rounded into its dtype; without a dtype, into `format`.
 
     If `own` is true, the user asked for `format` for this array: a stated dtype must then equal it, and an implied
     dtype (float32 in PyTorch, float64 in NumPy) is ignored. Raises LiteralError in one line.
@@ -150,7 +150,7 @@ def layout_of(text: str) -> PrintedLayout:
 
 
 def _glance(text: str) -> str:
-    """Return text as the name of an array: one line, cut if it is long."""
+    """Return text as one line, cut if it is long; it serves as the name of the array."""
     line = " ".join(text[:200].split())
     return line if len(line) <= 60 and len(text) <= 200 else f"{line[:56]} …"
 
@@ -286,9 +286,10 @@ class _BracketReader:
         self._close(at, depth, len(words))
 
     def _take_more(self, count: int, at: int, depth: int) -> tuple[int, int]:
-        """Read the short rows that follow, many at once; return the new number of rows, and the position after them.
+        """Read short rows from position `at` on, many at once.
 
-        Unusual or invalid rows are left to `_take_row`, which reports errors.
+        `count` is the number of rows before them. Returns the new number of rows, and the position after the last row
+        read. Unusual or invalid rows are left to `_take_row`, which reports errors.
         """
         width = self.widths[depth]
         if width > _SHORT_ROW or depth == 1:

@@ -1,4 +1,4 @@
-"""Opens `.npy` files: the header, by `arrays/npy_header.py`, and after it raw numbers."""
+"""Opens `.npy` files: a header, which `arrays/npy_header.py` reads, and raw numbers after it."""
 
 from __future__ import annotations
 

@@ -32,14 +32,14 @@ _UNREADABLE = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError
 
 
 class _Sparing:
-    """A file with limited read sizes: without a limit, zipfile would read as many bytes as the file declares."""
+    """A file that limits the size of a read: otherwise zipfile would read as many bytes as the file declares."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.file = file
         self.seek, self.tell, self.seekable = file.seek, file.tell, file.seekable
 
     def read(self, size: int = -1) -> bytes:
-        """Read `size` bytes, or to the end; raises FileFormatError for more bytes than a central directory may have."""
+        """Read `size` bytes, or all if it is negative; raises FileFormatError for more than a central directory has."""
         found = b"" if size > _MAX_DIRECTORY else self.file.read(size if size >= 0 else _MAX_DIRECTORY + 1)
         if max(size, len(found)) > _MAX_DIRECTORY:
             raise FileFormatError(f"is not an .npz file: its list of members has over {_MAX_DIRECTORY:,} bytes")
@@ -60,10 +60,10 @@ def _zipped(path: str) -> Iterator[None]:
 
 
 class MemberSource(ArraySource):
-    """An array in a member of a zip file, read from front to back; to read an earlier part, it starts over."""
+    """An array in a member of a zip file. It is read from front to back; an earlier part is read from the start."""
 
     def __init__(self, name: str, bundle: Bundle, member: str, owns_bundle: bool = False) -> None:
-        """Open a member and read its header; `owns_bundle`: closing the array closes the file."""
+        """Open a member and read its header. If `owns_bundle` is true, closing the array closes the file."""
         self.path, self.bundle, self.member, self.owns_bundle = bundle.path, bundle, member, owns_bundle
         self.info = bundle.zip.getinfo(member)
         _checked(self.info)
@@ -105,7 +105,7 @@ class MemberSource(ArraySource):
 
 
 def _checked(info: zipfile.ZipInfo) -> None:
-    """Raise for members with impossible or too large sizes, and for compression methods with unlimited memory use."""
+    """Raise FileFormatError for a member with an impossible or too large size, or not compressed with deflate."""
     name = quoted(info.filename)
     if info.compress_type not in _KNOWN:
         raise FileFormatError(f"has a member {name} with an unsupported compression (only deflate is read)")
@@ -146,7 +146,7 @@ class Bundle:
         return format or dtype
 
     def open(self, name: str, word: str = "", owned: bool = False) -> MemberSource:
-        """Open an array by its name; `word` is its name in messages. `owned`: closing it closes the file."""
+        """Open an array by its name; `word` is its name in messages. If `owned` is true, closing it closes the file."""
         with _zipped(self.path):
             return MemberSource(word or f"{self.path}::{name}", self, f"{name}.npy", owned)
 

@@ -1,7 +1,7 @@
 """Reproducible random arrays: `random:uniform:400x400:seed=1`.
 
 Element i is computed from two draws: a = draw(seed, 2i) and b = draw(seed, 2i + 1) (`floatlab.numbers.rounding.draw`,
-SplitMix64). So any part of an array can be computed separately, on any machine. Let n = a·2^32 + b. `uniform` is low +
+SplitMix64). So any part of an array can be computed separately, on any machine. With n = a·2^32 + b, `uniform` is low +
 (high − low)·floor(n / 2^11) / 2^53. `normal` is Box and Muller's sqrt(−2 ln u)·cos(2πv) with u = (a + 1)/2^32 and v =
 b/2^32. `lognormal` is exp of a `normal` number. The last two depend on the machine's ln, cos and exp, which may differ
 in the last place. Finally the number is rounded once, to nearest, into the format. The same array in two formats
@@ -108,7 +108,7 @@ def parse_random(text: str, format: Format) -> ArraySource:
 
 
 def open_random(word: str, format: Format | str = "binary64") -> ArraySource:
-    """Return the random array `random:DISTRIBUTION:SHAPE[:NAME=VALUE…][@FORMAT]`; its name is the whole word.
+    """Return the random array `random:DISTRIBUTION:SHAPE[:NAME=VALUE…][@FORMAT]`; its `name` is this whole text.
 
     >>> open_random("random:normal:4x4:seed=1@bf16").kind
     'bfloat16'

@@ -22,7 +22,10 @@ _FILLED = 8  # this many codes of any width end on a byte boundary
 
 
 class RawSource(ArraySource):
-    """An array in a file from `offset` on: numbers of a dtype, or codes of a format (packed if shorter than a byte)."""
+    """An array in a file, beginning at byte `offset`: numbers of a dtype, or codes of a format.
+
+    Codes that are shorter than a byte are packed.
+    """
 
     def __init__(
         self,
@@ -35,7 +38,7 @@ class RawSource(ArraySource):
         by_columns: bool = False,
         swapped: bool = False,
     ) -> None:
-        """Take an open file whose length has been checked. `swapped`: its codes are not in the machine's byte order."""
+        """Take an open file whose length has been checked; `swapped` codes are not in the machine's byte order."""
         super().__init__(name, shape, kind, by_columns)
         self.path, self.file, self.offset = path, file, offset
         self.stored = container(kind) if isinstance(kind, Format) else kind
@@ -76,10 +79,10 @@ def bits_of_kind(kind: Format | DType) -> int:
 
 
 def piece(stored: Array, source: ArraySource) -> Piece:
-    """Return stored numbers in the form in which `ArraySource.read` returns them.
+    """Return stored numbers as `ArraySource.read` has to return them.
 
-    The form is a `Source` (codes with their format), or an array of the source's dtype. Raises FileFormatError for
-    codes with too many bits.
+    That is a `Source` (codes with their format), or an array of the dtype of `source`. Raises FileFormatError for codes
+    with too many bits.
     """
     if source.dtype is None:
         format = source.format
@@ -92,10 +95,11 @@ def piece(stored: Array, source: ArraySource) -> Piece:
 
 @lru_cache(maxsize=64)
 def parse_dtype(text: str) -> tuple[Format | DType, bool]:
-    """Return the format or dtype with a name such as f32, >f4, bf16, e2m1 or int32, and whether bytes are swapped.
+    """Return the format or dtype with a name such as f32, >f4, bf16, e2m1 or int32, and whether to swap its bytes.
 
-    Names of formats have priority, so that f16 is binary16. `<` or `>` before a name is the byte order. The returned
-    bool is True only for codes of formats that NumPy lacks, if their order is not the machine's.
+    Names of formats have priority, so that f16 is binary16. `<` or `>` before a name is the byte order. NumPy's dtypes
+    hold their byte order themselves. So the returned bool is True only for codes of formats that NumPy lacks, if their
+    byte order is not the machine's.
 
     >>> parse_dtype(">bf16")[0].name, parse_dtype("f32")[0], parse_dtype("int8")[0]
     ('bfloat16', dtype('float32'), dtype('int8'))
@@ -132,7 +136,7 @@ def parse_shape(text: str) -> tuple[int, ...]:
 
 
 def open_raw(path: str, dtype: str, shape: str | None = None) -> ArraySource:
-    """Open a file of raw numbers of this dtype; the default shape has one axis."""
+    """Open a file of raw numbers of this dtype. Without a shape, the array has one axis."""
     kind, swapped = parse_dtype(dtype)
     wanted = None if shape is None else parse_shape(shape)
     with keeping_open(path) as file, named(path):

@@ -114,7 +114,7 @@ def open_arrays(
 
 
 def kind_of(word: str, dtype: str | None = None) -> str:
-    """Return the kind of a named array: list, random, text, nested, npy, npz, safetensors, gguf, or raw with a dtype.
+    """Return the kind of a named array: list, random, text, nested, npy, npz, safetensors, gguf, or raw (with `dtype`).
 
     The kind `nested` is a file of nested lists; for nested lists in `word` itself, the kind is `list`.
     """
@@ -153,7 +153,7 @@ def _is_list(word: str) -> bool:
 
 
 def _made(word: str, kind: str, format: Format | str) -> ArraySource:
-    """Make an array from a list or a random distribution, in the format after the @ if the name has one."""
+    """Return the array of a list or of `random:…`. Its format is the one after @ in the name, else `format`."""
     if kind == "random":
         from floatlab.files.random_arrays import open_random
 
@@ -185,7 +185,11 @@ def split_place(word: str) -> tuple[str, str | None]:
 
 
 def _file_kind(path: str, dtype: str | None) -> str:
-    """Return a file's kind: by its name, else raw if a dtype is given, else by its first bytes, else text."""
+    """Return the kind of a file. Its name decides, if it has a known suffix.
+
+    Otherwise the file is raw if a dtype is given, and else its first bytes decide. If they fit no other kind, it is
+    text.
+    """
     try:
         with open_file(path) as file, named(path):
             start = read_start(file, _START)
@@ -206,6 +210,6 @@ def _file_kind(path: str, dtype: str | None) -> str:
 
 
 def _without_remarks(start: bytes) -> str:
-    """Return the beginning of a text file, without the comments before the first line."""
+    """Decode the beginning of a text file, and remove the comment lines at its top."""
     text = start.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "backslashreplace")
     return _REMARKS.sub("", text)

@@ -1,4 +1,4 @@
-"""Opens and reads files: never blocks, trusts no length that a file declares, and raises errors of one line.
+"""Opens and reads files. Opening never blocks; lengths that a file declares are not trusted; errors have one line.
 
 Nothing is mapped into memory: a mapped file that shrinks ends the process (SIGBUS), while a read just ends early.
 """
@@ -34,7 +34,7 @@ def shown(path: str) -> str:
 
 @contextmanager
 def named(path: str) -> Iterator[None]:
-    """Put the file's name before each error message that is raised inside the `with`."""
+    """Put the file's name before the message of an error that is raised inside the `with`."""
     try:
         yield
     except FileFormatError as trouble:
@@ -94,7 +94,7 @@ def length_of(file: IO[bytes]) -> int:
 
 
 def read_start(file: IO[bytes], count: int) -> bytes:
-    """Return the first bytes of a file, at most `count`; none if reading would block, as for some files in /proc."""
+    """Return at most `count` first bytes of a file; no bytes if reading would block, as for some files in /proc."""
     return file.read(count) or b""
 
 

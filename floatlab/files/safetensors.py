@@ -86,7 +86,7 @@ def _kind(dtype: str) -> Format | DType | None:
 
 
 def kind_called(dtype: str) -> str:
-    """Return the name of NumPy's dtype or of the format that a dtype means; empty for a dtype that is not read.
+    """Return the name of NumPy's dtype, or of the format, for a dtype of a file; "" for a dtype that is not read.
 
     >>> kind_called("U8"), kind_called("F8_E4M3"), kind_called("C64")
     ('uint8', 'e4m3fn', '')
@@ -96,7 +96,7 @@ def kind_called(dtype: str) -> str:
 
 
 def dtype_called(kind: str) -> str:
-    """Return the dtype of a file for the name of NumPy's dtype or of a format; empty if the file format has none.
+    """Return what files call a dtype of NumPy or a format; "" if they have no name for it.
 
     >>> dtype_called("float32"), dtype_called("bfloat16"), dtype_called("e3m4")
     ('F32', 'BF16', '')

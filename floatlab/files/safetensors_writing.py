@@ -17,9 +17,9 @@ from floatlab.record import Individual
 
 
 class NewTensor(Individual):
-    """A tensor to write: its dtype as the file names it, the size of an element in bytes, and a function for its data.
+    """A tensor to write: its dtype as files name it, the size of an element in bytes, and a function for its data.
 
-    The function yields arrays whose memory is written unchanged: little-endian and row-major.
+    The function `pieces` yields arrays whose memory is written unchanged: little-endian and row-major.
     """
 
     name: str
@@ -35,7 +35,9 @@ class NewTensor(Individual):
 
 
 def write_safetensors(path: str, tensors: list[NewTensor], metadata: dict[str, str] | None = None) -> int:
-    """Write a file atomically, large elements first so that all are aligned; return the size of the file in bytes.
+    """Write a file atomically, and return its size in bytes.
+
+    Tensors with larger elements come first, so that all are aligned.
 
     Raises FileFormatError, with a message of one line, for a path that cannot be written.
     """

@@ -45,9 +45,9 @@ def is_nested(text: str) -> bool:
 
 
 class Reader:
-    """Converts literals to codes.
+    """Converts literals to codes of a format.
 
-    Decimals are read as binary64 numbers and rounded from there if that certainly gives the right code. All other
+    A decimal is converted to binary64 and rounded from there, if that certainly gives the right code. All other
     literals are read exactly, which is slower.
     """
 
@@ -77,7 +77,7 @@ class Reader:
             self._settle()
 
     def extend(self, words: list[str]) -> None:
-        """Read literals, all at once if they are decimals within the range of binary64; raises LiteralError."""
+        """Read literals, together if all are decimals within the range of binary64; raises LiteralError."""
         if _PLAIN.issuperset("".join(words)):
             with suppress(ValueError):  # `take` raises the error
                 values = list(map(float, words))
@@ -106,9 +106,9 @@ class Reader:
         return known
 
     def _settle(self) -> None:
-        """Round a batch of literals.
+        """Round the literals that have been taken but not rounded.
 
-        A literal whose binary64 value is a tie is read exactly, since the literal itself may lie beside the tie.
+        If the binary64 value of a literal is a tie, the literal is read exactly, since it may lie beside the tie.
         """
         values = np.array(self._values, np.float64)
         codes = np.asarray(encode_all(values, self.format))
@@ -201,14 +201,14 @@ def open_text(path: str, format: Format) -> ArraySource:
 
 
 def _row_hint(word: str, rows: int) -> str:
-    """Return a hint to correct a row that contains this word, as the end of an error message; may be empty."""
+    """Return the end of an error message: a hint how to correct a row that contains this word, or ""."""
     if ";" in word:
         return "; the numbers of a row are separated by commas or spaces"
     return "; a header begins with #" if not rows and word.lstrip("'\"")[:1].isalpha() else ""
 
 
 def _rows(file: IO[bytes]) -> Iterator[tuple[int, str]]:
-    """Yield the lines that are not empty, with their numbers; raises FileFormatError for files that are not text."""
+    """Yield each line number with its line, except empty lines; raises FileFormatError if the file is not text."""
     stream, number = BufferedReader(file), 0  # type: ignore[type-var]
     try:
         while raw := stream.readline(MAX_LINE + 1):

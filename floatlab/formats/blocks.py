@@ -73,7 +73,7 @@ class Integers(Record):
 
 
 def _unsigned(width: int) -> Format:
-    """Return the integers from 0 to 2^width − 1 as a format, whose codes are the integers."""
+    """Return a format whose numbers are the integers from 0 to 2^width − 1; each is its own code."""
     return Format(f"uint{width}", width, 1, bias=2 - width, infinities=False, nans=0, signed=False)
 
 
@@ -83,12 +83,12 @@ INTEGERS = {each.name: each for each in (Integers("int8", 8), Integers("int4", 4
 class BlockFormat(Record):
     """A block format: elements that share a scale; all scales may share a tensor scale.
 
-    A block has `rows` rows (usually 1) of `block` consecutive elements; None means all of them, so that a whole row
-    (`channel`) or a whole tensor has one scale. The tensor scale is for the whole tensor, or one for each row
-    (`by_row`), or one for each `superblock` of elements. With `flat`, blocks are parts of the flattened tensor. With
-    `minimum`, a minimum in the same format is stored beside each scale, and one beside each tensor scale. In HiF4, each
-    group of `groups` elements in a block has a bit that doubles them. Scales are stored as their codes minus
-    `first_scale`. The value of an element is element × scale × tensor scale, unless the scale rule says otherwise.
+    A block has `rows` rows (usually 1) of `block` consecutive elements; None means all of them: a whole row (`channel`)
+    or a whole tensor then has one scale. The tensor scale is for the whole tensor, or one for each row (`by_row`), or
+    one for each `superblock` of elements. With `flat`, blocks are parts of the flattened tensor. With `minimum`, a
+    minimum in the same format is stored beside each scale, and one beside each tensor scale. In HiF4, each group of
+    `groups` elements in a block has a bit that doubles them. Scales are stored as their codes minus `first_scale`. The
+    value of an element is element × scale × tensor scale, unless the scale rule says otherwise.
 
     >>> mxfp4 = parse_block_format("mxfp4")
     >>> mxfp4.element.name, mxfp4.scale.name, mxfp4.block, float(mxfp4.bits)
@@ -109,7 +109,7 @@ class BlockFormat(Record):
     first_scale: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse a block size that is not an integer in range, or that groups of elements do not divide."""
+        """Refuse a block size that is not an integer in range, or not a multiple of the size of the groups."""
         for size in (self.block, self.rows):
             if size is None:
                 continue

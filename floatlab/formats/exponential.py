@@ -22,8 +22,8 @@ def _inverse_tanh(n: int, bits: int) -> int:
 
 
 @lru_cache(maxsize=16)
-def _log2(bits: int) -> int:
-    """Return ln 2 · 2^bits by a Machin-like formula."""
+def _ln_2(bits: int) -> int:
+    """Return ln 2 · 2^bits, as a sum of three inverse hyperbolic tangents."""
     return 18 * _inverse_tanh(26, bits) - 2 * _inverse_tanh(4801, bits) + 8 * _inverse_tanh(8749, bits)
 
 
@@ -42,7 +42,7 @@ def root_of_e(power: Fraction, digits: int) -> tuple[int, int]:
         return 1, 0
     bits = digits + _GUARD + power.numerator.bit_length()
     y = (power.numerator << bits) // (2 * power.denominator)
-    twos, rest = divmod(y, _log2(bits))
+    twos, rest = divmod(y, _ln_2(bits))
     term = total = 1 << bits
     k = 1
     while term:

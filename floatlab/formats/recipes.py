@@ -75,7 +75,9 @@ class Recipe(Drawn, Record):
         return self.format.name if default else f"{self.format.name}:{self.rule.name}"
 
     def with_rule(self, word: str | ScaleRule | None) -> Recipe:
-        """Return the recipe with this scale rule; None changes nothing. Raises ContextError for a second rule.
+        """Return the recipe with this scale rule, or the recipe itself for None.
+
+        Raises ContextError if the recipe already has another rule that is not the default.
 
         >>> parse_recipe("mxfp4").with_rule("up").name
         'mxfp4:up'
@@ -193,7 +195,8 @@ def parse_recipes(text: str | Recipe | Sequence[str | Recipe]) -> tuple[Recipe, 
     """Return the recipes of a list, or of a text with commas between them; commas in parentheses belong to a recipe.
 
     A recipe that is named twice is returned once. Words such as `fp8` and `fp4` do not say which recipe is meant; they
-    are refused, with the recipes that they may mean. Raises RecipeError, and FormatError for objects of other types.
+    raise an error that lists the recipes which they may mean. Raises RecipeError, and FormatError for objects of other
+    types.
 
     >>> [each.name for each in parse_recipes("mxfp4, block(e2m1, ue5m3, 16),mxfp4")]
     ['mxfp4', 'block(e2m1, ue5m3, 16)']

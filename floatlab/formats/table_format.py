@@ -1,10 +1,10 @@
 """Formats whose numbers are a table: sorted values with their codes, and a boundary between each two neighbours.
 
 A `TableFormat` answers the same questions as a `Format`. Its *magnitudes* are ranks among the numbers of one sign, so
-neighbours in value are still neighbours in magnitude; only the step from a magnitude to a code, and back, is a table.
-Rounding goes through the kernel of `numbers.rounding`, which asks three things: is the number between two entries, has
-it reached the boundary, is it on the boundary. The boundary is halfway in value (HiF8), halfway in binary32 (NF4), or
-halfway between the codes (posits, takums: the value of the code with one bit more).
+neighbours in value are still neighbours in magnitude. Only the step from a magnitude to a code, and back, needs a
+table. Rounding goes through the kernel of `numbers.rounding`, which asks three things: is the number between two
+entries, has it reached the boundary, is it on the boundary. The boundary is halfway in value (HiF8), halfway in
+binary32 (NF4), or halfway between the codes (posits, takums: the value of the code with one bit more).
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class TableFormat(Format):
     """A format given by a table; a subclass defines its numbers (`number`), their order and the fields of codes.
 
     `ties` says what happens on a boundary when rounding to nearest: `even` code, `away` from zero, toward `zero`, or
-    `down` to the lower value. `saturates`: numbers beyond the largest become the largest, since the format defines no
-    overflow.
+    `down` to the lower value. If `saturates`, numbers beyond the largest become the largest, since the format defines
+    no overflow.
     """
 
     ties: str
@@ -160,7 +160,7 @@ class TableFormat(Format):
         return self.ties == "away"
 
     def counts_as_odd(self, rank: int, negative: bool) -> bool:
-        """Return whether a tie between a rank and the next goes to the next one, if ties do not go away from zero."""
+        """Return whether a tie between `rank` and `rank` + 1 goes to `rank` + 1; not used if ties go away from zero."""
         return negative if self.ties == "down" else self.ties == "even" and bool(rank & 1)
 
     @property
@@ -279,7 +279,7 @@ class TwosComplementFormat(TableFormat):
     """
 
     def __init__(self, name: str, width: int) -> None:
-        """Set the fields; the precision is that of 1, with the shortest regime."""
+        """Set the fields. The precision is that of the numbers from 1 to 2, whose regime is the shortest."""
         self._set(name, width, width - 4, (1 << (width - 1)) - 1, ties="even", saturates=True)
 
     def compose(self, negative: bool, magnitude: int) -> int:

@@ -33,7 +33,6 @@ class Posit(TwosComplementFormat):
     _fields: ClassVar[tuple[str, ...]] = ("name", "width")
 
     def __init__(self, name: str, width: int) -> None:
-        """Set the fields."""
         super().__init__(name, width)
 
     def _split(self, code: int, width: int) -> tuple[int, int, int, int, int]:
@@ -82,7 +81,6 @@ class Takum(TwosComplementFormat):
     _fields: ClassVar[tuple[str, ...]] = ("name", "width")
 
     def __init__(self, name: str, width: int) -> None:
-        """Set the fields."""
         super().__init__(name, width)
 
     def _split(self, code: int, width: int) -> tuple[int, int, int, int]:
@@ -125,11 +123,10 @@ class LogarithmicTakum(Takum):
     is_irrational = True
 
     def __init__(self, name: str, width: int) -> None:
-        """Set the fields."""
         super().__init__(name, width)
 
     def power(self, code: int, width: int | None = None) -> Fraction:
-        """Return ℓ, the power of √e. The fields of a negative code are read without negating it, so ℓ changes its sign.
+        """Return ℓ, the power of √e. The fields of a negative code, read without negating it, give −ℓ.
 
         >>> LogarithmicTakum("takum_log8", 8).power(0x04)
         Fraction(-191, 1)

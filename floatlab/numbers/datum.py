@@ -86,7 +86,7 @@ class Datum(Drawn, Record):
 
     @property
     def is_canonical(self) -> bool:
-        """Whether encoding the value gives this code (3.3), and not another code of the same value or another NaN."""
+        """Whether encoding the value gives this code (3.3); false for other codes of the same value or NaN."""
         fmt = self.format
         if not fmt.subnormals and fmt.zero and 0 < self.magnitude < fmt.smallest_normal_magnitude:
             return False

@@ -300,7 +300,7 @@ class Derivation(Answering, Record):
         return seen.as_fraction() / unit
 
     def _near_reading(self) -> Read | None:
-        """Return the step that read a literal; None if a substitute replaced a number far out of range."""
+        """Return the step that read a literal; None without one, and for a literal far out of range (`exact.FAR`)."""
         read = next((step for step in self.steps if isinstance(step, Read)), None)
         return read if read is not None and abs(read.exact.exponent) <= FAR else None
 

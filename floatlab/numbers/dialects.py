@@ -1,4 +1,4 @@
-"""Dialects: how processors and libraries round into the same formats, each as a Context with its source.
+"""Dialects: how processors and libraries round into the same formats, each as a Context and the document for it.
 
 A dialect sets the rules that its document gives: for overflow, infinities, NaNs and negative numbers. It may have
 special rules for a format. To add a dialect, add a row.

@@ -212,7 +212,7 @@ def _is_decided(format: Format, negative: bool, c: int, q: int) -> bool:
 class Ratio(Record):
     """The number (−1)^negative · numerator/denominator · 2^twos · 10^tens.
 
-    `truncated`: the true numerator is larger, by less than one. The decimal had more digits than any format can
+    If `truncated`, the true numerator is larger, by less than one: the decimal had more digits than any format can
     distinguish, and the discarded ones were not all zero.
     """
 
@@ -312,7 +312,10 @@ class NotANumber(Record):
 
 
 class Code(Record):
-    """A code, typed instead of a value; `width`: bits of the typed digits; `binary`: whether the digits were binary."""
+    """A code that was typed instead of a value.
+
+    `width` is the number of bits that the typed digits have; `binary` says whether they are binary digits.
+    """
 
     code: int
     width: int

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class Interval(Record):
     """The reals from `low` to `high` (None: unbounded), including an end if `low_closed` or `high_closed` is true.
 
-    `mirrored`: the negated interval belongs to it, too, because one NaN may replace positive and negative overflow, or
-    because signs are dropped.
+    If `mirrored`, the negated interval belongs to it, too: one NaN may replace positive and negative overflow, or signs
+    are dropped.
     """
 
     low: Exact | None
@@ -132,9 +132,10 @@ def _above(datum: Datum, value: Exact, negative: bool = False) -> tuple[Exact, .
 def _turns(format: Format) -> list[Exact]:
     """Return the two points just below the smallest normal number at which tininess may end.
 
-    Tininess after rounding (7.5) is judged after rounding to p digits. The ulp of p digits is smaller there than the
-    ulp of subnormal numbers; the points lie one such ulp, and half such an ulp, below the smallest normal number. Which
-    one it is depends on the rounding direction. If tiny results are flushed, the interval of zero ends at this point.
+    Tininess after rounding (7.5) is a property of the number rounded to p digits with an unbounded exponent range. The
+    ulp of p digits is smaller there than the ulp of subnormal numbers. The points lie one such ulp, and half such an
+    ulp, below the smallest normal number. Which one it is depends on the rounding direction. If tiny results are
+    flushed, the interval of zero ends at this point.
     """
     normal = Exact(False, 1, format.emin)
     return [normal - Exact(False, 1, format.emin - digits) for digits in (format.precision, format.precision + 1)]
@@ -177,7 +178,7 @@ def _infinity_lands(datum: Datum, context: Context) -> bool:
 
 
 def _overflowing(datum: Datum, context: Context, lands: Callable[[Exact], bool]) -> Interval | None:
-    """Return the numbers that overflow to this ∞ or NaN."""
+    """Return the interval of the numbers that overflow to this ∞ or NaN; None if there are none."""
     fmt = datum.format
     if datum.is_nan and fmt.nan_in_place_of_negative_zero:
         rays = [_ray(fmt, sign, lands) for sign in (1, -1)]
@@ -189,7 +190,10 @@ def _overflowing(datum: Datum, context: Context, lands: Callable[[Exact], bool])
 
 
 def _ray(format: Format, sign: int, lands: Callable[[Exact], bool]) -> Interval | None:
-    """Return the magnitudes beyond the largest number that round to the datum with this sign; None if none do."""
+    """Return the interval of the magnitudes beyond the largest number that, with this sign, round to the datum.
+
+    The result is None if there are none.
+    """
 
     def at(x: Exact) -> bool:
         return lands(-x if sign < 0 else x)

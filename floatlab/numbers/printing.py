@@ -163,8 +163,8 @@ def shortest_decimal(x: Exact, format: Format, magnitude: int) -> str:
     """Return the shortest decimal that reads back (rounding to nearest) as a datum; if there are several, the nearest.
 
     `x` is the datum's value and `magnitude` its code without the sign. The method is that of Steele and White, *How to
-    print floating-point numbers accurately* (PLDI 1990), in integers: the reals that round to the datum form an
-    interval, and the largest power of ten with a multiple inside it is used.
+    print floating-point numbers accurately* (PLDI 1990), in integers. The reals that round to the datum form an
+    interval. The largest power of ten with a multiple inside it is used.
     """
     if not x.c:
         return "-0" if x.negative else "0"

@@ -155,7 +155,7 @@ def direction_in(format: Format, context: Context) -> Direction:
 def round_exact(x: Exact, format: Format, context: Context = DEFAULT, sticky: bool = False, index: int = 0) -> Rounded:
     """Round an exact number into a format in the context's direction; determine the code and the flags.
 
-    `sticky`: the true magnitude is larger than x's, by less than one unit of x's last digit; x then has at least one
+    If `sticky`, the true magnitude is larger than x's, by less than one unit of x's last digit; x has at least one
     digit below the format's precision and below qmin. `index` is the number of the stochastic draw.
 
     >>> from floatlab import parse_format

@@ -15,7 +15,6 @@ class RandomIntegers:
     """
 
     def __init__(self, seed: int) -> None:
-        """Start the stream."""
         self.seed = seed
         self.index = 0
 

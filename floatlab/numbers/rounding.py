@@ -53,7 +53,7 @@ class Direction(Enum):
 
     @property
     def has_few_bits(self) -> bool:
-        """Whether a draw of N bits decides."""
+        """Whether the random draw has N bits (`Context.random_bits`) instead of 32."""
         return self._value_ in ("SRA", "SRB", "SRC")
 
 
@@ -112,10 +112,10 @@ def split(c: Any, shift: Any) -> tuple[Any, Any, Any]:
 
 
 def tail(rest2: Any, unit: Any, sticky: Any) -> tuple[Any, Any, Any]:
-    """Classify the tail: is it nonzero, is it at least half a unit, is it a tie.
+    """Return whether the tail is nonzero, whether it is at least half a unit, and whether it is a tie.
 
-    A shift of 0 needs no special case. But with `sticky` and unit 1 the tail could not be compared with half a unit;
-    so callers that pass `sticky` keep at least one digit below the rounding position.
+    A shift of 0 needs no special case. But with `sticky` and unit 1 the tail could not be compared with half a unit; so
+    callers that pass `sticky` keep at least one digit below the rounding position.
 
     >>> tail(8, 8, False), tail(8, 8, True)
     ((True, True, True), (True, True, False))

@@ -1,4 +1,4 @@
-"""Layout of an axis in a given width: marks and intervals at positions to scale, and labels that never overlap."""
+"""Layout of an axis in a given width: marks and intervals drawn to scale, and labels that never overlap."""
 
 from __future__ import annotations
 

@@ -9,11 +9,12 @@ import sys
 from bisect import bisect_right
 from collections.abc import Sequence
 from functools import reduce
+from itertools import pairwise
 from math import ceil, floor, isfinite, log10
 from operator import or_
 from textwrap import wrap
 
-from floatlab.page.model import Chart, Curve, Line, Role, Span, columns_of, line
+from floatlab.page.model import Block, Chart, Curve, Line, Pair, Role, Span, columns_of, line
 from floatlab.record import Record
 
 MARKS = "abcdefghijklmnopqrstuvwxyz0123456789"
@@ -26,6 +27,7 @@ _ROUND = (1, 2, 5, 10)
 _LEAST = 8  # least number of columns of the plot area
 _ROWS_A_TICK = 3
 _COLUMNS_A_TICK = 12
+_APART = 2  # spaces between the name of the horizontal scale and a number beside it
 _LEAST_SPAN, _LEAST_SHARE = 1e-290, 2.0**-30  # relative to the larger of the two ends
 
 
@@ -192,10 +194,22 @@ def _power(k: int) -> str:
     return f"{10.0**k:,.0f}" if 0 <= k <= 6 else f"{10.0**k:.{-k}f}" if -3 <= k < 0 else f"1e{k}"
 
 
-def chart_lines(chart: Chart, width: int, dots: bool = False) -> list[Line]:
-    """Return a chart as lines of at most `width` columns, or a short message if it has no points.
+def with_dots(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+    """Return the blocks of a page with all charts drawn in Braille dots."""
+    found: list[Block] = []
+    for block in blocks:
+        match block:
+            case Chart():
+                found.append(block.replace(dots=True))
+            case Pair(left, right):
+                found.append(block.replace(left=with_dots(left), right=with_dots(right)))
+            case _:
+                found.append(block)
+    return tuple(found)
 
-    With `dots`, the curves are lines of Braille dots, and the first line names them if there is room.
+
+def chart_lines(chart: Chart, width: int) -> list[Line]:
+    """Return a chart as lines of at most `width` columns, or a short message if it has no points.
 
     >>> from floatlab.page.model import text_of
     >>> curves = (Curve("a", "flat", ((0, 1), (9, 1))), Curve("b", "steep", ((0, 0), (9, 3))))
@@ -221,10 +235,12 @@ def chart_lines(chart: Chart, width: int, dots: bool = False) -> list[Line]:
     ends = _curve_ends(chart, scales)
     tail = min(max(len(each) for each in ends.values()) + 1, max(width - gutter - 2 - _LEAST, 0))
     room = max(width - gutter - 2 - tail, _LEAST)
-    rows = _dotted(chart, scales, room) if dots else [_runs(chart, cells) for cells in _drawn(chart, scales, room)]
+    rows = (
+        _dotted(chart, scales, room) if chart.dots else [_runs(chart, cells) for cells in _drawn(chart, scales, room)]
+    )
     lines = [line(Span(part, Role.LABEL)) for part in wrap(chart.up, max(width, 1))]
     names = line("  ", _line_legend(chart))
-    if dots and len(lines) == 1 and columns_of(lines[0]) + columns_of(names) <= width:
+    if chart.dots and len(lines) == 1 and columns_of(lines[0]) + columns_of(names) <= width:
         lines = [line(lines[0], names)]
     for row in range(chart.height):
         axis = f"{labels.get(row, ''):>{gutter}} {chart.ink[0] if row in labels else chart.ink[1]}"
@@ -266,7 +282,7 @@ def _value(curve: Curve, xs: list[float], x: float, scales: ChartScales) -> floa
 
 
 def _drawn(chart: Chart, scales: ChartScales, room: int) -> list[list[list[int]]]:
-    """For each cell of the plot, return the curves that pass through it."""
+    """Return, for each row and column of the plot, the indices of the curves that pass through this cell."""
     cells: list[list[list[int]]] = [[[] for _ in range(room)] for _ in range(chart.height)]
     for i, curve in enumerate(chart.curves):
         xs = [x for x, _ in curve.points]
@@ -349,15 +365,19 @@ def _scale_lines(chart: Chart, scale: Scale, room: int) -> list[Line]:
     corner, across, mark = (chart.ink[i] for i in (2, 3, 4))
     base, below = [across] * room, [" "] * room
     name = chart.across if len(chart.across) <= room else ""
-    named = room - len(name)
-    below[named:] = name
+    # The last number keeps its place if the name fits before it.
+    last = min(marks[-1][0] - len(marks[-1][1]) // 2, room - len(marks[-1][1])) if marks else room
+    before = marks[-2][0] + -(-len(marks[-2][1]) // 2) if len(marks) > 1 else 0
+    fits = room - last <= len(name) + 1 and last - before >= len(name) + 2 * _APART
+    named = last - _APART - len(name) if fits else room - len(name)
+    below[named : named + len(name)] = name
     for column, text in marks:
         base[column] = mark
         start = min(max(column - len(text) // 2, 0), room - len(text))
         if start >= 0 and "".join(below[max(start - 1, 0) : start + len(text) + 1]).isspace():
             below[start : start + len(text)] = text
-    numbers, words = "".join(below[:named]), "".join(below[named:])
+    numbers, words, after = ("".join(below[i:j]) for i, j in pairwise((0, named, named + len(name), room)))
     return [
         line(Span(corner + "".join(base), Role.RULER)),
-        line(" ", Span(numbers, Role.RULER), Span(words, Role.LABEL)),
+        line(" ", Span(numbers, Role.RULER), Span(words, Role.LABEL), Span(after, Role.RULER)),
     ]

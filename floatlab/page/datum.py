@@ -109,6 +109,13 @@ def _exponent_words(datum: Datum) -> str:
     return f"E 0: emin is {fmt.emin}"
 
 
+def significand_row(datum: Datum, label: str = "") -> Row:
+    """Return a row with a finite datum as d.ddd × 2^e and its exponent field, or with the fields of its table."""
+    if given_by_table(datum.format):
+        return Row(label or "fields", datum.format.reading(datum.code) if datum.magnitude else "zero")
+    return Row(label or "significand", significand(datum), _exponent_words(datum))
+
+
 def _neighbours(datum: Datum) -> Row:
     below, above = datum.next_down, datum.next_up
     missing = line(Span("none", Role.HINT))
@@ -121,10 +128,8 @@ def show_page(derivation: Derivation, interval: bool = False) -> Page:
     blocks: list[Block] = [datum_strip(datum, fmt.name, ruler=True)]
     if fmt.name == "tf32":
         blocks.append(Row("in 32 bits", Span(f"0x{datum.code << 13:08x}", Role.CODE), "in a 32-bit register"))
-    if given_by_table(fmt) and datum.is_finite:
-        blocks.append(Row("fields", fmt.reading(datum.code) if datum.magnitude else "zero"))
-    elif datum.is_finite:
-        blocks.append(Row("significand", significand(datum), _exponent_words(datum)))
+    if datum.is_finite:
+        blocks.append(significand_row(datum))
     blocks += _rounding(derivation)
     if datum.is_finite:
         blocks.append(Row("exactly", Span(exact_text(datum, PAGE_DIGITS), Role.VALUE)))

@@ -126,7 +126,7 @@ def _table(table: Table, name: str) -> str:
 
 
 def _name(tag: str, cell: Line) -> str:
-    """Return a cell with a name; if the name is shortened, it is shown in full under the pointer."""
+    """Return a cell with a name. If the name is shortened, the full name is a tooltip."""
     name = text_of(cell)
     if len(name) <= _LONG:
         return f"<{tag}>{_spans(cell)}</{tag}>"

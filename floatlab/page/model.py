@@ -95,7 +95,7 @@ def wrap(runs: Line, width: int) -> list[Line]:
     lines, start = [], 0
     while len(text) - start > width:
         stop = text.rfind(" ", start, start + width + 1)
-        while stop > start and text[stop - 1] in _LEANING:
+        while stop > start and (text[stop - 1] in _LEANING or _is_equation(text, stop)):
             stop = text.rfind(" ", start, stop)
         if stop <= start:
             stop = start + width
@@ -104,6 +104,11 @@ def wrap(runs: Line, width: int) -> list[Line]:
         while start < len(text) and text[start] == " ":
             start += 1
     return [*lines, cut_columns(runs, start, len(text))]
+
+
+def _is_equation(text: str, space: int) -> bool:
+    """Return whether a space stands between a name and its equals sign, such as `n·u = `."""
+    return text.startswith(" = ", space) and text[space - 1].isalpha()
 
 
 def padded(runs: Line, width: int, right: bool = False) -> Line:
@@ -158,8 +163,8 @@ class Strip(Block):
 class Table(Block):
     """Rows of cells under a header. If the table is wider than the page, each row is shown as a list.
 
-    With `spare`, the first column has names, and if the page is too narrow, columns are left out and names shortened
-    instead (`page/name_tables.py`). `spare` are the columns that can be left out, in this order.
+    With `spare`, the first column has names. If the page is too narrow, columns are then left out and names are
+    shortened instead (`page/name_tables.py`). `spare` are the columns that can be left out, in this order.
     """
 
     header: tuple[str, ...]
@@ -243,8 +248,8 @@ class Mark(Record):
 class AxisInterval(Record):
     """An interval of an axis; parts outside 0 to 1 are not drawn.
 
-    With `ends`, it is drawn with end strokes and its label inside. Without `ends`, it is a solid stroke with its label
-    after it (before it if `before` is set); if there is no room, the label is on the other side.
+    With `ends`, it is drawn with end strokes and its label inside. Without `ends`, it is a solid stroke. Its label is
+    after it (before it if `before` is set), or on the other side if there is no room.
     """
 
     start: float
@@ -287,7 +292,8 @@ class Chart(Block):
     """Curves on two scales, drawn in any width. If curves coincide, their letters alternate.
 
     `across` and `up` name the quantities on the horizontal and on the vertical scale; either scale may be logarithmic.
-    If `reference` is set, the first curve is the reference, and the others are drawn over it.
+    If `reference` is set, the first curve is the reference, and the others are drawn over it. With `dots`, the curves
+    are lines of Braille dots, which need colours. With `dots` or `named`, a legend is above the chart.
     """
 
     curves: tuple[Curve, ...]
@@ -297,6 +303,8 @@ class Chart(Block):
     log_across: bool = False
     log_up: bool = False
     reference: bool = False
+    dots: bool = False
+    named: bool = False
     ink: str = "┤│└─┼"  # vertical axis at a tick, and elsewhere; corner; horizontal axis, and at a tick
 
 

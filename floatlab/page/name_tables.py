@@ -17,7 +17,7 @@ def set_names(table: Table, width: int, indent: int) -> list[Line] | None:
     """Return a table with names as lines of at most `width` columns; None if not even its other columns fit.
 
     Titles are broken after slashes, spare columns are left out until the names have room, and names are shortened in
-    the middle if they remain different. If they do not, each name has a line above the cells of its row.
+    the middle. If different names would become equal, each name has its own line above the cells of its row.
     """
     names = [text_of(row[0]) for row in table.rows]
     longest = max(map(len, (table.header[0], *names)))
@@ -40,7 +40,7 @@ Titles = list[list[str]]  # the lines of titles, each with a text for each colum
 
 
 def _choices(table: Table) -> Iterator[tuple[list[int], Titles]]:
-    """Yield the columns after the first, with their titles: first all, then with fewer and fewer spare columns."""
+    """Yield choices of columns with their titles: all but the column of names, then fewer and fewer spare columns."""
     spare = table.spare or ()
     for count in range(len(spare) + 1):
         columns = [column for column in range(1, len(table.header)) if column not in spare[:count]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from floatlab.numbers import DEFAULT, Context, Datum, Derivation, Direction, Exact, Ratio, Read, Tail, round_exact
 from floatlab.numbers.datum import hexadecimal_code, shortest
-from floatlab.numbers.derivation import EXACT_ERROR_BITS
+from floatlab.numbers.derivation import EXACT_ERROR_BITS, Combine, Divide, Root
 from floatlab.numbers.intervals import Interval, preimage
 from floatlab.numbers.printing import decimal_within, exact_decimal
 from floatlab.page.model import Axis, AxisInterval, Block, Gap, Lane, Line, Mark, Role, Row, Span, line
@@ -61,19 +61,34 @@ def number_line(datum: Datum, context: Context = DEFAULT, typed: Exact | None = 
 
 def scale_rows(derivation: Derivation) -> list[Block]:
     """Return the number line around a result, and rows with the distances to its neighbours and the typed number."""
-    datum, context, typed = derivation.result, derivation.context, _typed(derivation)
-    text = operand_text(derivation)
-    axis = number_line(datum, context, typed, text)
+    rows = _scale_rows(derivation, _typed(derivation), operand_text(derivation), "typed")
+    return [Gap(), *rows] if rows else []
+
+
+def result_rows(derivation: Derivation) -> list[Block]:
+    """Return the number line around the result of an operation, and rows with the distances from the exact result."""
+    found = None
+    for step in derivation.steps:
+        match step:
+            case Combine(_, exact) | Divide(exact, _) | Root(exact, _):
+                found = exact
+    return _scale_rows(derivation, found, "exact result", "exact")
+
+
+def _scale_rows(derivation: Derivation, exact: Exact | None, text: str, name: str) -> list[Block]:
+    """Return the number line around a result, with a number that is called `name` in the rows below the line."""
+    datum, context = derivation.result, derivation.context
+    axis = number_line(datum, context, exact, text)
     if axis is None:
         return []
-    rows: list[Block] = [Gap(), axis]
+    rows: list[Block] = [axis]
     pointed = [mark.place for mark in axis.lanes[0].marks if mark.pointer and not 0 <= mark.place <= 1]
     if pointed:
         side = "left" if pointed[0] < 0 else "right"
-        rows.append(Row("", Span(f"the typed number is beyond the {side} end of this line", Role.HINT)))
+        rows.append(Row("", Span(f"the {name} number is beyond the {side} end of this line", Role.HINT)))
     rows.append(Row("distances", *(_distance(datum, context, up) for up in (False, True))))
     if offsets := _offsets(derivation):
-        rows.append(Row("from typed", *offsets))
+        rows.append(Row(f"from {name}", *offsets))
     return rows
 
 
@@ -116,7 +131,7 @@ def _place(x: Exact, low: Exact, high: Exact) -> float:
 
 
 def _bin(datum: Datum, start: float, end: float, mine: bool) -> AxisInterval:
-    """Return the interval of the line that rounds to a datum, labelled with the datum's code."""
+    """Return the interval of the number line that rounds to a datum, labelled with the datum's code."""
     code = hexadecimal_code(datum)
     name = line(Span(code if datum.is_finite else shortest(datum), Role.CODE))
     short = line(Span(f"…{code[-_TAIL:]}", Role.CODE)) if datum.is_finite and len(code) > _TAIL + 2 else ()
@@ -132,9 +147,9 @@ def _names(datum: Datum, role: Role = Role.PLAIN) -> tuple[Line, Line]:
 
 
 def _landing(data: list[Datum], context: Context) -> list[Datum]:
-    """Return all data to which numbers near these may round.
+    """Return all `Datum` objects to which a number near `data` may round.
 
-    They are these numbers, the next number at each end, both zeros, and the results of overflow (∞ or NaN).
+    They are `data` themselves, the next number at each end, both zeros, and the results of overflow (∞ or NaN).
     """
     fmt = data[0].format
     around = [_step(data[0], up=False), *data, _step(data[-1], up=True)]
@@ -162,7 +177,10 @@ def _typed(derivation: Derivation) -> Exact | None:
 
 
 def _distance(datum: Datum, context: Context, up: bool) -> Line:
-    """Return the distance to the next number on one side; beyond the largest number, the result of rounding instead."""
+    """Return text with the distance to the next number on one side.
+
+    If no number follows, the text says to what numbers on this side round.
+    """
     if (following := _step(datum, up)) is not None:
         gap = abs(following.exact - datum.exact).normalized()
         decimal = exact_decimal(gap, GLANCE) if gap.c != 1 else decimal_within(gap, _GAP) or f"2^{gap.q}"

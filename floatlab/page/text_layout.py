@@ -146,7 +146,7 @@ def _table(table: model.Table, width: int) -> list[Line]:
 
 
 def _stacked(table: model.Table, width: int) -> list[Line]:
-    """Show each row as a list under its first cell, with each name before its value."""
+    """Show each row as a list under its first cell, with the title of each column before its cell."""
     lines: list[Line] = []
     margin = " " * (2 * INDENT)
     for row in table.rows:
@@ -199,7 +199,7 @@ def _fresh(fresh: model.Fresh, width: int) -> list[Line]:
 
 
 def _axis(axis: model.Axis, width: int) -> list[Line]:
-    """Give every lane the same columns, and put its label before its axis line."""
+    """Draw the lanes of an axis, all in the same columns, with the label of each before its axis line."""
     from floatlab.page.axis import lanes_of  # imported here, since few pages have an axis
 
     lines: list[Line] = []
@@ -212,9 +212,13 @@ def _axis(axis: model.Axis, width: int) -> list[Line]:
 
 
 def _chart(chart: model.Chart, width: int) -> list[Line]:
-    from floatlab.page.chart import chart_lines
+    from floatlab.page.chart import chart_lines, legend
 
-    return [line(_SPACES, each) for each in chart_lines(chart, width - INDENT)]
+    lines = chart_lines(chart, width - INDENT)
+    is_named = chart.dots and text_of(lines[0]).endswith(chart.curves[-1].label)
+    if (chart.dots or chart.named) and len(chart.curves) > 1 and not is_named:
+        lines = [*wrap(legend(chart), width - INDENT), *lines]
+    return [line(_SPACES, each) for each in lines]
 
 
 def _gap(_: model.Gap, __: int) -> list[Line]:

@@ -3,9 +3,9 @@
 A difference quotient has two errors. The truncation error shrinks with the step h (h·|f″|/2 forward, h²·|f‴|/6
 central). The error from rounding f grows as h shrinks (at least u·|f|/h). The best h balances the two: about √u forward
 and ∛u central, times the length over which the derivative of f changes noticeably. The function is evaluated in a
-format: its argument is rounded, and so is the result of each of its operations (if `own` is false, only the function's
-value). The estimate of the rounding error is propagated through every operation of the function. It assumes that errors
-grow as in a random walk, with a safety factor of two; it is not a proven bound.
+format: its argument and the result of each of its operations are rounded. If `own` is false, only its argument and its
+value are rounded. The estimate of the rounding error is propagated through every operation of the function. It assumes
+that errors grow as in a random walk, with a safety factor of two; it is not a proven bound.
 """
 
 from __future__ import annotations
@@ -47,8 +47,7 @@ class Point(Record):
 class StepSweep(Answering, Record):
     """The errors of one kind of difference quotient in one format, for many step sizes.
 
-    `best` is the point with the least error. `advised` is the step that theory recommends: √u forward, ∛u central,
-    times max(|x|, 1).
+    `advised` is the step that theory recommends: √u forward, ∛u central, times max(|x|, 1).
     """
 
     way: str
@@ -79,8 +78,9 @@ class StepSweep(Answering, Record):
 class Check(Record):
     """Result of checking a reported derivative: the difference quotient used, and a bound on the mismatch.
 
-    `verdict` is one of *agrees* (the mismatch is within `bound`, so rounding and truncation explain it, and the bound
-    is below a tenth of the derivative), *a bug* (the mismatch exceeds ten times the bound) and *unclear*.
+    `verdict` is *agrees*, *a bug* or *unclear*. It is *agrees* if the mismatch is within `bound`, so that rounding and
+    truncation explain it, and the bound is below a tenth of the derivative. It is *a bug* if the mismatch exceeds ten
+    times the bound.
     """
 
     reported: float

@@ -30,7 +30,7 @@ _ODD = Context(Direction.RTO)
 def numbers_of(value: object, name: str) -> list[Fraction] | Array:
     """Return a number, or a row or table of numbers: text as Fractions, other types as float64.
 
-    Raises UnsupportedError for a scalar or text that is not finite, and for arrays of anything else.
+    Raises UnsupportedError for a scalar or text that is not finite, and for arrays that are not numeric.
     """
     if isinstance(value, str | int | float | Fraction | Datum) or not (
         hasattr(value, "__len__") or hasattr(value, "__array__")
@@ -64,7 +64,7 @@ def starting_numbers(start: object) -> tuple[list[Fraction] | Array, bool]:
 
 
 class Gradients:
-    """Gradients for every step and `count` weights; `is_scalar`: the weight is a scalar, not a row of length one.
+    """Gradients for every step and `count` weights. If `is_scalar`, the weight is a scalar, not a row of length one.
 
     >>> given = Gradients("0.1", 1, True)
     >>> given.rounded(0, 2, 1.0, DOUBLE, Context()).tolist()
@@ -194,7 +194,7 @@ class Gradients:
         return found
 
     def _wide(self, scale: float, format: Format) -> Array:
-        """Return binary64 numbers that round to the same results as the exact numbers times the scale."""
+        """Return the exact numbers times the scale, as binary64 numbers that round to `format` in the same way."""
         key = (scale, format)
         if self._scaled is None or self._scaled[0] != key:
             context = _ODD if is_enough(DOUBLE, format) else Context()

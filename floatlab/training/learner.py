@@ -141,8 +141,8 @@ class Learner:
 class LearningComparison(Record):
     """The final losses of one configuration compared with a reference, over seeds.
 
-    `finals` has one loss per seed. `ratio` is the geometric mean over seeds of final loss / reference loss on the same
-    data, and `spread` is the standard deviation of that mean, as a factor (1.05 means 5 %). `worse` is true if a run
+    `finals` has one loss per seed. `ratio` is the geometric mean, over the seeds, of final loss / reference loss on the
+    same data. `spread` is the standard deviation of that mean, as a factor (1.05 means 5 %). `worse` is true if a run
     diverged. It is also true if the ratio exceeds 1.02, and either the difference from 1 is more than two standard
     deviations, or the ratio of every seed exceeds 1.02.
     """

@@ -71,7 +71,6 @@ class Scaler:
     """
 
     def __init__(self, rules: LossScale) -> None:
-        """Start with the initial scale of `rules`."""
         self.rules = rules
         self.scale = rules.scale
         self.good = 0

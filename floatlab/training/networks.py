@@ -202,9 +202,9 @@ def exact_loss(problem: Problem, weights: Array) -> float:
 class Configuration(Record):
     """The formats of a network.
 
-    `forward` and `backward` are the formats of operands in the two passes, `outputs` that of the layers' outputs,
-    `accumulator` that in which products are summed; `setup` has the formats of the weights and their update.
-    `machine` is a model of a matrix unit, such as `hopper.f16.f32`; it replaces the accumulator.
+    `forward` and `backward` are the formats of operands in the two passes. `outputs` is the format of the layers'
+    outputs, and `accumulator` the format in which products are summed. `setup` has the formats of the weights and their
+    update. `machine` is a model of a matrix unit, such as `hopper.f16.f32`; it replaces the accumulator.
 
     >>> fp8 = Configuration.named("fp8+master")
     >>> fp8.forward.name, fp8.backward.name, fp8.outputs.name, fp8.setup.formats["master"]

@@ -104,5 +104,8 @@ def _carried(operation: str, values: Sequence[np.float64], errors: list[float], 
 
 
 def _half_ulp(x: float, fmt: Format) -> float:
-    """Return an estimate of half an ulp: u·|x|, or half the smallest number if x is subnormal and that is larger."""
+    """Return an estimate of half an ulp: |x|·2^−p with p digits of precision.
+
+    For a subnormal x, it is at least half the smallest number.
+    """
     return float(max(2.0**-fmt.precision * abs(x), float(fmt.smallest) / 2 if abs(x) < fmt.smallest_normal else 0.0))

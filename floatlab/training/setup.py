@@ -83,7 +83,7 @@ class Setup(Record):
         stochastic: bool = False,
         context: AnyContext = None,
     ) -> None:
-        """Resolve the formats."""
+        """Replace each format that was not given by its default."""
         typed = {"grads": grads, "update": update, "accumulator": accumulator, "state": state, "master": master}
         given = {name: _parsed(value, name) for name, value in typed.items() if value is not None}
         own = _as_blocks(weights) or _parsed(weights, "weights")

@@ -18,8 +18,9 @@ class Threshold(Record):
 
     Updates larger than `bound` move the weight; an update equal to `bound` moves it if `included` is true. `bound` is
     None if no update moves the weight. `least` is the smallest number of the update's format that moves it. With
-    stochastic rounding, these updates may move the weight, depending on the draw; those of at least `certain` always
-    do. If `bound` is 0 and included, the weight moves without an update, because the accumulator cannot represent it.
+    stochastic rounding, the draw decides whether an update beyond `bound` moves the weight; an update of at least
+    `certain` always does. If `bound` is 0 and included, the weight moves without an update, because the accumulator
+    cannot represent it.
     """
 
     bound: Fraction | None
@@ -113,7 +114,10 @@ def _end(datum: Datum, context: Context, up: bool, perhaps: bool) -> tuple[Fract
 
 
 def _last_within(reach: Fraction, closed: bool, format: Format, up: bool) -> Datum:
-    """Return the largest (or smallest) number of a format within an interval."""
+    """Return the number of a format that is nearest to an end of an interval, and inside the interval.
+
+    The end is `reach`, and belongs to the interval if `closed`. It is the upper end if `up`, else the lower.
+    """
     toward = Context(Direction.RTN if up else Direction.RTP)
     found = encode(reach, format, toward)
     if not closed and found.exact.as_fraction() == reach:

@@ -158,7 +158,7 @@ def trace(
 ) -> UpdateTrace:  # fmt: skip
     """Trace one step of one weight.
 
-    `rows` has the numbers of the program before the step (the weight, the gradient, …) by the names of their rows, and
+    `rows` has the numbers of the program before the step (the weight, the gradient, …) by the names of their rows.
     `given` is the exact gradient or update. `index` numbers the stochastic draws; `taken` is the number of earlier
     steps. Raises UnsupportedError for weights in a block format, since the rounding of a weight depends on its block.
     """

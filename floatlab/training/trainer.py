@@ -82,7 +82,7 @@ class TrainingRun(Individual):
 
     @property
     def carrier(self) -> Array:
-        """The stored weights: the master copy if there is one."""
+        """The weights that are stored from step to step: the master copy if there is one, else the weights."""
         return self.values if self.kept is None else self.kept
 
     @property
@@ -231,7 +231,7 @@ class Trainer:
         return self.row(WEIGHTS).copy()
 
     def _take(self, given: Array) -> int:
-        """Do steps with scaled, rounded gradients up to the first step to be skipped; return the number done."""
+        """Do steps with scaled, rounded gradients, up to one that dynamic scaling skips; return the number done."""
         finite = np.isfinite(given).all(axis=1)
         good = len(given) if finite.all() else int(np.argmin(finite))
         dynamic = self.scaler is not None and self.scaler.rules.is_dynamic
@@ -248,7 +248,7 @@ class Trainer:
 
     @property
     def _format_without_nan(self) -> str:
-        """The first format without NaN, by name: that of the gradients or of a stage; empty if all have NaNs."""
+        """The name of the first format without NaN, of the gradients or of a stage; empty if all have one."""
         formats = (self.setup.grads, *(stage.format for stage in self.program.stages))
         return next((each.name for each in formats if isinstance(each, Format) and not each.has_nan), "")
 

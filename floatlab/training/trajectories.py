@@ -1,9 +1,9 @@
 """The same steps with several remedies side by side, compared with a reference in exact arithmetic.
 
-The reference is exact if the updates, or the gradients of plain SGD, are known in advance: the weights are w₀ + Σu or
-w₀ − lr·Σg in rational arithmetic. If updates depend on earlier steps (momentum, Adam, weight decay, gradients that are
-functions of the weights), the reference is the same program in binary64. In the reference, NaN and infinite gradients
-count as zero.
+The reference is exact if the updates, or the gradients of plain SGD, are known in advance. The weights are then w₀ + Σu
+or w₀ − lr·Σg in rational arithmetic. If updates depend on earlier steps (momentum, Adam, weight decay, gradients that
+are functions of the weights), the reference is the same program in binary64. In the reference, NaN and infinite
+gradients count as zero.
 """
 
 from __future__ import annotations
@@ -59,7 +59,9 @@ class Reference:
             self._wide.advance(steps, tick)
 
     def at(self, steps: list[int], element: int = 0) -> list[Fraction]:
-        """Return the exact weight after each of these steps (ascending); UnsupportedError if the reference is binary64.
+        """Return the exact weight after each of these steps, in ascending order.
+
+        Raises UnsupportedError if the reference is binary64.
 
         >>> Reference("1.125", "0.00041999", Updates(), 1).at([0, 101])
         [Fraction(9, 8), Fraction(116741899, 100000000)]
@@ -218,7 +220,7 @@ class Training(Answering):
 
 
 def _furthest(values: Array, truth: Sequence[Fraction | float], low: Array | float = 0.0) -> float:
-    """Return the element of largest magnitude of (values − low) − truth; `low` is the compensation."""
+    """Return the error (values − low) − truth that has the largest magnitude; `low` is the compensation."""
     numbers, less = np.atleast_1d(values).tolist(), np.broadcast_to(low, (len(truth),)).tolist()
     errors = [float(Fraction(x) - Fraction(c) - Fraction(t)) for x, c, t in zip(numbers, less, truth, strict=True)]
     return max(errors, key=abs)

@@ -29,7 +29,7 @@ class Underflow(Answering, Record):
 
     `counts` is the number of gradients for each exponent (of the leading digit) in `exponents`. The shares are relative
     to the `nonzero` gradients, after multiplication by `scale`. `safe_scale` is the largest power of two at which no
-    gradient overflows, None if all are zero; `flushed_by_safe_scale` is the number of gradients that still become zero
+    gradient overflows, None if all are zero. `flushed_by_safe_scale` is the number of gradients that still become zero
     at this scale. `least_scale` is the smallest power of two at which no gradient becomes zero, None if no power of two
     in binary64 suffices.
     """
@@ -145,7 +145,7 @@ def _stays(x: float, fmt: Format, power: int, context: Context) -> tuple[bool, b
 
 
 def _extremes(nonzero: Array, choose: Callable[[Array], float]) -> list[float]:
-    """Return the numbers of smallest (or largest) magnitude: one positive and one negative, if there are any."""
+    """Return the extreme positive and negative numbers, if any; `choose` is np.min or np.max of the magnitudes."""
     sides = ((1.0, nonzero[nonzero > 0]), (-1.0, -nonzero[nonzero < 0]))
     return [sign * float(choose(each)) for sign, each in sides if each.size]
 

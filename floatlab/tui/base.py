@@ -1,4 +1,4 @@
-"""The base class of the app, with the members that screens and widgets use; and functions to work on daemon threads."""
+"""The base class of the app, with the members that screens and widgets use; also runs functions on daemon threads."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class ExplorerBase(App[None]):
         raise NotImplementedError
 
     def standing(self, name: str) -> Question:
-        """Return the question that a screen shows, or would open at."""
+        """Return the question that a screen shows, or the one at which it would open."""
         raise NotImplementedError
 
     def go(self, name: str, question: Question | None = None) -> None:
@@ -72,7 +72,7 @@ class ExplorerBase(App[None]):
         raise NotImplementedError
 
     def tell_address(self) -> None:
-        """Tell a visitor's browser the command of the question shown."""
+        """Send the command of the question shown to the browser of a visitor."""
         raise NotImplementedError
 
     def leave_place(self) -> None:
@@ -82,7 +82,7 @@ class ExplorerBase(App[None]):
     def note_question(self, question: Question, replaces: bool) -> None:
         """Add a question that was answered to the history.
 
-        `replaces` is true if it is a further edit of the last question, which it replaces there.
+        If `replaces` is true, it is a further edit of the last question, and replaces that one in the history.
         """
         raise NotImplementedError
 
@@ -106,9 +106,9 @@ class WidgetMessage(Message):
 def run_each(app: App[None], pieces: Iterator[Piece], take: Callable[[Piece], bool]) -> None:
     """Compute the items of `pieces` on a daemon thread, and pass each to `take` on the app's thread.
 
-    This ends if `take` returns False. Textual's own workers delay the end of the app, but an import of a large library,
-    or a clipboard program that hangs, must not prevent users from quitting. The computation of an item must not raise
-    an exception.
+    This ends if `take` returns False. The computation of an item must not raise an exception. Textual's own workers are
+    not used, since the app waits for them at its end: an import of a large library, or a clipboard program that hangs,
+    must not prevent users from quitting.
     """
 
     def run() -> None:

@@ -12,23 +12,25 @@ from textual.color import Color
 from textual.theme import BUILTIN_THEMES, Theme
 
 from floatlab.page.model import Role
+from floatlab.page.png import ON_WHITE, PageColours
 from floatlab.record import Record
 
 # The colours of the roles: in the dark theme, in the light theme, in the theme for colour-blind users, and among the
-# terminal's sixteen colours. The third theme uses only blue, orange, yellow and grey, which differ in lightness as well
-# as in hue, and no pair of red and green. The contrast with the background is at least 4.5:1. The hues are those of
-# Okabe and Ito.
+# terminal's sixteen colours, on dark and on light ground. The third theme uses only blue, orange, yellow and grey,
+# which differ in lightness as well as in hue, and no pair of red and green. The contrast with the background is at
+# least 4.5:1. The hues are those of Okabe and Ito. Of the sixteen colours, blue and red are dark on black; green, cyan
+# and yellow are pale on white.
 _COLOURS = {
-    "label": ("#9aa4af", "#59636e", "#b0b0b0", "ansi_default"),
-    "sign": ("#ff9e64", "#a63c00", "#e69f00", "ansi_red"),
-    "exponent": ("#5fd7a7", "#00664f", "#f0e442", "ansi_green"),
-    "significand": ("#6cb6ff", "#005a94", "#56b4e9", "ansi_blue"),
-    "implicit": ("#7ee0e6", "#0a5f7a", "#ffffff", "ansi_cyan"),
-    "lost": ("#f2a3cf", "#96356f", "#d0a0c8", "ansi_magenta"),
-    "code": ("#f0c674", "#6b4c00", "#ffffff", "ansi_yellow"),
-    "good": ("#5fd7a7", "#00664f", "#56b4e9", "ansi_green"),
-    "bad": ("#ff9e64", "#a63c00", "#e69f00", "ansi_red"),
-    "flag": ("#f2a3cf", "#96356f", "#e69f00", "ansi_magenta"),
+    "label": ("#9aa4af", "#59636e", "#b0b0b0", "ansi_default", "ansi_default"),
+    "sign": ("#ff9e64", "#a63c00", "#e69f00", "ansi_bright_red", "ansi_red"),
+    "exponent": ("#5fd7a7", "#00664f", "#f0e442", "ansi_green", "ansi_magenta"),
+    "significand": ("#6cb6ff", "#005a94", "#56b4e9", "ansi_bright_blue", "ansi_blue"),
+    "implicit": ("#7ee0e6", "#0a5f7a", "#ffffff", "ansi_cyan", "ansi_blue"),
+    "lost": ("#f2a3cf", "#96356f", "#d0a0c8", "ansi_magenta", "ansi_magenta"),
+    "code": ("#f0c674", "#6b4c00", "#ffffff", "ansi_yellow", "ansi_default"),
+    "good": ("#5fd7a7", "#00664f", "#56b4e9", "ansi_green", "ansi_blue"),
+    "bad": ("#ff9e64", "#a63c00", "#e69f00", "ansi_bright_red", "ansi_red"),
+    "flag": ("#f2a3cf", "#96356f", "#e69f00", "ansi_magenta", "ansi_magenta"),
 }
 # The colours of the frame: buttons, the row under the cursor, that row while the focus is elsewhere, and borders.
 _FRAME = {
@@ -37,11 +39,13 @@ _FRAME = {
     "row-left": ("#222932", "#e9eef3", "#2a2a2a"),
     "border-blurred": ("#414b58", "#c3ccd6", "#6a6a6a"),
 }
-_DARK, _LIGHT, _SAFE, _ANSI = ({f"role-{role}": row[column] for role, row in _COLOURS.items()} for column in range(4))
+_DARK, _LIGHT, _SAFE, _ANSI, _ANSI_LIGHT = (
+    {f"role-{role}": row[column] for role, row in _COLOURS.items()} for column in range(5)
+)
 
 
 def _theme(name: str, roles: dict[str, str], ground: tuple[str, str, str, str], **colours: str) -> Theme:
-    """Return a theme. `roles` has the colours of roles; `ground` those of foreground, background, surface and panel."""
+    """Return a theme. `ground` has the colours of foreground, background, surface and panel."""
     usual = {
         "primary": roles["role-significand"],
         "secondary": roles["role-implicit"],
@@ -70,7 +74,7 @@ THEMES = (
         accent="#f0e442",
         warning="#e69f00",
     ),
-    # For terminals with sixteen colours, on dark and on light ground.
+    # For terminals with sixteen colours, on dark ground; `ansi-light` is for light ground.
     replace(
         _TEXTUALS,
         name=SIXTEEN,
@@ -85,7 +89,9 @@ CYCLE = (*(theme.name for theme in THEMES), "ansi-dark", "ansi-light")
 
 def role_colours(dark: bool, ansi: bool) -> dict[str, str]:
     """Return the colours of the roles for a theme that does not define them."""
-    return _ANSI if ansi else _DARK if dark else _LIGHT
+    if ansi:
+        return _ANSI if dark else _ANSI_LIGHT
+    return _DARK if dark else _LIGHT
 
 
 # Roles that share the colour of another role; roles that are not listed have the colour of text.
@@ -107,6 +113,21 @@ def inks(variables: dict[str, str]) -> dict[Role, Style]:
         colour = variables.get(f"role-{_SAME.get(role.value, role.value)}")
         styles[role] = Style(color=Color.parse(colour).rich_color if colour else None, bold=role in _BOLD or None)
     return styles
+
+
+def page_colours(variables: dict[str, str]) -> PageColours:
+    """Return the colours for pictures of pages from the variables of a theme.
+
+    If a theme uses colours of the terminal, which are not known, return colours for a white background.
+    """
+    found = {name: variables[name] for name in ("foreground", "background")}
+    roles = {role: variables.get(f"role-{_SAME.get(role.value, role.value)}") for role in Role}
+    found |= {role.value: colour for role, colour in roles.items() if colour}
+    if any(colour.startswith("ansi") for colour in found.values()):
+        return ON_WHITE
+    parsed = {name: Color.parse(colour).hex6 for name, colour in found.items()}
+    kept = {role: parsed[role.value] for role in Role if role.value in parsed}
+    return PageColours(kept, parsed["foreground"], parsed["background"])
 
 
 class Chrome(Record):

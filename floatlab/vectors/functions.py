@@ -80,7 +80,7 @@ def digits(kind: Format | Integer | None) -> int:
 
 
 def _integer(name: str) -> Integer | None:
-    """Return the integer type of this name, or None if it is not an integer type's name."""
+    """Return the integer type of a name such as `ui32`; None for other names."""
     return INTEGERS.get(name.lower())
 
 
@@ -117,7 +117,7 @@ def parse_function(name: str, exact: bool = True) -> Function:
 
 
 def _nearest(name: str) -> str:
-    """Return a suggestion for a word that is not a function."""
+    """Return a suggestion such as `; did you mean 'f32_add'?` for an unknown function; empty if there is none."""
     word = name[:64].lower()
     for operation in OPERATIONS:
         plain = operation.lower()

@@ -1,9 +1,9 @@
 """Generating vectors: operands are weighted towards hard cases of rounding, as in TestFloat's generator.
 
 The first lines combine the landmarks of the format with each other: the extreme numbers of each class, one, their
-neighbours, NaNs. The following lines mix landmarks, random codes, and numbers with patterns in their significands (such
-as runs of ones) at exponents near those of 1, of zero and of the largest number. One line in four is constructed to be
-on or near a tie, a cancellation or the end of the range (`hard.py`).
+neighbours, NaNs. The following lines mix landmarks, random codes, and numbers with patterns in their significands, such
+as runs of ones. The exponents of these numbers are near those of 1, of zero and of the largest number. One line in four
+is constructed to be on or near a tie, a cancellation or the end of the range (`hard.py`).
 """
 
 from __future__ import annotations

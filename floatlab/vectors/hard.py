@@ -1,9 +1,9 @@
 """Operands in hard cases of rounding: on ties, close to ties, at cancellations, at the ends of the range.
 
-A random product is almost never close to a tie. For products and quotients, the last digits of an operand are chosen to
-solve a congruence modulo a power of two, or modulo the divisor, so that the result is close to a tie. For square roots,
-an integer of p + 1 digits is found (digit by digit) whose square is close to a multiple of a large power of two; the
-multiple is the operand.
+A random product is almost never close to a tie. For products and quotients, the last digits of an operand solve a
+congruence, modulo a power of two or modulo the divisor. The result is then close to a tie. For square roots, an integer
+of p + 1 digits is found, digit by digit, whose square is close to a multiple of a large power of two. This multiple is
+the operand.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def nearest(kind: Format, negative: bool, c: int, q: int) -> int:
 
 
 def near(code: int, kind: Format, draws: RandomIntegers) -> int:
-    """Return a neighbour at most two places away; half of the time the sign is flipped."""
+    """Return the code of a number at most two steps away from this one; half of the time the sign is flipped."""
     datum = Datum(kind, code)
     if not datum.is_finite:
         return code
@@ -38,7 +38,10 @@ def near(code: int, kind: Format, draws: RandomIntegers) -> int:
 def pointed(
     operation: str, kind: Format | Integer, result: Format | Integer | None, operands: list[int], draws: RandomIntegers
 ) -> list[int]:
-    """Modify operands so that an operation (TestFloat's name) with this result format is hard to round."""
+    """Return operands for which the result of an operation is hard to round.
+
+    `operation` is TestFloat's name. `kind` is the type of the operands; `operands` are used for some operations.
+    """
     if isinstance(kind, Integer):
         return [_integer_beside_a_tie(kind, result, draws)] if isinstance(result, Format) else operands
     if operation == "to" and isinstance(result, Format):
@@ -80,7 +83,7 @@ def _cancelling(operation: str, operands: list[int], kind: Format, draws: Random
 
 
 def _exponent(kind: Format, draws: RandomIntegers) -> int:
-    """Return an exponent for a result: any, a subnormal one, or one at the end of the range."""
+    """Return a random exponent for a result; some are near that of subnormal numbers, or near emax."""
     choice = draws.below(8)
     if choice == 0:
         return draws.between(kind.emin - kind.precision - 1, kind.emin + 1)
@@ -184,7 +187,7 @@ def _integer_beside_a_tie(kind: Integer, target: Format, draws: RandomIntegers) 
 
 
 def target_landmarks(kind: Format | Integer, target: Format | Integer | None, marks: list[int]) -> set[int]:
-    """Return operands at the landmarks of a conversion's target (`marks`), between these landmarks, and beside them."""
+    """Return operands near a conversion target's landmarks (`marks`): at each, half a step away, and neighbours."""
     found: set[int] = set()
     for mark in marks:
         if isinstance(target, Format):

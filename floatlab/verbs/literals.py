@@ -12,7 +12,7 @@ _SUFFIXES = {"binary16": "f16", "bfloat16": "bf16", "binary32": "f", "binary64":
 
 
 def literals_of(datum: Datum) -> dict[str, tuple[str, str]]:
-    """Return texts that denote a number exactly in its format, by name: a description, and the text.
+    """Return texts that denote a number exactly in its format: for each name, a description and the text.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def literals_of(datum: Datum) -> dict[str, tuple[str, str]]:
 
 
 def _double(datum: Datum) -> float | None:
-    """Return a finite number as a binary64; None if that does not contain it."""
+    """Return a finite number as a binary64; None if binary64 does not contain it."""
     try:
         found = float(datum.exact.as_fraction())
     except OverflowError:

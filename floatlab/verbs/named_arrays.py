@@ -29,7 +29,7 @@ def operands_of(
 ) -> list[Piece]:
     """Return the arrays that the arguments name; raises FloatlabError if the number of arrays is wrong.
 
-    An array read from text has a record of the rounding errors of the conversion.
+    For an array read from text, `origin` has the number of values that were rounded.
     """
     own = None if model is None else model.terms
     if own is not None and own.name == "tf32":

@@ -184,7 +184,7 @@ class Option(Record):
 
 
 class OptionRule(Record):
-    """A rule: options that exclude others, or that need one of several others, with the reason."""
+    """A rule on options: they exclude some others, or need one of several others; `reason` says why."""
 
     options: tuple[str, ...]
     reason: str
@@ -193,7 +193,7 @@ class OptionRule(Record):
 
 
 def grouped(group: str, *options: Option, part: str = "options", forms: tuple[str, ...] = ()) -> tuple[Option, ...]:
-    """Return options under one heading of `--help`; options without `forms` get `forms`."""
+    """Return options with the same heading in `--help`; `forms` applies to those without subcommands."""
     return tuple(option.replace(group=group, part=part, forms=option.forms or forms) for option in options)
 
 

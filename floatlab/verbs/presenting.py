@@ -1,4 +1,4 @@
-"""The presenter that `floatlab/__init__` registers: page and JSON for every kind of answer.
+"""Makes the page and the JSON of every kind of answer, as the presenter that `floatlab/__init__` registers.
 
 For each kind of answer, a function imports the page module when the first such answer is shown. So NumPy is not
 imported to show a derivation.

@@ -109,8 +109,8 @@ class Answer(Record):
     several results, `parts` returns these pages. `operands` are the operands of an operation as read. `scenes` returns
     the page as an animation, with or without the operands' bits. `found` is the object that is shown. `status` is the
     exit status of the command: 1 if a check failed. `table` returns the numbers as CSV, and `chart` returns the chart
-    for a plot. `document` returns the document of `--html`, with a remark at its end; without it, that is the page.
-    `plan` returns the text of `--plan`.
+    for a plot. `document` takes the command and returns the HTML document of `--html`; without `document`, the page is
+    written as HTML. `plan` returns the text of `--plan`.
     """
 
     page: Callable[[], Page]

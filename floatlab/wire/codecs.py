@@ -159,7 +159,7 @@ def optional(codec: Codec) -> Codec:
 
 
 def list_of(codec: Codec) -> Codec:
-    """Return the codec of a tuple of values of one type: a list."""
+    """Return the codec of a tuple of values of one type; its JSON is a list."""
     return Codec(
         lambda values, scope: [codec.write(value, scope) for value in values],
         lambda wire, scope: tuple(
@@ -169,7 +169,7 @@ def list_of(codec: Codec) -> Codec:
 
 
 def tuple_of(*codecs: Codec) -> Codec:
-    """Return the codec of a tuple whose values have the given codecs, in order: a list."""
+    """Return the codec of a tuple whose values have the given codecs, in order; its JSON is a list."""
 
     def read(wire: object, scope: Scope) -> tuple[object, ...]:
         if len(parts := expect(wire, list, "a list")) != len(codecs):
@@ -182,7 +182,7 @@ def tuple_of(*codecs: Codec) -> Codec:
 
 
 def mapping(codec: Codec) -> Codec:
-    """Return the codec of a dictionary from names to values of one type: an object."""
+    """Return the codec of a dictionary from names to values of one type; its JSON is an object."""
     return Codec(
         lambda values, scope: {name: codec.write(value, scope) for name, value in values.items()},
         lambda wire, scope: {

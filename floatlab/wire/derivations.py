@@ -35,7 +35,10 @@ if TYPE_CHECKING:
 
 
 def _fields(datum: Datum) -> Wire | None:
-    """Return the fields of a code by name in formats given by a table, which have no E and no T; None in others."""
+    """Return the fields of a code by name, in a format given by a table; None in other formats.
+
+    Formats given by a table have no biased exponent and no trailing significand.
+    """
     fmt = datum.format
     return {each.name: each.bits for each in fmt.fields(datum.code)} if given_by_table(fmt) else None
 

@@ -151,7 +151,7 @@ def field(codec: Codec, name: str) -> Member:
 
 
 def flattened(part: str | Callable[..., object], rows: Rows) -> dict[str, Any]:
-    """Return the members of a nested record, flattened into the outer one."""
+    """Return the members of a nested record, to be written among those of the outer record."""
     part_of = attrgetter(part) if isinstance(part, str) else part
 
     def moved(row: Member | Fields) -> Member | Fields:

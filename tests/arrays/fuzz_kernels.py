@@ -7,7 +7,7 @@ misaligned, overlap, or are not buffers. Alone, this program finds only crashes.
 extension with sanitizers and load their library first:
 
     gcc -shared -fPIC -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -DFLOATLAB_MOST=0 \\
-        -I$(python -c "import sysconfig; print(sysconfig.get_paths()['include'])") floatlab/_kernels.c \\
+        -I$(python -c "import sysconfig; print(sysconfig.get_paths()['include'])") floatlab/arrays/_kernels/module.c \\
         -o floatlab/_kernels.abi3.so -lm
     LD_PRELOAD=$(gcc -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 python -m tests.arrays.fuzz_kernels
 

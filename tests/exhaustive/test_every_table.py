@@ -1,4 +1,4 @@
-"""Formats of up to 16 bits given by a table, against the second reading of their definitions: codes and boundaries."""
+"""Formats of up to 16 bits given by a table: codes and boundaries, compared with `table_oracle`."""
 
 from fractions import Fraction
 from itertools import pairwise

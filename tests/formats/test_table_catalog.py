@@ -1,4 +1,4 @@
-"""Formats given by a table, against a second reading of their definitions: every code, every boundary."""
+"""Formats given by a table: every code and every boundary, compared with `table_oracle`."""
 
 import ast
 import inspect

@@ -120,7 +120,7 @@ def test_figures_of_the_documents_are_what_the_script_draws(name):
 def test_braille_dots_follow_the_letters():
     points = tuple((float(x), float((x * 7) % 11)) for x in range(12))
     chart = Chart((Curve("a", "zigzag", points),), "x", "y", 9)
-    letters, dots = (chart_lines(chart, 60, each) for each in (False, True))
+    letters, dots = (chart_lines(chart.replace(dots=each), 60) for each in (False, True))
     assert "━ a zigzag" in text_of(dots[0])
     for row in range(1, 10):
         for column, character in enumerate(text_of(dots[row])):

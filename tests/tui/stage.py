@@ -10,8 +10,10 @@ from unittest.mock import patch
 import pytest
 
 from floatlab.cli.parser import read_question
+from floatlab.page.text_layout import to_text
 from floatlab.tui.app.app import Explorer
 from floatlab.tui.screens.question_screen import QuestionScreen
+from floatlab.verbs.registry import answer_question
 
 SIZES = [(46, 20), (80, 24), (120, 34)]
 # For tests that do not depend on the size: other sizes are slow tests.
@@ -144,6 +146,17 @@ def complaint(person):
     """Return the error or the hint that the screen shows."""
     widget = person.app.screen.query_one("#complaint")
     return str(widget.content) if widget.has_class("-shown") else ""
+
+
+def text(person, name="details"):
+    """Return the text of a page."""
+    return person.app.screen.query_one(f"#{name}").text
+
+
+def printed(command, width):
+    """Return the lines of the page that the command line prints."""
+    page = answer_question(read_question(shlex.split(command)))[0].page()
+    return [each.rstrip() for each in to_text(page, width).splitlines()]
 
 
 async def retype(person, selector, text):

@@ -1,5 +1,6 @@
 """The explorer as a whole: screens, sessions, themes, the command palette, keys, copying, and exit."""
 
+import asyncio
 import json
 import shlex
 import subprocess
@@ -181,6 +182,17 @@ async def test_settings_choose_theme_and_keys():
         assert person.app.shown.subject().code == 0x3C01
 
 
+# The sixteen colours of xterm, and those of VGA and of the console of Linux.
+_EIGHT = [(red, green, blue) for blue in (0, 1) for green in (0, 1) for red in (0, 1)]
+SIXTEEN_COLOURS = (
+    [*(tuple(205 * part for part in each) for each in _EIGHT[:4]), (0, 0, 238), (205, 0, 205), (0, 205, 205),
+     (229, 229, 229), (127, 127, 127), (255, 0, 0), (0, 255, 0), (255, 255, 0), (92, 92, 255), (255, 0, 255),
+     (0, 255, 255), (255, 255, 255)],
+    [tuple(85 * (2 * part - (each == (1, 1, 0)) * (i == 1)) for i, part in enumerate(each)) for each in _EIGHT]
+    + [tuple(85 + 170 * part for part in each) for each in _EIGHT],
+)  # fmt: skip
+
+
 @pytest.mark.parametrize("theme", CYCLE)
 @driven
 async def test_every_role_can_be_read_in_every_theme(theme):
@@ -190,10 +202,15 @@ async def test_every_role_can_be_read_in_every_theme(theme):
         inks = person.app.inks
         fields = {inks[role].color.name for role in (Role.SIGN, Role.EXPONENT, Role.SIGNIFICAND)}
         assert len(fields) == 3
-        if person.app.current_theme.ansi:
-            return
         from textual.color import Color
 
+        if person.app.current_theme.ansi:
+            ground = Color.parse("white" if theme == "ansi-light" else "black")
+            for colours in SIXTEEN_COLOURS:
+                for role in Role:
+                    if inks[role].color is not None and inks[role].color.number is not None:
+                        assert ratio(Color(*colours[inks[role].color.number]), ground) >= 2.9, f"{role} in {theme}"
+            return
         background = Color.parse(person.app.theme_variables["background"])
         for role in Role:
             if inks[role].color is not None:
@@ -327,6 +344,41 @@ async def test_a_failure_ends_it_without_a_traceback_on_the_screen(monkeypatch):
         await provoke()
     assert isinstance(app.failure, ZeroDivisionError)
     assert app._exit_renderables == []
+
+
+@driven
+async def test_the_tab_of_a_new_screen_is_drawn_before_the_screen_is_there(monkeypatch):
+    drawn = []
+    async with opened("show 0.1 --fp16") as person:
+        before, row = person.app.shown, SCREENS["arithmetic"]
+        display = person.app._display
+        monkeypatch.setattr(
+            person.app, "_display", lambda screen, update: drawn.append(before.head.current) or display(screen, update)
+        )
+
+        def load():
+            assert drawn[-1] == "arithmetic"
+            assert seen(person.app).splitlines()[-1].split() == ["…"]
+            return row.load()
+
+        monkeypatch.setitem(person.app._modes, "arithmetic", lambda: person.app._open(row.replace(load=load)))
+        await person.press("f3")
+        assert person.app.shown.head.current == "arithmetic"
+        await person.press("f2")
+        assert before.head.current == "inspect"
+        assert "Quit" in person.screen
+
+
+@pytest.mark.parametrize("name", ["reduce", pytest.param("train", marks=pytest.mark.slow)])
+@driven
+async def test_leaving_while_a_screen_opens_is_no_failure(name):
+    async with opened("show 0.1 --fp16") as person:
+        person.app.go(name)
+        person.app.exit(return_code=terminal.HUNG_UP)
+        for _ in range(100):
+            await asyncio.sleep(0)
+    assert person.app.failure is None
+    assert person.app.return_code == terminal.HUNG_UP
 
 
 @pytest.mark.one_in(3)

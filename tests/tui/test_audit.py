@@ -7,12 +7,10 @@ import threading
 import numpy as np
 import pytest
 
-from floatlab.cli.parser import read_question
-from floatlab.page.text_layout import to_text
 from floatlab.tui.widgets.pickers import Picker
-from floatlab.verbs.registry import answer_question, command_of
+from floatlab.verbs.registry import command_of
 from tests.auditing.making import write_examples
-from tests.tui.stage import ANY_SIZE, complaint, driven, opened, retype
+from tests.tui.stage import ANY_SIZE, complaint, driven, opened, printed, retype, text
 
 RANDOM = "audit random:normal:64x256:seed=1@bf16 random:lognormal:64x256:sigma=3:seed=2@bf16 --to e4m3,mxfp4,nvfp4"
 TRAINED = "audit trained.safetensors --to e4m3,nvfp4"
@@ -23,16 +21,6 @@ def examples(tmp_path, monkeypatch):
     write_examples(tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def text(person, name="details"):
-    return person.app.screen.query_one(f"#{name}").text
-
-
-def printed(command, width):
-    """Return what the command line prints."""
-    page = answer_question(read_question(command.split()))[0].page()
-    return [each.rstrip() for each in to_text(page, width).splitlines()]
 
 
 @pytest.mark.parametrize("size", ANY_SIZE)
@@ -55,7 +43,7 @@ async def test_the_overview_is_the_page_of_the_command(examples, size):
 async def test_every_view_by_key_and_by_mouse(size):
     async with opened(RANDOM, size) as person:
         task = person.app.screen
-        said = {"overview": "as good as the recipe gets?", "tensors": "sort as listed", "plan": "as it is"}
+        said = {"overview": "as good as the recipe gets?", "tensors": "sort most damaged first", "plan": "as it is"}
         for name, words in said.items():
             assert task.view == name
             assert words in (person.screen if name == "tensors" else text(person))
@@ -198,6 +186,51 @@ async def test_without_recipes_weights_are_checked_against_the_original(examples
         assert command_of(task.question) == "floatlab audit model.safetensors --to nvfp4"
         await person.press("escape", "u")
         assert task.question.option("against") == "original.safetensors"
+
+
+@driven
+async def test_a_wrong_original_has_no_effect_on_recipes_and_recipes_come_back(examples):
+    async with opened("audit trained.safetensors --to e4m3,nvfp4") as person:
+        task = person.app.screen
+        await person.press("e")
+        await retype(person, "#against Input", "no.npz")
+        assert task.has_class("-unread")
+        await person.press("enter", "escape")
+        await retype(person, "#file Input", "model.safetensors")
+        assert complaint(person) == ""
+        assert not task.has_class("-unread")
+        assert not task.against.display
+        await person.press("escape", "e")
+        assert task.against.word == "no.npz"  # what was typed is still there, with its error
+        assert "no.npz" in complaint(person)
+        await retype(person, "#against Input", "original.safetensors")
+        assert task.recipes_box.value + task.recipes_box.placeholder == ""
+        await retype(person, "#against Input", "")
+        assert task.question.option("to") == ("e4m3", "nvfp4")
+        assert task.recipes_box.value == "e4m3,nvfp4"
+
+
+@driven
+async def test_a_missing_file_is_no_search_without_a_result():
+    async with opened("audit no.safetensors --to e4m3") as person:
+        person.app.screen.choose_view("tensors")
+        await person.pilot.pause()
+        assert "no.safetensors" in complaint(person)
+        assert text(person) == ""
+
+
+@pytest.mark.parametrize("size", [(46, 20), (80, 24)])
+@driven
+async def test_recipes_are_the_first_columns_of_a_narrow_table(examples, size):
+    async with opened(TRAINED, size) as person:
+        task = person.app.screen
+        await person.press("v")
+        titles = task.tensors.text.splitlines()[0].split()
+        assert titles[1:5] == ["e4m3", "dB", "nvfp4", "dB"]
+        await person.press(*["right"] * 3)
+        assert "largest" in task.tensors.text.splitlines()[0]
+        await person.press(*["left"] * 3)
+        assert task.tensors.text.splitlines()[0].split() == titles
 
 
 @driven

@@ -5,7 +5,6 @@ import threading
 import numpy as np
 import pytest
 
-from floatlab.cli.parser import read_question
 from floatlab.formats.recipes import parse_recipe
 from floatlab.page.text_layout import to_text
 from floatlab.tui.widgets.pickers import Picker
@@ -13,19 +12,9 @@ from floatlab.verbs.block.choices import recipe_choices
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import answer_question, command_of
 from tests.differential.quantized import RECIPES
-from tests.tui.stage import ANY_SIZE, complaint, driven, opened, retype
+from tests.tui.stage import ANY_SIZE, complaint, driven, opened, printed, retype, text
 
 START = "block 0.1 -2.5 3 7.3 0.02 --to nvfp4"
-
-
-def text(person, name="details"):
-    return person.app.screen.query_one(f"#{name}").text
-
-
-def printed(command, width):
-    """Return what the command line prints."""
-    page = answer_question(read_question(command.split()))[0].page()
-    return [each.rstrip() for each in to_text(page, width).splitlines()]
 
 
 @pytest.mark.parametrize("size", ANY_SIZE)

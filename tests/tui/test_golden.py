@@ -6,18 +6,22 @@ read the difference and look at the pictures before committing them.
 
 import asyncio
 import re
+import sys
 from pathlib import Path
 
 import pytest
 
 from floatlab.tui.themes import CYCLE, SIXTEEN
+from tests.tui.pictures import picture
 from tests.tui.stage import SIZES, opened
 
 HERE = Path(__file__).parent / "golden"
+sys.path.append(str(HERE.parent))  # so that the pictures name the module `tiles`
 PICTURES = Path(__file__).parents[2] / "docs" / "images"
 
 START = "show 1.12156456132 --fp16 --bf16 --e4m3 --fp32"
 COMPARE = "compare random:normal:64x64:seed=1@fp32 random:normal:64x64:seed=1@bf16 --fp32 --rtol 0.003"
+CAUSE = "compare '19,22;43,50' '19,22;43,51' --inputs '1,2;3,4' '5,6;7,8' --fp32"
 FORUM = "dot --preset forum"
 BLOCK = "block 0.1 -2.5 3 7.3 0.02 --to nvfp4"
 AUDIT = "audit random:normal:64x256:seed=1@bf16 random:lognormal:64x256:sigma=3:seed=2@bf16 --to e4m3,mxfp4,nvfp4"
@@ -54,12 +58,13 @@ SCENES = {
     "compare-ulps": (COMPARE, ["v", "home", "down"]),
     "compare-worst": (COMPARE, ["v", "v", "down"]),
     "compare-where": (COMPARE, ["v", "v", "v"]),
+    "compare-cause": (CAUSE, []),
     "reduce": (FORUM, ["m", "down", "down"]),
     "reduce-orders": (FORUM, ["m", "v", "v"]),
     "reduce-worst": ("sum random:normal:300:seed=1 --schedule numpy", ["n"]),
     "reduce-machine": (f"{FORUM} --machine hopper.tf32.f32", ["down", "enter"]),
     "reduce-library": ("reveal builtins:sum --terms 9", []),
-    "reduce-map": ("reveal tests.tui.tiles:product --kind matmul --shape 20x12x30", ["down", "right"]),
+    "reduce-map": ("reveal tiles:product --kind matmul --shape 20x12x30", ["down", "right"]),
     "train": (TRAIN, ["home", *"nnnnnnnn", "e", *"mas", "enter", "end", *["left"] * 5]),
     "train-step": (TRAIN, ["enter"]),
     "audit": (AUDIT, []),
@@ -106,18 +111,7 @@ async def act(name, size, theme=DARK):
             await person.press(key)
             await person.rested()
         await person.pilot.pause()
-        return person.screen, _compact(person.app.export_screenshot(title="floatlab"))
-
-
-def _compact(svg):
-    """Return the picture without its clips, its font from the network, and ligatures, which make 0x one character."""
-    svg = re.sub(r"<!--.*?-->\s*", "", svg, flags=re.DOTALL)
-    svg = re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)
-    svg = svg.replace("font-family: Fira Code, monospace", "font-family: 'DejaVu Sans Mono', monospace")
-    svg = re.sub(r"(font-family: 'DejaVu Sans Mono', monospace;)", r"\1 font-variant-ligatures: none;", svg)
-    svg = re.sub(r'<clipPath id="[^"]*line[^"]*">.*?</clipPath>\s*', "", svg, flags=re.DOTALL)
-    svg = re.sub(r' clip-path="url\([^"]*line[^"]*\)"', "", svg)
-    return re.sub(r"terminal-\d+-", "t-", svg)
+        return person.screen, picture(person.app)
 
 
 @pytest.mark.one_in(2)

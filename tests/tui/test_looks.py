@@ -1,14 +1,15 @@
 """Frames, full-size panes, a second topic, colours, characters of the console, and the palette's words."""
 
+import sys
 from asyncio import sleep
 from time import monotonic
 
 import pytest
 
 from floatlab.tui.app.palette import Palette
-from floatlab.tui.app.terminal import has_sixteen_colours
+from floatlab.tui.app.terminal import has_sixteen_colours, usual_theme
 from floatlab.tui.glyphs import for_console
-from floatlab.tui.themes import SIXTEEN
+from floatlab.tui.themes import CYCLE, SIXTEEN
 from tests.tui.stage import ANY_SIZE, driven, opened
 from tests.tui.test_golden import HERE
 
@@ -34,7 +35,7 @@ async def test_z_shows_one_pane_at_full_size(size):
 
 
 @driven
-async def test_wide_screens_have_frames_and_two_topics():
+async def test_large_screens_have_frames_and_further_topics():
     async with opened(VALUE, (160, 50)) as person:
         title = next(line for line in person.screen.splitlines() if "Directions ─" in line)
         assert "─ binary16 ─" in title
@@ -42,11 +43,14 @@ async def test_wide_screens_have_frames_and_two_topics():
         assert "RTZ  0x3c7c" in person.screen
         await person.press("v")
         assert "─ Details ─" in person.screen
+        assert "─ Dialects ─" in person.screen
     async with opened(VALUE, (120, 40)) as person:
         assert "─ Bits ─" in person.screen
-        assert "─ Directions ─" not in person.screen
+        details, directions = (person.app.screen.query_one(each).region for each in ("#side", "#second"))
+        assert details.bottom == directions.y
+        assert "─ Dialects ─" not in person.screen
         screen, beside = person.app.screen, person.app.screen.query_one("#beside")
-        for size, shown, framed in (((160, 50), True, True), ((120, 40), False, True), ((80, 24), False, False)):
+        for size, shown, framed in (((160, 50), True, True), ((120, 34), False, True), ((80, 24), False, False)):
             await person.pilot.resize_terminal(*size)
             end = monotonic() + 20  # the message of the new size comes later
             while (beside.display, screen.has_class("-framed")) != (shown, framed) and monotonic() < end:
@@ -65,6 +69,9 @@ def test_the_theme_for_sixteen_colours_is_for_terminals_without_more(monkeypatch
     monkeypatch.setenv("TERM", term)
     monkeypatch.setenv("COLORTERM", colorterm)
     assert has_sixteen_colours() == few
+    for ground, theme in (("15;0", SIXTEEN), ("0;15", "ansi-light"), ("0;default;7", "ansi-light"), ("", SIXTEEN)):
+        monkeypatch.setenv("COLORFGBG", ground)
+        assert usual_theme() == (theme if few else CYCLE[0])
 
 
 def test_the_console_has_all_characters_of_the_screens():
@@ -139,9 +146,9 @@ async def test_a_page_is_saved_to_a_named_file(tmp_path, monkeypatch):
             assert part in (tmp_path / name).read_text(encoding="utf-8")
             assert f"to {name}" in person.screen.splitlines()[-1]
         await person.press("S")
-        person.app.screen.query_one("Input").value = "a.png"
+        person.app.screen.query_one("Input").value = "a.gif"
         await person.press("enter")
-        assert ".png is not supported: use .txt, .svg" in person.screen
+        assert ".gif is not supported: use .txt, .svg" in person.screen
         (tmp_path / "a.txt").write_text("mine")
         person.app.screen.query_one("Input").value = "a.txt"
         await person.press("enter")
@@ -149,6 +156,35 @@ async def test_a_page_is_saved_to_a_named_file(tmp_path, monkeypatch):
         assert (tmp_path / "a.txt").read_text() == "mine"
         await person.press("enter")
         assert "binary16" in (tmp_path / "a.txt").read_text(encoding="utf-8")
+
+
+@driven
+async def test_a_page_is_saved_as_a_picture_in_the_colours_of_the_theme(tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    from matplotlib.image import imread
+
+    monkeypatch.chdir(tmp_path)
+    grounds = {"floatlab-dark": "#14171c", "floatlab-light": "#ffffff", SIXTEEN: "#ffffff"}
+    async with opened(VALUE) as person:
+        for theme, ground in grounds.items():
+            person.app.theme = theme
+            await person.press("S")
+            person.app.screen.query_one("Input").value = f"{theme}.png"
+            await person.press("enter")
+            pixels = imread(tmp_path / f"{theme}.png")
+            assert "#" + "".join(f"{round(255 * part):02x}" for part in pixels[2, 2, :3]) == ground
+
+
+@driven
+async def test_a_picture_needs_matplotlib(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "matplotlib.image", None)
+    async with opened(VALUE) as person:
+        await person.press("S")
+        person.app.screen.query_one("Input").value = "a.png"
+        await person.press("enter")
+        assert ".png needs matplotlib: pip install 'floatlab[plot]'" in person.screen
+        assert not list(tmp_path.iterdir())
 
 
 @driven

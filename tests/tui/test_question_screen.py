@@ -5,6 +5,7 @@ import threading
 from time import monotonic
 
 import pytest
+from textual.containers import Vertical
 from textual.widgets import Input, Static
 
 from floatlab.cli.parser import read_question
@@ -28,8 +29,7 @@ class Slow(TaskScreen, inherit_bindings=False):
 
     def compose_task(self):
         yield Input(id="box")
-        yield Static(id="complaint", markup=False)
-        yield Static(id="picture", markup=False)
+        yield Vertical(Static(id="picture", markup=False), id="body")
 
     def prepare(self, question, answers):
         return f"prepared {answers[0].found}"
@@ -327,3 +327,21 @@ def test_what_takes_long_does_not_keep_the_screen_waiting(work, monkeypatch):
     assert not taken[0].ends(0)
     work.gate("slowly").set()
     assert taken[0].result()[0][0].found == "slowly"
+
+
+def test_progress_is_not_100_percent_before_the_end():
+    seen, answer = [], None
+
+    def ask(question, started):
+        for total in (4, 2):
+            done = started(total, "pieces")
+            for _ in range(total):
+                seen.append(answer.progress)
+                done(1)
+            seen.append(answer.progress)
+        return []
+
+    answer = BackgroundAnswer(asked("quick"), ask=ask)
+    answer.run()
+    parts = ["0 %", "25 %", "50 %", "75 %", "last steps", "part 2: 0 %", "part 2: 50 %", "part 2: last steps"]
+    assert seen == [f"working … {part} · Esc stops" for part in parts]

@@ -152,7 +152,6 @@ def test_a_sheet_does_not_have_its_answers_or_its_seed(answers, capsys):
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (b"1a: 4\n1a: 5\n", "line 2: 1a has an answer already"),
         (b"9z: 4\n", "line 1: 9z is not on this sheet, whose questions are 1a to 2"),
         (b"what?\n", "line 1: 'what?' is not an answer such as 1a: 4"),
         (b"\xff\xfe1\x00", "is not a text in UTF-8"),
@@ -168,6 +167,17 @@ def test_a_file_that_has_no_answers_is_one_line(answers, capsys, data, words):
     assert said.err.startswith("floatlab: 'answers.txt' ")
     assert said.err.count("\n") == 1
     assert words in said.err
+
+
+def test_a_line_that_is_no_answer_is_named_and_the_others_are_marked(answers, capsys):
+    answers.write_text("1a: 4\nwhat?\n1a: 5\n9z: 4\n")
+    assert main([*WORDS, "--mark", "answers.txt", "--json"]) in (0, 1)
+    said = json.loads(capsys.readouterr().out)
+    assert [words.partition(":")[0] for words in said["unread"]] == ["line 2", "line 3", "line 4"]
+    assert "1a has an answer already" in said["unread"][1]
+    assert next(mark for mark in said["marks"] if mark["label"] == "1a")["given"] == "4"
+    main([*WORDS, "--mark", "answers.txt"])
+    assert "line 2: 'what?' is not an answer such as 1a: 4" in " ".join(capsys.readouterr().out.split())
 
 
 def test_the_answers_are_not_overwritten(answers, capsys):

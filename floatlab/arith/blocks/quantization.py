@@ -26,7 +26,7 @@ def element_context(context: Context, format: BlockFormat) -> Context:
     """Return the context that rounds elements: overflow saturates, as OCP MX 1.0 requires (section 6.3).
 
     In a format with minima, negative elements become 0. For integers, `flush_results` has no effect. Raises
-    ContextError for `flush_inputs`, because an input has no format before it is scaled, and cannot be subnormal.
+    ContextError for `flush_inputs`: an input has no format before it is scaled, so it cannot be subnormal.
 
     >>> from floatlab.formats.blocks import parse_block_format
     >>> element_context(Context(rounding="RTZ", flush_results=True), parse_block_format("mxint8"))
@@ -52,8 +52,8 @@ def quantize_blocks(
     for a derivation from `read`, its result is used. Text and fractions are used exactly, without rounding them first.
     The rules of libraries are an exception: they first round values to binary32, or to a narrower format that all
     values have. The default tensor scale is amax / (largest element · largest scale), rounded to nearest into its
-    format. The random draw of a stochastic rounding has the index of its value. Raises LiteralError for values that are
-    not numbers, and UnsupportedError for numbers that are too long for exact arithmetic and for an invalid tensor
+    format. Under stochastic rounding, the value with index i takes random draw i. Raises LiteralError for values that
+    are not numbers, and UnsupportedError for numbers that are too long for exact arithmetic and for an invalid tensor
     scale.
 
     >>> [block] = quantize_blocks(["957", "1"], "mxfp8_e4m3")

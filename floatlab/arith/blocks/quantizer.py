@@ -97,9 +97,10 @@ class Quantizer:
     def tensor_scales(
         self, blocks: list[list[Value]], searched: list[Found], places: list[list[int]], columns: int
     ) -> list[OfTensor]:
-        """Return, for each block, what `tensor` returns for all blocks that share its tensor scale.
+        """Return the tensor scale of each block, in the form in which `tensor` returns it.
 
-        These are the blocks of the whole tensor, of a row, or of a group (`superblock`).
+        `tensor` is called once for all blocks that share a tensor scale: those of the whole tensor, of a row, or of a
+        group (`superblock`).
         """
         size = self.format.superblock or (columns if self.format.by_row else 0)
         groups = [place[0] // size if size and place else 0 for place in places]
@@ -114,8 +115,8 @@ class Quantizer:
     def tensor(self, blocks: list[list[Value]], searched: list[Found]) -> OfTensor:
         """Compute the tensor scale of the tensor that consists of `blocks`.
 
-        Return three things: the scale, which is None if the format has none; the lines of the rule that were computed
-        for it, with their values; and the values of all variables that are known after that, by name.
+        Return the scale (None if the format has none), the computed lines of the rule with their values, and the values
+        of all variables that are known after that, by name.
         """
         known: dict[str, Value] = {**self.constants, "tensor": ratio(1)}
         largest = [largest_magnitude(block) for block in blocks if block]
@@ -187,7 +188,7 @@ class Quantizer:
         return BlockDerivation(*made, exponent, shown, scale, of_tensor, elements, literals, lines, minimum, groups)
 
     def _attempt(self, values: list[Value], places: list[int], known: dict[str, Value], found: Found) -> Attempt:
-        """Round a block with one factor `grow`, which is in `known`.
+        """Quantize a block with one of the values of `grow` that the rule tries; `known` contains it.
 
         Returns the scale, the lines of the rule that were computed for it, the elements, all variables by name, and the
         exponents of groups (in HiF4).
@@ -234,7 +235,7 @@ class Quantizer:
     def _rounded(
         self, scaled: Value, value: Value, known: dict[str, Value], index: int
     ) -> tuple[Rounded | None, int, Flags]:
-        """Return the rounding of an element (None if it has none), its code, and its flags."""
+        """Round a scaled element; return the rounding (None if nothing was rounded), the code and the flags."""
         kind, numbers = self.format.element, self.format.magnitudes
         if self.rule.rounding == "closest":
             return None, self._closest(value, known), Flags.NONE
@@ -272,7 +273,7 @@ class Quantizer:
         return found, kind.code(found.negative, n), found.flags & ~Flags.UNDERFLOW
 
     def _once(self, scaled: Ratio, numbers: Format, index: int) -> Rounded:
-        """Round a scaled value in the rule's direction, or in the caller's direction if that is not to nearest."""
+        """Round a scaled value once: in the caller's direction, or in the rule's if the caller's is to nearest even."""
         exact, sticky = scaled.enclose(numbers)
         context = self.context
         if self.rule.rounding != "RNE" and context.rounding is Direction.RNE:

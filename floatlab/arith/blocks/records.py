@@ -20,8 +20,8 @@ from floatlab.record import Record
 class Element(Record):
     """One element: its value, its value divided by the scales, the rounding, the code, and the decoded value.
 
-    `scaled` is None if the block's scale is NaN or the division does not give a number. `rounded` is None in the same
-    cases, for NaN, and for rules that do not round in a direction. `decoded` is None for NaN.
+    `scaled` is None if the block's scale is NaN or the division does not give a number. `rounded` is None if `scaled`
+    is None, and for rules that choose the closest code. `decoded` is None for NaN.
     """
 
     value: Value
@@ -64,9 +64,9 @@ class BlockDerivation(Answering, Record):
     `amax` is None if a NaN or an infinity is among the values. The block's scale is then NaN, unless the rule of a
     library specifies another one. `exponent` is the exponent of amax as the rule defines it; it is None if the rule
     uses no exponent. `wanted` is the scale before it is rounded to the scale's format; it is None if amax is zero or
-    None. `steps` are the lines of the rule that were computed for the tensor and for this block. `groups` has the
-    exponents (0 or 1) of the groups, for each size of groups in the format. `minimum` is stored beside the scale, in
-    formats with minima.
+    None. `steps` are the lines of the rule that were computed for the tensor and for this block. `groups` has a tuple
+    for each size of groups in the format: the exponents (0 or 1) of these groups. `minimum` is stored beside the scale,
+    in formats with minima.
     """
 
     format: BlockFormat

@@ -25,7 +25,7 @@ _BEYOND = 128
 
 
 def ratio(x: Fraction | int, negative: bool | None = None) -> Ratio:
-    """Return a fraction as a Ratio; `negative` gives the sign if the fraction is zero.
+    """Return a fraction as a Ratio; `negative`, if given, is its sign, also for zero.
 
     >>> from fractions import Fraction
     >>> ratio(Fraction(-1, 3))
@@ -308,7 +308,7 @@ _SQUARE, _SUM = parse_formula("e * e"), parse_formula("a + b")
 
 
 def measured(choice: ScaleChoice, errors: list[Value], working: Format | None, columns: int) -> Value:
-    """Combine the errors of a block into one number by the measure of a choice; round every operation to `working`.
+    """Combine the errors of a block into one number, by `choice.measure`; round every operation to `working`.
 
     >>> measured(ScaleChoice(("1",), "q - x", "absolute"), [ratio(-1), ratio(2)], None, 2).as_fraction()
     Fraction(3, 1)

@@ -1,8 +1,8 @@
 """Searches of libraries for the scale and the minimum of a block: algorithms that are not formulas.
 
 A search computes in binary32, in the library's order of operations. Each operation is computed in binary64 and then
-rounded into binary32; with 53 ≥ 2·24 + 2 digits, the first rounding of a sum, difference, product, quotient or square
-root does not change the second (Figueroa, When is double rounding innocuous?, 1995).
+rounded into binary32. Since 53 ≥ 2·24 + 2, rounding a sum, difference, product, quotient or square root to binary64
+first does not change the result (Figueroa, When is double rounding innocuous?, 1995).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Found(Record):
     elements: tuple[Value, ...] = ()
 
     def steps(self, search: str) -> tuple[ScaleStep, ...]:
-        """Return the variables as computed lines of the rule."""
+        """Return a step for each variable; its formula names the search, such as `qkx2(x)`."""
         return tuple(ScaleStep(name, f"{search}(x)", value) for name, value in self.values.items())
 
 
@@ -48,7 +48,7 @@ def _quotient(a: float, b: float) -> float:
 
 
 def _nearest(x: float) -> int:
-    """Return the nearest integer, ties to even, from 0 to 15; 0 for ∞ and NaN, as the library gives."""
+    """Round to the nearest integer from 0 to 15, ties to even. For ∞ and NaN, return 0 as the library does."""
     return min(max(round(x), 0), _TOP) if math.isfinite(x) else 0
 
 

@@ -74,7 +74,7 @@ def exact_value(value: object) -> Value:
 
 
 def without_tens(value: Value) -> Value:
-    """Return a number as a quotient of integers, as formulas give it, also if it was typed with a power of ten.
+    """Return a number as a quotient of integers, which formulas need, also if it was typed with a power of ten.
 
     >>> without_tens(exact_value("0.1"))
     Ratio(negative=False, numerator=1, denominator=10, twos=0, tens=0, truncated=False)

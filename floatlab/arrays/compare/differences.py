@@ -31,7 +31,7 @@ class Extreme(Record):
 class Tolerance(Record):
     """One tolerance test (allclose or assert_close) and its result for two arrays.
 
-    `share` is the largest |actual − expected| / (atol + rtol·|expected|): a share above 1 fails; it is infinite if no
+    `share` is the largest |actual − expected| / (atol + rtol·|expected|): a share above 1 fails. It is infinite if no
     tolerance would pass. `least_rtol` is the smallest rtol that would pass with this atol, and `least_atol` the
     smallest atol with this rtol (None if none would). Both are exact in the dtype in which tolerances are computed. The
     greatest differences are those of elements that fail, in the dtype of the arrays, as both libraries print them.
@@ -67,7 +67,7 @@ class Ulps(Record):
 
 
 class Distances:
-    """Running counts of distances in ulps: exact up to 4,096, and by their twelve leading bits above that.
+    """Counts distances in ulps: each distance up to 4,096 separately, larger ones by their twelve leading bits.
 
     >>> distances = Distances()
     >>> distances.add(np.array([0, 1, 3, 5000, -1]), np.arange(5))
@@ -77,7 +77,6 @@ class Distances:
     """
 
     def __init__(self) -> None:
-        """Start with no distances."""
         self._counts = np.zeros(_place(np.array([(1 << 63) - 1]))[0] + 1, np.int64)
         self._largest, self._where = -1, 0
 
@@ -99,7 +98,7 @@ class Distances:
             self._largest, self._where = int(distances[most]), int(index[most])
 
     def result(self, format: Format, unravel: Callable[[int], tuple[int, ...]]) -> Ulps:
-        """Return the result."""
+        """Return the distances added so far; `unravel` turns a linear index into an index."""
         total = int(self._counts.sum())
         seen = np.flatnonzero(self._counts)
         lows = [_distance(int(place)) for place in seen]
@@ -194,7 +193,6 @@ class Finder:
     """
 
     def __init__(self, shape: tuple[int, ...]) -> None:
-        """Start with no elements."""
         self.shape, self.count, self.first, self.last = shape, 0, 0, 0
         self._low, self._high = [0] * len(shape), [0] * len(shape)
         # Allocated on first use: arrays that agree need none.
@@ -272,7 +270,7 @@ class Operand(Record):
 
 
 class Specials(Record):
-    """Counts of elements that differ in a NaN, an infinity or the sign of a zero."""
+    """Counts of pairs with one or two NaNs, and of pairs that differ in an infinity or in the sign of a zero."""
 
     nan_in_actual: int
     nan_in_expected: int

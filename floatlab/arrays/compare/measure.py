@@ -150,22 +150,21 @@ def compare(
 
 
 def ulp_format(x: ArraySource, y: ArraySource) -> Format:
-    """Return the format whose ulps are counted: the narrower, if the other format contains it, else a common one."""
+    """Return the format whose ulps are counted: the narrower one, or a common format if the wider lacks some of it."""
     for narrow, wide in ((x.format, y.format), (y.format, x.format)):
         if holds(wide, narrow):
             return narrow
     return common_format([x.format, y.format])
 
 
-class _Extent:
-    """Running sum, count and maximum of one kind of error."""
+class _RunningErrors:
+    """Running sum and maximum of one kind of error."""
 
     def __init__(self) -> None:
         self.sums: list[float] = []
         self.largest: tuple[float, int] = (0.0, 0)  # and the index of its element
 
     def add(self, errors: Array, index: Array) -> None:
-        """Add the errors of some elements."""
         if not len(errors):
             return
         self.sums.append(float(np.sum(errors)))
@@ -199,14 +198,13 @@ class _Measure:
         self.counted = shape[::-1] if self.by_columns else shape  # the shape in reading order
         self.size = int(np.prod(shape, dtype=object))
         self.judge, self.second, self.steps, self.most = judge, second, steps, worst
-        self.distances, self.absolute, self.relative = Distances(), _Extent(), _Extent()
+        self.distances, self.absolute, self.relative = Distances(), _RunningErrors(), _RunningErrors()
         self.differing, self.failing = Finder(self.counted), Finder(self.counted)
         self.bits = self.equal = self.finite = self.nonzero = 0
         self.specials = np.zeros(5, np.int64)  # in the order of Specials
         self.listed: list[tuple[float, int, tuple[int, ...]]] = []
 
     def run(self, progress: Callable[[int], None] | None) -> None:
-        """Read and compare both arrays once."""
         for first in range(0, self.size, BLOCK):
             count = min(BLOCK, self.size - first)
             with np.errstate(all="ignore"):
@@ -301,7 +299,7 @@ class _Measure:
         return tuple(places if self.by_columns else places[::-1])
 
     def worst(self) -> tuple[ComparedElement, ...]:
-        """Return the kept elements."""
+        """Return the elements that `_list` kept."""
         return tuple(
             ComparedElement(
                 index=self.unravel(number), actual=float(p), expected=float(q), actual_code=a, expected_code=b,
@@ -315,7 +313,7 @@ class Spread(ArraySource):
     """An array that is broadcast to another shape."""
 
     def __init__(self, source: ArraySource, shape: tuple[int, ...]) -> None:
-        """Load the array, and index it by its broadcast shape."""
+        """Load the array, and broadcast it to the shape without a copy."""
         super().__init__(source.name, shape, source.format if source.dtype is None else source.dtype)
         whole = source.whole()
         self._flat = np.broadcast_to(whole.codes if isinstance(whole, Source) else whole, shape).flat
@@ -342,7 +340,7 @@ def _spread(source: ArraySource, shape: tuple[int, ...]) -> ArraySource:
 
 
 def broadcast_shapes(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...] | None:
-    """Return the shape that two shapes of any size broadcast to, or None; NumPy's function limits the size.
+    """Return the shape that two shapes broadcast to, or None; NumPy's own function refuses very large shapes.
 
     >>> broadcast_shapes((3, 1), (4,)), broadcast_shapes((3,), (4,))
     ((3, 4), None)
@@ -355,7 +353,7 @@ def broadcast_shapes(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...] 
 
 
 def _count_specials(p: Array, q: Array) -> list[int]:
-    """Count the pairs that differ in NaNs, infinities or signs of zeros, in the order of Specials."""
+    """Count the pairs with special values, in the order of the fields of `Specials`."""
     no_p, no_q = np.isnan(p), np.isnan(q)
     infinite = (np.isinf(p) | np.isinf(q)) & ~no_p & ~no_q & (p != q)
     signs = (p == 0) & (q == 0) & (np.signbit(p) != np.signbit(q))

@@ -1,6 +1,6 @@
 """Tolerances as NumPy and PyTorch define them: which elements pass, and the smallest tolerances that suffice.
 
-Both test |actual − expected| ≤ atol + rtol·|expected|, but in different arithmetic, which matters near the limit: NumPy
+Both test |actual − expected| ≤ atol + rtol·|expected|, but in different arithmetic, which matters near the limit. NumPy
 computes in the arrays' dtype; PyTorch computes 16-bit floats in binary32 and rounds every result. This module does the
 same as either library. Equal numbers always pass. An infinity never passes with a different number. A NaN passes only
 with a NaN, and only if `equal_nan` is true.
@@ -53,7 +53,7 @@ class Allclose:
         return self.kind.type(atol) + self.kind.type(rtol) * size
 
     def bounded(self, error: Array, size: Array) -> Array:
-        """Return a mask of the elements with a finite expected number; any other passes only if it counts as equal."""
+        """Return a mask of the elements whose expected number is finite; others pass only if they count as equal."""
         return np.isfinite(size)
 
 
@@ -87,7 +87,7 @@ class AssertClose:
         return self._rounded(base + self._rounded(self.kind.type(rtol) * size))
 
     def bounded(self, error: Array, size: Array) -> Array:
-        """Return a mask of the elements with a finite error; any other passes only if it counts as equal."""
+        """Return a mask of the elements whose error is finite; others pass only if they count as equal."""
         return np.isfinite(error)
 
 
@@ -101,7 +101,6 @@ class ToleranceTest:
     """Accumulates the result of one tolerance test over pairs. Pairs that are not passed to `add` count as equal."""
 
     def __init__(self, rule: Allclose | AssertClose, rtol: float, atol: float, equal_nan: bool) -> None:
-        """Start with no pairs."""
         self.rule, self.rtol, self.atol, self.equal_nan = rule, rtol, atol, equal_nan
         self.failing = 0
         self.hopeless = False  # whether a pair fails with every tolerance
@@ -188,7 +187,7 @@ def _larger(found: tuple[float, int], values: Array, index: Array) -> tuple[floa
 
 
 def _smallest(near: Callable[[int, Array, Array], Array], low: int, top: int, error: Array, size: Array) -> int:
-    """Return the smallest tolerance code from `low` on at which every pair passes, or −1."""
+    """Return the code of the smallest tolerance (`low` or above) with which every pair passes; −1 if none does."""
     far = ~near(low, error, size)
     if not far.any():
         return low

@@ -51,7 +51,7 @@ class Accumulator:
     """Adds and multiplies in one format. Its numbers are floats if the processor has the format, else codes."""
 
     def __init__(self, format: object, operands: Format, context: Context | None) -> None:
-        """Choose the format: the requested one, else fp32, or a format that contains the operands."""
+        """Choose the format: the requested one, else fp32, or the operands' format if fp32 does not contain it."""
         if format is None:
             self.format = SINGLE if holds(SINGLE, operands) else operands
         else:
@@ -106,7 +106,7 @@ class Accumulator:
 
 @in_default_mode
 def folded(terms: Array, accumulator: Accumulator, schedule: str, operation: str = "add") -> Array:
-    """Reduce the terms along the first axis (at least one) in the order of a schedule.
+    """Add or multiply the terms along the first axis in the order of a schedule; there is at least one term.
 
     >>> terms = np.array([1.0, 2.0**-24, 2.0**-24, 2.0**-24], np.float32)
     >>> single = Accumulator("fp32", SINGLE, None)
@@ -135,7 +135,10 @@ def folded(terms: Array, accumulator: Accumulator, schedule: str, operation: str
 
 
 def _first(values: Array, axis: Axis) -> tuple[Array, tuple[int, ...]]:
-    """Flatten the reduced axes into one, and move it to the front; also return the shape with length 1 for each."""
+    """Return the array with all reduced axes flattened into its first axis.
+
+    Also return the array's own shape with length 1 on each reduced axis.
+    """
     axes = tuple(range(values.ndim)) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, values.ndim)
     rest = [i for i in range(values.ndim) if i not in axes]
     kept = tuple(1 if i in axes else length for i, length in enumerate(values.shape))

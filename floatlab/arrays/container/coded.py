@@ -32,7 +32,7 @@ def is_number(x: object) -> bool:
 
 
 def codes_in(x: object, format: Format, context: Context) -> Array:
-    """Return the codes in `format` of an argument of FloatArray: rounded once, or unchanged if it has this format.
+    """Return the codes of numbers rounded once into `format`; codes of numbers that have this format stay unchanged.
 
     Raises UnsupportedError for arguments that are not numeric.
     """
@@ -361,7 +361,7 @@ def values_of(x: object, format: Format, context: Context, dtype: object = None)
 
 
 def finished(values: Array, format: Format, context: Context | None, rules: Context = DEFAULT) -> CodedArray:
-    """Return values, rounded by `rules`, as an array with this context. NaNs become the format's default NaN."""
+    """Round values into a format by `rules`; return an array with the given context. NaNs become the default NaN."""
     codes = np.asarray(encode(values, format, context=rules))
     if format.has_nan:
         codes[np.isnan(values)] = format.nan_code

@@ -74,7 +74,7 @@ def rounded_operation(name: str, values: tuple[object, ...], into: Format | None
 
 
 def _ordered(name: str, values: tuple[object, ...]) -> CodedArray:
-    """Return units in the last place (`spacing`), or neighbours in the direction of other numbers (`nextafter`)."""
+    """Evaluate `spacing` (units in the last place) or `nextafter` (the neighbours toward other numbers)."""
     format, context = shared_format(values), shared_context(values)
     given = [values_of(x, format, context or DEFAULT) for x in values]
     found = spacing(given[0], format) if name == "spacing" else next_after(given[0], given[1], format)
@@ -97,7 +97,7 @@ def _as_float(number: Any) -> float | None:
 
 
 def _exactly(x: object) -> Array:
-    """Return an operand of a comparison exactly as float64; raises UnsupportedError if float64 cannot represent it."""
+    """Return an operand of a comparison as float64; raises UnsupportedError if that would round it."""
     if is_number(x):
         near = _as_float(x.item() if isinstance(x, np.generic) else x)
         if near is None:

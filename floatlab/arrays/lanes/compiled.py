@@ -44,10 +44,10 @@ OPERATIONS = (
     "convert", "add", "subtract", "multiply", "divide", "sqrt", "fma",
     "fma_to_nearest", "divide_to_nearest", "sqrt_to_nearest",
 )  # fmt: skip
-# A number is rounded by adding an addend and cutting (`cut` in _kernels_word.h). The six parameters of the addend are:
-# the mask of discarded bits that are set for positive numbers, and the same for negative numbers; the mask that is
-# cleared if the last kept bit is odd; the final right shift; the number that is added before the shift if the last kept
-# bit is odd; the number that is always added before the shift.
+# A number is rounded by adding an addend and cutting (`cut` in _kernels/word_rounding.h). The six parameters of the
+# addend are: the mask of discarded bits that are set for positive numbers, and the same for negative numbers; the mask
+# that is cleared if the last kept bit is odd; the final right shift; the number that is added before the shift if the
+# last kept bit is odd; the number that is always added before the shift.
 _ADDENDS = {
     Direction.RNE: (-1, -1, 0, 1, 1, 0),
     Direction.RNA: (-1, -1, 0, 1, 0, 1),
@@ -60,7 +60,7 @@ _ADDENDS = {
 }
 _WHOLE, _ANY, _DRAWN, _FIXED, _MAGIC, _READ = range(6)
 _FAR = 1 << 16  # larger than every exponent field: a limit for `low`
-# The rounding directions of processors, in the order of `directions` in _kernels.c.
+# The rounding directions of processors, in the order of `directions` in _kernels/stages.h.
 _OWN = (Direction.RNE, Direction.RTN, Direction.RTP, Direction.RTZ)
 _RULE = 47 * 8  # the size in bytes of a Rule in a stage
 _LETTERS = {4: "I", 8: "Q"}
@@ -81,7 +81,7 @@ def _settled(pair: tuple[Settled, Settled]) -> list[tuple[int, int]]:
 
 
 def _as_bytes(numbers: Iterable[int], size: int = 8) -> bytes:
-    """Pack integers as fields of the kernels, of `size` bytes each."""
+    """Pack integers for the kernels, each in `size` bytes."""
     words = [int(each) & (1 << 8 * size) - 1 for each in numbers]
     return struct.pack(f"={len(words)}{_LETTERS[size]}", *words)
 
@@ -105,7 +105,7 @@ def _way(rule: RoundingRule) -> tuple[int, int]:
 
 
 def _is_processors_own(rule: RoundingRule) -> bool:
-    """Return whether processors have an instruction with the results of this conversion, NaNs included."""
+    """Return whether a processor instruction gives the results of this conversion, also for NaNs."""
     pair = rule.source.name, rule.format.name
     known = rule.direction in _OWN and pair in (("binary32", "binary16"), ("binary64", "binary32"))
     same = rule.keeps_payloads and rule.context.replace(rounding=Direction.RNE, seed=0) == Context()
@@ -113,7 +113,7 @@ def _is_processors_own(rule: RoundingRule) -> bool:
 
 
 def _rule(rule: RoundingRule) -> bytes:
-    """Pack the parameters of a rounding as a Rule of _kernels_word.h, followed by those of its random draws."""
+    """Pack a rounding's parameters as a Rule of _kernels/word_rounding.h, followed by those of its random draws."""
     fmt, context, direction = rule.format, rule.context, rule.direction
     assert not fmt.is_table, f"{fmt.name} is rounded by arrays.lanes.tables"
     positive, negative, *addend = _ADDENDS[direction]
@@ -149,7 +149,7 @@ def packed_stage(
     operation: str, rule: RoundingRule, operands: Sequence[tuple[int, ...]], to: tuple[int, ...],
     flags: tuple[int, ...] = NOWHERE, marks: tuple[int, ...] = NOWHERE,
 ) -> bytes:  # fmt: skip
-    """Pack an operation, a rounding, and the places of their operands and results as a Stage of _kernels.c."""
+    """Pack an operation, a rounding, and the places of their operands and results as a Stage of _kernels/stages.h."""
     way, largest = _way(rule)
     direction = _OWN.index(rule.direction) if rule.direction in _OWN else 0
     own = _is_processors_own(rule)
@@ -163,7 +163,7 @@ def packed_stage(
 
 
 def packed_reading(fmt: Format, word: Format) -> Array:
-    """Pack the conversion of codes into words: a table, or a Reading of _kernels_word.h."""
+    """Pack for the kernels how codes are decoded into words: as a table, or as a Reading of _kernels/word_reading.h."""
     reading = decoding_rule_for(fmt, word)
     if reading.table is not None:
         return reading.table
@@ -200,8 +200,8 @@ class KernelPass:
     def __call__(self, operands: tuple[Array, ...], first: int, to: Array, flags: Array | None) -> tuple[int, Any]:
         """Round a block whose first element has index `first`.
 
-        Return the union of all raised flags and marks, and an array with those of each element: its marks after an
-        operation, its flags after a conversion.
+        Return the union of all raised flags and marks, and an array. After an operation, the array has the marks of
+        each element; after a conversion, it has the flags, or is None if they were not needed.
         """
         if flags is None and self._refuses:
             flags = np.empty(len(to), np.uint8)
@@ -280,8 +280,8 @@ class KernelProgram:
     def add(self, operation: str, operands: Sequence[tuple[int, bool]], to: int, rule: RoundingRule) -> None:
         """Add a stage that writes binary64.
 
-        Rows are numbered from 0. An operand is the number of a row, and whether the row of this step is meant (True) or
-        that of the previous step (False). `to` is the number of the row that the stage writes.
+        Rows are numbered from 0. An operand is a pair: the number of a row, and True for the row of this step or False
+        for that of the previous step. `to` is the number of the row that the stage writes.
         """
         rows, number = self._rows, -1
         if rule.format != rule.source:
@@ -295,7 +295,7 @@ class KernelProgram:
         """Continue from states[0], and write the next steps into states[1:]; return the number of steps done.
 
         `states` has the shape (steps + 1, rows, count). `first` steps were done before; the random draws continue after
-        theirs. Fewer steps are done if the kernel marks an element, which it cannot compute.
+        theirs. Fewer steps are done if the kernel marks an element, that is, cannot compute it.
         """
         steps, _, count = states.shape
         done: int = _kernels.run(
@@ -305,7 +305,7 @@ class KernelProgram:
 
 
 def accumulate(sums: Array, x: Array, y: Array, fma: bool) -> None:
-    """Add x[k]·y[k] to `sums` in place, for each k in ascending order; `fma`: by fused multiply-adds.
+    """Add x[k]·y[k] to `sums` in place, for each k in ascending order; use fused multiply-adds if `fma`.
 
     The arrays are float32 or float64. x[k] and y[k] broadcast to the shape of `sums`, which is contiguous and has at
     most two axes.

@@ -1,7 +1,7 @@
 """The compiled lane of blocks: finds amax, encodes scales and rounds elements in one pass over an array of binary32.
 
 It supports floatlab's exact rules, for elements of up to 8 bits that are rounded to nearest or toward zero; the other
-lanes support every rule and element. The kernel, a C function, is in `_kernels_blocks.h`. amax is the largest magnitude
+lanes support every rule and element. The kernel, a C function, is in `_kernels/blocks.h`. amax is the largest magnitude
 of a block.
 """
 
@@ -41,7 +41,7 @@ class BlockParameters(Individual):
     Elements are rounded to `numbers`. `stored` maps their codes to the codes that are stored; it is None if these are
     the same. `values` decodes the codes of `numbers`, as `packed_reading` returns it. `divisor` is the largest element,
     and `least` the code of the smallest scale. `by_field` is given if the scale depends only on the exponent of amax.
-    `by_power`: scales are powers of two; `in_double`: elements and scales are multiplied in binary64.
+    `by_power` is set if scales are powers of two, and `in_double` if elements and scales are multiplied in binary64.
     """
 
     numbers: Format
@@ -91,7 +91,7 @@ class BlockKernel:
         self.tables = table, packed_reading(of.scale, DOUBLE), of.values, of.stored
 
     def packed_rule(self, tensor: float) -> bytes:
-        """Return a BlockRule of `_kernels_blocks.h`; `tensor` is the scale of the tensor, or 1."""
+        """Return a BlockRule of `_kernels/blocks.h`; `tensor` is the scale of the tensor, or 1."""
         return self._packed + struct.pack("=2d", self._divisor * tensor, tensor)
 
     def __call__(
@@ -124,8 +124,8 @@ def largest_finite(x: Array, size: int) -> float:
 def scaled_elements(codes: Array, elements: Array, by: Array, in_double: bool) -> Array | None:
     """Return the products of decoded elements and the factors of their blocks, as float32; None without the extension.
 
-    `elements` is float32: the number of each code of one byte. `by` is float64, and has one number for each row of
-    codes. The products are rounded once; if not `in_double`, float32 contains the factors.
+    `elements` (float32) has the number of each code. `by` is float64, and has one number for each row of codes. The
+    products are rounded once. Unless `in_double` is true, all factors must be numbers of float32.
     """
     kernels = compiled.extension()
     if kernels is None:

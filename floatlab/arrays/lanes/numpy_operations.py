@@ -1,8 +1,8 @@
 """Operations on blocks of arrays: results are computed as exact pairs of binary64 (`pairs`), and then rounded once.
 
 `OPERATIONS` has, for each operation, the function that returns its exact result as a pair, and the equivalent scalar
-operation. The scalar operation is used if a pair might be inexact (binary64 overflows, or the residual underflows), if
-the result is a NaN, and if stochastic rounding needs more bits than a pair has.
+operation. The scalar operation is used in three cases: a pair might be inexact (binary64 overflows, or the residual
+underflows); the result is a NaN; stochastic rounding needs more bits than a pair has.
 """
 
 from __future__ import annotations
@@ -113,11 +113,10 @@ class ScalarOperation:
     def __init__(
         self, operation: Operation, sources: tuple[Format, ...], format: Format, context: Context
     ) -> None:  # fmt: skip
-        """Store the operation, the formats of its operands and its result, and the context."""
         self.scalar, self.sources, self.format, self.context = operation.scalar, sources, format, context
 
     def answer(self, codes: tuple[int, ...], index: int) -> tuple[int, int]:
-        """Return the code and the flags of the operation on codes; `index` is the index of the draw."""
+        """Return the code and the flags of the result for these operand codes; `index` is that of the random draw."""
         context = self.context
         if context.rounding.is_stochastic:
             # Element i takes the first draw of the stream after it is advanced by i draws.
@@ -163,7 +162,10 @@ class ScalarOperation:
 
 
 def _kinds(number: Array, codes: Array) -> Array:
-    """Classify operands by what can affect a NaN result: the NaN's code, ±∞, ±0, or only the sign."""
+    """Return a number for each operand; operands with the same number have the same effect on a NaN result.
+
+    The number tells apart the codes of NaNs, ±∞ and ±0. All other operands differ only in their sign.
+    """
     kind = np.where((number == 0) | np.isinf(number), number, np.copysign(1.0, number)).astype(np.float64)
     return np.where(np.isnan(number), codes.astype(np.uint64), kind.view(np.uint64))
 
@@ -176,7 +178,7 @@ def calculator(
     """Return a function that computes an operation on blocks.
 
     Its arguments are the operands' codes, the index of the first element, the output, and an array for flags or None.
-    `with_flags`: whether flags will be requested. Raises UnsupportedError if the requested lane cannot do this.
+    `with_flags` tells whether flags will be requested. Raises UnsupportedError if the requested lane cannot do this.
     """
     alone = ScalarOperation(operation, sources, format, context)
     # Whether binary64 rounded to odd is enough for the format, or the format is binary64.
@@ -299,7 +301,7 @@ class Pairwise:
             self.alone.put(doubtful, blocks, first, codes, flags)
 
     def _number(self, i: int, block: Array) -> Array:
-        """Return a block of codes as floats: binary64, or binary32 if that is enough."""
+        """Decode a block of codes of operand `i` to floats: to binary64, or to binary32 if that is enough."""
         number = self.readers[i](block)
         if not self.all_single:
             number = number.astype(np.float64, copy=False)
@@ -311,7 +313,7 @@ class Pairwise:
     def _set_aside(self, numbers: list[Array], pair: pairs.Pair, whole: bool) -> tuple[Array, Array]:
         """Return the indices of NaN results, and the indices of pairs that may be inexact.
 
-        In `pair`, all these results are replaced by 1. `whole`: whether all results are finite.
+        In `pair`, all these results are replaced by 1. `whole` tells whether all results are finite.
         """
         s, e = pair
         doubtful: Any = np.False_

@@ -52,7 +52,7 @@ def in_pieces(work: Work) -> Work:
 
 
 def draws(seed: int, first: int, count: int) -> Array:
-    """Return the draws of `count` elements from `first` on, as `numbers.rounding.draw` but mostly in place."""
+    """Return the random draws of `count` elements from index `first` on, as `numbers.rounding.draw` does."""
     z = np.arange(1, count + 1, dtype=np.uint64)
     z *= np.uint64(STREAM)
     z += np.uint64((seed + first * STREAM) % (1 << 64))

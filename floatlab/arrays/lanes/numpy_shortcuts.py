@@ -76,8 +76,8 @@ class FastRounder:
     def _limits(self) -> tuple[int, int, int] | None:
         """Return the results of overflow: the codes without sign for positive and for negative numbers, and the flags.
 
-        The result is None if a code is neither that of the largest number nor the next one, or if the flags differ.
-        Such numbers take the general path.
+        The result is None if an overflow gives neither the largest number nor the code after it, or if the flags of the
+        two signs differ. Overflows then take the general path.
         """
         fmt = self.rule.format
         found: list[tuple[int, int]] = []

@@ -1,14 +1,14 @@
 """Exact results as pairs of floats: the result rounded to nearest by the processor, and its rounding error.
 
-A pair (s, e) denotes a number: s is the nearest binary64 (or binary32), and e is the residual, so that s + e is the
-number exactly. Quotients and roots are not sums of two floats; for these, e only has the sign of the residual, and is
-zero if there is none. That is enough for every rounding direction, since quotients and roots have no ties. Rounding to
-odd turns a pair into one float; rounding this float into any format with at least two bits less gives the same result
-as rounding the number itself.
+A pair (s, e) denotes the number s + e: s is the binary64 (or binary32) nearest to it, and e is the residual. Quotients
+and roots are not sums of two floats; for these, e only has the sign of the residual, and is zero if there is none. That
+is enough for every rounding direction, since quotients and roots have no ties. Rounding to odd turns a pair into one
+float. If this float is rounded into a format with at least two bits less, the result is the same as if the number
+itself were rounded.
 
-T. J. Dekker, *A floating-point technique for extending the available precision* (Numerische Mathematik 18, 1971);
-S. Boldo and G. Melquiond, *Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd*
-(IEEE Transactions on Computers 57(4), 2008).
+T. J. Dekker, *A floating-point technique for extending the available precision* (Numerische Mathematik 18, 1971); S.
+Boldo and G. Melquiond, *Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd* (IEEE
+Transactions on Computers 57(4), 2008).
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def to_odd(pair: Pair) -> Array:
 
 
 def narrowed(pair: Pair) -> Pair:
-    """Convert a pair of binary64 into a pair of binary32 that rounding to odd treats alike; infinite on overflow.
+    """Convert a pair of binary64 to one of binary32 that rounds to odd like the number; s is infinite on overflow.
 
     Of the residual, only the sign is exact.
     """

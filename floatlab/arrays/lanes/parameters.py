@@ -1,8 +1,8 @@
 """Parameters of formats for the lanes: how to decode codes into words, and how to round words.
 
-A *word* is a binary32 or binary64 number, which a lane processes as the integer of its bits. Whatever depends only on
-formats and the context (the results for ∞, NaN, overflow and zero) is computed here once by the scalar kernel, so that
-no lane decides it again. Decoding keeps the payloads of NaNs.
+A *word* is a binary32 or binary64 number, which a lane processes as the integer of its bits. Some results depend only
+on formats and the context: those for ∞, NaN, overflow and zero. The scalar kernel computes them here once, so that no
+lane decides them again. Decoding keeps the payloads of NaNs.
 """
 
 from __future__ import annotations
@@ -219,7 +219,7 @@ def can_round(source: Format, format: Format) -> bool:
 
 
 def is_enough(word: Format, format: Format, drawn: bool = False) -> bool:
-    """Return whether rounding first to odd in `word` never changes the result in `format`.
+    """Return whether numbers can be rounded to odd in `word` first, without changing their rounding to `format`.
 
     `drawn` says whether the second rounding, to `format`, is stochastic.
 

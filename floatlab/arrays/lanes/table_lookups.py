@@ -3,7 +3,7 @@
 A word is a number as the integer of its bits. Its upper bits select a bucket, which has an entry. Each class computes
 its entries from the starts of `table_segments`, which are the first words that are rounded to each code. The few
 buckets for which no entry is correct are left to the search ("open" buckets). The compiled forms are in
-_kernels_table.h.
+_kernels/table.h.
 """
 
 from __future__ import annotations
@@ -18,14 +18,17 @@ from floatlab.arrays.lanes.table_segments import search, segments
 from floatlab.arrays.types import Array
 
 _OPEN_ENTRY = np.uint64(1 << 63)  # the entry of an open bucket or binade, or a flag in it
-_FRACTION = 26  # bits of a line's height after the point, as in _kernels_table.h
+_FRACTION = 26  # bits of a line's height after the point, as in _kernels/table.h
 _POINT = _FRACTION + 16  # the height's last bit before the point, in an entry
 _MOST_RANK = (1 << 15) - 1
 _MAGNITUDE = 0x7FFFFFFF  # of binary32
 
 
 class NarrowLookup:
-    """Codes of up to 8 bits: a bucket's entry has the start inside the bucket, and the codes before and after it."""
+    """A look-up of codes of up to 8 bits.
+
+    A bucket's entry has the start inside the bucket, and the codes before and after this start.
+    """
 
     def __init__(self, rule: RoundingRule) -> None:
         """Find the smallest number of significand bits for which each bucket has at most one start inside.
@@ -102,8 +105,8 @@ def _wide_starts(rule: RoundingRule, negative: bool) -> Array | None:
 class BinadeLookup:
     """16-bit codes in two's complement, if their starts are evenly spaced in each binade of binary32.
 
-    An entry for each sign and exponent has the rank at the binade's start, and how to round the significand: a number
-    to add, whether to add 1 if the rank so far is odd, and a right shift.
+    There is an entry for each sign and exponent. It has the rank at the binade's start, and three numbers that round
+    the significand: a number to add, whether to add 1 where the rank so far is odd, and a right shift.
     """
 
     shift = SINGLE.trailing_bits
@@ -196,8 +199,8 @@ class WideLookup:
     def __init__(self, rule: RoundingRule) -> None:
         """Find the line of each bucket.
 
-        For a word of rank r, the line gives r or r − 1. If the word is not below the start that has this index
-        (from 0), its rank is one more than the line gives.
+        The line gives k, which is the rank of a word or one less. The rank is k + 1 if the word is at least the start
+        with index k (from 0), and k if not.
         """
         self.rule, self.starts = rule, np.empty(0, np.uint32)
         both = [each for negative in (False, True) if (each := _wide_starts(rule, negative)) is not None]

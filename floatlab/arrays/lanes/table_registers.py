@@ -1,4 +1,4 @@
-"""Rounds words of binary32 to codes of up to 8 bits, by tables that fit into vector registers (_kernels_registers.h).
+"""Rounds words of binary32 to codes of up to 8 bits, by tables that fit into vector registers (_kernels/registers.h).
 
 A word is a number as the integer of its bits. Each class computes its tables from the starts in `table_segments`: the
 first word that is rounded to each code. For other processors, `table_lookups` gives the same codes.

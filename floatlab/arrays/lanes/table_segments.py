@@ -58,8 +58,8 @@ def first_word(x: Real, strict: bool, word: Format) -> int:
 def _starts(format: TableFormat, direction: Direction, negative: bool, word: Format) -> Array:
     """Return the first word, without sign, that is rounded to each of the ranks 1, 2, … of one sign.
 
-    Ranks number the magnitudes of a sign in ascending order, from 0 for zero. If numbers can overflow, the last word is
-    the first that does.
+    Ranks number the magnitudes of a sign in ascending order, from 0 for zero. If numbers can overflow, the last entry
+    is the first word that overflows.
     """
     most, beyond = format.most(negative), format.next_beyond()
     exact = not format.is_irrational

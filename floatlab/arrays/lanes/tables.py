@@ -129,7 +129,7 @@ def reader(format: Format, word: Format, kernels: ModuleType | None) -> Reader:
 
 @lru_cache(maxsize=64)
 def ranks_table(format: Format, unranked: int) -> Array:
-    """Return the rank of each code (`Datum.ordinal`, negative below zero) as int64; `unranked` for NaNs."""
+    """Return the rank of each code (`Datum.ordinal`, negative below zero) as int64; NaNs get `unranked`."""
     data = (Datum(format, code) for code in range(1 << format.width))
     return np.array([unranked if datum.is_nan else datum.ordinal for datum in data], np.int64)
 

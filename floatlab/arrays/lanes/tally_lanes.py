@@ -1,8 +1,8 @@
 """The statistics of an array and its rounded copy (`Tally`), computed by the compiled extension or in NumPy.
 
-Both ways give the same bits. Sums are binary64, and their order is defined: the element at index i belongs to chunk
-i // 2048 and to lane i mod 16. The numbers of a chunk and a lane are added one after the other, then the lanes in
-halves (lane j and lane j + 8, then 4, 2, 1), then the chunks one after the other. No operation is fused.
+Both ways give the same bits. Sums are binary64, and their order is defined: the element at index i belongs to chunk i
+// 2048 and to lane i mod 16. The numbers of a chunk and a lane are added one after the other. The lanes are then added
+in halves (lane j and lane j + 8, then 4, 2, 1), and the chunks one after the other. No operation is fused.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def measure(x: Array, y: Array, run: int, smallest: Array, threshold: Array, bui
     """Return the tally of contiguous arrays.
 
     `smallest` (smallest normal numbers) and `threshold` (overflow thresholds) have one number for each `run` elements.
-    `built`: use the compiled lane if it was built.
+    If `built` is true, the compiled lane is used if it was built.
     """
     kernels = compiled.extension()
     if not built or kernels is None:

@@ -197,7 +197,7 @@ class FormulaLane:
         return codes
 
     def _measured(self, errors: Array, width: int) -> Array:
-        """Return one measure of each block's errors, with the shape (blocks, 1), as `arith.blocks.scaling.measured`."""
+        """Return the measure of each block's errors, as `arith.blocks.scaling.measured`, in the shape (blocks, 1)."""
         choice = self.rule.choice
         assert choice is not None
         square = choice.measure == "square"
@@ -248,5 +248,5 @@ def summed_in_halves(rows: Array, add: Callable[[Array, Array], Array]) -> Array
 
 @lru_cache(maxsize=256)
 def lane_for(recipe: Recipe, source: Format, context: Context) -> FormulaLane:
-    """Return the lane of a recipe; what does not depend on the values is computed only once."""
+    """Return the `FormulaLane` of a recipe; it is cached, because it does not depend on the values."""
     return FormulaLane(recipe, source, context)

@@ -90,7 +90,7 @@ class _Lane(FormulaLane):
         self.together = (recipe.format.superblock or 0) // (recipe.format.block or 1) or 1  # blocks of a group
 
     def __call__(self, blocks: Array) -> ShiftedBlocks:  # type: ignore[override]  # rows are whole blocks here
-        """Return the rounded blocks."""
+        """Round blocks; `round_one_by_one` rounds the groups of blocks that contain a NaN or an infinity."""
         found = self._rounded_blocks(blocks)
         if not np.isfinite(blocks).all():
             group = np.arange(len(blocks)) // self.together
@@ -156,7 +156,7 @@ def round_one_by_one(values: Array, recipe: Recipe) -> ShiftedBlocks:
 
 
 def _kept(values: Array, fmt: BlockFormat, of_tensor: bool = False) -> Array:
-    """Return values rounded to the format of scales (or of the tensor's scale), as numbers."""
+    """Round values into the format of scales (or of the tensor's scale); return numbers, not codes."""
     kind = fmt.tensor if of_tensor and fmt.tensor is not None else fmt.scale
     lost = np.isnan(values)  # integers have no NaN
     codes = (
@@ -173,7 +173,7 @@ def _largest(values: Array, count: int) -> Array:
 
 
 def qkx2(x: Array) -> tuple[Array, Array, Array]:
-    """Search the scale and the minimum of each block of q4_k, as `arith.searches` does.
+    """Search the scale and the minimum of each block of q4_k, as `arith.blocks.searches` does.
 
     Return the scales, the negated minima, and the elements that the search found; blocks are rows of `x`.
 

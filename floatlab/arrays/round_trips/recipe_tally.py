@@ -99,7 +99,7 @@ def _tally(trip: RoundTrip, recipe: Recipe, first: int, row_length: int | None) 
 
 
 def _index(at: int, tile: tuple[int, int], width: int, top: int, left: int, stride: int) -> int:
-    """Return the index in the array of the element that is at place `at` in the order of tiles."""
+    """Return the array index of element number `at` in the order of tiles; −1 stays −1."""
     if at < 0:
         return at
     number, inside = divmod(at, tile[0] * tile[1])
@@ -109,7 +109,10 @@ def _index(at: int, tile: tuple[int, int], width: int, top: int, left: int, stri
 
 
 def _beyond(x: Array, factors: Array, run: int, ends: tuple[float, float], shifts: Array | None = None) -> int:
-    """Count the numbers that are clipped at one of the ends of the elements, which are not symmetric around zero."""
+    """Count the numbers that saturate: (x − shift) / factor is below ends[0], or is at least ends[1].
+
+    This is for elements whose range is not symmetric around zero.
+    """
     wanted = x.astype(np.float64)
     if shifts is not None:
         wanted -= np.repeat(shifts.reshape(-1), run)[: len(x)]

@@ -61,8 +61,8 @@ def is_unscaled(recipe: Recipe) -> bool:
 def spans(recipe: Recipe) -> str:
     """Return which values of an array determine its scales.
 
-    The answer is `tensor` if a scale depends on all values, `row` if it depends on those of a row, and an empty text if
-    it depends only on those of its block.
+    The answer is `tensor` if a scale depends on all values, and `row` if it depends on those of a row. It is an empty
+    text if a scale depends only on the values of its block.
 
     >>> from floatlab.formats.recipes import parse_recipe
     >>> [spans(parse_recipe(name)) for name in ("e4m3/tensor", "nvfp4", "e4m3/channel", "nvfp4/16/channel", "mxfp4")]
@@ -206,7 +206,7 @@ def _scaled(x: Piece, numbers: Array, recipe: Recipe, peak: float | None) -> Rou
 
 
 def _encoded(x: Piece, recipe: Recipe, given: np.float32 | None, dtype: DType) -> tuple[Blocks, Array]:
-    """Return the codes of scales and the decoded values; the codes of elements may be left out."""
+    """Encode a matrix; return its `Blocks`, in which the codes of elements may be missing, and the decoded values."""
     if is_plain(recipe):
         found = Job(x, recipe, -1, tensor_scale=given).at_once(False, True)
         if found is not None and found.values is not None and found.values.dtype == dtype:
@@ -216,7 +216,7 @@ def _encoded(x: Piece, recipe: Recipe, given: np.float32 | None, dtype: DType) -
 
 
 def _factors(recipe: Recipe, known: dict[str, Array]) -> tuple[Array, Array]:
-    """Return two arrays of factors: what the elements are multiplied by if a scale is 1, and with the actual scales.
+    """Return the factors of the elements in two arrays: as if every scale were 1, and with the actual scales.
 
     Both are computed with the formula that decodes an element.
     """

@@ -49,7 +49,7 @@ _PACKED_FP4 = "float4_e2m1fn_x2"
 
 
 def torchao(parts: StoredParts, name: str) -> Weight | None:
-    """Recognise a torchao weight, whose parts are stored as `M._weight_qdata` beside `M._weight_scale`."""
+    """Recognise a torchao weight: for a module M, its codes are `M._weight_qdata` and its scales `M._weight_scale`."""
     stem, _, attribute = name.rpartition("._")
     owner = f"{stem}.{attribute.removesuffix('_qdata')}"
     prefix = name.removesuffix("qdata")
@@ -289,7 +289,7 @@ def nested_scales(parts: StoredParts, weight: Weight) -> NestedScales:
 
 
 def _absmax(stored: tuple[ArraySource, ...], size: int, offset: float) -> HeldSource:
-    """Return the numbers of scales that are stored as codes, computed in binary32 as bitsandbytes does."""
+    """Decode scales that are stored as codes; computes in binary32, as bitsandbytes does."""
     codes, scales, table = stored
     values = numbers(table)(0, 256).astype(np.float32)[octets(codes, 0, codes.size)]
     factors = spread(numbers(scales), (codes.size,), (1, size))(0, codes.size).astype(np.float32)

@@ -54,7 +54,7 @@ def whole(source: ArraySource) -> Array:
 def packed_words(parts: StoredParts, stem: str) -> Weight | None:
     """Recognise `weight_packed` of compressed-tensors with integers.
 
-    Without zero points, the middle code stands for 0, such as the code 8 of 4 bits.
+    Without zero points, the middle code stands for 0. For codes of 4 bits, it is 8.
     """
     weight = parts.tensors[f"{stem}.weight_packed"]
     if weight.kind != "int32":
@@ -99,7 +99,10 @@ def packed_words(parts: StoredParts, stem: str) -> Weight | None:
 
 
 def _shape_and_bits(parts: StoredParts, weight: StoredTensor, said: StoredTensor) -> tuple[tuple[int, int], int]:
-    """Return the shape that `weight_shape` holds, and the bits of a code, which follow from the words in a row."""
+    """Return the shape that `weight_shape` holds, and the bits of a code.
+
+    The bits follow from the number of words in a row. Raises FileFormatError if no usual width fits.
+    """
     check_shape(said, (2,), weight.name)
     with said.open() as source:
         rows, columns = (int(n) for n in numbers(source)(0, 2))

@@ -83,8 +83,8 @@ def weight_with_scale(parts: StoredParts, stem: str) -> Weight | None:
 def _must_be_scaled(parts: StoredParts, weight: StoredTensor) -> bool:
     """Return whether a weight must have a `weight_scale`.
 
-    It must if a configuration says that the checkpoint is quantised, if the weight has a type of codes and several
-    axes, and if there is no scale of another convention.
+    It must if a configuration says that the checkpoint is quantised, if the weight has several axes and a type that
+    codes have (fp8, int8 or uint8), and if there is no scale of another convention.
     """
     names = {name.rpartition(".")[2] for name in parts.present(f"{weight.name}_scale_inv", f"{weight.name}.absmax")}
     return (
@@ -207,7 +207,7 @@ def _multiplied(
 
 
 def weight_with_inverse_scale(parts: StoredParts, stem: str) -> Weight | None:
-    """Recognise `weight_scale_inv` (DeepSeek, transformers): it multiplies, in spite of its name."""
+    """Recognise `weight_scale_inv` (DeepSeek, transformers); in spite of its name, codes are multiplied by it."""
     scale = parts.get(f"{stem}.weight_scale_inv")
     if scale is None:
         return None
@@ -238,8 +238,8 @@ def compressed(parts: StoredParts, stem: str) -> Weight | None:
 def blocks_and_scales(parts: StoredParts, stem: str, codes: str, scales: str) -> Weight:
     """Recognise gpt-oss: the last axis of the codes is a block of 16 bytes, which hold 32 elements.
 
-    Each block has an e8m0 scale, so the scales have the other axes of the codes. `codes` and `scales` are the ends of
-    the names of both tensors.
+    Each block has an e8m0 scale, so the array of scales has the axes of the codes except the last one. `codes` and
+    `scales` are the suffixes of the names of both tensors.
     """
     weight = parts.tensors[f"{stem}{codes}"]
     scale = parts.need(f"{stem}{scales}", weight.name, "uint8", "e8m0fnu")

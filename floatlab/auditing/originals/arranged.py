@@ -1,4 +1,4 @@
-"""Tensors of an original, arranged as a quantised weight is: with rows of several tensors, transposed or reshaped."""
+"""Tensors of an original in the arrangement of a quantised weight: transposed, reshaped, or rows of several tensors."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Counterpart(Individual):
     """The original of a quantised weight; `open` returns it in the shape of the weight.
 
     `words` says of which tensors it consists, how they were found, and how they are arranged. It is empty for a tensor
-    of the same name and shape. `names` are these tensors. `by_content` tells whether they were found by their numbers
-    only. `doubt` is a reason why a weight that fits may nevertheless be wrong; it is empty if there is none. `straight`
-    opens the tensor as it is stored, if it was found in another order.
+    of the same name and shape. `names` are the names of these tensors. `by_content` tells whether only their numbers
+    led to them. `doubt` is a reason why a weight that fits may nevertheless be wrong; it is empty if there is none. If
+    rows were found in another order than they are stored, `straight` opens the tensor as it is stored.
     """
 
     words: str
@@ -35,7 +35,7 @@ class Counterpart(Individual):
 
 
 def few_names(names: Iterable[str]) -> str:
-    """Return names for a sentence, each once; of more than three, only the first one, and their number.
+    """Return names for a sentence, without repetitions; if they are more than three, the first one and their number.
 
     >>> few_names(["a", "b", "a"]), few_names(["a", "b", "c", "d"])
     ('a and b', 'a, … (4 tensors)')
@@ -125,7 +125,7 @@ class Reshaped(ArraySource):
 
 
 def rope_rows(rows: int, heads: int) -> Array:
-    """Return for each row of q or k in llama.cpp's order its index in the order of transformers.
+    """Return the permutation of the rows of q or k for rope: row i in llama.cpp is row `result[i]` in transformers.
 
     Rows that are half a head apart in transformers are neighbours in llama.cpp.
 

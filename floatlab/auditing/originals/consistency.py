@@ -1,7 +1,8 @@
-"""Finds weights whose originals, found by content, contradict their names or the originals of the other weights.
+"""Finds weights whose originals were found by content, but contradict names or the originals of other weights.
 
-Names of a checkpoint and of its original may differ. But if layer 0 is found as layer 1, or a gate_proj as an up_proj,
-two tensors may be exchanged, and their content cannot tell which one belongs where.
+Names of a checkpoint and of its original may differ. But if the original of a weight of layer 0 seems to be in layer 1,
+or that of a gate_proj seems to be an up_proj, two tensors may be exchanged. Their content cannot tell which one belongs
+where.
 """
 
 from __future__ import annotations
@@ -20,7 +21,11 @@ _NUMBER = re.compile(r"(?<![A-Za-z0-9])((?:layers?|blocks?|blk|h|l)_?)?(\d{1,9})
 
 
 class _Match(Record):
-    """A weight and its original: both names without their numbers, and the numbers that all names of a side have."""
+    """A weight and its original, by their names.
+
+    `kind` is the name of the weight with # for each number, and `numbers` are these numbers. `kinds` and `found` are
+    the same for the tensors of the original; `found` has the leading numbers that all of them have in common.
+    """
 
     name: str
     kind: str
@@ -36,7 +41,7 @@ class _Match(Record):
 
 
 def numbered(name: str) -> tuple[str, Numbers]:
-    """Return a name with its numbers replaced by #, and these numbers, such as those of the layer and of the expert.
+    """Replace the numbers in a name by #, and also return these numbers, such as those of the layer and the expert.
 
     >>> numbered("layers.3.experts.11.w1.weight"), numbered("h7.up")
     (('layers.#.experts.#.w1.weight', (3, 11)), ('h#.up', (7,)))
@@ -45,7 +50,7 @@ def numbered(name: str) -> tuple[str, Numbers]:
 
 
 def contradictions(matches: Mapping[str, Counterpart], known: Iterable[str]) -> dict[str, str]:
-    """Return for each weight whose original is doubtful the reason, in words.
+    """Return a dictionary from the names of weights whose original is doubtful to the reason, in words.
 
     `matches` has the original of each weight, and `known` the names of all tensors of the original checkpoint. Only
     originals that were found by content are doubted.
@@ -97,9 +102,10 @@ def _of_another_kind(
     kinds: Mapping[str, Counter[tuple[str, ...]]],
     matches: Mapping[str, Counterpart],
 ) -> dict[str, str]:
-    """Return the weights that are found as another part of a layer than their names say, each with a reason.
+    """Return the weights whose original is another part of a layer than their names say, each with a reason.
 
-    `lasts` has the last words of the original's names. `kinds` counts what the weights with similar names are found as.
+    `lasts` has the last words of the names in the original. For weights whose names differ only in numbers, `kinds`
+    counts the kinds of their originals.
     """
     wrong = {}
     for match in each:
@@ -121,7 +127,7 @@ def _can_be_straight(match: _Match, available: set[tuple[str, Numbers]]) -> bool
 
 
 def _of_another_layer(each: list[_Match], available: set[tuple[str, Numbers]]) -> list[_Match]:
-    """Return the weights that are found in another layer than their names and the other weights suggest."""
+    """Return the weights whose original is in another layer than their names and the other weights suggest."""
     numbered_ones = [match for match in each if match.found]
     votes: defaultdict[int, Counter[int]] = defaultdict(Counter)
     groups: defaultdict[tuple[str, tuple[str, ...]], list[_Match]] = defaultdict(list)
@@ -156,7 +162,10 @@ def _of_another_layer(each: list[_Match], available: set[tuple[str, Numbers]]) -
 
 
 def _inverted(group: list[_Match]) -> list[_Match]:
-    """Return the matches of sorted weights whose originals are not in the same order, or are the same."""
+    """Return the matches whose originals are not in the order of the weights, or are the original of another weight.
+
+    `group` is sorted by the numbers in the names of the weights.
+    """
     found = []
     largest: list[Numbers] = [()]
     for match in group:

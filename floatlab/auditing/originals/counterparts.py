@@ -52,7 +52,7 @@ class Originals:
                 self.names[key] = "" if key in self.names else name
 
     def counterpart(self, weight: Weight) -> Counterpart | None:
-        """Return what a weight was made from; None if it is found neither by name nor by content.
+        """Return the original of a weight; None if it is found neither by name nor by content.
 
         Raises FloatlabError if the original cannot be read.
         """
@@ -79,9 +79,9 @@ class Originals:
                 yield from self._cut(weight, name, part)
 
     def _views(self, name: str, length: int) -> Iterator[tuple[str, Shape, Callable[[], ArraySource]]]:
-        """Yield a tensor as it is, and transposed, each only if its rows have this length.
+        """Yield a tensor as it is and transposed, but only if the rows then have this length.
 
-        Each is yielded as words for the arrangement, its shape, and a function that opens it.
+        Each item has words for the arrangement, the shape, and a function that opens the tensor.
         """
         shape = self.shapes[name]
         opened = partial(self.checkpoint.open, name)
@@ -110,10 +110,10 @@ class Originals:
         return list(dict.fromkeys([*known, *(rows // size for size in sizes if rows % size == 0)]))
 
     def _together(self, weight: Weight, parts: list[list[str]], is_stacked: bool) -> Iterator[Counterpart]:
-        """Yield the parts of a fused or stacked tensor, put together as one tensor.
+        """Yield originals that are put together from several tensors, for a weight that is fused or stacked.
 
-        `parts` has the names of the parts for each expert. The parts follow each other; if `is_stacked`, the rows of
-        the parts of an expert may also alternate.
+        `parts` has the names of these tensors for each expert. They follow each other; if `is_stacked`, the rows of the
+        tensors of an expert may also alternate.
         """
         length = weight.shape[-1]
         views = [next(self._views(name, length), None) for each in parts for name in each]
@@ -137,7 +137,7 @@ class Originals:
             yield Counterpart(words, partial(_gathered, weight.shape, opened, which, rows), names)
 
     def _cut(self, weight: Weight, name: str, part: FusedPart) -> Iterator[Counterpart]:
-        """Yield the rows of a fused or stacked tensor that belong to one part."""
+        """Yield the rows of a fused or stacked tensor of the original that may belong to a weight, its part `part`."""
         at, count, expert = part.at, part.count, part.expert
         for turned, shape, opened in self._views(name, weight.shape[-1]):
             height, own = shape[-2] if len(shape) > 1 else 1, prod(weight.shape[:-1])
@@ -156,7 +156,7 @@ class Originals:
                 yield Counterpart(said, partial(_gathered, weight.shape, (opened,), 0, rows + first), (name,))
 
     def _halves(self, weight: Weight, name: str, at: int) -> Iterator[Counterpart]:
-        """Yield gate_proj or up_proj of all experts, from a tensor that has the rows of both.
+        """Yield the rows of gate_proj or up_proj of all experts, from a tensor that has the rows of both.
 
         `at` is 0 for gate_proj and 1 for up_proj. The rows of an expert may be two halves, or may alternate.
         """
@@ -218,7 +218,7 @@ class Originals:
 
 
 def heads_of(checkpoint: QuantizedCheckpoint) -> tuple[int, ...]:
-    """Return the numbers of attention heads in the metadata of a GGUF file or in the config.json of a checkpoint."""
+    """Return the numbers of attention heads (of q and of k) that a GGUF file's metadata or config.json states."""
     config = checkpoint.checkpoint.configs.get("config.json", {})
     named = [config.get("num_attention_heads"), config.get("num_key_value_heads")]
     named += [each for key, each in checkpoint.checkpoint.metadata.items() if _HEADS.fullmatch(key)]

@@ -89,9 +89,11 @@ def permutes_rope(name: str) -> bool:
 
 
 def parts_of(name: str, known: Iterable[str]) -> list[tuple[str, ...]]:
-    """Return the names of the parts of a fused or stacked tensor: a tuple for each expert, or one without experts.
+    """Return the names of the tensors that a fused or stacked tensor consists of.
 
-    `known` has the names of all tensors; it says how many experts there are.
+    A fused tensor holds several weights, such as q, k and v. A stacked tensor holds the same weight of all experts. The
+    result has a tuple for each expert, or one tuple if there are no experts; it is empty for other tensors. `known` has
+    the names of all tensors; from them follows how many experts there are.
 
     >>> parts_of("layers.0.self_attn.qkv_proj", ["layers.0.self_attn.q_proj"])
     [('layers.0.self_attn.q_proj', 'layers.0.self_attn.k_proj', 'layers.0.self_attn.v_proj')]
@@ -110,7 +112,7 @@ def parts_of(name: str, known: Iterable[str]) -> list[tuple[str, ...]]:
 
 
 class FusedPart:
-    """The place of a part in a fused tensor: the name of this tensor, the index among its parts, and the expert."""
+    """Where a tensor may lie in a fused or stacked tensor: the name of that one, the index of the part, the expert."""
 
     def __init__(self, whole: str, at: int, count: int, expert: int | None) -> None:
         """Take the name of the fused tensor; `at` is the index of the part, and `count` the number of parts."""
@@ -118,7 +120,7 @@ class FusedPart:
 
 
 def wholes_of(name: str) -> list[FusedPart]:
-    """Return the fused and stacked tensors of which a tensor can be a part.
+    """Return the fused and stacked tensors that may contain a tensor.
 
     >>> [each.whole for each in wholes_of("a.experts.3.up_proj")]
     ['a.experts.up_proj', 'a.experts.gate_up_proj']

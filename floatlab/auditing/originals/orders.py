@@ -28,11 +28,12 @@ class RowOrder(Record):
 
 
 def order_of(places: list[Place], heads: tuple[int, ...] | None = ()) -> RowOrder:
-    """Return the order of the rows of a weight, each given as the place where it was found.
+    """Return the order of the rows of a weight; `places` says for each row where it was found.
 
-    Rows of one tensor may be a part of it, or every n-th row. Tensors may follow each other, or their rows (or heads)
-    may alternate. Rows of q and k may be permuted for rope; `heads` has the known numbers of attention heads. If it is
-    None, the places are those of the columns of a weight, for which no convention has another order.
+    Conventions explain these orders: rows of one tensor may be a part of it, or every n-th row. Tensors may follow each
+    other, or their rows (or heads) may alternate. Rows of q and k may be permuted for rope; `heads` has the known
+    numbers of attention heads. If it is None, the places are those of the columns of a weight, whose order no
+    convention changes.
 
     >>> order_of([("gate", False, 0), ("up", False, 0), ("gate", False, 1), ("up", False, 1)])
     RowOrder(words='their rows, alternating', is_explained=True, of_columns=False)

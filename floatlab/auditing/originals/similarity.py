@@ -140,7 +140,7 @@ class ContentIndex:
         )
 
     def _matched(self, matrix: Array) -> tuple[Array, list[Place]] | None:
-        """Return the most similar row of the originals for each row of a matrix, and the places of these rows.
+        """Find the most similar row of the originals for each row of a matrix; return these rows and their places.
 
         Return None if too few rows are similar, or if the rows cannot be compared.
         """
@@ -194,13 +194,13 @@ class ContentIndex:
 
 
 def _units(rows: Array) -> Array:
-    """Return rows as unit vectors; of long rows, only the beginning."""
+    """Return rows as unit vectors; long rows are cut to their first 1024 numbers."""
     found = rows[:, :_LONGEST].astype(np.float64)
     return unit_rows(np.where(np.isfinite(found), found, 0.0))
 
 
 def _orders_in_words(orders: list[str]) -> str:
-    """Return the orders of the matrices of a stack in words; if they differ, with the matrices that have them.
+    """Return in words the orders of rows in the matrices of a stack; if they differ, name the matrices of each order.
 
     >>> _orders_in_words(["its rows", "its rows in reverse order"])
     'its rows (matrix 0), its rows in reverse order (matrix 1)'
@@ -223,10 +223,10 @@ def _found_in(places: list[Place], turned: bool, heads: tuple[int, ...]) -> RowO
 
 
 def _doubts(orders: list[RowOrder], found: Array) -> Iterator[str]:
-    """Yield a reason for each matrix of a weight whose order is not explained; `found` has the rows of the matrices.
+    """Yield a doubt for each matrix of a weight whose order of rows no convention explains.
 
-    A stack may have a matrix that is another one of its matrices with reversed rows or columns: a model for tests may
-    be made so. Then this order does not show damage.
+    `found` has the matrices as they were found. If one of them is another one with reversed rows or columns, its order
+    does not show damage: a model for tests may be made so.
     """
     for at, order in enumerate(orders):
         if not order.is_explained:

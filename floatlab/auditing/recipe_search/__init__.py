@@ -1,4 +1,6 @@
-"""Finds the recipe that made given codes: tries recipes bit for bit, and tells those that agree apart.
+"""Finds the recipe that made given codes: compares the codes of many recipes with them, bit for bit.
+
+If several recipes agree, shows how they differ.
 
 A recipe is a block format with a rule for its scales, such as `nvfp4:te`.
 """

@@ -1,4 +1,4 @@
-"""How blocks may lie in a tensor, given the shape of their scales, and how these scales may be stored."""
+"""Derives from the shape of stored scales how blocks may lie in a tensor, and how the scales may be ordered."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ class Arrangement(Record):
         return int(rows or 1), int(columns)
 
     def turned(self, shape: Shape) -> Shape:
-        """Return the shape of the tensor with the axis of the blocks moved to the end."""
+        """Return the shape of the tensor after the axis along which blocks lie has been moved to the end."""
         return (*shape[: self.axis], *shape[self.axis + 1 :], shape[self.axis])
 
     def grid(self, shape: Shape) -> Shape:
-        """Return the shape of the array of all scales, called the grid; the axis along which blocks lie comes last."""
+        """Return the shape of the grid, the array of all scales; its last axis is the one along which blocks lie."""
         rows, columns = self.size
         if rows is None:
             return (1,)
@@ -89,9 +89,9 @@ class Arrangement(Record):
         return rows if len(shape) == 2 else 1
 
     def part(self, scales: Array, shape: Shape, start: int, stop: int) -> Array:
-        """Return the scales of a part of a tensor, flattened.
+        """Return the scales of a part of a tensor, flattened; the part is `tensor[start:stop]`.
 
-        `scales` has the shape of the grid. The part has the indices from `start` to `stop` of the first axis.
+        `scales` has the shape of the grid, and `shape` is the shape of the whole tensor.
         """
         rows, columns = self.size
         if rows is None or (columns is None and self.axis == 0):
@@ -109,7 +109,7 @@ class Arrangement(Record):
         return found
 
     def place(self, at: int, shape: Shape) -> Shape:
-        """Return the indices in the grid of the scale that has the index `at` in the flattened grid."""
+        """Return the indices (one per axis) of a scale in the grid; `at` is its index in the flattened grid."""
         return tuple(int(n) for n in np.unravel_index(at, self.grid(shape)))
 
     def ordered(self, scales: Array, shape: Shape) -> Array:
@@ -212,7 +212,7 @@ def _possible(shape: Shape, stored: Shape, powers: bool) -> Iterator[Arrangement
 
 
 def _as_stored(each: Arrangement, shape: Shape, stored: Shape) -> bool:
-    """Return whether the axes of scales of the shape `stored` have the order of the tensor's axes."""
+    """Return whether the stored scales have their axes in the same order as the tensor; `stored` is their shape."""
     grid = each.grid(shape)
     back = (*grid[: each.axis], grid[-1], *grid[each.axis : -1])
     return _squeezed(back) == _squeezed(stored)
@@ -223,7 +223,7 @@ def _squeezed(shape: Shape) -> Shape:
 
 
 def _lengths(length: int, count: int, others: int) -> Iterator[str]:
-    """Yield the lengths of blocks along an axis, as in recipes, that give `count` scales in all.
+    """Yield the lengths of blocks along an axis that give `count` scales in all; each is text, as in recipes.
 
     `length` is the length of the axis, and `others` the product of the lengths of all other axes.
     """

@@ -1,4 +1,4 @@
-"""The candidates of a search: recipes of every block format and shape that the stored codes and scales allow.
+"""The candidates of a search: recipes with all block formats and block shapes that suit the stored codes and scales.
 
 A recipe is a block format with a rule for its scales, such as `nvfp4:te`.
 """
@@ -29,10 +29,10 @@ _SINGLE = "binary32"
 def formats_for(
     element: str, kind: str | None, arrangement: Arrangement, rows: bool = False, powers: bool = True
 ) -> Iterator[str]:
-    """Yield the names of recipes, without scale rules, that have this element format, format of scales, and blocks.
+    """Yield the names of the block formats that have this element format, format of scales, and blocks.
 
-    `kind` is None if there are no scales. `rows` says whether each row has its own tensor scale, and `powers` whether
-    all scales are powers of two.
+    `kind` is the format of the scales, or None if there are none. `rows` says whether each row has its own tensor
+    scale, and `powers` whether all scales are powers of two.
 
     >>> list(formats_for("e2m1", "e4m3fn", Arrangement("16", 1)))
     ['nvfp4/16']
@@ -111,7 +111,9 @@ _TAKEN = ("bfloat16", "binary16")
 
 
 def scale_variations(candidate: RecipeCandidate) -> Iterator[RecipeCandidate]:
-    """Yield the candidate with other arithmetic for its scales: rounding, precision, and the format of the values.
+    """Yield copies of the candidate that compute scales differently.
+
+    They round the scales differently, compute in another precision, or first round the values to another format.
 
     >>> first = next(candidates(["e4m3/tensor"], Arrangement("tensor", 1), "fp32"))
     >>> [each.changes[0] for each in scale_variations(first)][:3]
@@ -129,7 +131,7 @@ def scale_variations(candidate: RecipeCandidate) -> Iterator[RecipeCandidate]:
 
 
 def element_variations(candidate: RecipeCandidate) -> Iterator[RecipeCandidate]:
-    """Yield the candidate with another rounding of elements, with another quotient x / scale, and with both."""
+    """Yield copies of the candidate with another rounding of elements, another formula for x / scale, or both."""
     rule = candidate.recipe.rule
     *lines, last = rule.steps()
     uses_tensor = any(line.name == "tensor" for line in lines)
@@ -149,7 +151,7 @@ def element_variations(candidate: RecipeCandidate) -> Iterator[RecipeCandidate]:
 
 
 def _changed(candidate: RecipeCandidate, *words: str, **changes: object) -> RecipeCandidate:
-    """Return the candidate with a changed rule. A rule that computes exactly then computes in binary64."""
+    """Return the candidate with a changed rule. If the rule computes exactly, the changed one computes in binary64."""
     recipe = candidate.recipe
     rule = recipe.rule.replace(**({"working": "fp64"} if recipe.rule.is_exact else {}) | changes)
     return candidate.replace(recipe=recipe.replace(rule=rule), changes=(*candidate.changes, *words))

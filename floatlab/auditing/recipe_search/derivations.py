@@ -32,9 +32,9 @@ from floatlab.numbers.exact import Ratio
 
 
 def telling_element(one: Trial, other: Trial | None, evidence: Evidence) -> TellingElement | None:
-    """Return the first element at which two recipes differ.
+    """Return the first element that the recipes of two trials quantise differently.
 
-    Without `other`, it is the first element at which one recipe differs from the stored codes.
+    Without `other`, it is the first element for which the recipe does not give the stored code.
 
     Returns None if the compared parts have no such element.
     """
@@ -106,7 +106,7 @@ def _elements_of(arrangement: Arrangement, scale: int, shape: Shape) -> Array:
 
 
 def _block_with(arrangement: Arrangement, at: int, shape: Shape) -> Array:
-    """Return the indices of the elements of the block in which an element lies."""
+    """Return the indices of all elements of the block that contains the element `at`."""
     rows, columns = arrangement.size
     if rows is None:
         return np.arange(int(np.prod(shape)))
@@ -130,9 +130,9 @@ def told(
     trial: Trial | None,
     evidence: Evidence | None,
 ) -> TellingElement:
-    """Return the record of an element, with its derivation by each candidate of `pair`.
+    """Return the record of an element, with the steps in which each candidate of `pair` computes it.
 
-    `at` is the index of the element in the flattened part. Its stored code and scale are None without a trial.
+    `at` is the index of the element in the flattened part. Without a trial, its stored code and scale are None.
     """
     flat, shape = part.codes.reshape(-1), part.codes.shape
     places = _block_with(pair[0].arrangement, at, shape)
@@ -205,7 +205,7 @@ def derived(candidate: RecipeCandidate, part: Part, at: int, survey: Survey) -> 
 
 
 def _amax_of_tensor(candidate: RecipeCandidate, part: Part, at: int, survey: Survey) -> int:
-    """Return the code of the largest magnitude in the tensor; in the element's row if each row has a tensor scale."""
+    """Return the code of the largest magnitude in the tensor, or in the element's row if each row has its own scale."""
     if not candidate.recipe.format.by_row:
         return survey.amax
     columns = part.codes.shape[-1]

@@ -61,9 +61,9 @@ def _share_words(share: float) -> str:
 
 
 def _multiple(stored: Array, mine: Array) -> str:
-    """Return in words by which factor stored scales differ from the scales `mine`, or from their reciprocals.
+    """Return in words the factor by which stored scales differ from the recipe's scales `mine`.
 
-    The text is empty if neither factor is the same for all scales.
+    If there is no common factor, the reciprocals of `mine` are tried. The text is empty if they have none either.
     """
     with np.errstate(all="ignore"):
         pairs = (("{} times the recipe's", stored / mine), ("{} divided by the recipe's", stored * mine))
@@ -75,7 +75,7 @@ def _multiple(stored: Array, mine: Array) -> str:
 
 
 def _scale_ratio(trial: Trial, evidence: Evidence) -> str:
-    """Return in words by which factor the first part's stored scales differ from a recipe's; empty if it varies."""
+    """Return in words the factor by which stored scales differ from a recipe's, in the first part; "" if it varies."""
     if trial.reading is None or trial.candidate.recipe.format.minimum:
         return ""
     part = next(iter(comparable_parts(trial.candidate, evidence)))
@@ -107,7 +107,7 @@ def _tensor_words(trial: Trial, evidence: Evidence) -> list[str]:
 
 @np.errstate(all="ignore")
 def _nearest_share(trial: Trial, evidence: Evidence) -> float:
-    """Return the share of codes in the first part that are the nearest ones to x / scale, with the stored scales."""
+    """Return the share of codes in the first part whose number is the nearest one to x / scale, by stored scales."""
     fmt, arrangement = trial.candidate.recipe.format, trial.candidate.arrangement
     if trial.reading is None or fmt.minimum or trial.form:
         return 0.0
@@ -139,9 +139,9 @@ def _both_ways(tensor: Array) -> list[float]:
 
 
 def _steps(trial: Trial, evidence: Evidence) -> Array:
-    """Return the distance between the stored code and the recipe's, for each code that differs.
+    """Return, for each stored code that differs from the recipe's, how far apart the two codes are.
 
-    The distance is counted in numbers of the element format: it is 1 for neighbours.
+    The distance is 1 for neighbouring numbers of the element format.
     """
     element = trial.candidate.recipe.format.element
     table, values = canonical(element), values_of(element)

@@ -1,4 +1,4 @@
-"""Quantises a part of a tensor by a candidate; gives the same codes as quantising the whole tensor."""
+"""Quantises a part of a tensor by a candidate recipe; the codes are those that the whole tensor would get."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from floatlab.record import Individual, Record
 class RecipeCandidate(Record):
     """A recipe that may have made the codes, with the arrangement of its blocks.
 
-    `takes` is the name of the format to which the values are rounded (or widened) first; it is empty if they keep their
-    own. `given` is the stored scale of the tensor, if the candidate uses it and derives none. `changes` describe in
-    words how the rule differs from that of the recipe `base`.
+    `takes` is the name of the format to which the original values are rounded (or widened) first; it is empty if they
+    keep their own format. `given` is the stored scale of the tensor if the candidate uses it instead of deriving one.
+    `changes` describe in words how the rule differs from that of the recipe `base`.
     """
 
     base: str
@@ -42,10 +42,10 @@ class RecipeCandidate(Record):
 
 
 class Survey(Individual):
-    """Facts about a whole tensor, for the quantisation of its parts.
+    """Facts about a whole tensor that are needed to quantise its parts.
 
-    `amax` is the code of the largest magnitude (that of a NaN or an infinity if the tensor has one). `columns` has the
-    code of the largest magnitude along the first axis, for each position in the other axes.
+    `amax` is the code of the largest magnitude (of a NaN or an infinity if the tensor has one). `columns` has the code
+    of the largest magnitude in each column, that is along the first axis. `is_finite` says whether `amax` is finite.
     """
 
     format: Format
@@ -56,7 +56,7 @@ class Survey(Individual):
 
 
 class Part(Individual):
-    """A part of a tensor: the indices from `start` to `stop` of the first axis, as codes in the format of the tensor.
+    """A part of a tensor: `tensor[start:stop]`, as codes in the format of the tensor.
 
     `is_whole` says whether it is the whole tensor.
     """
@@ -85,7 +85,7 @@ class Encoded(Individual):
 
 
 def taken(codes: Array, own: Format, takes: str) -> Source:
-    """Return the values as the candidate takes them: in their own format, or rounded to another one."""
+    """Return the values of these codes as a candidate uses them: in their own format, or rounded to `takes`."""
     if not takes or takes == own.name:
         return Source(codes, own)
     format = parse_format(takes)
@@ -94,9 +94,10 @@ def taken(codes: Array, own: Format, takes: str) -> Source:
 
 
 def encode_part(candidate: RecipeCandidate, survey: Survey, part: Part, tensor: float | None = None) -> Encoded:
-    """Quantise a part of a tensor; `tensor` is the scale of the tensor, which every part but the whole needs.
+    """Quantise a part of a tensor.
 
-    Blocks that extend beyond the part get the largest magnitude of the whole block as an additional element.
+    `tensor` is the scale of the whole tensor; it is needed if the recipe derives one and the part is not the whole
+    tensor. A block that extends beyond the part gets the largest magnitude of the whole block as an additional element.
     """
     arrangement, recipe = candidate.arrangement, candidate.recipe
     x, shape = part.codes, part.codes.shape
@@ -116,14 +117,14 @@ def encode_part(candidate: RecipeCandidate, survey: Survey, part: Part, tensor: 
 
 
 def _in_order(codes: Array, found: Encoded, recipe: Recipe) -> Encoded:
-    """Return the result with the codes in the order of the tensor, and with scales as numbers."""
+    """Return `found` with these codes, which are in the order of the tensor, and with its scales decoded to numbers."""
     fmt = recipe.format
     scales = decode_array(found.scales.reshape(-1), fmt.scale, np.float64, threads=1)
     return Encoded(np.ascontiguousarray(codes), scales, found.tensor)
 
 
 def encode_minima(candidate: RecipeCandidate, survey: Survey, part: Part) -> Encoded:
-    """Quantise a part by a recipe with minima; its scales are in the order in which ggml stores them in a block."""
+    """Quantise a part by a recipe with minima; the scales and minima are ordered as ggml stores them in a block."""
     source = taken(part.codes, survey.format, candidate.takes)
     recipe = candidate.recipe
     blocks = quantize_blocks([Datum(source.format, code) for code in source.codes.reshape(-1).tolist()], recipe)
@@ -151,13 +152,13 @@ def _encoded(x: Array, candidate: RecipeCandidate, own: Format, given: float | N
 
 
 def magnitudes(codes: Array, format: Format) -> Array:
-    """Return codes without their signs; they are ordered as the magnitudes, and NaNs come last."""
+    """Return codes without their signs. A larger result means a larger magnitude; NaNs have the largest ones."""
     found: Array = codes & codes.dtype.type((1 << format.width - 1) - 1)
     return found
 
 
 def is_finite(code: int, format: Format) -> bool:
-    """Return whether the code of a magnitude is finite."""
+    """Return whether a code without its sign stands for a finite number."""
     return bool(code <= format.largest_magnitude)
 
 

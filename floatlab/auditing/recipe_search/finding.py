@@ -30,18 +30,18 @@ def find_recipe(
     Parameters
     ----------
     codes
-        The quantised codes: an array, or `FILE::NAME`. Arrays have one code in each byte (or dtypes such as float8),
+        The quantised codes: an array, or `FILE::NAME`. An array may have one code in each byte, a dtype such as float8,
         or packed codes: two of 4 bits in a byte, or four of 6 bits in three bytes.
     original
         The tensor before it was quantised: an array of floats, or `FILE::NAME`. NAME may be left out if it is the same.
     scales
-        The scales of blocks: an array, or `FILE::NAME`. Bytes are read as codes of e8m0 and of e4m3. By default, those
-        that the conventions of checkpoints find beside the codes.
+        The scales of blocks: an array, or `FILE::NAME`. Bytes are read as codes of e8m0 and of e4m3. By default, the
+        scales that are stored beside the codes, found by the conventions of checkpoints.
     tensor_scale
         The scale of the tensor, or of each row; by default the one beside the codes.
     progress
-        A function that is called with the number of elements. It returns a function that is called with the number of
-        elements done since its last call.
+        A function that is called once, with the number of all elements. It returns a function that is called with the
+        number of elements done since its last call.
 
     Returns
     -------

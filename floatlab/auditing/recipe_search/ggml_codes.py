@@ -56,9 +56,10 @@ _LAYOUTS = {
 
 
 def ggml_parts(source: ArraySource, dtype: str, count: int) -> tuple[CodeLayout, ScaleReading]:
-    """Return the codes and the scales of a tensor of a quantised type; raises UnsupportedError for other types.
+    """Return a reader of the codes of a tensor of ggml's type `dtype`, and its scales.
 
-    `source` has the bytes of the tensor, and `count` is the number of its elements.
+    `source` has the bytes of the tensor, and `count` is the number of its elements. Raises UnsupportedError if no
+    recipe is known of the type.
     """
     layout, block = _LAYOUTS.get(dtype), block_of(dtype)
     if layout is None or block is None:

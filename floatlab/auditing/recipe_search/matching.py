@@ -1,4 +1,4 @@
-"""Compares the codes and scales of candidates with the stored ones: shares of equal ones, and the first differences.
+"""Compares the codes and scales of candidates with the stored ones: counts equal ones, and finds the first others.
 
 Zeros are compared by value, and NaNs as NaNs: their signs come from the processor and the compiler.
 """
@@ -75,17 +75,18 @@ class Agreement(Record):
 
     @property
     def rank(self) -> tuple[float, float, bool]:
-        """The shares of codes and scales, larger for better candidates."""
+        """A sort key, larger for better candidates: the shares of equal codes and scales, and whether `tensor` fits."""
         scales = self.scales / self.scales_tried if self.scales_tried else 1.0
         codes = self.codes / self.codes_tried if self.codes_tried else 1.0
         return codes + scales, codes, self.tensor_fits
 
 
 class Evidence(Individual):
-    """The data of a search: the original and its survey, and the stored codes, scales and scale of the tensor.
+    """The data of a search: the original, facts about it, and the stored codes and scales.
 
-    `tensor` is an array of one number, or of one for each row; None if there is none. `nested` are scales that are
-    quantised themselves; `readings` does not contain them.
+    `layouts` are the possible ways to read the codes, and `readings` those to read the scales. `tensor` has the scale
+    of the tensor, or one scale for each row; None if there is none. `nested` are scales that are quantised themselves;
+    `readings` does not contain them.
     """
 
     original: ArraySource
@@ -140,7 +141,7 @@ def codes_of(source: ArraySource, first: int, count: int) -> Array:
 
 
 def parts(evidence: Evidence, arrangement: Arrangement, sampled: bool = False) -> Iterator[Part]:
-    """Yield the parts of the tensor, or a sample of them; blocks of this arrangement are not cut."""
+    """Yield the parts of the tensor, or a sample of them; each part has whole blocks of this arrangement."""
     shape = evidence.shape
     inner = prod(shape[1:])
     if evidence.is_small:
@@ -160,7 +161,7 @@ def parts(evidence: Evidence, arrangement: Arrangement, sampled: bool = False) -
 
 
 def pieces(evidence: Evidence) -> Iterator[Part]:
-    """Yield short pieces of the flattened tensor, for recipes that are slow: all of a small tensor, else a sample."""
+    """Yield pieces of 256 elements of the flattened tensor, for slow recipes; at most 16, evenly distributed."""
     count = prod(evidence.shape)
     starts = range(0, count, _PIECE)
     if len(starts) > _PIECES:
@@ -172,7 +173,10 @@ def pieces(evidence: Evidence) -> Iterator[Part]:
 
 @lru_cache(maxsize=64)
 def canonical(element: Format | Integers) -> Array:
-    """Return for each code the code with which it is compared: one for both zeros, and one for all NaNs."""
+    """Return a table that maps each code to the first code with the same value; all NaNs count as one value.
+
+    Codes of integers are mapped to themselves.
+    """
     if isinstance(element, Integers):
         return np.arange(1 << element.width, dtype=np.uint8)
     first: dict[float | str, int] = {}
@@ -182,7 +186,7 @@ def canonical(element: Format | Integers) -> Array:
 
 
 def compared(trial: Trial, encoded: Encoded, part: Part, evidence: Evidence, before: Agreement) -> Agreement:
-    """Compare one more part, and return the tally `before` with the numbers of this part added."""
+    """Compare one more part with the stored codes and scales; return the tally `before` with its counts added."""
     candidate = trial.candidate
     table = canonical(candidate.recipe.format.element)
     stored = trial.layout.read(part.first, part.codes.size)
@@ -267,7 +271,10 @@ def tensor_form(candidate: RecipeCandidate, mine: Array | None, evidence: Eviden
 
 
 def _forms(candidate: RecipeCandidate, own: Array, evidence: Evidence) -> Iterator[tuple[str, Array]]:
-    """Yield the forms in which the scale of a tensor may be stored, as words and numbers; that of the rule is first."""
+    """Yield the forms in which the scale of a tensor may be stored, as words and numbers.
+
+    `own` has the scale that the recipe's rule computes; it comes first.
+    """
     yield "as in the recipe", own
     with np.errstate(all="ignore"):
         yield "the reciprocal of the recipe's", (np.float32(1) / own.astype(np.float32)).astype(np.float64)
@@ -303,7 +310,7 @@ def given_scales(candidate: RecipeCandidate, stored: float) -> list[RecipeCandid
 
 
 def unlikeness(trial: Trial, part: Part, survey: Survey) -> float | None:
-    """Return how far the stored codes of a part are from the original: the median relative error of its blocks.
+    """Return how much the stored codes of a part differ from the original: the median relative error of its blocks.
 
     The codes of each block are scaled so that its largest number agrees with that of the original. The error is below
     0.4 for most data if element format and layout are right. Returns ∞ for codes that the format does not have, and

@@ -24,7 +24,7 @@ _UP = {"RTP": "up", "RTZ": "down"}
 
 
 def matched(trial: Trial, tally: Agreement, evidence: Evidence) -> MatchedRecipe:
-    """Return the record of a trial and its tally."""
+    """Return a trial and its tally as the record that users get."""
     candidate, shape = trial.candidate, evidence.shape
     recipe = candidate.recipe
     first_scale = tally.first_scale
@@ -88,7 +88,7 @@ def _division(rule: ScaleRule) -> str:
 
 
 def _on_x(formula: Formula) -> Iterator[str]:
-    """Yield "*" or "/" for each product and quotient of a formula whose left operand has x, the element."""
+    """Yield "*" or "/" for each product or quotient in a formula whose left operand contains x, the element."""
     for each in formula.arguments:
         yield from _on_x(each)
     if formula.name in ("*", "/") and "x" in formula.arguments[0].names():

@@ -1,4 +1,4 @@
-"""The result of a search for the recipe of given codes: recipes that agree, the nearest others, and examples."""
+"""The result of a search for the recipe that made given codes: recipes that agree, the nearest others, and examples."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class DerivedElement(Record):
 
 
 class TellingElement(Record):
-    """An element at which recipes differ, with its derivation by each of them.
+    """An element that recipes quantise differently, with the steps in which each of them computes it.
 
     `number` is the element before it was quantised, and `largest` the largest magnitude of its block; they are None for
     NaN and ∞. `code` and `scale` are the stored ones; `code` is None for an example that is not from the tensor.
@@ -48,7 +48,7 @@ class TellingElement(Record):
 class MatchedRecipe(Record):
     """A recipe that was tried, and how many of the stored codes and scales it gives.
 
-    `changes` are the properties in which it differs from the recipe of that name; they are empty for a recipe of a
+    `changes` are the properties in which it differs from the named recipe `recipe`; they are empty for a recipe of a
     library. `properties` are pairs of a property and its value: scale rule, arithmetic, quotient, rounding and so on.
     `layout` says how codes and scales are stored. `codes` of `codes_tried` codes agree, and `scales` of `scales_tried`
     scales. `tensor_scale` says how the stored scale of the tensor relates to that of the recipe; it is empty if the
@@ -83,11 +83,11 @@ class MatchedRecipe(Record):
 class RecipeSearch(Record, Answering):
     """The recipes that make given codes from an original, bit for bit.
 
-    `recipes` are all recipes that give every code and every scale; if there are several, the data do not tell them
-    apart. `nearest` are the others with the largest shares, the best first. `element` is the first element at which the
-    recipe and the nearest other one differ; if no recipe agrees, it is the first one at which the nearest recipe
-    differs from the stored codes. `examples` are elements of small blocks that two of the `recipes` would
-    quantise differently. `remarks` are further observations, such as the property that seems to be different.
+    `recipes` are all recipes that give every code and every scale; if there are several, these data do not tell which
+    of them was used. `nearest` are the other recipes with the largest shares of equal codes and scales, the best first.
+    `element` is the first element that the recipe and the nearest other one quantise differently; if no recipe agrees,
+    the first one for which the nearest recipe does not give the stored code. `examples` are other numbers that two of
+    the `recipes` would quantise differently. `remarks` are further observations, such as a property that may differ.
     """
 
     _ASKS = ".is_found or .recipes"

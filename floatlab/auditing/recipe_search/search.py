@@ -39,7 +39,8 @@ def search(
 ) -> RecipeSearch:
     """Return the recipes that give these codes and scales; `done` is called with the number of elements compared.
 
-    With `explains`, the result has the element that tells the recipe from the nearest other, and examples.
+    With `explains`, the result also has the first element that the recipe and its nearest rival quantise differently,
+    examples, and remarks.
     """
     trials = named_trials(evidence)
     if not trials:
@@ -89,8 +90,8 @@ def _nothing_fits(evidence: Evidence, names: Names) -> str:
 def _sampled(trials: list[Trial], evidence: Evidence) -> Agreements:
     """Return the tallies of trials over a sample of the tensor: the numbers of codes and scales that agree.
 
-    Plausible trials come first. Until one of them agrees, they are followed by trials with the stored scale of the
-    tensor, by all other trials, and by variations of the best ones.
+    Plausible trials come first. If none of them agrees, trials that use the stored scale of the tensor are next, then
+    all other trials, and then variations of the best ones.
     """
     likely = plausible(trials, evidence)
     found = tallies(likely, evidence, sampled=True)
@@ -143,13 +144,13 @@ def _best(found: Agreements, scales_first: bool = False) -> list[Trial]:
 
 
 def _chosen(sample: Agreements) -> list[Trial]:
-    """Return the trials that are followed over the whole tensor: all that agree on the sample, or the best ones."""
+    """Return the trials to compare over the whole tensor: all that agree on the sample; if none does, the best ones."""
     exact = [trial for trial, tally in sample.items() if tally.is_exact]
     return exact or list(_sorted(sample))[:_PER_PASS]
 
 
 def _sorted(found: Agreements) -> Agreements:
-    """Return tallies, the best first; among equal ones, recipes of libraries without changes come first."""
+    """Return the tallies sorted, the best first. Of equally good ones, unchanged recipes of libraries come first."""
 
     def key(item: tuple[Trial, Agreement]) -> tuple[object, ...]:
         trial, tally = item
@@ -166,7 +167,7 @@ def _sorted(found: Agreements) -> Agreements:
 
 
 def _is_usual(trial: Trial) -> bool:
-    """Return whether a candidate has the blocks that its format has by default, or a format without a default."""
+    """Return whether a recipe has the default block shape of its format, or a format that has no default."""
     return "/" not in trial.candidate.base or trial.candidate.base.startswith("e")
 
 
@@ -175,7 +176,7 @@ def _fewest(exact: Agreements) -> int:
 
 
 def _nearest(sample: Agreements, exact: Agreements) -> Agreements:
-    """Return the best trials that do not agree, each recipe once."""
+    """Return the best trials that do not agree fully, at most one for each recipe."""
     agree = {trial.candidate.name for trial in exact}
     found: Agreements = {}
     known: set[str] = set()
@@ -191,7 +192,7 @@ def _nearest(sample: Agreements, exact: Agreements) -> Agreements:
 
 
 def _rival(trial: Trial, others: Agreements) -> Trial | None:
-    """Return the nearest other recipe with the same elements, one of a library if there is one."""
+    """Return the nearest other recipe with the same element format; recipes of libraries are preferred."""
     element = trial.candidate.recipe.format.element
     same = [other for other in others if other.candidate.recipe.format.element == element]
     libraries = [other for other in same if not other.candidate.recipe.rule.is_exact]
@@ -199,7 +200,7 @@ def _rival(trial: Trial, others: Agreements) -> Trial | None:
 
 
 def _merged(exact: Agreements, evidence: Evidence) -> list[MatchedRecipe]:
-    """Return the records of the recipes that agree, each once; several layouts of the same recipe are joined."""
+    """Return a record for each recipe that agrees. If a recipe agrees in several layouts, its record names them all."""
     found: dict[str, MatchedRecipe] = {}
     for trial, tally in exact.items():
         record = matched(trial, tally, evidence)
@@ -213,7 +214,10 @@ def _merged(exact: Agreements, evidence: Evidence) -> list[MatchedRecipe]:
 def _told_apart(
     exact: list[Trial], evidence: Evidence, recipes: list[MatchedRecipe]
 ) -> tuple[list[TellingElement], list[str]]:
-    """Return examples that tell the first exact recipe from the others, and remarks on those without an example."""
+    """Return examples that the first exact recipe and another one quantise differently.
+
+    The second result has a remark on the recipes for which no example was found.
+    """
     examples: list[TellingElement] = []
     alike: list[str] = []
     known: set[str] = set()
@@ -236,7 +240,7 @@ def _told_apart(
 
 
 def _hints(others: Agreements) -> list[str]:
-    """Return remarks on properties that seem to be different: variations of the recipe that give more of the codes."""
+    """Return a remark on a property that seems to differ: one whose change lets a recipe give more of the codes."""
     named = next((tally for trial, tally in others.items() if not trial.candidate.changes), None)
     for trial, tally in others.items():
         if trial.candidate.changes and named is not None and tally.rank > named.rank:

@@ -40,9 +40,10 @@ _FEW = 3
 def opened_evidence(
     codes: object, original: object, scales: object = None, tensor_scale: object = None
 ) -> Iterator[tuple[Evidence, Names]]:
-    """Open codes, scales and original by name (`FILE::NAME`) or as arrays; raises FloatlabError.
+    """Open codes, scales and original, each given by name (`FILE::NAME`) or as an array.
 
-    If no scales are given, those beside the codes are used, as the conventions of checkpoints name them.
+    Without `scales`, those stored beside the codes are used; they are found by the conventions of checkpoints. Raises
+    FloatlabError if anything cannot be read, or if shapes do not fit together.
     """
     with ExitStack() as held:
         parts = _stored(codes, held)
@@ -64,7 +65,10 @@ def opened_evidence(
 def opened_with_zero_points(
     codes: object, original: object
 ) -> Iterator[tuple[QuantizedCheckpoint, Weight, ArraySource, tuple[str, str]] | None]:
-    """Open a weight of integers with zero points and its original; None for all other codes."""
+    """Open a weight of integers with zero points and its original; give None for other codes.
+
+    The third part of the result is the original, the fourth the names under which codes and original are shown.
+    """
     with ExitStack() as held:
         path, name = split_place(os.fspath(codes)) if isinstance(codes, str | os.PathLike) else ("", None)
         if not path or not _is_checkpoint(path):
@@ -121,7 +125,7 @@ def _shown(place: object, name: str) -> str:
 
 
 def _array(place: object, name: str, held: ExitStack) -> ArraySource:
-    """Return an array as a source: the array that is given, or the one in the file that `place` names."""
+    """Return a given array, or the array in the file that `place` names, as an `ArraySource`."""
     if isinstance(place, ArraySource):
         return place
     if isinstance(place, str | os.PathLike):
@@ -134,7 +138,7 @@ def _is_checkpoint(path: str) -> bool:
 
 
 def _stored(place: object, held: ExitStack) -> _Parts:
-    """Return the stored parts of a weight, by the conventions of checkpoints."""
+    """Open the codes at `place`, and the scales that the conventions of checkpoints find beside them."""
     if not isinstance(place, str | os.PathLike):
         return _Parts("codes", "codes", _array(place, "codes", held))
     path, name = split_place(os.fspath(place))
@@ -169,9 +173,10 @@ def _stored(place: object, held: ExitStack) -> _Parts:
 
 
 def _chosen(checkpoint: QuantizedCheckpoint, name: str | None) -> StoredTensor:
-    """Return the stored tensor with the codes of a weight, or with this name; without a name, the only one.
+    """Return the stored tensor that has the codes; `name` is that of the tensor itself or of its weight.
 
-    Raises FileFormatError if there is no such tensor, or if several are possible.
+    Without a name, the checkpoint must have only one weight (or tensor). Raises FileFormatError if there is no such
+    tensor, or if several are possible.
     """
     tensors = checkpoint.checkpoint.tensors
     if name is None:
@@ -189,7 +194,7 @@ def _chosen(checkpoint: QuantizedCheckpoint, name: str | None) -> StoredTensor:
 
 
 def _beside(name: str, tensors: Mapping[str, StoredTensor]) -> list[str]:
-    """Return the names of the scales beside codes that belong to no known convention."""
+    """Return the names of the scales beside codes that are stored in no known convention."""
     stems = [name, *(name.removesuffix(end) for end in _CODES if name.endswith(end))]
     found = []
     for ends in (_BLOCK_SCALES, _TENSOR_SCALES):
@@ -199,7 +204,10 @@ def _beside(name: str, tensors: Mapping[str, StoredTensor]) -> list[str]:
 
 
 def _original(place: object, name: str, held: ExitStack) -> ArraySource:
-    """Open the original: an array, or a tensor of a checkpoint, by default that of the same name."""
+    """Open the original: an array, or a tensor of a checkpoint.
+
+    If `place` names no tensor, it is the tensor called `name`, or the only tensor.
+    """
     if not isinstance(place, str | os.PathLike):
         return _array(place, "original", held)
     path, own = split_place(os.fspath(place))
@@ -219,7 +227,7 @@ def _original(place: object, name: str, held: ExitStack) -> ArraySource:
 
 
 def _tensor_numbers(source: ArraySource) -> Array:
-    """Return the scale of the tensor, or those of its rows."""
+    """Return the scale of the tensor, or the scales of its rows, as float64."""
     if source.size > 1 << 24:
         raise FileFormatError(f"{quoted(source.name, 90)} has {source.size:,} numbers, but is the scale of a tensor")
     return np.asarray(numbers(source)(0, source.size), np.float64)

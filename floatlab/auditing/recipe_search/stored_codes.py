@@ -36,7 +36,7 @@ _NIBBLES = np.arange(16, dtype=np.uint8)
 
 
 class CodeLayout(Individual):
-    """A way to read stored codes: its description, the element formats that are possible, and a reader of codes."""
+    """A way to read stored codes: its description, the possible element formats, and the function that reads."""
 
     words: str
     elements: tuple[str, ...]
@@ -51,7 +51,10 @@ class ScaleReading(Individual):
 
 
 def code_layouts(source: ArraySource, shape: Shape) -> list[CodeLayout]:
-    """Return the ways to read codes for a tensor of this shape; raises FileFormatError if none is possible."""
+    """Return the ways to read an array as the codes of a tensor of this shape.
+
+    Raises FileFormatError if none is possible.
+    """
     count, kind = prod(shape), source.kind
     size, plain = source.size, source.kind
     if plain in (*_FP8, *_SMALL) and size == count:
@@ -78,9 +81,9 @@ def _times(shape: Shape) -> str:
 
 
 def _possible(source: ArraySource, wide: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the element formats that are possible if each byte holds one code.
+    """Return the possible element formats of codes that are stored one in a byte.
 
-    `wide` has those of 8 bits. Narrower formats are possible, too, if the largest code has only 4 or 6 bits.
+    `wide` are formats of 8 bits. If the largest code has only 6 or 4 bits, narrower formats are possible, too.
     """
     largest = 0
     for first in range(0, source.size, BLOCK):
@@ -106,7 +109,7 @@ def _six(source: ArraySource, first: int, count: int) -> Array:
 
 
 def scale_readings(source: ArraySource) -> list[ScaleReading]:
-    """Return the ways to read scales as numbers; raises FileFormatError for other types."""
+    """Return the ways to read an array as scales; raises FileFormatError if its type cannot hold scales."""
     if source.size > _MOST_SCALES:
         most = f"at most {_MOST_SCALES:,} are read"
         raise FileFormatError(f"{quoted(source.name, 90)} has {source.size:,} scales; {most}")
@@ -130,21 +133,21 @@ def scale_readings(source: ArraySource) -> list[ScaleReading]:
 
 
 def _bytes(source: ArraySource) -> list[ScaleReading]:
-    """Return the readings of bytes: as codes of e8m0, and as codes of e4m3."""
+    """Return the two ways to read bytes as scales: as codes of e8m0, and as codes of e4m3."""
     codes = octets(source, 0, source.size).reshape(source.shape)
     return [ScaleReading(each, decode_array(codes, each, np.float64)) for each in ("e8m0fnu", "e4m3fn")]
 
 
 def _pairs(source: ArraySource, values: Array) -> Iterator[ScaleReading]:
-    """Yield the reading of binary16 numbers as scales with their minima, as in q4_1, if the last axis has two."""
+    """If the last axis has two binary16 numbers, read them as a scale and a minimum, as in q4_1."""
     if source.kind in ("float16", "uint16") and len(source.shape) > 1 and source.shape[-1] == 2:
         yield ScaleReading(WITH_MINIMA, values.reshape(-1, 2))
 
 
 def _groups_of_k(source: ArraySource) -> Iterator[ScaleReading]:
-    """Yield the reading of the first 16 bytes of q4_k's blocks: two units, then eight scales and eight minima.
+    """Read the first 16 bytes of q4_k's blocks: two factors, then eight scales and eight minima.
 
-    All scales are multiplied by the first unit, all minima by the second.
+    The first factor multiplies all scales of a block, the second all its minima.
     """
     bytes_ = octets(source, 0, source.size).reshape(-1, _K_BYTES)
     units = np.ascontiguousarray(bytes_[:, :4]).view("<f2").astype(np.float64)

@@ -1,4 +1,4 @@
-"""The trials of a search: all candidates that the stored shapes allow, and how many of the codes each of them gives.
+"""The trials of a search: all candidates that suit the stored shapes, and how many of the codes each of them gives.
 
 A trial is a candidate with a way to read the stored codes and scales.
 """
@@ -36,7 +36,7 @@ _HOPELESS = 0.5  # a slow recipe that gives a smaller share of the codes is not 
 
 
 def named_trials(evidence: Evidence) -> list[Trial]:
-    """Return the trials of all recipes that have a name."""
+    """Return the trials of all recipes that suit the stored codes and scales, without variations of their rules."""
     found = []
     rows = evidence.tensor is not None and evidence.tensor.size > 1
     readings: list[ScaleReading | None] = [*evidence.readings]
@@ -63,9 +63,10 @@ def named_trials(evidence: Evidence) -> list[Trial]:
 
 
 def plausible(trials: list[Trial], evidence: Evidence) -> list[Trial]:
-    """Return the trials whose element format and layout are plausible, by a quick test on a part of the tensor.
+    """Return the trials whose element format and layout are plausible.
 
-    A trial is left out only if another element format or layout resembles the original, and its own does not.
+    The codes of a part of the tensor are compared with the original (`unlikeness`). A trial is left out only if its
+    codes are far from the original while those of another element format or layout are near.
     """
     known: dict[tuple[object, ...], float | None] = {}
     keys = []
@@ -84,7 +85,10 @@ def plausible(trials: list[Trial], evidence: Evidence) -> list[Trial]:
 def tallies(
     trials: Iterable[Trial], evidence: Evidence, sampled: bool, done: Callable[[int], object] = lambda count: None
 ) -> dict[Trial, Agreement]:
-    """Return the tallies of trials over the tensor, or over a sample; trials that are impossible are left out."""
+    """Count for each trial the codes and scales that agree, over the tensor or a sample.
+
+    Trials that cannot have made a tensor of this shape are left out.
+    """
     groups: dict[Arrangement, dict[RecipeCandidate, list[Trial]]] = {}
     for trial in trials:
         groups.setdefault(trial.candidate.arrangement, {}).setdefault(trial.candidate, []).append(trial)
@@ -121,7 +125,7 @@ def _with_tensor(tally: Agreement, trial: Trial, encoded: Encoded, part: Part, e
 
 
 def encoded_by(candidate: RecipeCandidate, evidence: Evidence, part: Part) -> Encoded | None:
-    """Return a part as the candidate quantises it; None if the candidate cannot have made a tensor of this shape."""
+    """Quantise a part by a candidate; None if the candidate cannot have made these codes."""
     fmt = candidate.recipe.format
     try:
         with np.errstate(all="ignore"):

@@ -1,4 +1,4 @@
-"""Samples of the inputs of layers, from a file of arrays that are named as the layers."""
+"""Finds samples of a layer's inputs in a file whose arrays are named after the layers."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _ENDS = ("", ".input", ".inputs")
 
 
 def layer_inputs(samples: QuantizedCheckpoint, tensor: str, shape: tuple[int, ...]) -> str:
-    """Return the name of the samples of a weight's inputs; an empty text if there are none for it.
+    """Return the name of the array with samples of the inputs that a weight multiplies; empty if there is none.
 
-    The samples of `mlp.weight` are called `mlp.weight`, `mlp` or `mlp.input`. Only matrices have outputs: samples for
-    other tensors, such as those of norms, are ignored. Raises FileFormatError if the last axis of the samples is not
-    that of the weight.
+    For `mlp.weight`, it is `mlp.weight`, `mlp`, `mlp.input` or `mlp.inputs`. Only matrices have outputs: samples for
+    other tensors, such as those of norms, are ignored. Raises FileFormatError if the last axis of the samples is not as
+    long as the last axis of the weight.
     """
     if len(shape) != 2:
         return ""

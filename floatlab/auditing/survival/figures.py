@@ -1,4 +1,4 @@
-"""The figures of an audit: records with the errors of each tensor in each recipe, in the usual measures."""
+"""The results of an audit of recipes: records with the errors of each tensor in each recipe, in the usual measures."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SINGLE_BIAS = 127  # of binary32: the bins of Tally.relative_errors are the upp
 class RecipeFigures(Record):
     """The errors of a tensor, or of all tensors together, in one recipe.
 
-    `bits` is the number of bits of an element with its share of the scales. Of the `elements`, `exact` are unchanged,
+    `bits` is the number of bits per element, scales included. Of the `elements`, `exact` are unchanged,
     `flushed` become 0, `subnormal` become subnormal numbers of the element format, `saturated` are clipped to its
     largest number, and `lost` become NaN or infinite. `mean_relative`, `relative_999` (the 99.9th percentile, to 1 part
     in 128) and `largest_relative` are relative errors of the nonzero numbers; `largest_relative_at` is the index of an
@@ -63,14 +63,14 @@ class RecipeFigures(Record):
 
     @property
     def decisive_sqnr(self) -> float | None:
-        """The SQNR by which the recipe is judged: that of the output if it is known, else that of the numbers."""
+        """The SQNR by which the recipe is judged: `output_sqnr` if it is known, else `sqnr`."""
         return self.sqnr if self.output_sqnr is None else self.output_sqnr
 
 
 class TensorFigures(Record):
     """A tensor, and its errors in each recipe.
 
-    `kind` is the type of its numbers, `convention` the convention of a quantised weight, which is read as numbers.
+    `kind` is the type of its numbers. `convention` names how a quantised weight was stored; it is read as numbers.
     `zeros` of the `elements` are 0, `nonfinite` are NaN or infinite. `largest` and `smallest` are the extreme nonzero
     finite magnitudes; `exponents` counts these magnitudes by floor(log2), in ascending order. `choice` is the
     recommended recipe; it is empty if the tensor should stay as it is. `left_out` says why a tensor was not measured.
@@ -94,10 +94,11 @@ class TensorFigures(Record):
 
 
 class Recommendation(Record):
-    """For each tensor, the recipe with the fewest bits that it survives; and the size and error of all tensors.
+    """The recommended recipe of each tensor: of those that it survives, the one with the fewest bits.
 
     `plan` has a pair for each tensor: its name and a recipe, which is empty if the tensor stays as it is. `base` is the
     recipe of most elements. `words` is the recommendation as a sentence, and `rule` states what a recipe must reach.
+    With this plan, the tensors have `bits` bits per number on average, and together an SQNR of `sqnr` dB.
     """
 
     words: str
@@ -113,9 +114,9 @@ class Recommendation(Record):
 
 
 class RecipeAudit(Record, Answering):
-    """What recipes would do to the tensors of checkpoints: figures for each tensor, the most damaged ones first.
+    """What recipes would do to the tensors of checkpoints: errors of each tensor, the most damaged tensor first.
 
-    `totals` has the figures of all tensors together, one for each recipe. `inputs` is the name of the file of
+    `totals` has the errors of all tensors together, one record for each recipe. `inputs` is the name of the file of
     activations.
     """
 
@@ -185,7 +186,7 @@ def _error_exponents(tally: Tally) -> tuple[tuple[int, int], ...]:
 def figures_of(
     recipe: str, bits: float, tally: Tally, scales: ScaleTally | None, output: OutputErrors | None, expected: float
 ) -> RecipeFigures:
-    """Return the figures of a recipe from the tally of a tensor's errors; the verdict is still empty."""
+    """Return the record of a tensor's errors in a recipe, made from their tally; the verdict is still empty."""
     both = sqrt(tally.squares) * sqrt(tally.rounded_squares)
     return RecipeFigures(
         recipe=recipe,

@@ -1,7 +1,7 @@
 """Combines the results of jobs as they arrive, in any order, without keeping all of them.
 
-Sums are combined in fixed groups, in the order of the tensor, so that the figures do not depend on the order in which
-results arrive.
+Sums are combined in fixed groups, in the order of a tensor's regions. So the final results do not depend on the order
+in which results arrive.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _GROUP = 64  # the number of results that are united at a time
 
 
 def united(parts: Iterable[Measured]) -> Measured:
-    """Return the measures of several parts of a tensor as those of one part."""
+    """Return the measured errors of several parts of a tensor, combined as if they were one part."""
     found = list(parts)
     if len(found) == 1:
         return found[0]
@@ -29,14 +29,17 @@ def united(parts: Iterable[Measured]) -> Measured:
 
 
 class Pile:
-    """Unites measures in the order in which they are added: 64 of them become one, then 64 of these, and so on."""
+    """Combines records of measured errors in the order in which they are added.
+
+    64 records are combined into one, then 64 of those into one, and so on.
+    """
 
     def __init__(self) -> None:
         """Start with nothing."""
         self._levels: list[list[Measured]] = []
 
     def add(self, found: Measured) -> None:
-        """Add the measures of one part."""
+        """Add the measured errors of one part."""
         for level in self._levels:
             level.append(found)
             if len(level) < _GROUP:
@@ -46,12 +49,12 @@ class Pile:
         self._levels.append([found])
 
     def total(self) -> Measured:
-        """Return the measures of all parts as those of one part."""
+        """Return the measured errors of all parts, combined as if they were one part."""
         return united(each for level in self._levels[::-1] for each in level)
 
 
 class Gathering:
-    """The results of some jobs of a tensor, which arrive in any order and are added in the order of the tensor."""
+    """The results of some jobs of a tensor: they arrive in any order, and are combined in the order of the regions."""
 
     def __init__(self, jobs: int, recipes: int) -> None:
         """Expect the results of this number of jobs, each with this number of recipes."""

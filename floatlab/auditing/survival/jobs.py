@@ -1,4 +1,4 @@
-"""The work of an audit in pieces: an `AuditJob` is a region of a tensor and the recipes in which it is rounded.
+"""The work of an audit, divided into jobs: an `AuditJob` is a region of a tensor and the recipes that round it.
 
 `work` is a pure function of its job, so that jobs can be done in any order, in other processes and on other machines.
 """
@@ -36,11 +36,11 @@ Place = object  # a path, or a mapping of names to arrays
 class AuditJob(Record):
     """A piece of work: a region of a tensor, rounded by each of the recipes.
 
-    `subject` numbers the tensors of an audit, `group` the groups of recipes of a tensor that share regions, and `order`
-    the regions of a group. `peaks` has, for each recipe, the number with the largest magnitude that
-    determines the scales of the region but may lie outside of it; None if the region does not need it. If
-    `only_peaks`, these numbers are looked for, and nothing is rounded. `inputs` is the place of the activations, if the
-    outputs of the layer are compared.
+    `subject` is the index of the tensor in the audit. The recipes of a tensor form groups that are measured in the same
+    regions: `group` is the index of the group, and `order` the index of the region in it. A scale may depend on a
+    number outside of the region: `peaks` has, for each recipe, the number with the largest magnitude that determines
+    the scales, or None if it is not needed. If `only_peaks`, the job only looks for these numbers, and nothing is
+    rounded. `inputs` is the place of the activations, if the outputs of the layer are compared.
 
     `version` identifies the contents of the files at `place`. `piece` and `samples` are the region and the activations
     themselves, if they are sent to another process because `place` or `inputs` is a mapping.
@@ -72,7 +72,7 @@ class Measured(Record):
 
 
 class Result(Record):
-    """The result of a job: for each recipe the measures, or, for a job with `only_peaks`, the number of `peak_of`.
+    """The result of a job: for each recipe the measured errors, or, with `only_peaks`, what `peak_of` returns.
 
     If the tensor cannot be read, `trouble` says why.
     """
@@ -130,7 +130,10 @@ def _samples_of(job: AuditJob) -> Piece | None:
 
 
 def _inputs_of(job: AuditJob) -> Array | None:
-    """Return the samples of the inputs as rows; raises UnsupportedError if all are 0, or if one is not finite."""
+    """Return the samples of the layer's inputs as rows, or None if the job has none.
+
+    Raises UnsupportedError if all are 0, or if one is not finite.
+    """
     samples = _samples_of(job)
     if samples is None:
         return None
@@ -157,7 +160,7 @@ def packed(job: AuditJob) -> AuditJob:
 
 
 def _has_first_scale(recipe: Recipe, region: TensorRegion) -> bool:
-    """Return whether to count the scales of a region. A scale that several regions share is counted in the first."""
+    """Return whether the scales of a region are counted: a scale that several regions share counts in the first one."""
     if recipe.format.block is not None or is_unscaled(recipe):
         return True
     return region.column == 0 and (region.row == 0 or spans(recipe) == "row")
@@ -212,7 +215,7 @@ def peak_of(x: Piece, recipe: Recipe) -> float | None:
 
 
 def _in_bad_blocks(numbers: Array, rows: int, columns: int) -> Array:
-    """Return whether each number is in a block with a NaN or an infinity."""
+    """Return a mask of the numbers in blocks that contain a NaN or an infinity."""
     down, across = (np.arange(length) // size for length, size in zip(numbers.shape, (rows, columns), strict=True))
     bad = np.zeros((down[-1] + 1, across[-1] + 1), bool)
     at = np.argwhere(~np.isfinite(numbers))
@@ -222,7 +225,9 @@ def _in_bad_blocks(numbers: Array, rows: int, columns: int) -> Array:
 
 
 def joint_peak(peaks: list[float | None]) -> float | None:
-    """Return the first of the largest peaks of several regions (see `peak_of`), in the order of the tensor.
+    """Return the peak of several regions together; `peaks` has `peak_of` of each, in the order of the tensor.
+
+    Of several largest magnitudes, the first one counts.
 
     >>> joint_peak([1.0, -2.0, 2.0]), joint_peak([None]), joint_peak([nan, 1.0])
     (-2.0, None, nan)
@@ -240,7 +245,7 @@ _lock = threading.Lock()
 
 
 def checkpoint_at(place: Place, version: str = "") -> QuantizedCheckpoint:
-    """Open a checkpoint, or return it if it is still open from the previous job.
+    """Open a checkpoint, or return it if it is still open from an earlier job.
 
     Raises FileFormatError if `version` is given and the sizes of the files are not those of this version.
     """
@@ -278,7 +283,7 @@ def forget() -> None:
 
 
 def _begin_after_fork() -> None:
-    """Open all checkpoints again in a forked process: it shares the positions in open files with the first process."""
+    """Close the open checkpoints in a forked process, because it shares the file positions with its parent."""
     global _lock
     _lock = threading.Lock()
     forget()

@@ -29,9 +29,9 @@ class OutputErrors(Record):
 
 
 def output_errors(inputs: Array, weight: Array, rounded: Array) -> OutputErrors:
-    """Return the errors of a layer's outputs for some rows of its weight, computed in float64.
+    """Return the errors of the outputs that belong to some rows of a layer's weight, computed in float64.
 
-    `inputs` are samples (samples × columns). They are multiplied by these rows, and by the rounded copy of the rows.
+    `inputs` has the shape samples × columns. It is multiplied by the rows `weight`, and by their copy `rounded`.
 
     >>> found = output_errors(np.float64([[1, 2]]), np.float32([[1, 1]]), np.float32([[1, 1.5]]))
     >>> found.squares, found.error_squares, found.largest_error

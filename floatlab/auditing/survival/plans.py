@@ -8,7 +8,7 @@ from floatlab.auditing.survival.figures import RecipeAudit
 
 
 def plan_text(found: RecipeAudit) -> str:
-    """Return the plan as JSON: the recipe of each tensor, null for those that stay as they are.
+    """Return the recommended recipe of each tensor as JSON; it is null for tensors that stay as they are.
 
     >>> import numpy as np
     >>> from floatlab.auditing.survival.survey import audit_recipes

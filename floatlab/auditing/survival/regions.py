@@ -1,7 +1,7 @@
 """Cuts tensors into regions that can be rounded one by one, with the same result as the whole tensor.
 
-A tensor is seen as a matrix: the indices of its last axis are the columns, those of all other axes the rows. The
-regions depend only on the shape and the recipes, so results do not depend on who computes which region.
+A tensor is seen as a matrix: its last axis gives the columns, and all other axes together give the rows. The regions
+depend only on the shape and the recipes, so results do not depend on who computes which region.
 """
 
 from __future__ import annotations
@@ -63,11 +63,12 @@ Cut = tuple[tuple[int, ...], list[TensorRegion]]
 def cuts(
     shape: tuple[int, ...], recipes: tuple[Recipe, ...], usual: int = USUAL, whole_rows: bool = False
 ) -> list[Cut]:
-    """Return groups of recipes, by their indices, each with the regions in which it is computed.
+    """Return groups of recipes, each with the regions in which a tensor of this shape is measured.
 
-    Usually all recipes are one group, so that the tensor is read once. If rows are so long that they must be divided,
-    each recipe is a group, since recipes differ in where they can be divided. With `whole_rows`, rows are only divided
-    if they are too long.
+    A group is a tuple of indices into `recipes`. Usually all recipes are one group, so that the tensor is read once. If
+    rows are so long that they must be divided, each recipe is a group, since recipes differ in where rows can be
+    divided. `usual` is the number of elements that a region should have. With `whole_rows`, rows are only divided if
+    they are too long.
 
     >>> from floatlab.formats.recipes import parse_recipe
     >>> groups = cuts((300, 100), (parse_recipe("bf16"), parse_recipe("e4m3/128x128")), usual=20_000)
@@ -86,7 +87,7 @@ def cuts(
 def _together(
     outer: int, high: int, wide: int, recipes: tuple[Recipe, ...], usual: int, whole_rows: bool
 ) -> list[TensorRegion] | None:
-    """Return the regions for several recipes; None if they would be too large."""
+    """Return regions that suit all recipes at once; None if they would be too large."""
     granules = [_flat_granule(recipe, wide) for recipe in recipes]
     if all(granules) and not whole_rows:
         step = lcm(*granules, 1)
@@ -114,14 +115,14 @@ def _flat_granule(recipe: Recipe, wide: int) -> int:
 
 
 def _flat(size: int, step: int, usual: int) -> list[TensorRegion]:
-    """Return regions of the flattened tensor, of a multiple of `step` elements."""
+    """Return regions of the flattened tensor; each but the last has a multiple of `step` elements."""
     length = max(usual // step, 1) * step
     _require_few(size // length)
     return [TensorRegion(0, 1, first, min(length, size - first), size) for first in range(0, size, length)]
 
 
 def _bands(outer: int, high: int, wide: int, down: int, usual: int) -> list[TensorRegion]:
-    """Return regions of whole rows. If `down` rows form a block, regions are multiples of it within one matrix."""
+    """Return regions of whole rows. If blocks have several rows (`down`), a region has whole blocks of one matrix."""
     rows = max(usual // (wide * down), 1) * down
     if down == 1:
         outer, high = 1, outer * high
@@ -129,7 +130,7 @@ def _bands(outer: int, high: int, wide: int, down: int, usual: int) -> list[Tens
 
 
 def _alone(outer: int, high: int, wide: int, recipe: Recipe, usual: int) -> list[TensorRegion]:
-    """Return the regions for one recipe and long rows."""
+    """Return the regions for one recipe if the rows are so long that they must be divided."""
     fmt = recipe.format
     if granule := _flat_granule(recipe, wide):
         return _flat(outer * high * wide, granule, usual)
@@ -151,13 +152,13 @@ def _grid(outer: int, high: int, wide: int, down: int, across: int) -> list[Tens
 
 
 def _require_few(count: int) -> None:
-    """Raise UnsupportedError if there are more regions than any real tensor has: headers may claim any shape."""
+    """Raise UnsupportedError for more regions than any real tensor has: the header of a file may claim any shape."""
     if count > _MOST_REGIONS:
         raise UnsupportedError(f"has too many elements: it would be measured in over {_MOST_REGIONS:,} pieces")
 
 
 def needs_peaks(recipe: Recipe, regions: list[TensorRegion]) -> bool:
-    """Return whether the scales of regions depend on numbers outside of them, which must be looked for first.
+    """Return whether the scales of a region depend on numbers in other regions, which must be looked for first.
 
     >>> from floatlab.formats.recipes import parse_recipe
     >>> [(_, regions)] = cuts((4, 100), (parse_recipe("nvfp4"),), usual=200)

@@ -1,4 +1,4 @@
-"""Counts the scales of a recipe: their spread, their histogram, and those that do not fit their format."""
+"""Statistics of the scales of a recipe: their range, their histogram, and how many do not fit their format."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from floatlab.record import Record
 class ScaleTally(Record):
     """The scales of a tensor's blocks, as they are stored (without the scale of the tensor).
 
-    `empty` blocks have only zeros, and are left out of the other figures. `clipped` blocks would need a scale above the
-    largest number of the scale's format, `underflowed` ones a scale below its smallest positive number. `zeros` scales
-    are 0, `nans` are NaN. `largest` and `smallest` are the extreme positive scales, and `exponents` counts positive
-    scales by floor(log2 scale), in ascending order.
+    `empty` blocks have only zeros, and are left out of the other numbers. `clipped` blocks would need a scale above the
+    largest number of the scale's format, `underflowed` blocks one below its smallest positive number. `zeros` counts
+    scales that are 0, `nans` those that are NaN or infinite. `largest` and `smallest` are the extreme positive scales,
+    and `exponents` counts positive scales by floor(log2 scale), in ascending order.
     """
 
     blocks: int
@@ -36,12 +36,12 @@ class ScaleTally(Record):
 
     @property
     def spread(self) -> float | None:
-        """The largest scale divided by the smallest, as a power of two: log2 of the quotient."""
+        """log2 of the largest scale divided by the smallest one."""
         return log2(self.largest) - log2(self.smallest) if self.largest and self.smallest else None
 
 
 def scale_tally(trip: RoundTrip, recipe: Recipe) -> ScaleTally | None:
-    """Count the scales of a round trip; None if the recipe has none.
+    """Return statistics of the scales with which a recipe rounded a tensor; None if the recipe has no scales.
 
     >>> from floatlab.arrays.round_trips.round_trip import round_trip
     >>> from floatlab.formats.recipes import parse_recipe
@@ -74,9 +74,10 @@ def scale_tally(trip: RoundTrip, recipe: Recipe) -> ScaleTally | None:
 
 
 def _misfits(trip: RoundTrip, recipe: Recipe, scales: Array) -> tuple[int, int, Array]:
-    """Return how many blocks need a scale above the largest number of the scale's format, and below the smallest.
+    """Count the blocks whose scale does not fit its format.
 
-    The third result is an array that marks the blocks that have only zeros.
+    The first result counts the blocks that need a scale above the largest number of the format, the second those that
+    need one below its smallest positive number. The third is a mask of the blocks that have only zeros.
     """
     fmt, none = recipe.format, np.zeros(scales.shape, bool)
     top, least = float(fmt.scale.largest), float(fmt.scale.smallest)
@@ -94,7 +95,7 @@ def _misfits(trip: RoundTrip, recipe: Recipe, scales: Array) -> tuple[int, int, 
 
 
 def _largest(sizes: Array, rows: int | None, columns: int | None) -> Array:
-    """Return the largest number of each block of a matrix; None means all rows, or all columns.
+    """Return the largest number of each block of a matrix. A block has `rows` × `columns` numbers; None means all.
 
     >>> _largest(np.arange(12.0).reshape(2, 6), 1, 4).tolist()
     [[3.0, 5.0], [9.0, 11.0]]
@@ -112,7 +113,7 @@ def _largest(sizes: Array, rows: int | None, columns: int | None) -> Array:
 
 
 def merged_scales(parts: Iterable[ScaleTally | None]) -> ScaleTally | None:
-    """Return the scales of several parts together; None if none of them has scales."""
+    """Combine the statistics of several parts; None if none of them has scales."""
     found = [each for each in parts if each is not None]
     if not found:
         return None

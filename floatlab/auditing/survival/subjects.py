@@ -29,8 +29,8 @@ _MOST_REGIONS = 1 << 21  # in all tensors together; a checkpoint of 20 GB has a 
 class Subject(Individual):
     """A tensor to measure: where it is, what is known of it, and the regions of each group of recipes.
 
-    `bits` is the number of bits that each of its numbers takes as stored, with its share of scales. `layer` is the name
-    of the samples of its inputs.
+    `bits` is the number of bits per number as it is stored, scales included. `layer` is the name of the array with
+    samples of the layer's inputs.
     """
 
     place: Place
@@ -106,7 +106,7 @@ def subjects_of(
 
 
 def _stored_bits(read: QuantizedCheckpoint, weight: Weight) -> float:
-    """Return how many bits a number of a quantised weight takes, with its share of the scales."""
+    """Return how many bits per number a quantised weight takes in the file, scales included."""
     codes = read.checkpoint.tensors[weight.codes]
     if not codes.kind:
         return stored_bits(weight, codes)
@@ -115,7 +115,7 @@ def _stored_bits(read: QuantizedCheckpoint, weight: Weight) -> float:
 
 
 def _width(kind: str) -> int:
-    """Return the bits of a number of a format or of a dtype; 32 if the type is unknown."""
+    """Return how many bits a number has; `kind` is the name of a format or of a dtype. 32 if it is unknown."""
     try:
         return parse_format(kind).width
     except FloatlabError:

@@ -1,4 +1,4 @@
-"""Measures what recipes would do to the tensors of checkpoints: cuts them into jobs, and unites the results."""
+"""Measures what recipes would do to the tensors of checkpoints: divides the work into jobs, and combines results."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ def audit_recipes(
     Returns
     -------
     RecipeAudit
-        Its `tensors` have the figures of each tensor in each recipe, `totals` those of all tensors, and
-        `recommendation` the cheapest recipe for each tensor.
+        Its `tensors` have the errors of each tensor in each recipe, and `totals` those of all tensors together. Its
+        `recommendation` has the recipe with the fewest bits that each tensor survives.
 
     Raises
     ------
@@ -128,7 +128,7 @@ def audit_recipes(
 
 
 class _Survey:
-    """The audit in progress: results are united as they arrive."""
+    """The audit in progress: results are combined as they arrive."""
 
     def __init__(
         self, subjects: list[Subject], recipes: tuple[Recipe, ...], inputs: Place | None, overflow: str,
@@ -252,7 +252,7 @@ class _Survey:
         )
 
     def _finish(self, number: int, gatherings: dict[tuple[int, int], Gathering]) -> None:
-        """Make the figures of a tensor, and add it to the totals."""
+        """Record the errors of a tensor whose jobs are done, and add them to the totals."""
         subject = self.subjects[number]
         found: list[Measured | None] = [None] * len(self.recipes)
         for group, (which, _) in enumerate(subject.groups):
@@ -307,9 +307,9 @@ class _Survey:
 
 
 def _rank(found: TensorFigures) -> tuple[float, ...]:
-    """Return the key that sorts tensors: those that cannot be read, then the damaged ones, by the worst damage.
+    """Return a sort key: unreadable tensors come first, then the damaged ones, the worst damage first.
 
-    SQNRs are compared with those that their recipes usually have.
+    Damage is the share of numbers that become NaN or infinite, then the SQNR relative to the recipe's expected SQNR.
     """
     if not found.is_readable:
         return (0,)
@@ -352,7 +352,7 @@ def _figures(
 
 
 def bits_of_recipe(recipe: Recipe, shape: tuple[int, ...]) -> float:
-    """Return the bits of an element of a tensor of this shape in a recipe, with its share of all scales.
+    """Return the bits per element, scales included, of a tensor of this shape in a recipe.
 
     >>> from floatlab.formats.recipes import parse_recipe
     >>> bits_of_recipe(parse_recipe("nvfp4"), (64, 64)), bits_of_recipe(parse_recipe("e4m3/channel"), (64, 64))

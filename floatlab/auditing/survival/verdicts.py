@@ -1,4 +1,4 @@
-"""Whether a tensor survives a recipe, in plain words, and which recipe is recommended."""
+"""Decides whether a tensor survives a recipe, says why in words, and recommends a recipe for each tensor."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Usual(Record):
 def usual(recipe: Recipe) -> Usual:
     """Return the errors of normally distributed numbers in a recipe.
 
-    Without scales, several standard deviations are tried, and the one with the best SQNR counts.
+    For a recipe without scales, several standard deviations are tried, and the one with the best SQNR counts.
 
     >>> from floatlab.formats.recipes import parse_recipe
     >>> [round(usual(parse_recipe(name)).sqnr, 1) for name in ("e4m3", "mxfp4", "nvfp4")]
@@ -60,10 +60,10 @@ def usual(recipe: Recipe) -> Usual:
 
 
 def judged(found: RecipeFigures, flushed: float, nonzero: int, nonfinite: int, min_sqnr: float | None) -> RecipeFigures:
-    """Return figures with their verdict: by the required SQNR, or by that of normally distributed numbers.
+    """Return the errors with a verdict: the SQNR is compared with `min_sqnr`, or with the recipe's expected SQNR.
 
-    `flushed` is the share of normally distributed numbers that become 0 in this recipe. `nonzero` is the number of
-    nonzero numbers, `nonfinite` that of NaNs and infinities in the source.
+    `flushed` is the share of normally distributed numbers that become 0 in this recipe. `nonzero` and `nonfinite` count
+    the nonzero numbers, and the NaNs and infinities, in the source.
     """
     sqnr = found.decisive_sqnr
     needed = found.expected - MARGIN if min_sqnr is None else min_sqnr
@@ -122,9 +122,10 @@ def _share(count: int, of: int) -> str:
 
 
 def choice_of(tensor: TensorFigures, width: float) -> str:
-    """Return the recipe with the fewest bits, then the least noise, that a tensor survives; empty if there is none.
+    """Return the recipe with the fewest bits that a tensor survives; empty if there is none.
 
-    A recipe has to need fewer bits, by 1 % at least, than the tensor as it is stored, with `width` bits a number.
+    Of recipes with equal bits, the one with the best SQNR is returned. `width` is the number of bits per number as the
+    tensor is stored; a recipe must need at least 1 % less.
     """
     fitting = [each for each in tensor.recipes if each.verdict == SURVIVES and each.bits < _SAVING * width]
     if not fitting or tensor.nonfinite == tensor.elements:
@@ -135,9 +136,9 @@ def choice_of(tensor: TensorFigures, width: float) -> str:
 def recommendation(
     tensors: list[TensorFigures], widths: list[float], min_sqnr: float | None, names: list[str]
 ) -> Recommendation:
-    """Return the plan with the recipes chosen for the tensors; `widths` are the bits of the numbers as they are stored.
+    """Return the recommendation, made of the recipes that were chosen for the tensors.
 
-    `names` are the names of the tensors in the plan.
+    For each tensor, `widths` has the bits per number as it is stored, and `names` its name in the plan.
     """
     if min_sqnr is None:
         rule = (
@@ -202,7 +203,7 @@ def _words(most: str, plan: tuple[tuple[str, str], ...]) -> str:
 
 
 def _few(names: list[str]) -> str:
-    """Return up to three names, and how many more there are.
+    """Return up to four names, or three names and how many more there are.
 
     >>> _few(["a", "b", "c", "d", "e"])
     'a, b, c and 2 more'

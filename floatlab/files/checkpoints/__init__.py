@@ -1,4 +1,4 @@
-"""Checkpoints: the named tensors of a model, in one file, in several files, or in memory. Each is read in pieces."""
+"""Checkpoints: the named tensors of a model, in one file, in several files, or in memory; read piece by piece."""
 
 from floatlab.files.checkpoints.checkpoint import Checkpoint, StoredTensor, matching
 from floatlab.files.checkpoints.opening import has_several, open_checkpoint

@@ -1,4 +1,4 @@
-"""A checkpoint, as the tensors that it has by name; `opening.py` opens it."""
+"""The class of checkpoints, which map names to tensors; `opening.py` opens them."""
 
 from __future__ import annotations
 

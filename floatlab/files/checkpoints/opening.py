@@ -35,7 +35,7 @@ _PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 
 
 def has_several(path: str) -> bool:
-    """Return whether a checkpoint is a folder or an index, or has no tensor or several.
+    """Return whether a checkpoint is a folder or an index, or is a file with no tensor or several tensors.
 
     Raises the same errors as `open_checkpoint`.
     """
@@ -112,7 +112,7 @@ def _of_mapping(arrays: Mapping[str, object]) -> Checkpoint:
 
 
 def _of_random(word: str) -> Checkpoint:
-    """Return the checkpoint with one random array; the tensor has the name of its distribution."""
+    """Return a checkpoint with one random array; its tensor is called like the distribution, such as `normal`."""
     checkpoint, array = Checkpoint(word, "memory"), open_random(word)
     name = word.split(":")[1]
     checkpoint.add([StoredTensor(name, array.kind, array.kind, array.shape, partial(open_random, word))], word)
@@ -147,7 +147,10 @@ def _of_folder(folder: str) -> Checkpoint:
 
 
 def _of_index(path: str) -> Checkpoint:
-    """Open the files that an index names; they must be in its folder and have the tensors that it places in them."""
+    """Open the files that an index names.
+
+    They must be in the folder of the index, and must have the tensors that the index says they have.
+    """
     placed = read_json(path).get("weight_map")
     if not isinstance(placed, dict) or not placed:
         raise FileFormatError(f"{shown(path)} is not an index of a checkpoint: it has no weight_map")
@@ -172,12 +175,12 @@ def _of_index(path: str) -> Checkpoint:
 
 
 def _is_plain_name(name: str) -> bool:
-    """Return whether a name is that of a .safetensors file in the same folder on every operating system."""
+    """Return whether a name is that of a .safetensors file, and leads out of its folder on no operating system."""
     return name.endswith(".safetensors") and name.isprintable() and not set(name) & set("/\\:") and name[0] != "."
 
 
 def _of_files(name: str, paths: list[str], placed: dict[str, str] | None = None) -> Checkpoint:
-    """Open files of one kind; `placed` maps each tensor to the file from which it is read."""
+    """Open files of one kind; `placed`, from an index, maps each tensor to the name of its file."""
     if len(paths) > MOST_FILES:
         raise FileFormatError(f"{shown(name)} has {len(paths):,} files; at most {MOST_FILES:,} are read")
     kind = next((kind for kind in KINDS if plain(paths[0]).lower().endswith(kind)), None)

@@ -1,4 +1,4 @@
-"""The states of the files of a checkpoint, from which one can tell whether they have changed."""
+"""The sizes and times of the files of a checkpoint; comparing them shows whether a file has changed."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class FilesystemFile(RangeFile):
 
     @property
     def version(self) -> str:
-        """What the file system says of the file's last change."""
+        """What the file system says about the version of the file, such as an entity tag or a time of change."""
         return self._known()[1]
 
     def _known(self) -> tuple[int, str]:

@@ -1,4 +1,4 @@
-"""Reads files from servers of http(s), which may be hostile: bounded time and memory for each request.
+"""Reads files from servers of http(s), which may be hostile: the time and memory of each request are limited.
 
 fsspec's own reader is not used. It keeps all bytes that a server sends, decompresses them if the server says so, and
 waits as long as bytes trickle in.
@@ -87,7 +87,10 @@ class HttpFile(RangeFile):
                     return b""
 
     def _expected(self, status: int, headers: Message, first: int, count: int) -> int:
-        """Return how many bytes an answer has to have; raises FileFormatError if they are not those requested."""
+        """Return how many bytes the answer to a request must have.
+
+        Raises FileFormatError if the headers announce other bytes than those requested.
+        """
         if headers.get("Content-Encoding", "identity").lower() not in ("", "identity"):
             raise FileFormatError("cannot be read: its server sends it compressed")
         if status == 206:
@@ -109,7 +112,7 @@ class HttpFile(RangeFile):
         raise FileFormatError("cannot be read: its server does not send ranges of bytes")
 
     def _same(self, size: int, headers: Message) -> None:
-        """Keep the size and the version of the file; raises FileFormatError if they differ from those before."""
+        """Store the size and the version of the file; raises FileFormatError if an earlier answer gave others."""
         version = headers.get("ETag") or headers.get("Last-Modified") or ""
         if (self._size, self._version) not in ((None, None), (size, version)):
             raise FileFormatError("has changed while it was read")
@@ -124,7 +127,7 @@ _LOST = (_Interrupted, ConnectionResetError, BrokenPipeError, http.client.Incomp
 
 
 def _repeated(request: Callable[[], _T]) -> _T:
-    """Return what a request returns; if it fails for a temporary reason, it is repeated a few times."""
+    """Call a request and return its result; if it fails for a temporary reason, repeat it up to three times."""
     start = time.monotonic()
     for pause in _PAUSES:
         try:
@@ -148,8 +151,8 @@ def _repeated(request: Callable[[], _T]) -> _T:
 def is_at(url: str, may_be_forbidden: bool = False) -> bool:
     """Return whether a server has a file at a URL of http(s); raises FileFormatError if this cannot be found out.
 
-    With `may_be_forbidden`, a file that may not be read counts as absent: object stores answer 403 for absent files to
-    those who may not list them.
+    With `may_be_forbidden`, a file that may not be read counts as absent: for an absent file, object stores answer 403
+    to users who may not list files.
     """
     absent = (*_ABSENT, 403) if may_be_forbidden else _ABSENT
 
@@ -169,9 +172,10 @@ def is_at(url: str, may_be_forbidden: bool = False) -> bool:
 
 
 def _answer(opener: OpenerDirector, url: str, wanted: str) -> http.client.HTTPResponse:
-    """Return a server's answer; redirections lead from http(s) to http(s) only, and never from https to http.
+    """Request the range `wanted` and return the server's answer, after following redirections.
 
-    A token is sent to the host that it is for, and not to another one to which that host redirects.
+    A redirection from https may not lead to http, and none may lead to another scheme. A token is sent only to the host
+    that it is for, not to a host to which that one redirects.
     """
     for _ in range(_MOST_REDIRECTS):
         refuse_login_in(url)
@@ -193,7 +197,7 @@ def _answer(opener: OpenerDirector, url: str, wanted: str) -> http.client.HTTPRe
 
 
 def _received(answer: http.client.HTTPResponse, count: int, deadline: float) -> bytes:
-    """Return the bytes of an answer. No more than `count` are read; fewer are an error."""
+    """Return the first `count` bytes of an answer; raises FileFormatError if it ends earlier."""
     found = bytearray()
     while len(found) < count:
         piece = answer.read1(min(count - len(found), _PIECE))
@@ -208,9 +212,9 @@ def _received(answer: http.client.HTTPResponse, count: int, deadline: float) -> 
 
 @contextmanager
 def _limited(count: int) -> Iterator[tuple[OpenerDirector, float]]:
-    """Yield an opener of URLs, and the time at which its connections are shut down, even while they wait.
+    """Give an opener of URLs for a request of `count` bytes, and its deadline (as `time.monotonic` counts).
 
-    The time is one of `time.monotonic`.
+    At the deadline, the connections of the opener are shut down, even while they wait for bytes.
     """
     seconds = _LATEST + count / _SLOWEST
     sockets: list[socket.socket] = []
@@ -235,7 +239,7 @@ def _shut(sockets: list[socket.socket]) -> None:
 
 
 def _opener(sockets: list[socket.socket]) -> OpenerDirector:
-    """Return an opener of http(s) URLs only, which lists its sockets; unlike urllib's own, it does not redirect."""
+    """Return an opener for http and https that appends its sockets to `sockets`, and does not follow redirections."""
 
     class Plain(http.client.HTTPConnection):
         def connect(self) -> None:
@@ -263,7 +267,7 @@ def _opener(sockets: list[socket.socket]) -> OpenerDirector:
 
 @contextmanager
 def _plain_errors(url: str) -> Iterator[None]:
-    """Turn the errors of requests into FileFormatErrors of one line, to follow the name of the file."""
+    """Turn the errors of requests into FileFormatErrors of one line; the text continues after the name of the file."""
     try:
         yield
     except FileFormatError:
@@ -278,7 +282,7 @@ def _plain_errors(url: str) -> Iterator[None]:
 
 
 def _refusal(url: str, status: int) -> str:
-    """Return the meaning of a server's answer, in words."""
+    """Say in words why a server refused a request; `status` is the HTTP status of its answer."""
     if status in (401, 403):
         return login_words(url, status)
     if status in _ABSENT:

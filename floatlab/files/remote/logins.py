@@ -1,4 +1,4 @@
-"""Tokens for servers of http(s), from the environment; a token is sent to its own host only."""
+"""Access tokens for servers of http(s), from an environment variable; a token is sent to its own host only."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ _USUAL = ("model.safetensors.index.json", "model.safetensors")  # what a folder 
 
 
 def open_url(url: str) -> RangeFile:
-    """Return the file at a URL, for reading by ranges; a missing file is an error of the first read.
+    """Return the file at a URL, for reading by ranges. If it is missing, only the first read raises an error.
 
     Raises FileFormatError for a URL that is not read, MissingPartError if a package is missing, and RefusedError in a
     confined process.
@@ -22,7 +22,7 @@ def open_url(url: str) -> RangeFile:
 
 
 def is_folder_url(url: str) -> bool:
-    """Return whether a URL leads to a folder; for http(s), whether it ends with a slash."""
+    """Return whether a URL leads to a folder. A URL of http(s) counts as a folder if it ends with a slash."""
     return url.endswith("/") if _is_http(url) else filesystem_file.is_directory(url)
 
 
@@ -32,14 +32,17 @@ def exists_at(url: str) -> bool:
 
 
 def listed(url: str) -> list[str]:
-    """Return the names in a folder; for http(s), which has no listings, those of the usual names that exist."""
+    """Return the names in a folder. Servers of http(s) have no listings, so two usual names are tried there."""
     if _is_http(url):
         return [name for name in _USUAL if http_file.is_at(inside(url, name))]
     return filesystem_file.names_in(url)
 
 
 def _is_http(url: str) -> bool:
-    """Return whether a URL is one of http(s). Every function here asks this first, so that none escapes the sandbox."""
+    """Return whether a URL is one of http(s); raises RefusedError in a confined process, which may read no URLs.
+
+    Every function of this module calls it first.
+    """
     if confined():
         raise RefusedError(f"{quoted(url, 80)}: URLs are not read here (tui --serve)")
     return scheme_of(url) in _HTTP

@@ -32,7 +32,7 @@ class RangeFile(io.RawIOBase):
         raise NotImplementedError
 
     def _fetch(self, first: int, count: int) -> bytes:
-        """Return the bytes from `first` on: `count` of them, fewer if the file ends before."""
+        """Return `count` bytes, beginning with byte `first`; fewer if the file ends before."""
         raise NotImplementedError
 
     def readable(self) -> bool:
@@ -74,6 +74,6 @@ class RangeFile(io.RawIOBase):
         return done
 
     def _held(self, count: int) -> bytes:
-        """Return the bytes at the current position that an earlier request has fetched, at most `count`."""
+        """Return at most `count` bytes from the current position on that an earlier request has already fetched."""
         first = self._place - self._start
         return self._ahead[first : first + count] if 0 <= first < len(self._ahead) else b""

@@ -1,4 +1,4 @@
-"""URLs of files: how to tell them from paths, and their parts."""
+"""URLs of files: functions that distinguish them from paths, and take them apart."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Orders of addition: rules for the order in which any number of terms are added.
 
-The method `add_batches` of a schedule adds its batches to a `BatchBuilder`. It takes an array of slots, with one row
-for each term and one column for each independent sum. One call thus adds all blocks or all lanes of an enclosing
-schedule.
+A slot is the number of a place that holds a term or a sum (see `batches`). The method `add_batches` of a schedule takes
+an array of slots, with one row for each term and one column for each independent sum. An enclosing schedule can thus
+add all its blocks or all its lanes in one call.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Schedule(Record):
         cls.word = vars(cls).get("word", cls.__name__.lower())
 
     def __post_init__(self) -> None:
-        """Check those arguments that are schedules or numbers; raises PlanError."""
+        """Check that the arguments are schedules and numbers as `signature` requires; raises PlanError."""
         for value, (kind, _) in zip(self._values(), self.signature, strict=True):
             if kind == "schedule" and not isinstance(value, Schedule):
                 raise PlanError(f"{self.word} takes a schedule, which parse_schedule makes from text, not {value!r}")
@@ -57,21 +57,21 @@ class Schedule(Record):
                 check_number(self.word, kind, value)
 
     def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
-        """Add the batches that sum each column of `slots` (terms, lanes); return the slots of these sums."""
+        """Add to `into` the batches that sum each column of `slots` (terms, lanes); return the slots of these sums."""
         raise NotImplementedError
 
     def batches(self, terms: int) -> Batches:
-        """Return the order for a number of terms as batches of chains; raises PlanError if the schedule has none."""
+        """Return the order of `terms` terms as batches; raises PlanError if there is none for this number of terms."""
         check_number("a sum", "a number of terms", terms)
         return self.batches_of(np.arange(terms))
 
     def batches_of(self, places: Array) -> Batches:
-        """Return the order as batches; `places` (terms,) has the numbers of the terms in the order that is used."""
+        """Return the order as batches; the i-th term of the schedule is term `places[i]`."""
         into = BatchBuilder(len(places))
         return into.finished(self.add_batches(places[:, None], into))
 
     def plan(self, terms: int) -> Plan:
-        """Return the order for a number of terms as a plan; raises PlanError if the schedule has none."""
+        """Return the order of `terms` terms as a plan; raises PlanError if there is none for this number of terms."""
         return self.batches(terms).plan()
 
     @property
@@ -120,7 +120,7 @@ class Serial(Schedule):
     """
 
     def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
-        """Add one chain of additions per lane."""
+        """Add each column as one chain of additions."""
         return into.chains(slots[0], slots[1:, None])
 
 
@@ -136,12 +136,12 @@ class Reversed(Schedule):
     signature = (("schedule", Serial()),)
 
     def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
-        """Add the rows in reverse."""
+        """Add the terms from the last to the first."""
         return self.inner.add_batches(slots[::-1], into)
 
 
 class Permuted(Schedule):
-    """Adds the terms in the order of the numbers in `places`, which are as many as the terms.
+    """Adds the terms in the order of `places`, which holds the number of each term once.
 
     >>> Permuted((2, 0, 1)).plan(3)
     Plan(((2 0) 1))
@@ -160,7 +160,7 @@ class Permuted(Schedule):
             raise PlanError("permuted takes every number from 0 to n − 1 once")
 
     def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
-        """Add the rows in this order."""
+        """Add the terms in the order of `places`."""
         _same_count(self.word, len(self.places), len(slots))
         return self.inner.add_batches(slots[list(self.places)], into)
 
@@ -198,7 +198,9 @@ class Sorted(Schedule):
 
 
 class Adjacent(Schedule):
-    """Adds neighbours in pairs, then neighbouring sums in pairs, and so on; an unpaired one waits for the next round.
+    """Adds neighbours in pairs, then neighbouring sums in pairs, and so on.
+
+    If the count is odd, the last number is kept for the next round.
 
     >>> Adjacent().plan(5)
     Plan((((0 1) (2 3)) 4))
@@ -233,7 +235,7 @@ class Folded(Schedule):
 
 
 class Fused(Schedule):
-    """Nodes with many operands, as in tensor cores: the first adds `count` terms, the next adds `count` more to it.
+    """Adds `count` terms in the first node; each further node adds `count` more terms to the sum, as in tensor cores.
 
     >>> Fused(4).plan(8)
     Plan(((0 1 2 3) 4 5 6 7))
@@ -276,11 +278,15 @@ class Halving(Schedule):
             raise PlanError(f"halving into multiples of {self.multiple} needs a limit from {2 * self.multiple - 1} on")
 
     def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
-        """Add all parts of one level together, level by level."""
+        """Halve recursively; all sums of one level are added in one batch."""
         return np.asarray(self._sums({len(slots): np.zeros(1, np.int64)}, slots, into)[len(slots)][0])
 
     def _sums(self, parts: dict[int, Array], slots: Array, into: BatchBuilder) -> dict[int, Array]:
-        """Return the slots (parts, lanes) of the sums of `parts`, which maps each length to its start positions."""
+        """Add parts of the terms; return the slots of their sums for each length of parts.
+
+        `parts` maps a length to the start positions of the parts with this length. Each array of slots has the shape
+        (parts, lanes).
+        """
         wanted: dict[int, list[Array]] = {}
         halves = {}
         for length, starts in parts.items():
@@ -318,7 +324,7 @@ PAIRWISE = Halving(1)
 
 
 class ExplicitTree(Schedule):
-    """An explicit tree; it determines the number of terms.
+    """A tree that is written out, such as ((0 1) (2 3)); its number of terms is fixed.
 
     >>> ExplicitTree(Plan.from_tree(((0, 1), (2, 3)))).text
     '((0 1) (2 3))'

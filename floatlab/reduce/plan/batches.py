@@ -1,4 +1,4 @@
-"""Plans for computing with arrays: a batch stands for many nodes of a plan, which has one tuple for each node.
+"""Orders of addition in a form for computing with arrays: one batch stands for many nodes of a plan.
 
 A batch has `lanes` independent chains of additions. Chain l starts with the number in slot `first[l]`. Step k of this
 chain is one node of the plan: it adds the numbers in the slots `rest[k, :, l]` (one or more) to the sum so far. Slots 0
@@ -49,7 +49,7 @@ class Batches(Record):
 
     @property
     def nodes(self) -> int:
-        """The number of nodes; each node rounds once, not counting the roundings of products."""
+        """The number of nodes. Each node rounds once; products may be rounded as well."""
         return sum(batch.lanes * batch.steps for batch in self.each)
 
     def walk(self) -> Iterator[tuple[Batch, slice, Array]]:
@@ -78,7 +78,7 @@ class Batches(Record):
         return int(levels[self.root])
 
     def arguments(self) -> Iterator[Array]:
-        """Yield the arguments (nodes, operands) of each batch's nodes: terms, and earlier nodes by their ids."""
+        """Yield, for each batch, the ids that its nodes add, as an array (nodes, operands)."""
         of_slot = np.arange(self.terms + self.slots)
         for batch, results, ids in self.walk():
             chain = np.concatenate([of_slot[batch.first][None], ids[:-1]])
@@ -103,7 +103,7 @@ class BatchBuilder:
         self.each: list[Batch] = []
 
     def chains(self, first: Array, rest: Array) -> Array:
-        """Add a batch and return the slots of its results; the result of a chain without steps is its first number."""
+        """Add a batch and return the slots of its results; if there are no steps, return `first`."""
         if not len(rest):
             return first
         self.each.append(Batch(first, rest))
@@ -124,7 +124,7 @@ class BatchBuilder:
         return np.asarray(table[plan.root])
 
     def finished(self, root: Iterable[int]) -> Batches:
-        """Return the batches collected so far; `root` has the slot of the result."""
+        """Return the batches collected so far; `root` holds one slot, that of the result."""
         (slot,) = root
         return Batches(self.terms, tuple(self.each), int(slot))
 

@@ -136,7 +136,7 @@ class Unrolled(Schedule):
     signature = (("a number of terms", None), ("schedule", None))
 
     def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
-        """Add the main part, then the remainder to it."""
+        """Add the largest multiple of `count` terms by `inner`, then the other terms one by one."""
         main = len(slots) - len(slots) % self.count
         if not main:
             return Serial().add_batches(slots, into)

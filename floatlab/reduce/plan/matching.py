@@ -17,7 +17,7 @@ _MOST_STRIDES, _MOST_SIZES, _MOST_SHARES = 8, 12, 17
 
 
 def schedule_of(plan: Plan) -> Schedule | None:
-    """Return the simplest schedule whose plan is the same, except that operands may be swapped; None if there is none.
+    """Return the simplest schedule with this plan, up to the order of operands; None if no schedule has it.
 
     >>> schedule_of(Lanes(4).plan(64)).text, schedule_of(Plan.from_tree(((0, 3), (1, (2, 4)))))
     ('lanes(4)', None)
@@ -75,7 +75,8 @@ def _along(plan: Plan) -> list[int]:
 def _strides(plan: Plan) -> list[int]:
     """Return candidates for the stride of lanes.
 
-    These are powers of two, and the lowest terms of the first sums that are added to the sum with term 0.
+    In lanes with stride s, term s is the first number that is added to term 0. The candidates are therefore the lowest
+    terms that the first nodes above term 0 add. Powers of two follow.
     """
     n, first = plan.terms, plan.first_terms
     met = (min(first[each] for each in plan.nodes[id - n] if first[each]) for id in _along(plan)[:_MOST_STRIDES])
@@ -86,7 +87,7 @@ def _strides(plan: Plan) -> list[int]:
 def _sizes(plan: Plan) -> list[int]:
     """Return candidates for the length of blocks.
 
-    These are powers of two, and the sizes of the largest subtrees that contain term 0.
+    These are the numbers of terms of the largest subtrees that contain term 0, and then powers of two.
     """
     n, sizes = plan.terms, plan.sizes
     counts = dict.fromkeys(sizes[id] for id in _along(plan)[-_MOST_SIZES:])

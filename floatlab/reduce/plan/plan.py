@@ -76,7 +76,9 @@ class Plan(Answering, Record):
         return self.terms + len(self.nodes) - 1
 
     def accumulate(self, leaves: Iterable[T], combine: Callable[[Iterable[T]], T]) -> list[T]:
-        """Return a value for each id: for a term from `leaves`, for a node `combine` of the values of its arguments.
+        """Return a value for each id.
+
+        The values of the terms are `leaves`. The value of a node is `combine` of the values of its arguments.
 
         >>> Plan.from_tree(((0, 1), 2)).accumulate([1, 1, 1], sum)
         [1, 1, 1, 2, 3]

@@ -178,7 +178,7 @@ def _listed(tried: Iterable[T], name: str) -> list[T]:
 
 
 def _orders(n: int, schedules: Iterable[str | Schedule | Plan]) -> dict[Schedule, tuple[Schedule, ...]]:
-    """Map each order that has a different tree for n terms to the other schedules with the same tree."""
+    """Return the schedules that have different trees for n terms, each with the other schedules of the same tree."""
     alike: dict[object, dict[Schedule, None]] = {}
     for order in map(parse_schedule, schedules):
         compared = n <= _COMPARED and not isinstance(order, Sorted)

@@ -140,7 +140,7 @@ def pairs_of(
 def refutations_of(
     evaluator: Evaluator, explanations: tuple[tuple[Explanation, ...], ...], tried: list[Candidate]
 ) -> tuple[Refutation, ...]:
-    """For two results that neither FMA nor order alone explains, return the difference that each of them makes.
+    """Return the refutations of FMA and of order, for two results that neither of them explains alone.
 
     The two candidates of each refutation differ in this cause only. Pairs that reproduce one of the results are
     preferred; among these, the simplest pair is chosen.

@@ -144,7 +144,10 @@ class Evaluator:
         return round_exact(totals[0], self.into, self.context).code
 
     def _exact_product(self) -> Array:
-        """Return the exact product's codes, from pairs of binary64 numbers if their error cannot change the code."""
+        """Return the codes of the exact product.
+
+        It is computed in pairs of binary64 numbers wherever their error cannot change the code.
+        """
         if len(self.sides) == 1 or not self._has_pairs:
             return self._exact(range(self.size))
         a, b = (decode(side.codes, side.format, np.float64) for side in self.sides)

@@ -39,7 +39,9 @@ class PrintedDecimal(Record):
         return round(value / Fraction(10) ** self.place) == self.digits
 
     def fits(self, datum: Datum) -> bool:
-        """Return whether this is how a datum is printed: correctly rounded, or as the shortest decimal that reads back.
+        """Return whether a datum may be printed as this decimal.
+
+        Libraries print the correctly rounded decimal, or the shortest one that reads back as the same number.
 
         >>> from floatlab import decode
         >>> [parse_printed("0.0559577569366").fits(decode(code, "fp32")) for code in (0x3D6533F6, 0x3D6533F7)]
@@ -76,7 +78,7 @@ class PrintedArray(Individual):
 
 
 def printed_array(source: Source) -> PrintedArray | None:
-    """Return an array that was read from text as printed numbers; None if it has enough digits to identify each number.
+    """Return the numbers that each element of a printed array stands for; None if its digits identify each number.
 
     All elements of an array are printed with the same number of decimals or of digits; trailing zeros may be missing.
 

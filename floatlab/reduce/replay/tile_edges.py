@@ -48,7 +48,9 @@ class TileEdge(Individual):
 def find_tile_edge(
     evaluator: Evaluator, best: Explanation, goal: Source, tried: Iterable[Candidate]
 ) -> TileEdge | None:
-    """Return a candidate that reproduces the few rows or columns in which the best one fails; None if there is none.
+    """Return the few rows or columns in which the best candidate fails, with a candidate that reproduces them.
+
+    The result is None if there is no such candidate.
 
     >>> import floatlab as fl
     >>> a, b = (np.random.default_rng(1).random((40, 40), np.float32) for _ in "ab")

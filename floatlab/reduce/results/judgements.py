@@ -106,7 +106,7 @@ class Judgement(Answering, Record):
 def judge_difference(
     a: object, b: object, actual: object, expected: object = None, format: Format | None = None
 ) -> Judgement:
-    """Judge the difference between a product of a (rows, n) and b (n, columns) and another or the exact product.
+    """Judge how a product of a (rows, n) and b (n, columns) differs from another product, or from the exact one.
 
     All arguments are float arrays. The measure q uses the u of `format`, which is the format of `actual` by default.
     Raises UnsupportedError if shapes do not match, or if inputs or results are not finite.

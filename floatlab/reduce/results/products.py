@@ -92,7 +92,7 @@ class Product(Answering, Individual):
         return self.x, self.y
 
     def _factors(self, place: int) -> Sides:
-        """Return the row and the column whose product is an element."""
+        """Return the row and the column whose product is the element at `place`."""
         row, column = divmod(place, self.y.codes.shape[1])
         return Source(self.x.codes[row], self.x.format), Source(self.y.codes[:, column], self.y.format)
 

@@ -104,7 +104,7 @@ class Reduction(Answering, Individual):
 
     @property
     def nodes(self) -> list[Node]:
-        """Every node with its value and derivations, in order; for a single term, the only node is its conversion.
+        """Every node with its value and derivations, in order; with a single term, the only node is its conversion.
 
         Raises UnsupportedError for more than 2^14 terms.
 
@@ -119,7 +119,7 @@ class Reduction(Answering, Individual):
     def worst(self, count: int = 5) -> list[Node]:
         """Return the nodes whose roundings have the largest errors, largest first, for sums of any length.
 
-        Raises UnsupportedError for long sums that are compensated or fused.
+        Raises UnsupportedError for long sums that are compensated, or whose nodes add more than two numbers.
 
         >>> import numpy as np
         >>> from floatlab import sum
@@ -190,7 +190,7 @@ class Reduction(Answering, Individual):
     def bound(self) -> Fraction | None:
         """An a priori bound on |error| from the order, the formats and Σ|x|; None if no bound is proved.
 
-        Compensated sums and tensor cores have no such bound, but may have a `running_bound`.
+        Compensated sums and tensor cores have no such bound. Tensor cores may have a `running_bound`.
         """
         magnitude = self.magnitude
         if magnitude is None or not isinstance(self.adder, Adder):

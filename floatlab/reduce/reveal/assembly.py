@@ -1,8 +1,8 @@
-"""Build the tree of a class with few elements from the tree of another class, with the same blocks of terms.
+"""Build the tree of a class with few elements: combine its blocks of terms as another class combines its blocks.
 
 A class is a set of elements of a product that are computed in the same way. Libraries divide the terms of a product
 into blocks before they call the routines that add each block. If a class has too few elements for probing all terms,
-one block of each length is probed, and the blocks are combined as in another class. The result is a guess, which a
+one block of each length is probed. The blocks are then combined as in another class. The result is a guess, which a
 replay has to confirm.
 """
 
@@ -63,9 +63,9 @@ def assemble(plan: Plan, inner: Callable[[int], Plan]) -> Plan:
 
 
 def assemble_probed(reader: ProbeReader, plans: list[Plan], most: int) -> Iterator[Plan]:
-    """Yield trees with the blocks of other plans.
+    """For each plan, probe its blocks, and yield the tree that combines them as the plan does.
 
-    One block of each length is probed. Plans for which these blocks have more than `most` terms in all are skipped.
+    One block of each length is probed. A plan is skipped if these blocks have more than `most` terms in all.
     """
     for known in plans:
         blocks = blocks_of(known)

@@ -3,8 +3,9 @@
 If all rows of the left operand are equal, and all columns of the right operand are equal, every element is the same
 sum. Elements with different bits were then computed differently: either the order of the additions differs or the
 arithmetic of a node. Two kinds of vectors are tried. A mask has two huge terms of opposite sign, which absorb all terms
-that are added between them; it distinguishes orders in which few terms are exchanged. Random vectors, in which early,
-late, few or cancelling terms are largest, show the other differences and fused products.
+that are added between them. Masks distinguish two orders even if only a few terms have changed places. Random vectors
+show the other differences, and fused products. In some of them, early or late terms are largest; in others, only few
+terms are not zero, or the terms nearly cancel.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ _FEW_VECTORS = 2  # this many random vectors are tried if only the class of the 
 
 
 class Classes:
-    """Classes of the elements of a result: elements of a class gave the same bits whenever their terms were equal.
+    """Classes of the elements of a result. `labels` holds the class number of each element.
 
-    `labels` holds the class number of each element.
+    Elements of a class gave the same bits in every product in which their terms were equal.
     """
 
     def __init__(self, sized: SizedTarget, seed: int = 754) -> None:
@@ -57,7 +58,7 @@ class Classes:
                 break
 
     def _refine(self, x: Array, y: Array) -> bool:
-        """Divide the classes by the bits of the sum of x·y; return whether any class was divided."""
+        """Divide classes whose elements give different bits for the sum of x·y; return whether any was divided."""
         codes = equal_sums(self.sized, x, y).codes
         if (codes == codes.reshape(-1)[self._first][self.labels]).all():
             return False
@@ -107,7 +108,7 @@ class Prober:
             raise NotASum(f"{self.target.name} is not a sum along a tree: {trouble}") from None
 
     def alone(self) -> Plan:
-        """Return the plan of the first element, probed at this element only; raises what `plan` raises."""
+        """Return the plan of the first element, probed at this element only; raises NotASum as `plan` does."""
         if self.shares:
             only = np.zeros_like(self.alike)
             only.flat[0] = True

@@ -98,7 +98,7 @@ def circumstance_text(circumstance: Circumstance) -> str:
 
 
 class _Trials:
-    """Random operands of one shape, and the target's products of parts of them."""
+    """Random operands of one shape, and the target's products of them under each circumstance."""
 
     def __init__(self, target: Target, shape: tuple[int, ...], dtype: str, seed: int, mode: DefaultMode | None) -> None:
         self.target, self.dtype, self.mode = target, dtype, mode

@@ -29,8 +29,8 @@ _NAMED = 1 << 10  # above this many terms, no schedule is searched for the order
 class KnownOrder(Individual):
     """The order in which a library adds, found by probing; for a matrix product, the order of its first element.
 
-    `name` describes the order in words. `fused` makes further probes and returns the terms whose products are fused
-    onto a sum.
+    `name` describes the order in words. `fused` makes further probes and returns the terms whose products are added by
+    FMA.
     """
 
     name: str
@@ -41,10 +41,10 @@ class KnownOrder(Individual):
 def find_known_orders(
     kind: str, terms: int, format_name: str, targets: Sequence[object] | None
 ) -> Iterator[KnownOrder]:
-    """Yield the orders of the given targets, or else of the usual functions of a kind that add along a tree.
+    """Yield the orders in which the given targets add; without targets, those of the usual functions of a kind.
 
-    Targets are functions or names, as for `reveal`. If targets are given, raises UnsupportedError for a format that no
-    library adds, and all errors that `reveal` raises for these targets.
+    Targets are functions or names, as for `reveal`. For targets, raises the errors of `reveal`, and UnsupportedError if
+    no library adds in the format. Usual functions that do not add along a tree are left out.
     """
     dtype = DTYPES.get(format_name)
     if targets is not None:

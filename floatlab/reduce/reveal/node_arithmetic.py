@@ -16,7 +16,7 @@ from floatlab.reduce.simulate.adders import Adder, PartlyFused
 
 
 def usual_ways(format: Format, into: Format, plan: Plan, reader: ProbeReader | None) -> Iterator[Candidate]:
-    """Yield candidates with the tree of a plan and every usual arithmetic of its nodes.
+    """Yield candidates that add along a plan, one for each usual arithmetic of its nodes.
 
     The first candidate fuses the products for which probes show a fusion.
     """
@@ -30,7 +30,10 @@ def usual_ways(format: Format, into: Format, plan: Plan, reader: ProbeReader | N
 
 
 def kept_ways(format: Format, into: Format, plan: Plan, reader: ProbeReader | None) -> Iterator[Candidate]:
-    """Yield candidates with the tree of a plan that round some partial sums, found by probes, to a narrower format."""
+    """Yield candidates that add along a plan and round some partial sums to a narrower format.
+
+    Probes find these partial sums.
+    """
     if reader is None or any(len(node) > 2 for node in plan.nodes):
         return
     schedule = ExplicitTree(plan)
@@ -44,7 +47,7 @@ def kept_ways(format: Format, into: Format, plan: Plan, reader: ProbeReader | No
 
 
 def _adder_of(plan: Plan, fused: frozenset[int], format: Format) -> Adder | PartlyFused:
-    """Return the simplest adder that fuses these products of a plan and rounds the others.
+    """Return the simplest adder that fuses the products of the terms `fused` and rounds the others.
 
     >>> from floatlab.formats import parse_format
     >>> serial, single = Plan(3, ((0, 1), (3, 2))), parse_format("fp32")

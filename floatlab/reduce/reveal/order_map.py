@@ -70,7 +70,7 @@ class _Mapping:
         self.smaller: SmallerProducts | None = SmallerProducts(sized, self._explained)
 
     def _explained(self, sized: SizedTarget) -> Explained:
-        """Return the candidate of each class of a smaller product, and the class number of each of its elements.
+        """Find the orders in a smaller product; return the candidates of its classes, and the class of each element.
 
         No still smaller products are used for this.
         """
@@ -89,18 +89,18 @@ class _Mapping:
                 raise NotASum(f"{self.sized.target.name} gives two results for the same terms")
 
     def run(self) -> None:
-        """Explain all elements; raises NotASum if the target gives different results for the same terms."""
+        """Find the orders of all elements; raises NotASum if the target gives different results for the same terms."""
         self.partition.split()
         waiting = [(places, _DEPTH) for places in self._parts(np.ones(self.shape, np.bool_))]
         while waiting:
             waiting.sort(key=lambda each: int(each[0].sum()))
             places, depth = waiting.pop()
-            waiting += ((part, depth - 1) for part in self._settle(places, depth))
+            waiting += ((part, depth - 1) for part in self._find_order(places, depth))
         if any(each.candidate is None for each in self.classes):
             self._check_repeats()
 
     def _parts(self, places: Array) -> list[Array]:
-        """Return the parts of the mask `places` that belong to each class of the partition."""
+        """Split the mask `places` into one mask for each class of the partition."""
         labels = self.partition.labels.reshape(self.shape)
         return [places & (labels == label) for label in np.unique(labels[places])]
 
@@ -109,12 +109,12 @@ class _Mapping:
         self.partition.split(masks=False)
         return self._parts(places)
 
-    def _settle(self, places: Array, depth: int) -> list[Array]:
+    def _find_order(self, places: Array, depth: int) -> list[Array]:
         """Find the order of elements that seem to be computed in the same way.
 
         Return the parts of the mask `places` for which the order has to be found separately.
         """
-        plan, reader, reason = self._searched(places)
+        plan, reader, reason = self._probed(places)
         if plan is None and depth:
             parts = self._divided(places)
             if len(parts) > 1:
@@ -122,17 +122,17 @@ class _Mapping:
             if reader is not None and len(reader.lines or "") > 1:  # probe only one element; replays test the others
                 only = np.zeros_like(places)
                 only.flat[places.argmax()] = True
-                plan, reader, reason = self._searched(only)
+                plan, reader, reason = self._probed(only)
         for way in self._guesses(places, reason) if plan is None else [plan]:
-            fits = self._claimed(way, reader, places)
+            fits = self._claim(way, reader, places)
             if fits.any():
                 rest = places & ~fits
-                return self._divided(rest) if depth and rest.any() else self._given_up(plan, rest, _UNCLEAR)
+                return self._divided(rest) if depth and rest.any() else self._add_failure(plan, rest, _UNCLEAR)
         if plan is not None and depth:
             parts = self._divided(places)
             if len(parts) > 1:
                 return parts
-        return self._given_up(plan, places, reason if plan is None else _UNCLEAR)
+        return self._add_failure(plan, places, reason if plan is None else _UNCLEAR)
 
     def _guesses(self, places: Array, reason: str) -> Iterator[Plan | Candidate]:
         """Yield guesses for elements whose tree was not found.
@@ -153,12 +153,12 @@ class _Mapping:
         yield from assemble_probed(reader, known, most)
         self.probes += reader.probes
 
-    def _given_up(self, plan: Plan | None, places: Array, reason: str) -> list[Array]:
+    def _add_failure(self, plan: Plan | None, places: Array, reason: str) -> list[Array]:
         if places.any():
             self._add(plan, None, places, reason)
         return []
 
-    def _searched(self, places: Array) -> tuple[Plan | None, ProbeReader | None, str]:
+    def _probed(self, places: Array) -> tuple[Plan | None, ProbeReader | None, str]:
         """Return the tree of the elements, the reader that probed it, and the reason if no tree was found."""
         sized = self.sized
         lines, most = self._lines(places)
@@ -184,12 +184,12 @@ class _Mapping:
         work = _WORK + int(places.sum() / self.size * _WORK_SHARED)
         return lines, work * len(lines) // (2 * self.sized.work)
 
-    def _claimed(self, way: Plan | Candidate, reader: ProbeReader | None, places: Array) -> Array:
+    def _claim(self, way: Plan | Candidate, reader: ProbeReader | None, places: Array) -> Array:
         """Find the arithmetic of the nodes, and add as one class the elements whose replay is bit-identical.
 
         Return the mask of these elements.
         """
-        self._try_more(-(-_REPLAYED // int(places.sum())))
+        self._make_products(-(-_REPLAYED // int(places.sum())))
         searches: list[Callable[[], Iterable[Candidate]]] = (
             [lambda: [way]]
             if isinstance(way, Candidate)
@@ -200,13 +200,13 @@ class _Mapping:
         )
         best, claimed = np.zeros_like(places), None
         for search in searches:
-            candidate, fits = self._fitting([*search()], places)
+            candidate, fits = self._best_fit([*search()], places)
             if fits.sum() > best.sum():
                 best, claimed = fits, candidate
             if (best == places).all():
                 break
         if claimed is not None and not (best == places).all():  # some elements may have agreed by chance
-            for trial in self._try_more(2 * len(self.trials)):
+            for trial in self._make_products(2 * len(self.trials)):
                 best &= self._replayed(claimed, best, trial)
         if best.any():
             assert claimed is not None
@@ -215,8 +215,8 @@ class _Mapping:
             self._add(way if isinstance(way, Plan) and not has_ids else claimed.schedule.tree, claimed, best, "")
         return best
 
-    def _fitting(self, ways: list[Candidate], places: Array) -> tuple[Candidate | None, Array]:
-        """Return the candidate that gives most elements bit for bit, and the mask of these elements.
+    def _best_fit(self, ways: list[Candidate], places: Array) -> tuple[Candidate | None, Array]:
+        """Return the candidate that reproduces the most elements bit for bit, and the mask of these elements.
 
         An element counts only if it is equal in all random products (`trials`).
         """
@@ -224,7 +224,7 @@ class _Mapping:
         tried: list[Candidate] = []
         claimed: Candidate | None = None
         while len(tried) < _ROUNDS and not (best == places).all():
-            candidate = self._best(ways, places, failed)  # the sample includes elements that failed before
+            candidate = self._best_on_sample(ways, places, failed)  # the sample includes elements that failed before
             if candidate is None or candidate in tried:
                 break
             tried.append(candidate)
@@ -234,7 +234,7 @@ class _Mapping:
                 best, claimed = fits, candidate
         return claimed, best
 
-    def _try_more(self, wanted: int) -> list[RandomProduct]:
+    def _make_products(self, wanted: int) -> list[RandomProduct]:
         """Make random products until there are `wanted` of them or a limit is reached; return the new ones."""
         rows, columns = self.shape
         numbers = rows * columns + self.sized.terms * (rows + columns)
@@ -243,10 +243,10 @@ class _Mapping:
         self.trials += made
         return made
 
-    def _best(self, ways: list[Candidate], places: Array, failed: Array) -> Candidate | None:
-        """Return the candidate that gives most elements of a sample.
+    def _best_on_sample(self, ways: list[Candidate], places: Array, failed: Array) -> Candidate | None:
+        """Return the candidate that reproduces the most elements of a sample bit for bit.
 
-        The sample includes elements in the masks `failed`, which the previous candidates did not give.
+        The sample includes elements in the masks `failed`, which the previous candidates did not reproduce.
         """
         rows, columns = np.nonzero(places)
         total = len(rows) * len(self.trials)
@@ -273,7 +273,7 @@ class _Mapping:
         return best
 
     def _replayed(self, candidate: Candidate, places: Array, trial: RandomProduct) -> Array:
-        """Return the mask of the elements at `places` that a candidate gives bit for bit in a random product."""
+        """Return the mask of the elements at `places` that a candidate reproduces bit for bit in a random product."""
         codes = np.zeros(self.shape, trial.result.codes.dtype)
         compute(candidate, trial.sides, places, self.into, codes)
         fits = np.zeros_like(places)

@@ -67,12 +67,12 @@ class OrderClass(Record):
 
     @property
     def fused(self) -> bool:
-        """True if some products are fused onto partial sums."""
+        """True if some products are added by FMA."""
         return self.candidate is not None and any(each.fma for each in self.candidate.adders)
 
     @property
     def accumulator(self) -> Format:
-        """The format of partial sums; the format of the results if it was not found."""
+        """The format of partial sums, or that of the results if the arithmetic was not found."""
         return self.format if self.adder is None else self.adder.accumulator
 
     @property
@@ -187,7 +187,7 @@ _schedule_of = lru_cache(maxsize=256)(lambda plan: schedule_of(plan) if plan.ter
 
 @lru_cache(maxsize=256)
 def _described(plan: Plan) -> str:
-    """Return the description of an order that no schedule gives: the tree in full, or its parts.
+    """Describe an order that no schedule gives, by the whole tree or by its parts.
 
     >>> from floatlab.reduce.plan.composed_schedules import SERIAL
     >>> _described(Plan.from_tree((tuple(SERIAL.plan(9).to_tree()), tuple(range(9, 12)))))

@@ -7,8 +7,8 @@ to the result, all terms that meet it in subtrees of the same size join the path
 
 P. Xie, Y. Gao and J. Xue, *FPRev: revealing floating-point accumulation orders* (USENIX ATC 2025; arXiv:2411.00442).
 This module goes beyond the paper: it first supposes that a group of terms forms the same tree as a known group of the
-same size. One probe per node proves this. If a term of one known subtree meets a term of another one in a subtree whose
-size is the sum of both sizes, this subtree consists of the two.
+same size. One probe per node proves this: two known subtrees are the children of one node if a term of one meets a term
+of the other in a subtree that has as many terms as both together.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class _Search:
         n = self.terms
         if supposed is not None and n > 2:
             self.known[n] = _shape_of(supposed)
-            if self._supposed(np.arange(n)[None], n + 1) != [None]:
+            if self._matched_roots(np.arange(n)[None], n + 1) != [None]:
                 return supposed
             del self.known[n]
         if from_last is None and n > 2:
@@ -118,7 +118,7 @@ class _Search:
         while len(terms):
             if len(terms) == 1:
                 return [*roots, int(terms[0])]
-            (supposed,) = self._supposed(terms[None], parent)
+            (supposed,) = self._matched_roots(terms[None], parent)
             if supposed is not None:
                 return [*roots, supposed]
             pivot, others = (int(terms[-1]), terms[:-1]) if from_last else (int(terms[0]), terms[1:])
@@ -140,7 +140,10 @@ class _Search:
             raise NotASum("a huge number absorbs no terms: the function adds exactly, or in too wide an accumulator")
 
     def _path(self, pivot: int, others: Array, sizes: Array, from_last: bool) -> _Forest:
-        """Return the root of the subtree of a pivot and `others`, which join it in ascending order of `sizes`."""
+        """Create the nodes of the path that begins at a pivot; return the root of this subtree.
+
+        The terms `others` join the path in ascending order of `sizes`.
+        """
         if not len(others):
             return [pivot]
         ends = np.flatnonzero(np.append(sizes[1:] != sizes[:-1], True)) + 1
@@ -170,7 +173,7 @@ class _Search:
                     roots[place] = groups[place].tolist()
             else:
                 roots[first] = yield self._forest(groups[first], int(covered[first]), turned)
-                alike = self._alike([groups[place] for place in rest], covered[rest], len(roots[first]) == size)
+                alike = self._group_roots([groups[place] for place in rest], covered[rest], len(roots[first]) == size)
                 for place, found in zip(rest, alike, strict=True):
                     roots[place] = found or (yield self._forest(groups[place], int(covered[place]), turned))
             while joined < len(roots) and roots[joined]:
@@ -189,26 +192,27 @@ class _Search:
             self.known[size] = _SERIAL if is_serial else first + size - 2
         return first + len(others) - 1
 
-    def _alike(self, groups: list[Array], parents: Array, is_flat: bool) -> list[list[int]]:
-        """Return the roots of each group that has the form known for its size, and an empty list for every other group.
+    def _group_roots(self, groups: list[Array], parents: Array, is_flat: bool) -> list[list[int]]:
+        """Return the roots of each group that has the known form of its size, and an empty list for every other group.
 
-        In a flat group, every term is a child of the parent. The parent of group k has `parents[k]` terms below it.
+        The parent of group k has `parents[k]` terms below it. If `is_flat` is true, the form is that every term of the
+        group is a child of the parent.
         """
         if not groups:
             return []
         stacked = np.stack(groups)
         if not is_flat:
-            return [[] if root is None else [root] for root in self._supposed(stacked, int(parents[0]))]
+            return [[] if root is None else [root] for root in self._matched_roots(stacked, int(parents[0]))]
         first, second = np.triu_indices(stacked.shape[1], 1)
         met = self._ask(stacked[:, first].reshape(-1), stacked[:, second].reshape(-1)).reshape(len(stacked), -1)
         fits = (met == parents[:, None]).all(axis=1).tolist()
         return [group.tolist() if flat else [] for group, flat in zip(groups, fits, strict=True)]
 
-    def _supposed(self, groups: Array, parent: int) -> list[int | None]:
-        """Return the root of each group, which is a row of terms; None if it does not have the form known for its size.
+    def _matched_roots(self, groups: Array, parent: int) -> list[int | None]:
+        """Return a root for each group of terms that has the known form of its size, and None for the others.
 
-        The parents of the groups have at least `parent` terms. If a node has more than two subtrees, each pair of them
-        has to meet there.
+        A group is a row of `groups`. The parents of the groups have at least `parent` terms. If a node has more than
+        two subtrees, each pair of them has to meet there.
         """
         count, m = groups.shape
         shape = self._shape(m) if m < parent and m > 2 else None

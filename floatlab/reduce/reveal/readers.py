@@ -143,7 +143,7 @@ class ProbeReader:
         return np.concatenate(parts)
 
     def fused(self, plan: Plan) -> tuple[int, ...]:
-        """Return the terms of a binary plan whose products are fused onto a sum, so that they are not rounded before.
+        """Return the terms of a binary plan whose products are added by FMA, so that they are not rounded before.
 
         Each probe has two inexact products, x·y and −x·y. If both are rounded, their sum is 0. If one is fused, their
         sum is a rounding error. The rounded product is a power of two, so a narrower partial sum holds it exactly.
@@ -216,7 +216,11 @@ class ProbeReader:
         return counts if (counts == units).all() else np.where(counts == units, counts, -1)
 
     def _masked(self, units: Array, first: Array, second: Array) -> Array:
-        """Return the sums of units in which one term is a huge number and another term is its negative."""
+        """Return the results of probes.
+
+        A probe is a sum of units in which the term `first` is replaced by a huge number and the term `second` by its
+        negative.
+        """
         huge = self.masks.huge
         if self.lines is None:
             return values_of(self.sized.sums(_masks(units, huge, first, second), self._ones))
@@ -232,9 +236,10 @@ class ProbeReader:
         return np.concatenate(parts)
 
     def _operands(self, other: Array) -> tuple[Array, Array, Array]:
-        """Return x, in which every row is `other`, y, in which every column is `other`, and a view of x or y.
+        """Return two matrices x and y, and a view of one of them.
 
-        The view is x or the transpose of y. Each of its rows can be overwritten with one probe.
+        Every row of x and every column of y is `other`. The view is x or the transpose of y. Each of its rows can be
+        overwritten with one probe.
         """
         assert self.lines is not None
         rows, *columns = self.sized.shape

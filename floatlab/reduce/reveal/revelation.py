@@ -146,8 +146,8 @@ def reveal(
 def prober_of(target: Target, n: int, dtype: str, mode: DefaultMode | None = None) -> Prober:
     """Return a prober for the order in which a target adds n terms; raises what `reveal` raises.
 
-    The target computes in the floating-point mode of the caller. This mode may flush subnormal numbers, which the
-    findings report. Raises UnsupportedError if this mode does not round to nearest.
+    The target computes in the floating-point mode of the caller. If this mode flushes subnormal numbers, the findings
+    say so. Raises UnsupportedError if it does not round to nearest.
     """
     return Prober(SizedTarget(target, n, dtype, mode=check_mode(target, mode)))
 
@@ -216,9 +216,10 @@ def examine(
 
 
 class _Trials:
-    """Random sums, and the results of a target for them: the first element of each product, and the whole product.
+    """Random sums, and the results of a target for them.
 
-    Trial t has sum t in the first row and the following sums in the other rows, so that every row computes all sums.
+    For a product, trial t has sum t in the first row and the following sums in the other rows, so that every row
+    computes each sum in some trial. `real` holds the first element of each product, and `whole` all elements.
     """
 
     def __init__(self, prober: Prober, seed: int, trials: int) -> None:
@@ -248,14 +249,17 @@ class _Trials:
         return (trial + np.arange(ROWS)) % self.trials
 
     def replays(self, plan: Plan) -> list[Explanation]:
-        """Return the replays of all candidates along a plan on the first elements, the best replay first."""
+        """Replay the first elements along a plan with every usual arithmetic; return the replays, the best first."""
         found = replay_along(
             self.evaluator, ExplicitTree(plan), self.real, fused=lambda: self.prober.reader.fused(plan)
         )
         return sorted(found, key=lambda each: -each.matching)
 
     def agreeing(self, claim: Explanation) -> int:
-        """Return the number of elements that a claim gives bit for bit in all trials; it gives all first elements."""
+        """Return the number of elements that a claim reproduces bit for bit in all trials.
+
+        The claim must reproduce the first element of each trial.
+        """
         shape = self.whole.codes.shape[1:]
         if not shape:
             return 1

@@ -115,7 +115,7 @@ class SizedTarget:
     def apply(self, left: Foreign, right: Foreign) -> Source:
         """Return the codes of the target's result for operands of its library; raises what `multiply` raises."""
         target = self.target
-        made = target.fetch(self._outside(lambda: target.call(left, right)))
+        made = target.fetch(self._in_callers_mode(lambda: target.call(left, right)))
         wanted = self.shape if self.batch == 1 else (self.batch, self.shape[0] // self.batch, *self.shape[1:])
         if made.codes.shape != wanted:
             raise UnsupportedError(f"{target.name} returns the shape {made.codes.shape}, not {wanted}")
@@ -139,13 +139,13 @@ class SizedTarget:
             return [call(array(vector, dtype), array(other, dtype)) for vector in vectors]
 
         with self.target.device.scope(dtype), np.errstate(all="ignore"):
-            made = self._outside(results)
+            made = self._in_callers_mode(results)
             if isinstance(made[0], np.generic) and len(set(map(type, made))) == 1:
                 return self.target.fetch(np.array(made))  # one array is converted faster than many numbers
             found = [self._scalar(each) for each in made]
         return Source(np.concatenate([each.codes.reshape(1) for each in found]), found[0].format)
 
-    def _outside(self, work: Callable[[], Found]) -> Found:
+    def _in_callers_mode(self, work: Callable[[], Found]) -> Found:
         """Call `work`, which calls the target, in the caller's floating-point mode, and return its result."""
         return self.target.attempt(work if self._mode is None else self._mode.outside(work))
 
@@ -170,7 +170,7 @@ class RandomProduct:
 
 
 def check_mode(target: Target, mode: DefaultMode | None) -> DefaultMode | None:
-    """Return the mode; raises UnsupportedError if its caller does not round to nearest."""
+    """Return `mode`; raises UnsupportedError if the caller's floating-point mode does not round to nearest."""
     if mode is not None and not mode.outside(rounds_to_nearest)():
         raise UnsupportedError(
             f"{target.name} can be probed only if this thread rounds to nearest, which it does not: "

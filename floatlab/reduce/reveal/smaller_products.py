@@ -1,8 +1,8 @@
 """Guess the order of a class with too few elements for probing, from the orders in smaller products of the target.
 
 A library computes the last rows and columns of a large product by the same routines as those of a small product. If
-only one element has some order, each probe of it takes a whole product. Probes of a product with few rows and columns
-are much cheaper. A replay then decides whether the element of the large product is computed in the same order.
+only one element has a certain order, each probe of it takes a whole product. Probes of a product with few rows and
+columns are much cheaper. A replay then decides whether the element of the large product is computed in the same order.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _APART = {"A@A.T": "A@B.T", "A.T@A": "A.T@B"}
 
 
 class SmallerProducts:
-    """Smaller products of a target; each is explained once, when it is needed.
+    """Smaller products of a target; the orders in each of them are found once, when they are needed.
 
-    The function `explain` returns the classes of a product.
+    The function `explain` finds these orders: it returns the candidate of each class and the class of each element.
     """
 
     def __init__(self, sized: SizedTarget, explain: Callable[[SizedTarget], Explained]) -> None:
@@ -39,10 +39,10 @@ class SmallerProducts:
         self._made: dict[tuple[tuple[int, ...], int, str], Explained] = {}
 
     def guesses(self, places: Array, known: Sequence[Plan]) -> Iterator[Plan | Candidate]:
-        """Yield different orders that the elements at `places`, a mask of the product, may have.
+        """Yield each order that the elements at `places`, a mask of the product, may have.
 
-        Trees with the blocks of a known plan come first; each block is added as in a smaller product with the same
-        number of terms. The orders of smaller products with all terms come next.
+        Trees with the blocks of a known plan come first. Each of their blocks is added as in a smaller product with as
+        many terms as the block. The orders of smaller products with all terms follow.
         """
         if self.sized.batch > 1:
             return
@@ -64,7 +64,7 @@ class SmallerProducts:
                 yield from self._of_all_terms(shape, place, layout)
 
     def _assembled(self, plan: Plan, shape: tuple[int, ...], place: tuple[int, int], layout: str) -> Iterator[Plan]:
-        """Yield the tree with the blocks of a plan, where each block is added like an element of a smaller product."""
+        """Yield a tree that combines its blocks as a plan does, and adds each block as a smaller product does."""
 
         def inner(length: int) -> Plan:
             explained = self._product(shape, length, layout)
@@ -78,7 +78,10 @@ class SmallerProducts:
                 yield assemble(plan, inner)
 
     def _of_all_terms(self, shape: tuple[int, ...], place: tuple[int, int], layout: str) -> Iterator[Candidate]:
-        """Yield the orders of a smaller product with all terms, beginning with the element at the same position."""
+        """Yield the orders of a product with fewer rows and columns, but as many terms.
+
+        The order of its element at `place` comes first.
+        """
         terms = self.sized.terms
         is_same = shape == self.sized.matrix_shape and layout == self.sized.layout
         if is_same or 2 * terms * terms * shape[0] * shape[1] > _WORK:
@@ -100,9 +103,9 @@ class SmallerProducts:
 
 
 def _side(length: int, period: int) -> int:
-    """Return the smallest number that is at least `period` and differs from a length by a multiple of `period`.
+    """Reduce a length to one below two periods with the same remainder modulo `period`.
 
-    Lengths below two periods are returned unchanged.
+    Lengths below two periods are returned unchanged; other results are at least `period`.
 
     >>> _side(115, 8), _side(13, 8), _side(5, 8)
     (11, 13, 5)

@@ -56,7 +56,7 @@ class Target(Record):
         except (KeyboardInterrupt, FloatlabError):
             raise
         except BaseException as trouble:  # catch SystemExit too: the target must not end floatlab
-            raise UnsupportedError(what.format(self.name, _told(trouble))) from trouble
+            raise UnsupportedError(what.format(self.name, _reason(trouble))) from trouble
 
     def fetch(self, made: Foreign) -> Source:
         """Return the codes of a result; raises UnsupportedError if it is not an array of numbers."""
@@ -107,7 +107,7 @@ def _name_of(call: object) -> str:
     return ".".join(filter(None, (parts[0], parts[1] or type(call).__name__)))
 
 
-def _told(trouble: BaseException) -> str:
+def _reason(trouble: BaseException) -> str:
     """Return the type of an error and the first line of its message."""
     kind = type(trouble).__name__
     try:
@@ -143,7 +143,7 @@ def import_target(name: str) -> Foreign:
     except KeyboardInterrupt:
         raise
     except BaseException as trouble:  # a module may do anything while it is imported
-        raise UnsupportedError(f"{quoted(module)} cannot be imported: {_told(trouble)}") from None
+        raise UnsupportedError(f"{quoted(module)} cannot be imported: {_reason(trouble)}") from None
     if module == "jax":
         path = path.removeprefix("numpy.")
     for each in path.split("."):
@@ -152,7 +152,7 @@ def import_target(name: str) -> Foreign:
         except AttributeError:
             raise UnsupportedError(f"{quoted(module)} has no {quoted(path)}{_near(each, found)}") from None
         except Exception as trouble:
-            raise UnsupportedError(f"{quoted(module)} does not provide {quoted(path)}: {_told(trouble)}") from None
+            raise UnsupportedError(f"{quoted(module)} does not provide {quoted(path)}: {_reason(trouble)}") from None
     return found
 
 

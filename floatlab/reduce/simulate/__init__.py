@@ -1,1 +1,1 @@
-"""Evaluates reductions in a given order: node by node with derivations, on arrays, and as models of matrix units."""
+"""Evaluates reductions in a given order: one sum with derivations, many sums on arrays, or as matrix units do."""

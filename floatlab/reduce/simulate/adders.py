@@ -1,10 +1,10 @@
 """The arithmetic of a plan's nodes on single numbers. Each rounding is recorded as a derivation.
 
 A node with two arguments rounds their sum once. Without `fma`, products are rounded to the format `products` before
-they are added. With `fma`, the node is a fused multiply-add of its last argument if that is a product, or else of its
-first argument if that is a product. If both arguments are products, the first is rounded, as in a loop whose
-accumulator starts at zero. If `pairs` is false, both products are rounded, as if each of them had started an
-accumulator. A node with more arguments adds them exactly and rounds once; with `fma`, its products are exact.
+they are added. With `fma`, one product is fused with the addition: the last argument if it is a product, or else the
+first. If both arguments are products, the first is rounded, as in a loop whose accumulator starts at zero. If `pairs`
+is false, both are rounded instead, as if each of them had started an accumulator. A node with more arguments adds them
+exactly and rounds once; with `fma`, its products are exact.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class Adder(NodeRule):
         return value, made
 
     def node(self, id: int, ids: tuple[int, ...], arguments: Sequence[Term | Datum], element: int = 0) -> Node:
-        """Return the evaluated node. A single argument is a term, which is converted to the accumulator's format."""
+        """Return the evaluated node. A node with one argument, a term, converts it to the accumulator's format."""
         if len(ids) == 1 and isinstance(arguments[0], Term):
             value, roundings = self.leaf(arguments[0], ids[0], element)
             return Node(id, ids, value, tuple(roundings))
@@ -252,7 +252,7 @@ def derive_exact_sum(values: Sequence[Term | Datum], format: Format, context: Co
 
 @in_default_mode
 def fold(plan: Plan, terms: Sequence[Term], adder: NodeRule, element: int = 0) -> list[Node]:
-    """Return every node of a plan, evaluated in order; for a single term, the only node is its conversion.
+    """Return every node of a plan, evaluated in order; in a plan of one term, the only node is its conversion.
 
     >>> from floatlab import encode
     >>> terms = [Term(encode(x, "fp16")) for x in (2048, 1, 1)]

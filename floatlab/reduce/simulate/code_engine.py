@@ -53,7 +53,7 @@ class CodeEngine:
         self._works: dict[tuple[str, Format], Callable[..., None]] = {}
 
     def blank(self, lanes: int) -> Array:
-        """Return an uninitialised array for the numbers of some lanes."""
+        """Return an uninitialised array for the numbers of `lanes` lanes."""
         return np.empty((lanes, *self.batch), container(self.format))
 
     def leaf(self, slots: Array) -> Array:
@@ -163,7 +163,11 @@ class CodeEngine:
         return term if self.fma else self.adder.leaf(term, slot, self.first + element)[0]
 
     def _in_doubles(self, arguments: Sequence[Argument], shape: tuple[int, ...]) -> list[Array] | None:
-        """Return arguments as equal binary64 numbers; None if binary64 cannot represent them or rounds differently."""
+        """Return the arguments as binary64 numbers of the same value; None if this is not possible.
+
+        It is not possible if binary64 does not represent all terms or products, or if the context draws random bits or
+        flushes inputs.
+        """
         keeps_products = self.fma and any(is_term for is_term, _ in arguments)
         formats = [side.format for side in self.sides] if keeps_products else []
         if self.drawn or self.adder.context.flush_inputs or not holds(DOUBLE, self.format):
@@ -182,7 +186,11 @@ class CodeEngine:
         return numbers
 
     def _sum_doubles(self, numbers: list[Array], sums: Array) -> Array:
-        """Write the rounded sums; return a mask of the sums that are missing: zeros, infinities and NaNs."""
+        """Add binary64 numbers exactly, and write the sums, rounded once; return the mask of sums that are missing.
+
+        Zeros, infinities and NaNs are missing. If rounding first to binary64 could change the result, inexact sums are
+        missing as well.
+        """
         total, exact = np.zeros(sums.shape), np.ones(sums.shape, np.bool_)
         with np.errstate(all="ignore"):
             for value in numbers:
@@ -229,7 +237,7 @@ class CodeEngine:
         return sums, len(slots)
 
     def _compiled_walk(self, count: int) -> Walk | None:
-        """Return a compiled loop that adds terms, or fuses products of factors; None if it is not faster."""
+        """Return a compiled loop that adds terms, or products by FMA; None if there is none or NumPy is faster."""
         fed = ["a", "b"] if self.fma else ["a"]
         stage = RecurrenceStage("s", "fma" if self.fma else "add", (*fed, "s"), self.format, self.adder.context)
         line = Recurrence(["s", *fed], [stage])
@@ -286,7 +294,7 @@ class CodeEngine:
 
 
 def take(sides: Sides, index: Array | slice | int) -> Sides:
-    """Return some of the terms, or of both factors."""
+    """Return the terms with these indices; for products, both factors."""
     return tuple(Source(side.codes[index], side.format) for side in sides)
 
 

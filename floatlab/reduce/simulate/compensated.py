@@ -3,7 +3,8 @@
 Kahan (*Further remarks on reducing truncation errors*, CACM 8(1), 1965); Neumaier (*Rundungsfehleranalyse einiger
 Verfahren zur Summation endlicher Summen*, ZAMM 54(1), 1974); Klein (*A generalized Kahan-Babuška-summation-algorithm*,
 Computing 76, 2006), of second order; and the double-double loop (Dekker, Numerische Mathematik 18, 1971). Each rule is
-written once and runs on two kinds of operations: on single numbers with derivations, and on arrays.
+written once and runs on three kinds of operations: on single numbers with derivations, on arrays, and on names of
+rows, from which a compiled loop is made.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ X = TypeVar("X")
 
 
 class Operations(Generic[X]):
-    """Rounded operations on numbers of one kind."""
+    """Rounded additions and subtractions for one kind of operands, such as arrays."""
 
     def apply(self, operation: str, a: X, b: X) -> X:
         """Return the rounded result of an operation, named `add` or `subtract`."""
@@ -55,7 +56,7 @@ class Operations(Generic[X]):
 
 
 class CompensationRule(Record):
-    """A compensation rule, which adds a term to a state: the partial sum and the sums of its rounding errors.
+    """A compensation rule: it adds a term to a state, which holds the partial sum and sums of rounding errors.
 
     Rules that use `by_size` add the rounding errors to the result once, at the end. The others correct each term.
     """
@@ -65,7 +66,7 @@ class CompensationRule(Record):
     by_size: bool = False
 
     def end(self, do: Operations[X], state: tuple[X, ...]) -> X:
-        """Return the result."""
+        """Return the result of the sum, given the state after the last term."""
         return reduce(lambda rest, each: do.add(each, rest), state[::-1]) if self.by_size else state[0]
 
 
@@ -77,14 +78,17 @@ def _kahan(do: Operations[X], state: tuple[X, ...], x: X) -> tuple[X, ...]:
 
 
 def _add_with_rest(do: Operations[X], s: X, x: X) -> tuple[X, X]:
-    """Return the rounded sum and its rounding error, which holds the lost digits of the smaller operand."""
+    """Return the rounded sum and its rounding error, the part of the smaller operand that the sum lost."""
     t = do.add(s, x)
     large, small = do.by_size(s, x)
     return t, do.add(do.subtract(large, t), small)
 
 
 def _with_rests(do: Operations[X], state: tuple[X, ...], x: X) -> tuple[X, ...]:
-    """Add each rounding error to the next number of the state; Neumaier's state has one such number, Klein's two."""
+    """Add x to the first number of the state, and each rounding error to the next number.
+
+    Besides the sum, Neumaier's state has one number and Klein's has two.
+    """
     *ones, last = state
     for i, each in enumerate(ones):
         ones[i], x = _add_with_rest(do, each, x)
@@ -156,7 +160,7 @@ class _Stages(Operations[str]):
         return to
 
     def recurrence(self, rule: CompensationRule, names: Sequence[str]) -> Recurrence:
-        """Return the recurrence that adds a term, named x, to the state with these names."""
+        """Return the recurrence that adds the term x to a state; `names` are the names of the state's numbers."""
         for name, made in zip(names, rule.take(self, tuple(names), "x"), strict=True):
             self.apply(CONVERT, made, to=name)
         return Recurrence([*names, "x", *(stage.to for stage in self.written)], self.written)
@@ -174,7 +178,7 @@ class Compensated(Record):
     context: Context
 
     def __post_init__(self) -> None:
-        """Check the rule."""
+        """Raise UnsupportedError for an unknown rule."""
         if self.rule not in RULES:
             raise UnsupportedError(
                 f"adder is rounded or one of {' '.join(RULES)}, not {quoted(str(self.rule))}"
@@ -220,7 +224,10 @@ class Compensated(Record):
         return nodes, result
 
     def evaluated(self, batches: Batches, engine: CodeEngine) -> Array:
-        """Return the results (*batch) of serial batches, as `simulation.evaluate` does, with an engine for `adder`."""
+        """Return the results (*batch) of serial batches; raises PlanError if the batches are not serial.
+
+        `engine` adds and subtracts as `adder` does.
+        """
         if len(batches.each) > 1 or any(chains.lanes > 1 or chains.rest.shape[1] > 1 for chains in batches.each):
             raise self._serial()
         order = [batches.root]
@@ -242,7 +249,10 @@ class Compensated(Record):
         return np.asarray(rule.end(do, state)[0])
 
     def _walked(self, state: tuple[Array, ...], order: list[int], engine: CodeEngine) -> tuple[Array, ...] | None:
-        """Return the states of a few sums after many terms, by one compiled loop; None if there is no such loop."""
+        """Return the state after all terms, computed by one compiled loop.
+
+        The result is None if a loop is not worth while or not available, or if a number is not finite.
+        """
         if engine.drawn or len(order) < MANY or state[0].size > MOST_WALKED or not holds(DOUBLE, self.accumulator):
             return None
         names = [f"state {i}" for i in range(len(state))]

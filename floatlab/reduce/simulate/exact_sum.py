@@ -1,4 +1,4 @@
-"""Exact sums of long arrays: significands with equal exponents are added in integers, which never overflow.
+"""Exact sums of long arrays: parts of significands that have the same weight are added without rounding errors.
 
 A superaccumulator in NumPy (U. W. Kulisch, *Computer Arithmetic and Validity*, 2008): significands are split into limbs
 of 27 bits, limbs of equal weight are summed exactly in binary64, and Python integers combine the weights.

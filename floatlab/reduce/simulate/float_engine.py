@@ -58,7 +58,7 @@ class FloatEngine(CodeEngine):
         return adder.accumulator in WORDS and rounds_as_processors(adder.context)
 
     def blank(self, lanes: int) -> Array:
-        """Return an empty array for numbers."""
+        """Return an uninitialised array of floats for the numbers of `lanes` lanes."""
         return np.empty((lanes, *self.batch), self.kind)
 
     def leaf(self, slots: Array) -> Array:
@@ -200,7 +200,11 @@ def update(sums: Array, x: Array, y: Array | None, fma: bool) -> None:
 
 
 def _fused(sums: Array, x: Array, y: Array) -> None:
-    """Add by FMA in binary32. Each product is exact in binary64; double rounding of the sums is then corrected."""
+    """Add the products x[k]·y[k] to `sums` in place, by FMA in binary32.
+
+    Each product is exact in binary64. Each sum is rounded first to binary64 and then to binary32; if this may differ
+    from rounding once, it is computed exactly.
+    """
     wide = sums.astype(np.float64)
     a, b = x.astype(np.float64), y.astype(np.float64)
     total, tie = np.empty_like(wide), np.empty(sums.shape, np.bool_)
@@ -254,7 +258,7 @@ def _fused_one_by_one(total: float, products: list[float]) -> list[float]:
 
 
 def _last_place(x: Array) -> int:
-    """Return a lower bound on the exponents of the numbers' last places; a large value if all numbers are zero."""
+    """Return a lower bound on the exponent of the last place of each number; 0 if all numbers are zero."""
     magnitudes = np.abs(x)
     nonzero = magnitudes[(magnitudes > 0) & np.isfinite(magnitudes)]
     if not len(nonzero):

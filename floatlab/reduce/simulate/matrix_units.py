@@ -71,7 +71,7 @@ class Machine(Record):
 
     @property
     def words(self) -> str:
-        """The label of the model's results.
+        """The label of results of this model: its devices and its source.
 
         >>> parse_machine("h100.f16.f32").words
         'model of H100, H200 (hopper.f16.f32) from F. A. Khattak and M. Mikaitis, Accurate models of NVIDIA tensor \

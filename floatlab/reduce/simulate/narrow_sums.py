@@ -14,8 +14,8 @@ from floatlab.formats import Format
 def promoted(x: Array, y: Array, format: Format, size: int, fma: bool) -> Array:
     """Return the matrix product x·y, whose terms are added in blocks of `size` terms.
 
-    Within a block, every sum is rounded to `format`. Without `fma`, every product is, too. The sums of the blocks are
-    added in binary32.
+    Within a block, every sum is rounded to `format`. Without `fma`, every product is rounded, too. The sums of the
+    blocks are added in binary32.
     """
     n = x.shape[1]
     whole, total = n // size * size, np.zeros((x.shape[0], y.shape[1]), np.float32)
@@ -31,7 +31,10 @@ def promoted(x: Array, y: Array, format: Format, size: int, fma: bool) -> Array:
 
 
 def stored(x: Array, y: Array, format: Format) -> Array:
-    """Return sums of products, added term by term in binary32; each partial sum is then rounded to a narrow format."""
+    """Return the matrix product x·y, whose terms are added one by one.
+
+    Each sum is computed in binary32 and then rounded to a narrow format, as if it were stored in this format.
+    """
     total = np.zeros((x.shape[0], y.shape[1]), np.float32)
     single = x.astype(np.float32), y.astype(np.float32)
     with np.errstate(all="ignore"):
@@ -55,7 +58,7 @@ def added_blocks(x: Array, y: Array, format: Format, edges: tuple[int, ...]) -> 
 
 
 def rounded(values: Array, format: Format) -> Array:
-    """Return the numbers rounded to a format; the processor does this for binary16."""
+    """Return the numbers rounded to a format; for binary16, NumPy's conversion does this."""
     if format.name == "binary16":
         with np.errstate(all="ignore"):
             return values.astype(np.float16).astype(np.float64)

@@ -21,9 +21,9 @@ FLOAT, WORD = struct.Struct("=d"), struct.Struct("=Q")
 
 
 def nearest_normal(format: Format) -> Callable[[float], float | None]:
-    """Return a function that rounds binary64 numbers to nearest even, to normal numbers of a format.
+    """Return a function that rounds binary64 numbers to the precision of a format, to nearest even.
 
-    The function returns None on overflow.
+    Its results are right if they are normal numbers of the format. It returns None on overflow.
 
     >>> from floatlab.formats import parse_format
     >>> near = nearest_normal(parse_format("fp16"))

@@ -2,10 +2,10 @@
 
 A node adds the products of one block to the partial sum c. All products are exact. Units for 4-bit numbers first add
 each `group` of products exactly. Each product or group is multiplied by its two scales exactly. The exponent of a
-product is the sum of the exponents of its factors and scales, without normalisation; that of a group is the sum of the
-exponents of the scales. All products or groups, and c, are aligned to the largest exponent E and truncated toward zero
-at 2^(E − `fraction_bits`). They are then added exactly, and the sum is truncated toward zero to binary32. The signs of
-zero results and of scales are ignored.
+product is the sum of the exponents of its factors and scales, without normalisation. The exponent of a group is the sum
+of the exponents of its scales. All products or groups, and c, are aligned to the largest exponent E and truncated
+toward zero at 2^(E − `fraction_bits`). They are then added exactly, and the sum is truncated toward zero to binary32.
+The signs of zero results and of scales are ignored.
 
 P. Xie et al., *Bit-Accurate Modeling of GPU Matrix Multiply-Accumulate Units* (arXiv:2511.10909), ST-FDPA and GST-FDPA.
 """
@@ -172,7 +172,7 @@ class ScaledCore(Record):
         return made
 
     def _nodes(self, left: tuple[Array, ...], right: tuple[Array, ...], c: Array) -> Array:
-        """Return the value of one node for each element."""
+        """Add one block of products to c, for each element; return the codes of the sums."""
         (a, a_exponents, a_scales, a_scale_exponents), (b, b_exponents, b_scales, b_scale_exponents) = (
             [array[:, None] for array in left],
             [array[None] for array in right],
@@ -215,7 +215,8 @@ class _Side:
     def part(self, rows: slice, first: int, core: ScaledCore) -> tuple[Array, ...]:
         """Return four arrays for the block of each row that begins at term `first`.
 
-        They are the values and the exponents of its terms, padded with zeros, and those of the scales of its groups.
+        Two have the values and the exponents of its terms, padded with zeros. The other two have the values and the
+        exponents of the scales of its groups.
         """
         stop = min(first + core.block, self.values.shape[1])
         more = ((0, 0), (0, core.block - (stop - first)))

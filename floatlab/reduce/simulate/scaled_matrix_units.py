@@ -67,7 +67,7 @@ class ScaledUnit(Record):
 
     @property
     def words(self) -> str:
-        """The label of the model's results.
+        """The label of results of this model: its devices, its instruction and its source.
 
         >>> parse_scaled_unit("blackwell.nvf4.f32").words.partition(" from ")[0]
         'model, no hardware record, of B200, tcgen05.mma (blackwell.nvf4.f32)'

@@ -57,7 +57,7 @@ class _Evaluation:
         self.is_observed, self.observe = observe is not None, observe or (lambda ids, values: None)
 
     def result(self) -> Array:
-        """Evaluate all batches and return the values of the last result."""
+        """Evaluate all batches, and return the sums (*batch)."""
         n, root = self.terms, self.batches.root
         if root < n:
             return np.asarray(self.engine.leaf(np.array([root]))[0])
@@ -146,7 +146,10 @@ class _Evaluation:
 
 
 def _alike(batch: Batch, n: int) -> Iterator[Array | None]:
-    """Split the lanes so that in each group a step adds only terms or only earlier results; None means all lanes."""
+    """Yield groups of lanes; in each step, a group adds only terms or only earlier results.
+
+    None stands for one group with all lanes.
+    """
     is_term = np.concatenate([(batch.first < n)[None], (batch.rest < n).reshape(-1, batch.lanes)])
     mixed = is_term[(is_term != is_term[:, :1]).any(axis=1)]
     if not len(mixed):

@@ -185,9 +185,10 @@ def multiply_on(
 
     Both matrices have the same format: binary16, binary32, binary64 or bfloat16. `runs` products are timed after a
     first one. `started` is called with the number of steps and returns a function that counts them. A missing backend
-    does not raise an error; the result has an `Absence` for it. KeyboardInterrupt and other exceptions outside
-    `Exception` propagate. If `keep_interrupted` is true, however, Ctrl-C ends the timing, and the rounds completed so
-    far are returned. Raises UnsupportedError for other matrices and for unknown backends.
+    does not raise an error; the result has an `Absence` for it. KeyboardInterrupt, and other
+    exceptions that are no subclasses of `Exception`, propagate. If `keep_interrupted` is true, however, Ctrl-C ends the
+    timing, and the rounds completed so far are returned. Raises UnsupportedError for other matrices and for unknown
+    backends.
 
     >>> found = multiply_on(np.eye(2, dtype=np.float32), np.ones((2, 3), np.float32), "numpy", 2)
     >>> found.runs[0].name, found.runs[0].errors.largest, len(found.runs[0].rest.runs)
@@ -290,7 +291,6 @@ class _Work:
         return sides
 
     def timing(self, name: str, seconds: Sequence[tuple[float, float, float] | None]) -> BackendTiming:
-        """Return the times, the product and the errors of a backend."""
         backend = self.started[name]
         sending, rest, fetching = (Timing(part) for part in zip(*filter(None, seconds), strict=True))
         return BackendTiming(
@@ -306,7 +306,6 @@ class _Work:
         return self.judge.judged(*results) if self.judge is not None and finite else None
 
     def pair(self, one: BackendTiming, other: BackendTiming) -> BackendPair:
-        """Return the difference between two backends' products."""
         ulps = ulp_distance(Source(one.codes, self.format), Source(other.codes, self.format))
         rms, largest = self.exact.apart(one.codes, other.codes)
         equal, farthest = int((one.codes == other.codes).sum()), int(np.max(ulps, initial=0))
@@ -331,9 +330,10 @@ def _multiply(device: Device, x: Foreign, y: Foreign) -> Foreign:
 
 @in_default_mode
 def in_one_format(sides: Sequence[object], format: Format | None = None) -> list[Source]:
-    """Return matrices in one format: `format`, else the format of both if backends support it, else binary32.
+    """Return matrices in one format: `format`, or else their common format.
 
-    Numbers are rounded to nearest. Raises UnsupportedError for a format in which no backend multiplies.
+    If their formats differ, both become binary32 or, if only binary64 contains both formats, binary64. Numbers are
+    rounded to nearest. Raises UnsupportedError for a format in which no backend multiplies.
 
     >>> [side.format.name for side in in_one_format((np.ones((1, 1)), np.ones((1, 1), np.float16)))]
     ['binary64', 'binary64']

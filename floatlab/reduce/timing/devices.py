@@ -78,7 +78,7 @@ class Device:
         """Wait until the computation of an array has finished."""
 
     def fetch(self, made: Foreign, name: str = "the result") -> Source:
-        """Return an array's codes in NumPy's memory; an UnsupportedError calls the array `name`."""
+        """Return an array's codes in NumPy's memory; `name` is the name of the array in error messages."""
         return source_of(made, name)
 
     def set_threads(self, count: int) -> int | None:

@@ -128,8 +128,8 @@ def time_partitions(
     Raises
     ------
     UnsupportedError
-        If a and b are not matrices of the same dtype, or have another dtype; or for fewer than 1 run or 1 term per
-        block.
+        If a and b are not matrices, differ in dtype or have none of these dtypes; or for fewer than 1 run or 1 term
+        per block.
 
     Examples
     --------

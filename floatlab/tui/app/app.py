@@ -13,6 +13,7 @@ from typing import Literal
 
 from textual.binding import Binding
 from textual.command import CommandPalette
+from textual.css.query import NoMatches
 from textual.filter import LineFilter
 
 from floatlab.errors import FloatlabError, printable, printable_lines, quoted
@@ -192,6 +193,8 @@ class Explorer(Navigation):
 
     def _handle_exception(self, error: Exception) -> None:
         """Exit without Textual's traceback: `open_explorer` raises the exception."""
+        if self._exit and isinstance(error, NoMatches):
+            return  # once the app is leaving, Textual mounts no children, so a new screen does not find its widgets
         self.failure = self.failure or error
         super()._handle_exception(error)
         self._exit_renderables.clear()
@@ -258,7 +261,7 @@ class Explorer(Navigation):
     # The address in a browser.
 
     def tell_address(self) -> None:
-        """Tell a visitor's browser the command of the question shown, which a link with it opens again."""
+        """Send the command of the question shown to a visitor's browser, which puts it into its address."""
         if self.is_web and not self._telling:
             self._telling = True
             self.set_timer(_TELLING, self._tell_address)

@@ -65,7 +65,7 @@ class Address(Record):
         return f"http://{host}{'' if self.port == 80 else f':{self.port}'}/?{_QUERY}={token}"
 
     def admits(self, host: str, reached: str) -> bool:
-        """Return whether a request may name this host; `reached` is this machine's address that received the request.
+        """Return whether a request may have this Host header; `reached` is the local address that received the request.
 
         >>> Address("localhost", 8000).admits("localhost:8000", "127.0.0.1")
         True
@@ -140,7 +140,7 @@ class Guard:
             self.open -= 1
 
     def _foreign(self, request: web.Request) -> str:
-        """Return why a request is foreign (its host or its origin); empty if it is not."""
+        """Return why the Host or Origin header of a request is refused; empty if both are right."""
         hosts, origins = request.headers.getall("Host", []), request.headers.getall("Origin", [])
         reached = request.transport.get_extra_info("sockname") if request.transport else None
         if len(hosts) != 1 or not self.address.admits(hosts[0], reached[0] if reached else ""):
@@ -152,7 +152,7 @@ class Guard:
         return ""
 
     def _right(self, token: str) -> bool:
-        """Return whether a token is correct, in constant time."""
+        """Return whether a token is correct; the time taken does not depend on the token."""
         return hmac.compare_digest(token.encode("utf-8", "surrogateescape"), self.token.encode())
 
     def _refused(self, reason: str) -> web.Response:
@@ -174,9 +174,9 @@ class Guard:
 
 
 def question_asked(text: str) -> list[str] | None:
-    """Return the words of a command in an address; no words if it is empty, None if it is not a question.
+    """Split the command in an address into words; return None if it is not a question. Empty text gives no words.
 
-    The words are arguments of the explorer that answers. The first is a verb, so that no word is an option of `tui`.
+    The words become arguments of the explorer. The first must be a verb, so that no word is read as an option of `tui`.
 
     >>> question_asked("show 0.1 --fp16"), question_asked("--serve"), question_asked("vectors generate f16_add")
     (['show', '0.1', '--fp16'], None, None)
@@ -230,7 +230,8 @@ def server_of(
 ) -> Server:
     """Return the guarded server; raises MissingPartError without textual-serve (extra `web`).
 
-    `words` are the options of each explorer, and `question` is the question of addresses without one.
+    `words` are the options with which each explorer starts. `question` has the words of the question that is shown if
+    the address names none.
     """
     try:
         from aiohttp import web
@@ -259,7 +260,7 @@ def server_of(
 
         @property
         def command(self) -> str:
-            """The command of the explorer for a request: it opens the question of the address, if there is one."""
+            """The command that starts the explorer for a request, at the question in the address if it has one."""
             return f"{explorer} {wanted.get()}" if wanted.get() else str(self._command)
 
         @command.setter
@@ -318,7 +319,7 @@ def serve(
 
 
 def _check_free(address: Address) -> None:
-    """Raise OSError if another program listens at an address, since the server prints the address before it listens."""
+    """Raise OSError if another program listens at an address; the server prints the address before it listens there."""
     places = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     for family, kind, protocol, _, place in places:
         with socket.socket(family, kind, protocol) as probe:

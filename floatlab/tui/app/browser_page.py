@@ -1,7 +1,8 @@
 """The page in which a visitor's browser shows an explorer. It loads nothing from other hosts.
 
-The terminal in the page is that of textual-serve, which knows nothing of addresses. So a script of this page puts the
-question of the address into the request for an explorer, and the question that the explorer shows into the address.
+The terminal in the page is that of textual-serve, which has no way to pass on a question. So a script of this page
+takes the question from the page's address, and adds it to the request for an explorer. It also puts the question that
+the explorer shows into the page's address.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ data-session-websocket-url="{escape(socket)}" data-font-size="{font_size}"></div
 
 
 def policy(socket: str) -> str:
-    """Return the page's Content-Security-Policy: this host alone, and no script but those of the page.
+    """Return the page's Content-Security-Policy: everything comes from this host, and only the page's scripts run.
 
     >>> policy("ws://localhost:8000/ws").startswith("default-src 'self'; script-src 'self' 'sha256-")
     True

@@ -64,7 +64,7 @@ def filtered(page: Page, typed: str) -> Page:
 
 
 class KeysWindow(HelpWindow):
-    """The keys that are active, over the whole height; text in the box selects some of them."""
+    """A window as high as the screen that lists the active keys; text in its box selects some of them."""
 
     BINDINGS = [
         Binding("slash", "filter", "Filter", id="help.filter"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, nullcontext, suppress
 
 from floatlab.errors import FloatlabError
 from floatlab.tui.app.help_windows import Example, Welcome
@@ -11,7 +11,7 @@ from floatlab.tui.app.registry import SCREENS, ScreenRow, screen_for
 from floatlab.tui.base import ExplorerBase
 from floatlab.tui.screens.task import TaskScreen
 from floatlab.tui.screens.way_back import Questions, Trail
-from floatlab.tui.widgets import Choice, Picker
+from floatlab.tui.widgets import Choice, KeyBar, Picker
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import command_of
 
@@ -73,10 +73,28 @@ class Navigation(ExplorerBase):
         if question is not None and opened is None:
             self.starts[name] = question
         if name != self.current_mode:
-            self.switch_mode(name)
+            with self._announced(name) if opened is None else nullcontext():
+                self.switch_mode(name)
         if question is not None and opened is not None:
             opened.show_question(question)
         self.tell_address()
+
+    @contextmanager
+    def _announced(self, name: str) -> Iterator[None]:
+        """Context manager that marks the tab of a screen at once, since opening the screen may take a second."""
+        left = self.shown
+        if left is None or not left.is_current:
+            yield
+            return
+        bar = left.query_one(KeyBar)
+        left.head.current, bar.said = name, "…"
+        # Textual draws when it has nothing else to do, which is too late here.
+        left._compositor.update_widgets({left.head, bar})
+        self._display(left, left._compositor.render_update())
+        try:
+            yield
+        finally:
+            left.head.current, bar.said = left.NAME, ""
 
     def leave_place(self) -> None:
         """Remember what is shown, so that `go_back` can return to it."""
@@ -100,7 +118,7 @@ class Navigation(ExplorerBase):
         return bool(self._trail) if action == "go_back" else super().check_action(action, parameters)
 
     def note_question(self, question: Question, replaces: bool) -> None:
-        """Add a question to the history; if `replaces` is true, it replaces the last one, as a further edit of it."""
+        """Add a question to the history; if `replaces` is true, it is an edit of the last one and replaces it."""
         if row := screen_for(question.verb):
             self._questions.note(row.name, question, replaces=replaces)
 

@@ -14,7 +14,6 @@ from floatlab.tui.app import terminal
 from floatlab.tui.app.app import Explorer
 from floatlab.tui.app.settings import read_settings
 from floatlab.tui.screens.background_answer import BackgroundAnswer
-from floatlab.tui.themes import CYCLE, SIXTEEN
 from floatlab.verbs.question import Question
 
 
@@ -42,7 +41,7 @@ def open_explorer(
             stream.reconfigure(encoding="utf-8")  # Textual draws characters that other encodings lack
     explorer = Explorer(
         read_question, start, settings=settings, complaint=complaint, theme=theme, keep=keep, pending=pending,
-        usual=SIXTEEN if terminal.has_sixteen_colours() else CYCLE[0],
+        usual=terminal.usual_theme(),
     )  # fmt: skip
     if theme and (unknown := explorer.unknown_theme(theme)):
         raise FloatlabError(f"--theme: {unknown}")

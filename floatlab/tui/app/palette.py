@@ -37,7 +37,9 @@ class Offer(Record):
     weight: int = 0
 
     def score(self, query: str) -> int:
-        """Return how well typed text matches: a whole name, the beginning of a name, words of names, words of the help.
+        """Return how well typed text matches; 0 if it does not.
+
+        The best match is a whole name; then come the beginning of a name, words of names, and words of the help text.
 
         >>> entry = Offer("Format: binary16", "GPUs", print, ("half", "fp16"))
         >>> [entry.score(typed) for typed in ("half", "for", "16 binary", "gpu", "float")]
@@ -63,7 +65,7 @@ class Palette(Provider):
     """A provider for the command palette with all actions of the explorer."""
 
     def _entries(self) -> list[Offer]:
-        """Return all rows, examples first; rows that a key does also name the key."""
+        """Return all rows, examples first. If a key does the same as a row, the row's help text names the key."""
         app = self.app
         assert isinstance(app, ExplorerBase)
         task = next((screen for screen in reversed(app.screen_stack) if isinstance(screen, TaskScreen)), None)
@@ -131,7 +133,7 @@ class Palette(Provider):
             yield DiscoveryHit(entry.name, entry.do, help=entry.words)
 
     async def search(self, query: str) -> Hits:
-        """Yield the actions that match the typed text; letters in order match, too, but come last."""
+        """Yield the actions that match the typed text. A name that only has its letters, in this order, comes last."""
         matcher = self.matcher(query)
         for entry in self._entries():
             score = entry.score(query) or min(matcher.match(entry.name), 50)
@@ -144,13 +146,13 @@ _ULP = ("ulp", "unit in the last place", "next number")
 
 
 def _names(format: Format, aliases: Iterable[str]) -> tuple[str, ...]:
-    """Return what people call a format: its aliases, and names for all formats of its width, such as fp8."""
+    """Return other names of a format: its aliases, and names that fit all formats of its width, such as fp8."""
     width = (f"fp{format.width}", f"float{format.width}", f"{format.width} bits", f"{format.width}-bit")
     return (short_name(format), *aliases, *width)
 
 
 def _keys(task: TaskScreen) -> dict[str, tuple[str, Callable[[], object]]]:
-    """Return the key and the action of each binding that is active on a screen, by its description."""
+    """Return a dictionary from the description of each active key of a screen to the key and its action."""
     found: dict[str, tuple[str, Callable[[], object]]] = {}
     for active in task.active_bindings.values():
         binding = active.binding

@@ -17,6 +17,7 @@ from textual.color import Color
 from textual.filter import LineFilter
 
 from floatlab.tui.glyphs import for_console
+from floatlab.tui.themes import CYCLE, SIXTEEN
 
 _PROGRAMS = (
     ("pbcopy", "", ["pbcopy"]),
@@ -29,7 +30,7 @@ _PATIENCE = 2.0  # the time limit in seconds for all programs together
 
 
 def copy(text: str) -> str:
-    """Copy text by the first program that succeeds; return its name, or an empty text.
+    """Copy text to the clipboard with the first program that succeeds; return its name, "" if none does.
 
     This may take two seconds if a program hangs, so do not call it on the app's thread.
     """
@@ -58,8 +59,9 @@ _LEAVING = 2.0  # the time limit in seconds for an end in good order
 def on_hangup(fileno: int, leave: Callable[[], object]) -> None:
     """Call `leave` on another thread when the other side of a terminal or a pipe closes; then end the process.
 
-    A program gets no signal if the terminal does not control it, and Textual would read from the closed terminal
-    forever. `leave` has two seconds to end the process in good order. Without `poll`, as on Windows, this does nothing.
+    A program gets no signal if the terminal is not its controlling terminal, and Textual would read from the closed
+    terminal forever. `leave` has two seconds to end the process in good order. Without `poll`, as on Windows, this
+    function does nothing.
     """
     if not hasattr(select, "poll"):
         return
@@ -80,7 +82,7 @@ _SPACE = "\N{NO-BREAK SPACE}"
 
 
 class Harmless(LineFilter):
-    """Replaces control characters in rendered lines by spaces of the same width.
+    """Replaces each control character in rendered lines by as many spaces as it is wide.
 
     In labels and pages, `floatlab.errors.printable` escapes such characters. The filter handles all other text, such as
     characters pasted into a box.
@@ -103,13 +105,22 @@ class _Console(LineFilter):
     """Replaces characters that the console of Linux lacks."""
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        """Return the segments of a line in characters of the console."""
         return [Segment(for_console(text), style, control) for text, style, control in segments]
 
 
 CONSOLE = _Console()
 # Parts of the names of terminals with more than sixteen colours.
 _COLOURFUL = ("256color", "direct", "truecolor", "kitty", "alacritty", "ghostty", "foot", "wezterm", "contour")
+
+
+def usual_theme() -> str:
+    """Return the default theme for this terminal.
+
+    On a terminal with few colours, it is one for a light background if COLORFGBG says that the background is light.
+    """
+    if not has_sixteen_colours():
+        return CYCLE[0]
+    return "ansi-light" if os.environ.get("COLORFGBG", "").rpartition(";")[2] in ("7", "15") else SIXTEEN
 
 
 def has_sixteen_colours() -> bool:

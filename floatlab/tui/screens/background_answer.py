@@ -1,4 +1,4 @@
-"""The computation of answers to a `Question`, usually on a background thread; it reports progress and can be stopped.
+"""Computes the answers to a `Question`, usually on a background thread; reports progress, and can be stopped.
 
 This module does not load Textual, since the command line begins an answer before it imports the explorer.
 """
@@ -10,15 +10,18 @@ from concurrent.futures import Future, wait
 from threading import Event, Thread
 from time import monotonic
 
-from floatlab.progress import pausing, reporting
+from floatlab.progress import duration_text, pausing, reporting
 from floatlab.verbs.question import Answer, Question, Started
 from floatlab.verbs.registry import answer_question
 
-_SURE = 1.0  # seconds of work before the remaining time is estimated
+_SURE = 0.5  # seconds of work before the remaining time is estimated
 
 
 class Stopped(KeyboardInterrupt):
-    """Raised in stopped work when it next reports progress; functions that return results on Ctrl-C do so here, too."""
+    """Raised in stopped work when it next reports progress.
+
+    It is a KeyboardInterrupt, so that functions which return partial results after Ctrl-C also return them here.
+    """
 
 
 class BackgroundAnswer:
@@ -51,7 +54,7 @@ class BackgroundAnswer:
         self._stopped = Event()
         self._goes_on = Event()
         self._goes_on.set()
-        self._total = self._done = 0
+        self._total = self._done = self._part = 0  # `_part` counts the computations that reported progress
         self._began = self._counted_from = monotonic()
         self.late = False  # whether the screen has stopped waiting
 
@@ -104,6 +107,7 @@ class BackgroundAnswer:
 
     def _started(self, total: int, noun: str) -> Callable[[int], None]:
         self._total, self._done, self._counted_from = total, 0, monotonic()
+        self._part += 1
         return self._add
 
     def _add(self, count: int) -> None:
@@ -123,30 +127,21 @@ class BackgroundAnswer:
 
     @property
     def progress(self) -> str:
-        """The progress as text: the share of the work that is done, and an estimate of the remaining time."""
+        """The progress as text: the share of the counted work that is done, and an estimate of the remaining time."""
         if self._after is not None and not self._after.ends(0):
             return self._after.progress
         if self.is_stopped:
             return "stopping …"
-        share = f" {min(100 * self._done // self._total, 100)} %" if self._total else ""
-        return f"working …{share}{self._estimate()} · Esc stops"
+        part = f" part {self._part}:" if self._part > 1 else ""
+        if self._total:
+            # What follows the counted work, such as the figures of a page, is not counted.
+            part += f" {100 * self._done // self._total} %" if self._done < self._total else " last steps"
+        return f"working …{part.removesuffix(':')}{self._estimate()} · Esc stops"
 
     def _estimate(self) -> str:
-        """Return an estimate of the remaining time as text; empty if too little work is done to tell."""
+        """Return the estimated remaining time as text; empty if too little work is done for an estimate."""
         spent = monotonic() - self._counted_from
         if spent < _SURE or not 0 < self._done < self._total:
             return ""
         left = spent * (self._total - self._done) / self._done
         return f", about {duration_text(left)} left"
-
-
-def duration_text(seconds: float) -> str:
-    """Return a time in whole seconds, minutes or hours, rounded up.
-
-    >>> duration_text(0.2), duration_text(59.5), duration_text(91), duration_text(7300)
-    ('1 s', '60 s', '2 min', '3 h')
-    """
-    for unit, length, most in (("s", 1, 90), ("min", 60, 90 * 60)):
-        if seconds <= most:
-            return f"{-int(-seconds // length)} {unit}"
-    return f"{-int(-seconds // 3600)} h"

@@ -7,9 +7,11 @@ from functools import partial
 from floatlab.numbers.datum import Datum
 from floatlab.page.html import report
 from floatlab.page.model import Page, joined
+from floatlab.page.png import to_png
 from floatlab.page.svg import to_svg
 from floatlab.page.text_layout import to_text
 from floatlab.tui.screens.panes import PaneScreen
+from floatlab.tui.themes import page_colours
 from floatlab.tui.widgets.saving import Copies, SaveWindow
 from floatlab.verbs.literals import literals_of
 from floatlab.verbs.question import Question
@@ -60,4 +62,8 @@ class CopyingScreen(PaneScreen, inherit_bindings=False):
 
     def action_save(self) -> None:
         """Ask for the name of a file, and write the page into it."""
-        self.app.push_screen(SaveWindow(self.copies(), self.question.verb))
+        self.app.push_screen(SaveWindow(self.copies(), self.question.verb, self._picture))
+
+    def _picture(self) -> bytes:
+        """Return the page as PNG, in the colours of the theme."""
+        return to_png(self.page(), colours=page_colours(self.app.theme_variables))

@@ -52,7 +52,7 @@ class History:
         return self.now
 
     def return_to(self, question: Question) -> None:
-        """Go to a question, forward if possible, else back; this undoes steps whose questions had no answer."""
+        """Go to a question, forward if possible, else back; called when a newer question had no answer."""
         for by in (1, -1):
             while self.now != question and self.go(by):
                 pass

@@ -1,13 +1,16 @@
 """Panes: parts of a screen, which have frames if there is room.
 
-One pane can be shown at full size. A wide screen has another pane, which shows a second topic beside the current view.
+One pane can be shown at full size. A large screen has further panes, which show more topics beside or below the current
+view.
 """
 
 from __future__ import annotations
 
-from typing import TypeVar
+from itertools import zip_longest
+from typing import TypeAlias, TypeVar
 
 from textual import on
+from textual.containers import Vertical
 from textual.events import Resize
 from textual.geometry import Size
 from textual.widget import Widget
@@ -17,9 +20,11 @@ from floatlab.tui.screens.way_back import ReturnScreen
 from floatlab.tui.widgets import PageView
 
 _FRAMED = (116, 30)  # panes have frames if the screen has at least this many columns and lines
-_TWO_TOPICS = (156, 40)  # a second topic is shown if the screen has at least this many columns and lines
+# The least columns and lines of a screen for further topics beside the current view, and for one below it.
+_TOPICS_BESIDE, _TOPIC_BELOW = (156, 40), (116, 36)
 
 Shown = TypeVar("Shown", bound=Widget)
+Topic: TypeAlias = tuple[str, Page]  # the title of a pane, and its page
 
 
 def pane(widget: Shown, title: str = "") -> Shown:
@@ -30,11 +35,19 @@ def pane(widget: Shown, title: str = "") -> Shown:
 
 
 class Beside(PageView):
-    """The pane with the second topic of a wide screen."""
+    """A pane with a further topic of a large screen."""
 
     DEFAULT_CSS = """
-    Beside { width: 2fr; height: 1fr; display: none; }
+    Beside { height: 1fr; display: none; }
     """
+
+
+class Column(Vertical):
+    """A part of a screen for panes, which is hidden if all of them are hidden."""
+
+    def show_or_hide(self) -> None:
+        """Show or hide this part, after panes were shown or hidden."""
+        self.display = any(widget.display for widget in self.children)
 
 
 class PaneScreen(ReturnScreen, inherit_bindings=False):
@@ -53,31 +66,42 @@ class PaneScreen(ReturnScreen, inherit_bindings=False):
 
     # Methods that a subclass may override.
 
-    def beside(self) -> tuple[str, Page] | None:
-        """Return the title and the page of the second topic; None if there is none now."""
-        return None
+    def topics(self) -> list[Topic]:
+        """Return the topics for the panes beside or below the current view, the most important first."""
+        return []
+
+    @property
+    def has_topic_below(self) -> bool:
+        """Whether the current view leaves room for a topic below it on a screen that is not wide."""
+        return True
 
     # Sizes.
 
     def set_sizes(self, size: Size) -> None:
         """Set the classes that depend on the size of the terminal."""
         # Textual sets the classes of its breakpoints too late for the first frame.
-        for name, (columns, lines) in (("-framed", _FRAMED), ("-two-topics", _TWO_TOPICS)):
+        for name, (columns, lines) in (("-framed", _FRAMED), ("-two-topics", _TOPICS_BESIDE)):
             self.set_class(size.width >= columns and size.height >= lines, name)
+        below = size.width >= _TOPIC_BELOW[0] and size.height >= _TOPIC_BELOW[1]
+        self.set_class(below and not self.has_class("-two-topics"), "-topic-below")
 
     @on(Resize)
     def _resized(self, event: Resize) -> None:
-        """Show or hide frames and the second topic."""
+        """Show or hide frames and further topics."""
         self.set_sizes(event.size)
         self.draw_beside()
 
     def draw_beside(self) -> None:
-        """Show the second topic, if there is room for it."""
-        for view in self.query(Beside):
-            shown = self.beside() if self.has_class("-two-topics") and self.answers else None
-            view.display = shown is not None
-            if shown is not None:
-                view.border_title, view.page = shown
+        """Show the further topics for which there is room."""
+        has_one = self.has_class("-topic-below") and self.has_topic_below
+        most = len(self.query(Beside)) if self.has_class("-two-topics") else int(has_one)
+        topics = self.topics()[:most] if most and self.answers else []
+        for view, topic in zip_longest(self.query(Beside), topics):
+            view.display = topic is not None
+            if topic is not None:
+                view.border_title, view.page = topic
+        for column in self.query(Column):
+            column.show_or_hide()
 
     # One pane at full size.
 

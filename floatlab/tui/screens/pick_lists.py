@@ -1,4 +1,4 @@
-"""A screen with pick lists, of formats and of other choices; a rejected name remains, so that it can be corrected."""
+"""A screen with pick lists of formats and other choices; a name that was rejected is kept, for correction."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class PickScreen(QuestionScreen, inherit_bindings=False):
         return {}
 
     def pick(self, pick: Pick) -> None:
-        """Open a pick list, with the name that was typed last if it could not be used."""
+        """Open a pick list. If the last typed name could not be used, it is in the box again."""
 
         def taken(name: str | None) -> None:
             if name is None:
@@ -55,12 +55,15 @@ class PickScreen(QuestionScreen, inherit_bindings=False):
         return super().open(question, kind)
 
     def show_frame(self) -> None:
-        """Forget the typed name in the question that now has an answer."""
+        """Once a question with a name from a list has an answer, forget the name that this list rejected before."""
         if self.pending is None and not self.is_stopped:
             self._refused.pop(self._asked_from, None)
 
     def format_pick(self, take: Callable[[str], object], automatic: str = "") -> Pick:
-        """Return the pick list of formats, which also accepts other names; `automatic` describes that choice."""
+        """Return the pick list of formats, in which other names can be typed, too.
+
+        If `automatic` is not empty, it describes the choice "automatic", which is then in the list.
+        """
         rows = [Choice(AUTOMATIC, f"{AUTOMATIC:<12} {automatic}")] if automatic else []
         rows += [
             Choice(row.format.name, f"{row.format.name:<12} {row.purpose}", (short_name(row.format), *row.aliases))

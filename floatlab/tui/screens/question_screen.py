@@ -13,7 +13,7 @@ from floatlab.errors import FloatlabError, printable_lines
 from floatlab.tui.base import ExplorerBase
 from floatlab.tui.screens.background_answer import BackgroundAnswer, Stopped
 from floatlab.tui.screens.history import History
-from floatlab.tui.widgets.boxes import is_wrong, mark_valid
+from floatlab.tui.widgets.boxes import is_wrong, mark_answer, mark_valid, wrong_boxes
 from floatlab.verbs.question import Answer, Question, Started
 from floatlab.verbs.registry import answer_question
 
@@ -68,7 +68,7 @@ class QuestionScreen(Screen[None]):
         return True
 
     def keeps_found(self, question: Question) -> bool:
-        """Return whether the answer to a question, if it is stopped, contains what was found until then."""
+        """Return whether the computation of an answer, if it is stopped, still returns what it has found."""
         return False
 
     def prepare(self, question: Question, answers: list[Answer]) -> object:
@@ -95,8 +95,9 @@ class QuestionScreen(Screen[None]):
         complaint.update(printable_lines(text if hint else f"! {text}"))
         complaint.set_class(bool(text), "-shown")
         complaint.set_class(hint, "-hint")
-        # While one types or waits, the page does not move.
-        complaint.set_class(not hint or self.pending is not None or isinstance(self.focused, Input), "-over")
+        # While one types or waits, the page does not move; else a hint must not cover the end of the page.
+        moves = hint and self.pending is None and not self.is_stopped and not isinstance(self.focused, Input)
+        complaint.set_class(not moves, "-over")
 
     def on_click(self, event: Click) -> None:
         """Hide the message that was clicked, since it may cover controls."""
@@ -120,6 +121,10 @@ class QuestionScreen(Screen[None]):
             self.complain(self._error)
             return False
 
+    def say_wrong(self, box: Input) -> None:
+        """Say why the text that stays in a box is wrong."""
+        self.complain(f"{self._error}; u goes back to the last text without an error")
+
     # The question.
 
     @property
@@ -128,9 +133,10 @@ class QuestionScreen(Screen[None]):
         return self.pending.question if self.pending else self._stopped or self.history.now or self._start
 
     def begin(self) -> None:
-        """Ask the first question. If it has no answer, a slow screen keeps it, so that a path that was typed remains.
+        """Ask the first question.
 
-        Other screens cannot be drawn without an answer; they ask the screen's default question.
+        If it has no answer, a slow screen keeps it, so that a typed path remains. Other screens cannot be drawn without
+        an answer, and ask the screen's default question instead.
         """
         self._excuse = self._begin(self._start)
         if self._excuse and not self.slow:
@@ -165,6 +171,8 @@ class QuestionScreen(Screen[None]):
 
     def on_mount(self) -> None:
         """Show the first answers, or the progress of their computation."""
+        if not self.is_attached:  # the app is leaving, so Textual has not mounted the widgets of this screen
+            return
         if self.answers:
             self._show(self._start, self.answers, self.prepared)
         else:
@@ -232,9 +240,13 @@ class QuestionScreen(Screen[None]):
         except FloatlabError as error:
             if self._shown is None:  # no question had an answer: keep this one
                 self._start = pending.question
-            if pending.late and isinstance(self.focused, Input):
-                mark_valid(self.focused, False)  # since `open` returned True for this text
+            if box is None or box.value != text:
+                box = self.focused if isinstance(self.focused, Input) else None
+            if pending.late and box is not None:
+                mark_valid(box, False)  # since `open` returned True for this text
             self._refuse(str(error))
+            if pending.late and box is not None and box is not self.focused:
+                self.say_wrong(box)
             return False
         return True
 
@@ -257,14 +269,15 @@ class QuestionScreen(Screen[None]):
         self.draw(before)
         hints = [hint for answer in answers for hint in answer.hints]
         # The text in the box with the focus is the one that has just been read.
-        wrong = any(is_wrong(box) for box in self.query(Input) if box is not self.focused)
+        mark_answer(self)
+        wrong = any(box is not self.focused for box in wrong_boxes(self))
         error = self._excuse or (self._error if wrong else "")
         self.complain(error or (hints[0] if hints else ""), hint=not error)
         self._excuse = ""
         self.show_frame()
 
     def action_undo(self, by: int = -1) -> None:
-        """Go one question back; but first drop text that is wrong, or a question that was stopped."""
+        """Go one question back. If a box has wrong text or a question was stopped, only drop that instead."""
         now = self.history.now
         if (self.forget_mistakes() or self._stopped is not None) and now is not None:
             self._stopped = None
@@ -307,7 +320,7 @@ class QuestionScreen(Screen[None]):
             self.leave()
 
     def _stay(self, question: Question) -> None:
-        """After an answer was stopped, keep its question, and the previous answer."""
+        """Keep showing the question of an answer that was stopped, together with the previous answer."""
         self._stopped = question
         self.add_class("-stopped")
         back = "" if self._shown is None else "; u goes back to the question of the answer below"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from itertools import takewhile
 from typing import ClassVar, TypeAlias
 
 from textual import getters, on
@@ -11,12 +12,13 @@ from textual.app import ComposeResult
 from textual.geometry import Offset
 from textual.reactive import reactive
 from textual.widget import Widget
-from textual.widgets import Input
+from textual.widgets import Input, Static
 
 from floatlab.formats import Format, parse_format
 from floatlab.numbers.datum import Datum
 from floatlab.page.model import Page
 from floatlab.tui.screens.copying import CopyingScreen
+from floatlab.tui.screens.panes import Beside, Column
 from floatlab.tui.screens.pick_lists import AUTOMATIC
 from floatlab.tui.widgets import BitRow, Choice, ChoiceBar, KeyBar, PageView, Pick, TabBar
 from floatlab.tui.widgets.boxes import is_wrong
@@ -44,13 +46,14 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
     ROUNDS = True  # whether rounding rules have an effect on this screen
     AUTOMATIC_FORMAT = ""  # description of the choice of no format; if empty, a format is required
     CONTROLS: ClassVar[dict[str, str]] = {}  # further actions of the words in #controls
-    PARTS = "#body > *"  # the widgets among which a view selects
+    PARTS = "#body > *, #body > Column > *"  # the widgets among which a view selects
     WALKS = False  # whether the rows of a new view get the focus, so that the cursor can move over them
     AUTO_FOCUS = ""
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (60, "-normal"), (116, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-short"), (22, "-high")]
     DEFAULT_CSS = """
     TaskScreen {
+        layers: default messages;
         .entry { height: 1; padding: 0 1; }
         .entry Label { width: auto; color: $role-label; padding: 0 1; }
         .entry Input { width: 1fr; }
@@ -58,7 +61,8 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
             width: 100%; height: auto; max-height: 5; display: none; padding: 0 2;
             background: $background; color: $role-bad; text-style: bold;
         }
-        #complaint.-over { overlay: screen; }
+        /* In front of the end of the body, above the controls and the keys. */
+        #complaint.-over { layer: messages; dock: bottom; }
         #complaint.-hint { color: $role-label; text-style: none; }
         #complaint.-shown { display: block; }
         Input { background: $panel; }
@@ -162,6 +166,7 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
         self.begin()
         yield TabBar(self.app.go, self.app.titles, self.NAME, id="head")
         yield from self.compose_task()
+        yield Static(id="complaint", markup=False)
         yield KeyBar(self._press, id="key-bar")
 
     @property
@@ -172,10 +177,19 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
     def get_widget_and_offset_at(self, x: int, y: int) -> tuple[Widget | None, Offset | None]:
         """Return the widget at a place, and the offset in its content; None if the widget has just been removed.
 
-        Textual asks for it at a click, and takes it for granted that the widget is still on the screen.
+        Textual calls this at a click, and assumes that the widget is still on the screen.
         """
         widget, offset = super().get_widget_and_offset_at(x, y)
         return (None, None) if widget is not None and widget.parent is None else (widget, offset)
+
+    def complain(self, text: str, hint: bool = False) -> None:
+        """Show an error message or a hint. It covers the end of the body, but no widgets below the body."""
+        super().complain(text, hint)
+        complaint = self.query_one("#complaint")
+        others = reversed([widget for widget in self.children if widget is not complaint and widget.display])
+        below = takewhile(lambda widget: widget.id != "body", others)
+        rows = max(sum(widget.region.height for widget in below), 1)
+        complaint.styles.margin = (0, 0, rows if complaint.has_class("-over") else 0, 0)
 
     def show_frame(self) -> None:
         """Show the keys that are active now."""
@@ -246,8 +260,10 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
     def show_only(self, *names: str) -> None:
         """Show these parts, hide all others, and move the focus away from hidden parts."""
         for widget in self.query(self.PARTS):
-            if widget.id != "beside":
+            if not isinstance(widget, Beside | Column):
                 widget.display = widget.id in names
+        for column in self.query(Column):
+            column.show_or_hide()
         if self.maximized is not None and not self.maximized.display:
             self.minimize()
         focused = self.focused
@@ -256,21 +272,17 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:
-        """Leave a box if its text is valid; else keep the error message. A stopped question is asked again."""
+        """Ask a stopped question again. Leave the box if its text is valid; otherwise keep the error message."""
         self.action_again()
         if not is_wrong(event.input):
             self.action_leave()
 
     @on(Input.Blurred)
     def _blurred(self, event: Input.Blurred) -> None:
-        """End the series of edits; text that is wrong stays in its box, and the message says how to go back."""
+        """End a series of edits in a box; wrong text stays in the box, and a message says how to go back."""
         self.history.settle()
         if is_wrong(event.input):
             self.say_wrong(event.input)
-
-    def say_wrong(self, box: Input) -> None:
-        """Say why the text that stays in a box is wrong."""
-        self.complain(f"{self._error}; u goes back to the last text without an error")
 
     # Edits, options, formats and rules.
 

@@ -106,6 +106,6 @@ class ReturnScreen(PickScreen, inherit_bindings=False):
             self.set_position(place.position)
 
     def show_question(self, question: Question) -> bool:
-        """Show a question from elsewhere, which replaces all that was typed."""
+        """Show a question that was not asked on this screen; it replaces all that was typed."""
         self.forget_mistakes()
         return self.open(question)

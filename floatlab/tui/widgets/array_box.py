@@ -30,7 +30,6 @@ class _PathSuggester(Suggester):
     """Completes a typed path."""
 
     async def get_suggestion(self, value: str) -> str | None:
-        """Return a path that begins with the typed text."""
         return completed(value)
 
 
@@ -56,9 +55,10 @@ class ArrayBox(Horizontal):
         self, label: str, id: str, take: Callable[[ArrayBox, bool], None], width: int = 0, examples: str = _EXAMPLES,
         *, whole: bool = False,
     ) -> None:  # fmt: skip
-        """Pad the label to `width` columns; `take` receives the box, and whether its array was picked (else typed).
+        """Take the label, which is padded to `width` columns, and the function to call when the array changes.
 
-        If `whole`, a file of several arrays is picked as a whole.
+        `take` receives the box, and whether its array was picked (True) or typed (False). If `whole`, a file with
+        several arrays is picked as a whole.
         """
         super().__init__(id=id, classes="entry")
         self._examples, self._whole = examples, whole
@@ -93,9 +93,9 @@ class ArrayBox(Horizontal):
 
 
 class FilePicker(Picker):
-    """A list of folders and files. It is dismissed with the name of an array, or with None.
+    """A list of folders and files. It closes with the name of an array, or with None.
 
-    If `whole`, it is dismissed with the name of a file or a folder instead.
+    If `whole`, it closes with the name of a file or a folder instead.
     """
 
     def __init__(self, title: str, word: str = "", *, whole: bool = False) -> None:
@@ -143,7 +143,7 @@ class FilePicker(Picker):
             self.dismiss(name)
 
     def take_free(self, text: str) -> None:
-        """Use the typed text as a path, relative to the listed folder if it exists there; open it if it is a folder."""
+        """Use typed text as a path in the listed folder, or as it is if there is no such path; open a folder."""
         path = os.path.join(self._place, text)
         if is_folder(path):
             self._go(os.path.join(path, ""))

@@ -19,7 +19,7 @@ _FIELDS = frozenset({Role.SIGN, Role.EXPONENT, Role.IMPLICIT, Role.SIGNIFICAND})
 
 
 def _is_bits(run: Span) -> bool:
-    """Return whether a span contains bits; its role is not sufficient, since names of fields have the same role."""
+    """Return whether a span contains bits. The role alone does not tell, since names of fields have the same roles."""
     return run.role in _FIELDS and bool(run.text) and not run.text.strip("01")
 
 
@@ -54,10 +54,10 @@ class BitRow(Cells):
         value: int | None = None
 
     def __init__(self, *, id: str | None = None, ruler: bool = True, steady: bool = False) -> None:
-        """Start empty; if `ruler` is set, the row shows the numbers of the bits while it has the focus.
+        """Start empty. If `ruler` is true, a line above the bits shows their numbers while the row has the focus.
 
-        If `steady` is true, the row to which edits apply shows them always, so that the page does not move when a box
-        gets the focus.
+        If `steady` is true, the active row (to which edits apply) always shows the numbers, so that the page does not
+        move when a box gets the focus.
         """
         super().__init__(id=id)
         self._strip: Block | None = None

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+from textual.widget import Widget
 from textual.widgets import Input
 
 _WRONG = "-wrong"
 
 
 def fill(box: Input, text: str) -> None:
-    """Put text into a box; text that is wrong is kept, and text that differs only in spaces, as it is being typed."""
+    """Put text into a box. Keep what is in it if that is wrong, or differs only in spaces, which are being typed."""
     if not is_wrong(box) and box.value.strip() != text.strip():
         with box.prevent(Input.Changed):
             box.value = text
 
 
 def mark_valid(box: Input, valid: bool) -> None:
-    """Mark a box if its text is invalid, else unmark it; while a box is marked, the screen dims the answer."""
+    """Mark a box as invalid, or unmark it if `valid` is true; while a box is marked, the screen dims the answer."""
     box.set_class(not valid, _WRONG)
-    box.screen.set_class(any(map(is_wrong, box.screen.query(Input))), "-unread")
+    mark_answer(box.screen)
+
+
+def mark_answer(screen: Widget) -> None:
+    """Dim the answer of a screen if a box that is shown is marked as invalid."""
+    screen.set_class(bool(wrong_boxes(screen)), "-unread")
+
+
+def wrong_boxes(screen: Widget) -> list[Input]:
+    """Return the visible boxes that are marked as invalid; the text of hidden boxes has no effect on the answer."""
+    return [box for box in screen.query(Input) if is_wrong(box) and all(node.display for node in (box, *box.ancestors))]
 
 
 def is_wrong(box: Input) -> bool:

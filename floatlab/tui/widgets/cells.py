@@ -161,7 +161,7 @@ class Cells(PageView, can_focus=True):
         self.cursor += cells
 
     def action_page(self, pages: int) -> None:
-        """Move the cursor by pages, as high as the widget."""
+        """Move the cursor by pages; a page is as high as the widget."""
         self.cursor += pages * max(self.scrollable_content_region.height - self.FROZEN, 1)
 
     def action_jump(self, cell: int) -> None:
@@ -175,7 +175,10 @@ class Cells(PageView, can_focus=True):
 
 
 class ColumnTable(Cells):
-    """A table whose header does not scroll. It shows the first column, and as many of the other columns as fit."""
+    """A table whose header does not scroll. It shows the first column, and as many of the other columns as fit.
+
+    If not all columns fit, those in `Table.spare` come last; the one that a page would leave out last comes first.
+    """
 
     FROZEN = 1
     BINDINGS = [
@@ -187,7 +190,8 @@ class ColumnTable(Cells):
 
     turned: reactive[int] = reactive(0, init=False)  # number of columns after the first that are scrolled out of view
 
-    _shown: Sequence[int] = (0,)  # the numbers of the visible columns
+    _shown = 0  # number of visible columns after the first
+    _is_last = True  # whether the last column is visible
 
     @property
     def table(self) -> Table | None:
@@ -214,19 +218,27 @@ class ColumnTable(Cells):
         table = self.table
         if table is None:
             return []
+        columns = [*range(1, len(table.header))]
+        if self.turned or (table.spare and self._columns_of(table, [0, *columns]) > width):
+            spare = tuple(table.spare or ())
+            columns = [*(column for column in columns if column not in spare), *reversed(spare)]
         shown = [0]
-        lines = self._set_columns(table, shown)
-        for column in range(1 + self.turned, len(table.header)):
-            wider = self._set_columns(table, [*shown, column])
-            if max(len(text_of(runs)) for runs in wider) > width:
+        for column in columns[self.turned :]:
+            if self._columns_of(table, [*shown, column]) > width:
                 break
             shown.append(column)
-            lines = wider
-        self._shown = shown
-        more = "▸" if shown[-1] < len(table.header) - 1 else " "
+        lines = self._set_columns(table, shown)
+        self._shown = len(shown) - 1
+        self._is_last = self.turned + self._shown >= len(columns)
+        more = " " if self._is_last else "▸"
         lines[0] = line(Span("◂ " if self.turned else "  ", Role.LABEL), lines[0][1:], Span(f" {more}", Role.LABEL))
         self.places = [(y, 0, width) for y in range(1, len(lines))]
         return lines
+
+    @classmethod
+    def _columns_of(cls, table: Table, columns: list[int]) -> int:
+        """Return how many characters wide a table of these columns is."""
+        return max(len(text_of(runs)) for runs in cls._set_columns(table, columns))
 
     @staticmethod
     def _set_columns(table: Table, columns: list[int]) -> list[Line]:
@@ -254,6 +266,6 @@ class ColumnTable(Cells):
         if table is None:
             return
         if by < 0:
-            self.turned = max(self.turned - max(len(self._shown) - 1, 1), 0)
-        elif self._shown[-1] < len(table.header) - 1:
-            self.turned = self._shown[-1]
+            self.turned = max(self.turned - max(self._shown, 1), 0)
+        elif not self._is_last:
+            self.turned += max(self._shown, 1)

@@ -129,25 +129,27 @@ class TabBar(ChoiceBar):
     """The tabs of the screens, each with the function key that opens it, beginning with F2."""
 
     def places(self, width: int) -> dict[str, tuple[int, int, str]]:
-        """Return the column, the line and the word of each tab; if space is short, without spaces inside a tab."""
+        """Return the column, the line and the word of each tab.
+
+        If space is short, only the first tab of a line has the letter F, and one space parts the tabs.
+        """
         keyed = [(name, f"F{number} {word}") for number, (name, word) in enumerate(self.options, 2)]
         if sum(len(word) + 2 for _, word in keyed) <= width:
             return _places(keyed, width)
         places, x, y = {}, 0, 0
         for name, word in keyed:
-            short = word.replace(" ", "", 1)
-            if x and x + len(short) > width:
+            if x and x + len(word) - 1 > width:
                 x, y = 0, y + 1
+            short = word[1:] if x else word
             places[name] = (x, y, short)
             x += len(short) + 1
         return places
 
     def pieces(self, name: str, word: str) -> list[Segment]:
-        """Draw the key and the name in different styles; between two tabs is at least one space."""
+        """Draw the key and the name in different styles; there is at least one space between two tabs."""
         style = super().pieces(name, word)[0].style or Style()
-        cut = word.index("F") + 1
-        cut += sum(map(str.isdigit, word[cut : cut + 2]))
-        key = self.app.inks[Role.CODE] + style
+        cut = word.index(" ", 1)
+        key = style if name == self.current else self.app.inks[Role.CODE] + style
         return [Segment(word[:cut], key), Segment(word[cut:], style), *([] if word[0] == " " else [Segment(" ")])]
 
 

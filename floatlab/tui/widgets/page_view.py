@@ -9,7 +9,8 @@ from textual.reactive import var
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from floatlab.page.model import Line, Note, Page, line, text_of
+from floatlab.page.chart import with_dots
+from floatlab.page.model import Chart, Line, Note, Page, Pair, line, text_of
 from floatlab.page.text_layout import set_page
 from floatlab.page.words import UNBROKEN
 from floatlab.tui.base import ExplorerBase
@@ -65,7 +66,10 @@ class PageView(ScrollView):
 
     def set_lines(self, width: int) -> list[Line]:
         """Return the lines of the page for this width."""
-        return set_page(self.page, width)
+        page = self.page
+        if self.app.draws_dots and any(isinstance(block, Chart | Pair) for block in page.blocks):
+            page = page.replace(blocks=with_dots(page.blocks))
+        return set_page(page, width)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """Return the number of lines of the page at this width."""

@@ -1,4 +1,4 @@
-"""Windows above a screen: a list of choices, filtered by typing, and a page to read."""
+"""Windows in front of a screen: a list of choices that typing filters, and a page to read."""
 
 from __future__ import annotations
 
@@ -67,7 +67,8 @@ class Window(ModalScreen[ScreenResultType]):
 class Choice(Record):
     """A row of a picker: its name, its text, and other names for searching.
 
-    Typed digits find a row that is a `quantity` only if they are its whole name, since 6 is not short for 64.
+    If `quantity` is true, the name is a number: typed digits find it only if they are the whole name, since a typed 6
+    should not find 64.
     """
 
     name: str
@@ -95,7 +96,7 @@ def choices_of(texts: Mapping[str, str]) -> list[Choice]:
 
 
 class Picker(Window[str | None]):
-    """A list of choices, filtered by typing. It is dismissed with the chosen name, or with None.
+    """A list of choices that typing filters. The window closes with the chosen name, or with None.
 
     If `free`, text that matches no choice is used as a name, for example of a format that follows a pattern.
     """
@@ -206,7 +207,7 @@ class _NarrowingInput(Input):
 
 
 class MarkingPicker(Picker):
-    """A list in which any number of choices can be marked. It is dismissed with their names joined by commas, or None.
+    """A list in which any number of choices can be marked. It closes with their names, joined by commas, or with None.
 
     Enter or space adds text that matches no choice as a marked choice.
     """
@@ -235,7 +236,7 @@ class MarkingPicker(Picker):
         self.rows.highlighted = place
 
     def take(self, name: str) -> None:
-        """Close the window with the marked choices; but if text has been typed, mark the found choice."""
+        """If text has been typed, mark the choice that it finds; otherwise close the window with the marked choices."""
         if self.box.value.strip():
             if name not in self.marked:
                 self._turn(name)

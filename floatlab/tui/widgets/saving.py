@@ -1,10 +1,10 @@
-"""The window that saves a page to a file; the ending of the file's name chooses the kind of file."""
+"""The window that saves a page to a file. The ending of the file name, such as .svg, chooses the kind of file."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from io import StringIO
+from io import BytesIO
 from typing import TypeAlias
 
 from textual import on
@@ -19,8 +19,13 @@ from floatlab.sandbox import exists
 from floatlab.tui.widgets.pickers import Window
 
 Copies: TypeAlias = dict[str, tuple[str, Callable[[], str]]]  # by name: description, function that returns the text
+Content: TypeAlias = Callable[[], bytes]  # returns the content of a file
 # The endings, and the names of the texts in `Copies`.
 _KINDS = {".txt": "text", ".svg": "svg", ".html": "html", ".json": "json", ".csv": "csv", ".sh": "command"}
+
+
+def _encoded(description: str, text: Callable[[], str]) -> tuple[str, Content]:
+    return description, lambda: text().encode()
 
 
 class SaveWindow(Window[None]):
@@ -28,10 +33,11 @@ class SaveWindow(Window[None]):
 
     BINDINGS = [Binding("escape", "dismiss(None)", "Cancel", id="save.cancel")]
 
-    def __init__(self, copies: Copies, verb: str) -> None:
-        """Store the texts, and suggest a name."""
+    def __init__(self, copies: Copies, verb: str, picture: Content) -> None:
+        """Store the texts and the picture, and suggest a name."""
         super().__init__()
-        self._texts = {ending: copies[name] for ending, name in _KINDS.items() if name in copies}
+        self._contents = {ending: _encoded(*copies[name]) for ending, name in _KINDS.items() if name in copies}
+        self._contents[".png"] = ("the page as a picture (PNG), drawn by matplotlib", picture)
         self._suggestion = f"floatlab-{verb}.svg"
         self._warned = ""  # the existing file that a second Enter replaces
 
@@ -40,7 +46,7 @@ class SaveWindow(Window[None]):
         with Vertical():
             yield Label("Save to a file", id="title", markup=False)
             yield Input(self._suggestion, compact=True)
-            for ending, (description, _) in self._texts.items():
+            for ending, (description, _) in self._contents.items():
                 yield Label(f"{ending:<6} {description}", markup=False)
             yield Label("", id="nothing", markup=False)
 
@@ -64,22 +70,26 @@ class SaveWindow(Window[None]):
 
     def _write(self, path: str) -> None:
         ending = os.path.splitext(path)[1].lower()
-        if ending not in self._texts:
+        if ending not in self._contents:
             named = f"{ending} is not supported" if ending else "the name needs an ending"
-            self._say(f"{named}: use {', '.join(self._texts)}")
+            self._say(f"{named}: use {', '.join(self._contents)}")
             return
         if self.app.is_web:  # the visitor's browser saves it
-            text = StringIO(self._texts[ending][1]())
-            self.app.deliver_text(text, save_filename=os.path.basename(path), mime_type="application/octet-stream")
+            download = BytesIO(self._contents[ending][1]())
+            self.app.deliver_binary(
+                download, save_filename=os.path.basename(path), mime_type="application/octet-stream"
+            )
             self.dismiss(None)
             return
         if exists(path) and self._warned != path:
             self._warned = path
             self._say(f"{quoted(path)} exists: Enter replaces it")
             return
+        description, content = self._contents[ending]
+        made = content()  # before the file is opened, since matplotlib may be missing
         with replacing(path) as file:
-            file.write(self._texts[ending][1]().encode())
-        self.app.notify(f"Saved {self._texts[ending][0]} to {path}")
+            file.write(made)
+        self.app.notify(f"Saved {description} to {path}")
         self.dismiss(None)
 
     def _say(self, words: str) -> None:

@@ -49,9 +49,10 @@ _EXAMPLE = 40  # characters of a typed code that an error message repeats
 def operands(
     texts: tuple[str, ...], format: Format | None, bits: bool = False, context: Context | None = None
 ) -> tuple[Operand, ...]:
-    """Return the operands of an operation: a reading for VALUE@FORMAT, a `Datum` for a code, else the text.
+    """Return the operands of an operation, as read from text.
 
-    A code without a format belongs to `format`, which is then required.
+    VALUE@FORMAT becomes the derivation of its conversion into the format, and a code becomes a `Datum`. Other values
+    remain text. A code without a format belongs to `format`, which is then required.
 
     >>> reading, text = operands(("0.1@fp16", "2"), None)
     >>> reading.result, text
@@ -197,7 +198,7 @@ def operate(
 
 
 def _result_format(values: tuple[Operand, ...]) -> Format:
-    """Return the format of a result that no option names."""
+    """Return the result's format if no option names it: one that contains the operands' formats, or the default."""
     data = (value.result if isinstance(value, Derivation) else value for value in values)
     own = [value.format for value in data if isinstance(value, Datum)]
     return arith.common_format(own) if own else parse_format(DEFAULT_FORMAT)
@@ -206,7 +207,8 @@ def _result_format(values: tuple[Operand, ...]) -> Format:
 def answer_of(result: Result, steps: int | None = None, brief: bool = False, why: bool = False) -> Answer:
     """Return the answer for the result of an operation.
 
-    It shows the first `steps` steps (all by default), or one line if `brief`; `why` adds the reason of each step.
+    It shows the first `steps` steps (all by default), or one line if `brief` is true; `why` adds the reason of each
+    step.
     """
     first = result.fused if isinstance(result, Contrast) else result
 

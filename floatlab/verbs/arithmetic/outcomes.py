@@ -57,8 +57,8 @@ def portion(part: Fraction) -> str:
     return f"≈ {rounded_decimal(part, 4)}"
 
 
-def _tail(rounded: Rounded) -> str:
-    """Return the discarded part in ulps, as text: exact if that is short, else rounded or with a bound."""
+def _discarded_part(rounded: Rounded) -> str:
+    """Return the discarded part in ulps, as text: a short fraction, a rounded decimal, or a bound."""
     part = Fraction(rounded.rest2, 2 * rounded.unit)
     if not rounded.kept and rounded.unit == 1 << GUARD_DIGITS and rounded.rest2 == 2:
         return f"less than 2^-{GUARD_DIGITS - 1}"
@@ -74,7 +74,7 @@ def rounding_reason(rounded: Rounded, format: Format, context: Context) -> list[
 
 
 def _between(rounded: Rounded, between: Between, fmt: Format, context: Context) -> list[str]:
-    """Explain a rounding between two entries of a table."""
+    """Explain a rounding to one of two neighbours, in a format whose numbers are listed in a table."""
     direction = context.rounding
     if rounded.tail is Tail.ZERO:
         return [f"It is a number of {fmt.name} already, so there is nothing to round."]
@@ -104,7 +104,7 @@ def _cut(rounded: Rounded, fmt: Format, context: Context) -> list[str]:
             return ["Zero has no digits to discard."]
         where = f"down to 2^{fmt.qmin}, its last place" if rounded.tiny_before else ""
         return [f"{kept}{f', {where}' if where else ''}: no digit is discarded, so the value is exact."]
-    digits, share = cut(rounded, fmt)[1], _tail(rounded)
+    digits, share = cut(rounded, fmt)[1], _discarded_part(rounded)
     if rounded.tiny_before and not fmt.subnormals:
         gap = "between 0 and" if fmt.zero else "below"
         seen = f"{fmt.name} has no number {gap} 2^{fmt.emin}, and the magnitude is {share} of 2^{fmt.emin}."
@@ -121,7 +121,11 @@ def _cut(rounded: Rounded, fmt: Format, context: Context) -> list[str]:
 
 
 def _decided(rounded: Rounded, context: Context, what: str, one: str = "") -> str:
-    """Explain how the direction treats the discarded part; `one` names the result of ties in formats of precision 1."""
+    """Explain what the rounding direction does with the discarded part.
+
+    `what` names the digit or integer that is increased or kept. `one` names the result of ties in formats of precision
+    1.
+    """
     stay = "the kept digits stay" if what == _LAST else f"the {what} stays"
     up = f"so the {what} goes up by one" if rounded.increment else f"so {stay}"
     it = f"so it {'goes up by one' if rounded.increment else 'stays'}"
@@ -191,10 +195,10 @@ def _underflow(rounded: Rounded, fmt: Format, context: Context) -> str:
 
 
 def integral_reason(rounded: Rounded, context: Context) -> list[str]:
-    """Return sentences on the digits after the binary point, and on how the direction decided."""
+    """Return sentences on the digits after the binary point, and on what the rounding direction does with them."""
     if rounded.tail is Tail.ZERO:
         return ["There are no digits after the binary point: the number is an integer already."]
-    return [f"The part after the binary point is {_tail(rounded)}.", _decided(rounded, context, "integer")]
+    return [f"The part after the binary point is {_discarded_part(rounded)}.", _decided(rounded, context, "integer")]
 
 
 _FAR = 1_000_000  # errors above this many ulps are given as a number, not in ulps
@@ -222,10 +226,10 @@ def encoding_reason(step: Encode, derivation: Derivation, index: int) -> list[st
         return [_overflowed(datum, derivation.context), error]
     if last and (replaced := replaced_words(derivation)):
         return [f"{capital(replaced)}.", error]
-    return [_packed(datum, rounded), _lost(derivation) if last else "", error]
+    return [_encoding_words(datum, rounded), _lost_term(derivation) if last else "", error]
 
 
-def _lost(derivation: Derivation) -> str:
+def _lost_term(derivation: Derivation) -> str:
     """Return a sentence if a term was too small to change the result, as a small update of a weight can be."""
     if derivation.operation not in ("add", "subtract") or Flags.INEXACT not in derivation.flags:
         return ""
@@ -237,7 +241,7 @@ def _lost(derivation: Derivation) -> str:
     return ""
 
 
-def _packed(datum: Datum, rounded: Rounded | None) -> str:
+def _encoding_words(datum: Datum, rounded: Rounded | None) -> str:
     """Describe how a datum is encoded in its fields."""
     fmt, field = datum.format, datum.biased_exponent
     if given_by_table(fmt) and datum.is_finite:
@@ -275,7 +279,6 @@ def _overflowed(datum: Datum, context: Context) -> str:
 
 
 def _error(derivation: Derivation) -> str:
-    """Describe the error of the result."""
     result, ulps = derivation.result, derivation.approximate_error_ulps
     if ulps is None:
         return ""

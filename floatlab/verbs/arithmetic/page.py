@@ -251,9 +251,9 @@ def operand_rows(
     shared: Format | None,
     strips: bool = True,
 ) -> list[Block]:
-    """Draw operands as a, b, c; add the conversion from text if it changed the value or raised a flag.
+    """Draw the bits of the operands, labelled a, b and c; for a text that was not read exactly, show the conversion.
 
-    The name of the format `shared` is omitted. Without `strips`, the operands are only named, not drawn.
+    The name of the format `shared` is omitted. Without `strips`, the bits are not drawn.
     """
     blocks: list[Block] = []
     for name, datum, reading in zip("abc", operands, readings(operands, literals, context), strict=False):
@@ -332,9 +332,17 @@ def stage_rows(derivation: Derivation, shown: list[StepGroup], why: bool) -> lis
 
 
 def closing_rows(derivation: Derivation) -> list[Block]:
-    """Return the rows after the last step: under precision control, the result as it is stored in narrower formats."""
+    """Return the rows after the last step.
+
+    They show the result of the numbers as they were typed, if it differs; and under precision control, the result as it
+    is stored in narrower formats.
+    """
     if derivation.context.precision == DEFAULT.precision:
-        return []
+        if not any(derivation.literals):
+            return []
+        from floatlab.verbs.arithmetic.as_typed import typed_rows
+
+        return typed_rows(derivation)
     from floatlab.verbs.arithmetic.storing import stored_rows
 
     return stored_rows(derivation)

@@ -120,7 +120,7 @@ def product_end(separate: Derivation) -> int:
     return next((i + 1 for i, step in enumerate(separate.steps) if isinstance(step, Encode)), len(separate.steps))
 
 
-def _parting(contrast: Contrast) -> list[Block]:
+def _first_difference(contrast: Contrast) -> list[Block]:
     """Describe where the two computations begin to differ: at the rounding of the product, if it was inexact."""
     rounded, product = contrast.product_rounding, contrast.product
     if product is None or not product.is_finite:
@@ -140,7 +140,7 @@ def _opening(derivation: Derivation, start: int = 0) -> int:
 
 
 def _separate(contrast: Contrast, steps: int | None) -> list[StepGroup]:
-    """Return the stages (groups of steps) of multiply-then-add from the rounding of the product on."""
+    """Return the groups of steps of multiply-then-add, from the rounding of the product on."""
     derivation, end = contrast.separate, product_end(contrast.separate)
     found: list[StepGroup] = []
     for stage in step_groups(derivation, stop=end if steps is None else min(steps, end)):
@@ -150,7 +150,7 @@ def _separate(contrast: Contrast, steps: int | None) -> list[StepGroup]:
             found.append(StepGroup("round product", rows, stage.index))
         elif isinstance(step, Encode):
             last = found.pop()
-            rows = (*last.blocks, Row("product", coded(step.datum)), *_parting(contrast))
+            rows = (*last.blocks, Row("product", coded(step.datum)), *_first_difference(contrast))
             found.append(StepGroup(last.name, rows, last.index))
         elif not isinstance(step, (Decode, Promote, Combine)):
             found.append(stage)
@@ -160,7 +160,7 @@ def _separate(contrast: Contrast, steps: int | None) -> list[StepGroup]:
 def fused_and_separate(
     contrast: Contrast, steps: int | None = None, strips: bool = True
 ) -> tuple[list[StepGroup], list[StepGroup], list[StepGroup]]:
-    """Return three lists of stages (groups of steps): shared ones, those of the fma, and those of multiply-then-add.
+    """Return three lists of groups of steps: shared ones, those of the fma, and those of multiply-then-add.
 
     With `steps`, the lists contain only the first `steps` steps of both. Without `strips`, operands are not drawn.
     """

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from floatlab.arith import Comparison, Contrast
-from floatlab.numbers import Derivation, Flags
+from floatlab.numbers import Datum, Derivation, Flags
 from floatlab.numbers.derivation import Align, Combination, Combine, Integral, Round, Special, Step
+from floatlab.page.datum import significand_row
 from floatlab.page.model import Block, Fresh, Gap, Line, Page, Row, Strip, line, text_of
 from floatlab.verbs.arithmetic import relations
 from floatlab.verbs.arithmetic.outcomes import comparison_reason, integer_reason, verdict_reason
@@ -50,17 +51,24 @@ def scenes_of(result: relations.Result, *, strips: bool = True) -> tuple[Scene, 
 
 
 def _scenes(derivation: Derivation, stages: list[StepGroup], names: list[str], strips: bool) -> list[Scene]:
-    """Return a scene for each of these stages (groups of steps) of a derivation; `names` has their names."""
+    """Return a scene for each group of steps of a derivation; `names` are the names of the scenes."""
     seen, title = _opening(derivation, strips), text_of(operation_heading(derivation).content)
     scenes = []
     for stage, name in zip(stages, names, strict=False):
         frames = tuple(Page((*seen, Fresh(each)), title) for each in _frames(derivation, stage))
         last = tuple(closing_rows(derivation)) if stage is stages[-1] else ()
-        page = Page((*seen, *_fresh((*stage.blocks, *last))), title)
+        fields = () if strips or stage.name != "operands" else _fields(derivation)
+        page = Page((*seen, *_fresh((*fields, *stage.blocks, *last))), title)
         seen = (*seen, *stage.blocks)
         why, raised = reason(derivation, stage.index), _raised(derivation, stage.index)
         scenes.append(Scene(name, page, why, raised, frames, ((derivation, stage.index),)))
     return scenes
+
+
+def _fields(derivation: Derivation) -> Blocks:
+    """Return the significands and the exponents of the operands, where their bits are drawn already."""
+    named = zip("abc", derivation.operands, strict=False)
+    return tuple(significand_row(datum, name) for name, datum in named if isinstance(datum, Datum) and datum.is_finite)
 
 
 def _opening(derivation: Derivation, strips: bool) -> Blocks:
@@ -106,11 +114,11 @@ def _raised(derivation: Derivation, index: int) -> Flags:
 _RANKS = {"flush": 0, "product": 1, "align": 2, "sum": 3, "rule": 4, "round product": 5, "round": 5, "result": 6}
 
 
-def _beats(sides: list[list[StepGroup]], ends: tuple[int, int]) -> list[list[StepGroup | None]]:
-    """Return the stages of fma and multiply-then-add that are shown together, as pairs; None if one has no such stage.
+def _paired_groups(sides: list[list[StepGroup]], ends: tuple[int, int]) -> list[list[StepGroup | None]]:
+    """Return the groups of steps that are shown together, as pairs: one group of fma, one of multiply-then-add.
 
-    Stages of the same rank (see `_RANKS`) are shown together. Those up to the product come first: `ends` has the number
-    of their steps in each computation.
+    Groups of the same rank (see `_RANKS`) are shown together; None stands for a computation without such a group.
+    Groups of steps up to the product come first. `ends` has the number of these steps in each computation.
     """
     placed: list[dict[tuple[int, int, int], StepGroup]] = [{}, {}]
     for side, places, end in zip(sides, placed, ends, strict=True):
@@ -124,33 +132,33 @@ def _contrast_scenes(contrast: Contrast, strips: bool) -> tuple[Scene, ...]:
     ways = fused, separate = contrast.fused, contrast.separate
     shared, *sides = relations.fused_and_separate(contrast, strips=strips)
     product = next((i + 1 for i, step in enumerate(fused.steps) if _is_product(step)), 0)
-    beats = _beats(sides, (product, relations.product_end(separate)))
-    named = [*shared, *(next(filter(None, beat)) for beat in beats)]
+    pairs = _paired_groups(sides, (product, relations.product_end(separate)))
+    named = [*shared, *(next(filter(None, pair)) for pair in pairs)]
     names = _distinct([stage.name for stage in named])
     made = [scene.replace(separate_flags=Flags.NONE) for scene in _scenes(fused, shared, names, strips)]
     top, title = _opening(fused, strips), text_of(operation_heading(fused).content)
     top += tuple(block for stage in shared for block in stage.blocks)
     seen: list[Blocks] = [(), ()]
     raised = [Flags.NONE, Flags.NONE]
-    for beat, name in zip(beats, names[len(shared) :], strict=True):
-        moving = [_frames(way, stage) for way, stage in zip(ways, beat, strict=True)]
-        new = [() if stage is None else stage.blocks for stage in beat]
+    for pair, name in zip(pairs, names[len(shared) :], strict=True):
+        moving = [_frames(way, stage) for way, stage in zip(ways, pair, strict=True)]
+        new = [() if stage is None else stage.blocks for stage in pair]
         frames = []
         for moved in range(max(len(each) for each in moving)):
             now = [each[moved] if moved < len(each) else blocks for each, blocks in zip(moving, new, strict=True)]
-            frames.append(Page((*top, _grown(seen, now)), title))
-        steps = tuple((way, stage.index) for way, stage in zip(ways, beat, strict=True) if stage is not None)
-        for side, (way, stage) in enumerate(zip(ways, beat, strict=True)):
+            frames.append(Page((*top, _both_sides(seen, now)), title))
+        steps = tuple((way, stage.index) for way, stage in zip(ways, pair, strict=True) if stage is not None)
+        for side, (way, stage) in enumerate(zip(ways, pair, strict=True)):
             raised[side] |= Flags.NONE if stage is None else _raised(way, stage.index)
-        page = Page((*top, _grown(seen, new)), title)
-        made.append(Scene(name, page, _both(steps), raised[0], tuple(frames), steps, raised[1]))
+        page = Page((*top, _both_sides(seen, new)), title)
+        made.append(Scene(name, page, _both_reasons(steps), raised[0], tuple(frames), steps, raised[1]))
         seen = [(*old, *more) for old, more in zip(seen, new, strict=True)]
     verdict = Fresh(tuple(relations.verdict_rows(contrast)))
     whole = Page((*top, relations.side_by_side(*map(list, seen)), Gap(), verdict), title)
     return (*made, Scene("verdict", whole, verdict_reason(contrast), raised[0], separate_flags=raised[1]))
 
 
-def _grown(seen: list[Blocks], more: list[Blocks]) -> Block:
+def _both_sides(seen: list[Blocks], more: list[Blocks]) -> Block:
     """Return the rows of fma and of multiply-then-add side by side, with the new rows marked."""
     return relations.side_by_side(*([*old, *_fresh(new)] for old, new in zip(seen, more, strict=True)))
 
@@ -159,7 +167,7 @@ def _is_product(step: Step) -> bool:
     return isinstance(step, Combine) and step.kind is Combination.PRODUCT
 
 
-def _both(steps: tuple[tuple[Derivation, int], ...]) -> Line:
+def _both_reasons(steps: tuple[tuple[Derivation, int], ...]) -> Line:
     """Return the reasons of both computations; if the reasons are the same, only once."""
     sides = [("Fused" if way.operation == "fma" else "Separate", reason(way, index)) for way, index in steps]
     if len(sides) == 2 and sides[0][1] == sides[1][1]:

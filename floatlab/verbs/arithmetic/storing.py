@@ -1,4 +1,4 @@
-"""Results of x87 under precision control, stored in binary32 and binary64: the second rounding, and what it does."""
+"""The second rounding of x87 results, which are computed under precision control and stored in binary32 or binary64."""
 
 from __future__ import annotations
 

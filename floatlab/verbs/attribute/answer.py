@@ -38,7 +38,7 @@ def attribute_words(
 
     For a sum or dot product, `observed` is one or two results as printed, separated by a comma; for matrices, it names
     one or two arrays. `targets` are functions whose orders on this machine are additional candidates. All candidates
-    round by the context, except hardware models.
+    round as the context says, but hardware models have their own rules.
 
     >>> found = attribute_words("dot", (), "0.0559577,0.0559577569366", "8.19563865662e-08", preset="forum")
     >>> found.words()
@@ -90,7 +90,7 @@ def answer_of(found: Attribution, results: tuple[str, ...]) -> Answer:
 
 
 def _is_listed(word: str) -> bool:
-    """Return whether a word between two commas is a number, or the end of a row and the start of the next row."""
+    """Return whether a word between two commas is a number, or two numbers at the end of a row, such as 2;3."""
     return all(parse_printed(each) is not None for each in word.split(";"))
 
 

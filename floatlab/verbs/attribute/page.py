@@ -51,7 +51,8 @@ def attribution_blocks(
 ) -> list[Block]:
     """Return the rows of an attribution for a page of differences: the candidates for each result, and the cause.
 
-    `libraries` names for each result the library that gives all of it, if one does. The cause is that of the diagnosis.
+    For each result, `libraries` names a library whose product equals it, or is empty. The cause is that of the
+    diagnosis.
 
     >>> import numpy as np
     >>> from floatlab.reduce.explain.attribution import attribute
@@ -80,7 +81,10 @@ def _by_library(found: Attribution, library: str) -> str:
 
 
 def _cause_rows(found: Attribution, diagnosis: Diagnosis) -> list[Block]:
-    """Return the rows of the cause, if candidates give both results and these differ as the diagnosis says."""
+    """Return rows with the cause of the difference.
+
+    There are none unless the diagnosis is rounding and some candidates give both results.
+    """
     causes = {cause for pair in found.pairs for cause in pair.causes if len(pair.causes) == len(found.pairs[0].causes)}
     if diagnosis.status != "rounding" or not causes:
         return []
@@ -114,7 +118,11 @@ def _compared(found: Attribution) -> str:
 
 
 def _best(explanations: tuple[Explanation, ...], edge: TileEdge | None) -> list[Line]:
-    """Return the first candidate that matches everywhere and the nearest other candidate, or only the nearest one."""
+    """Describe the best candidates for a result, in one or two lines.
+
+    If a candidate gives all elements, the lines name the first such candidate and the nearest other one. Otherwise,
+    they name only the nearest.
+    """
     fitting = [each for each in explanations if each.fits]
     others = [each for each in explanations if not each.fits and each.matching]
     if edge is not None:
@@ -134,7 +142,7 @@ def _best(explanations: tuple[Explanation, ...], edge: TileEdge | None) -> list[
 
 
 def verdict_rows(found: Attribution, label: str = "verdict") -> list[Block]:
-    """Return rows with the verdict on two results, and with the causes that alone do not explain the difference."""
+    """Return rows with the verdict on two results, and with each cause that does not explain the difference alone."""
     said = ", or ".join(each.value for each in found.verdicts) + _common_difference(found)
     blocks: list[Block] = [Row(label, Span(said, Role.VALUE if found.pairs else Role.FLAG))]
     if found.pairs and found.pairs[0].causes and found.shape:
@@ -152,7 +160,7 @@ def verdict_rows(found: Attribution, label: str = "verdict") -> list[Block]:
 
 
 def _common_difference(found: Attribution) -> str:
-    """Return the difference between the two results in ulps, if all pairs of candidates give the same."""
+    """Return the difference between the two results in ulps, as text; empty unless all pairs of candidates agree."""
     if any(codes.size != 1 for pair in found.pairs for path in pair.paths for codes in path.codes):
         return ""
     moves = {
@@ -181,7 +189,10 @@ def _summary(fitting: tuple[Explanation, ...], tried: int) -> str:
 
 
 def _candidates(word: str, explanations: tuple[Explanation, ...], single: bool) -> list[Block]:
-    """Return the candidates that give a result, or the nearest candidates if none does; for arrays, with shares."""
+    """Return a table of the candidates that give a result or, if none does, of the nearest candidates.
+
+    For arrays, it has the share of the elements that each candidate gives.
+    """
     fitting = [each for each in explanations if each.fits]
     heading = f"Candidates that give {word}" if fitting else f"No candidate gives {word}; results of the candidates"
     rows = tuple(_row(each, single) for each in (fitting or explanations)[:_MOST])
@@ -219,7 +230,10 @@ def _path(path: Path) -> tuple[Line, ...]:
 
 
 def _codes(path: Path) -> str:
-    """Return the codes of an element along a path, which changes one candidate into the other, cause by cause."""
+    """Return the code that each computation on a path gives, as text; empty for arrays with several elements.
+
+    A path changes one candidate into another, cause by cause.
+    """
     return " → ".join(
         hexadecimal_code(Datum(path.format, int(each.reshape(-1)[0]))) for each in path.codes if each.size == 1
     )

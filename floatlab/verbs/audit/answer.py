@@ -41,10 +41,10 @@ def _records(found: Audit) -> list[dict[str, object]]:
 
 @in_default_mode
 def answers(question: Question, started: Started | None = None) -> list[Answer]:
-    """Return the answer to a question; raises FloatlabError.
+    """Return the answer to a question of the verb `audit`; raises FloatlabError.
 
-    With `--to`, it is an audit of recipes. With `--from`, it is the recipe that made given codes. Else it is the audit
-    of a quantised checkpoint.
+    With `--to`, it shows what recipes would do to checkpoints. With `--from`, it shows the recipe that made given
+    codes. Otherwise it shows the audit of a quantised checkpoint.
     """
     if question.option("from") is not None:
         return codes_answers(question, started)
@@ -80,9 +80,9 @@ def _csv_row(each: AuditedTensor) -> list[object]:
 
 
 def audit_page(found: Audit, most: int = LISTED) -> Page:
-    """Return the page of an audit: the number of each verdict, the reasons, and a row for each weight, the worst first.
+    """Return the page of an audit: how many weights have each verdict, the reasons, and a row for each weight.
 
-    At most `most` weights are listed.
+    The worst weights come first, and at most `most` weights are listed.
     """
     verdicts = Counter(each.verdict for each in found.tensors)
     said = listed([f"{count:,} {_words(verdict, count)}" for verdict, count in verdicts.items()])
@@ -135,7 +135,7 @@ def _left_out(found: Audit) -> list[Block]:
 
 
 def _compared_with(shown: Sequence[AuditedTensor]) -> list[Block]:
-    """Return a table of weights whose originals have another name or arrangement, with what they were compared with."""
+    """Return a table of the weights whose originals have another name or arrangement, and of these originals."""
     rows = [(each.name, each.original) for each in shown if each.original]
     return [Gap(), Table(("weight", "compared with"), rows)] if rows else []
 

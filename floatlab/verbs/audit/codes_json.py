@@ -1,4 +1,4 @@
-"""The JSON schema of a search for the recipe of codes."""
+"""The JSON schema of `audit --from`, which finds the recipe that made given codes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of `audit --from`: which recipe made these codes, and the element that tells it from the nearest other."""
+"""The page of `audit --from`: the recipe that made given codes, and an element that other recipes round otherwise."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DIGITS = 10
 
 
 def codes_page(found: RecipeSearch) -> Page:
-    """Return the page of a search for the recipe of codes."""
+    """Return the page that shows which recipe made given codes."""
     title = f"{found.source} from {found.original}: {_verdict(found)}"
     shape = "×".join(map(str, found.shape))
     blocks: list[Block] = [
@@ -109,7 +109,7 @@ def _element_title(found: RecipeSearch) -> str:
 
 
 def _amount(value: Fraction | None) -> str:
-    """Return a number with enough digits to show on which side of a tie it lies."""
+    """Return a number as text; it has enough digits to show on which side of a tie the number lies."""
     if value is None:
         return "NaN or ∞"
     text = glance(value)

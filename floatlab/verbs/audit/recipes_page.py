@@ -103,7 +103,7 @@ def recipes_page(found: RecipeAudit, most: int = LISTED) -> Page:
 
 
 def _remarks(measured: list[TensorFigures]) -> list[Block]:
-    """Return what is unusual about the stored tensors, or about the recommendation."""
+    """Return remarks on recipes that are recommended for norms and biases, and on tensors with NaNs or infinities."""
     blocks: list[Block] = []
     vectors = sum(len(each.shape) < 2 and each.choice != "" for each in measured)
     if vectors:
@@ -121,7 +121,7 @@ def _remarks(measured: list[TensorFigures]) -> list[Block]:
 
 
 def _survival(found: RecipeAudit, measured: list[TensorFigures]) -> list[Block]:
-    """Return a table that says for each recipe whether the tensors survive it, and the rule that decides."""
+    """Return a table that says for each recipe whether the tensors survive it; the rule for survival follows."""
     rows = [(each.recipe, f"{each.expected:.1f}", _survivors(each.recipe, measured)) for each in found.totals]
     rule = found.recommendation.rule
     words = f"{rule[:1].upper()}{rule[1:]}."
@@ -137,7 +137,7 @@ def _survival(found: RecipeAudit, measured: list[TensorFigures]) -> list[Block]:
 
 
 def _rounds_to_few(name: str) -> bool:
-    """Return whether a recipe has no scales, and its format is meant to have some."""
+    """Return whether a recipe has no scales although its format (integers, or floats below 8 bits) needs them."""
     recipe = parse_recipe(name)
     element = recipe.format.element
     return is_unscaled(recipe) and (not isinstance(element, Format) or element.width < _SCALED)
@@ -155,7 +155,7 @@ def _survivors(name: str, measured: list[TensorFigures]) -> Line:
 
 
 def _tensors(found: RecipeAudit, shown: list[TensorFigures]) -> list[Block]:
-    """Return the table of tensors; the title of the first column says what the columns of recipes have."""
+    """Return the table of tensors. The columns of recipes have SQNRs; only the title of the first column says so."""
     table = tensors_table(tensor_columns(found, shown), shown)
     _, *titles = (title.removesuffix(DECIBELS) for title in table.header)
     return [table.replace(header=("tensor (SQNR in dB)", *titles))] if shown else []

@@ -27,7 +27,7 @@ _SCALES = ("blocks", "smallest", "largest", "clipped", "underflowed")
 
 
 def recipes_csv(found: RecipeAudit) -> str:
-    """Return the figures as CSV: a row for each tensor and recipe; a tensor that was left out has one row.
+    """Return an audit as CSV: a row for each tensor and recipe; a tensor that was left out has one row.
 
     >>> import numpy as np
     >>> from floatlab.auditing.survival.survey import audit_recipes
@@ -101,7 +101,7 @@ def _scale_exponents(totals: Iterable[RecipeFigures]) -> list[tuple[str, tuple[t
 def _histograms(
     found: Iterable[tuple[str, tuple[tuple[int, int], ...]]], across: str, counted: str = "numbers"
 ) -> Chart:
-    """Return histograms over exponents as curves of shares in percent."""
+    """Return a chart of histograms; a curve has the share of the numbers, in percent, at each exponent."""
     curves = []
     for place, (label, counts) in enumerate(found):
         total, known = sum(count for _, count in counts), dict(counts)
@@ -110,7 +110,7 @@ def _histograms(
         exponents = range(min(known) - 1, max(known) + 2)
         shares = [100 * known.get(exponent, 0) / total for exponent in exponents]
         curves.append(curve(place, label, exponents, shares, len(exponents)))
-    return Chart(tuple(curves), f"log2 of the {across}, rounded down", f"% of the {counted}")
+    return Chart(tuple(curves), f"log2 of the {across}, rounded down", f"% of the {counted}", named=True)
 
 
 def _heat_map(place: int, tensors: list[TensorFigures], layers: list[tuple[int | None, str]]) -> HeatMap | None:

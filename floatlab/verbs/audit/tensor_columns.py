@@ -32,17 +32,17 @@ class TensorColumn(Record):
 
 
 def decibels(sqnr: float | None) -> str:
-    """Return a ratio in dB as text."""
+    """Return an SQNR in dB as text; a dot if there is none."""
     return _NONE if sqnr is None else f"{'−' * (sqnr < 0)}∞" if isinf(sqnr) else f"{sqnr:.1f}"
 
 
 def size_text(x: float | None, digits: str = ".3g") -> str:
-    """Return a number in a few digits; a point if there is none."""
+    """Return a number in a few digits; a dot if there is none."""
     return _NONE if x is None else f"{x:{digits}}"
 
 
 def tensor_columns(found: RecipeAudit, shown: Sequence[TensorFigures]) -> list[TensorColumn]:
-    """Return the columns of a table of these tensors; their types are a column if they differ."""
+    """Return the columns of a table of these tensors; there is a column of types only if the types differ."""
 
     def name(tensor: TensorFigures) -> str:
         return f"{tensor.source}::{tensor.tensor}" if len(found.sources) > 1 else tensor.tensor or shown_name("")
@@ -81,7 +81,10 @@ def _level(place: int, tensor: TensorFigures) -> Text:
 
 
 def _level_key(place: int, tensor: TensorFigures) -> Key:
-    """Return the key of an SQNR; tensors with numbers that become NaN or infinite are below all others."""
+    """Return the key that sorts tensors by their SQNR in the recipe with index `place`.
+
+    Tensors with numbers that become NaN or infinite are below all others.
+    """
     each = _figures(place, tensor)
     if each is None or (each.decisive_sqnr is None and not each.lost):
         return True, 0.0
@@ -89,7 +92,7 @@ def _level_key(place: int, tensor: TensorFigures) -> Key:
 
 
 def tensors_table(columns: Sequence[TensorColumn], shown: Sequence[TensorFigures]) -> Table:
-    """Return the table of these tensors; in a narrow page, it has fewer columns than `columns`."""
+    """Return the table of these tensors; a narrow page leaves out some columns."""
     titles = tuple(column.title for column in columns)
     spare = tuple(titles.index(title) for title in _SPARE if title in titles)
     right = tuple(place for place, column in enumerate(columns) if column.is_number)

@@ -24,7 +24,7 @@ _LISTED = 2000  # the most tensors on the page of the plan
 
 
 def tensor_page(tensor: TensorFigures) -> Page:
-    """Return the page of a tensor: its figures in each recipe, the reasons of damage, and histograms.
+    """Return the page of a tensor: its errors in each recipe, the reasons for damage, and histograms.
 
     >>> import numpy as np
     >>> from floatlab.auditing.survival.survey import audit_recipes
@@ -66,7 +66,7 @@ def tensor_page(tensor: TensorFigures) -> Page:
 
 
 def plan_page(found: RecipeAudit) -> Page:
-    """Return the page of the plan: the recommended recipe of each tensor; the most frequent recipe comes last.
+    """Return the page with the recommended recipe of each tensor; the tensors with the most frequent one come last.
 
     >>> import numpy as np
     >>> from floatlab.auditing.survival.survey import audit_recipes
@@ -90,11 +90,11 @@ def plan_page(found: RecipeAudit) -> Page:
 
 
 def rounding_question(tensor: TensorFigures, saturates: bool = False) -> Question | None:
-    """Return the question that shows the largest relative error of a tensor; None if its file cannot be read for this.
+    """Return the question that shows the element with the largest relative error; None if its file cannot be read.
 
-    The recipe is the first one that damages the tensor, else the first one. For a recipe with scales, it is a question
-    of `block`. For one without, it is a question of `show`, which rounds the number as the audit does: if no number has
-    an error because all become NaN or infinite, it is the largest one. `saturates` tells whether the audit saturates.
+    The recipe is the first one that damages the tensor, or else the first one. For a recipe with scales, the question
+    is one of `block`. For a recipe without scales, it is one of `show`, which rounds the number as the audit does; if
+    numbers become NaN or infinite, it shows the largest number. `saturates` tells whether the audit saturates.
 
     >>> from floatlab.auditing.survival.survey import audit_recipes
     >>> from floatlab.verbs.registry import command_of

@@ -94,14 +94,17 @@ class PlacedElement(Record):
         return Question("show", (exact_text(scaled),), (fmt,), context)
 
     def why_no_rounding(self) -> str:
-        """Return why there is no question of `show`."""
+        """Return why `rounding` is None, in words."""
         if self.element.scaled is None:
             return "Nothing is rounded here: the value divided by the scales is not a number"
         return f"Inspect cannot round to {self.block.format.element.name} as the rule {self.block.rule.name} does"
 
 
 class ShownBlocks:
-    """The blocks of an answer, or the part of an array: its recipe, its elements, and the neighbouring parts."""
+    """What the explorer shows of an answer: all its blocks, or one part of an array.
+
+    Of a part, it also gives the places of the neighbouring parts.
+    """
 
     def __init__(self, found: tuple[BlockDerivation, ...] | BlockPart) -> None:
         """Take `Answer.found` of `block`: its blocks, or a part of an array."""
@@ -140,7 +143,9 @@ class ShownBlocks:
 
 
 def typed_values(text: str) -> tuple[str, ...]:
-    """Return the values of typed text: numbers with spaces or commas between them, rows with ; or a named array.
+    """Return the values of typed text, in which spaces or commas separate numbers.
+
+    A text with rows, which are separated by ;, is a single value, and so is the name of an array.
 
     >>> typed_values("1, 2 0.1@bf16"), typed_values("1 2; 3 4"), typed_values("[[1, 2], [3, 4]]")
     (('1', '2', '0.1@bf16'), ('1,2;3,4',), ('[[1, 2], [3, 4]]',))
@@ -154,7 +159,7 @@ def typed_values(text: str) -> tuple[str, ...]:
 
 
 def in_parts(question: Question) -> Question:
-    """Return the question for the first part if it has more typed values than a part shows."""
+    """Return the question, or, if it has more typed values than a part shows, the question for the first part."""
     rows = question.values if len(question.values) != 1 else question.values[0].replace(";", ",").split(",")
     return question if question.option("at") is not None or len(rows) <= MOST else question.having(at="0")
 

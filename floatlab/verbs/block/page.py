@@ -52,7 +52,7 @@ def block_page(blocks: tuple[BlockDerivation, ...]) -> Page:
 
 
 def part_page(part: BlockPart, name: str) -> Page:
-    """Return the page of a part of an array; `name` says what the array is, if it is not typed."""
+    """Return the page of a part of an array; `name` describes the array, and is empty if its values were typed."""
     block, count = part.block, math.prod(part.shape)
     title = f"{name or words.counted(count, 'value')} in {block.recipe.name}"
     first, last = (index_text(part, part.places[end]) for end in (0, -1))
@@ -159,7 +159,7 @@ def _tensor_rows(block: BlockDerivation) -> list[Block]:
         return [Row("tensor", f"1, since {why}", _datum(tensor.datum))]
     amax, element, scale = tensor.amax.as_fraction(), fmt.magnitudes.largest, fmt.scale.largest
     made = f"t = {glance(amax)} / ({glance(element)} × {glance(scale)})".replace("= ≈", "≈")
-    return [Row("tensor", made, _datum(tensor.datum)), *_outside(amax / (element * scale), tensor.datum)]
+    return [Row("tensor", made, _datum(tensor.datum)), *_range_rows(amax / (element * scale), tensor.datum)]
 
 
 def _in_words(block: BlockDerivation) -> bool:
@@ -168,7 +168,7 @@ def _in_words(block: BlockDerivation) -> bool:
 
 
 def _formula_rows(block: BlockDerivation, level: int, stored: dict[str, Datum | None]) -> list[Block]:
-    """Return a row for each formula of the rule that is computed at a level: once for the tensor, or for each block.
+    """Return a row for each formula of the scale rule at one level: formulas of the tensor, or formulas of a block.
 
     `stored` maps names of formulas to the data that are stored for them.
     """
@@ -186,7 +186,7 @@ def _formula_rows(block: BlockDerivation, level: int, stored: dict[str, Datum | 
 
 
 def _group_rows(block: BlockDerivation) -> list[Block]:
-    """Return a row for each size of groups, with the exponents of the groups."""
+    """Return a row for each size of groups; in HiF4, each group of elements has an additional exponent."""
     return [
         Row(f"groups of {size}", f"exponents {' '.join(map(str, exponents))}")
         for size, exponents in zip(block.format.groups, block.groups, strict=True)
@@ -213,7 +213,7 @@ def scale_rows(block: BlockDerivation) -> list[Block]:
         shown = "NaN or ∞" if amax is None else glance(amax.as_fraction())
         results = {"scale": block.scale, "minimum": block.minimum}
         rows: list[Block] = [
-            Row("amax", shown, _binade(amax) if amax else ()),
+            Row("amax", shown, _in_binary(amax) if amax else ()),
             *_formula_rows(block, BLOCK, results),
         ]
         return [*rows, *_group_rows(block)]
@@ -225,7 +225,7 @@ def scale_rows(block: BlockDerivation) -> list[Block]:
         return [Row("amax", "0"), Row("scale", note, _datum(block.scale))]
     value = amax.as_fraction()
     largest = glance(fmt.magnitudes.largest)
-    rows = [Row("amax", glance(value), _binade(amax))]
+    rows = [Row("amax", glance(value), _in_binary(amax))]
     if block.exponent is not None:
         e, emax = block.exponent, fmt.magnitudes.emax
         wanted = f"2^({e} − {words.bracketed(emax)}) = {glance(block.wanted.as_fraction())}"
@@ -244,10 +244,10 @@ def scale_rows(block: BlockDerivation) -> list[Block]:
         Row("scale", wanted.replace("= ≈", "≈"), _datum(block.scale)),
         Row(f"  {block.rule.name}", Span(note, Role.HINT)),
     ]
-    return [*rows, *_outside(block.wanted.as_fraction(), block.scale)]
+    return [*rows, *_range_rows(block.wanted.as_fraction(), block.scale)]
 
 
-def _binade(amax: Ratio) -> Line:
+def _in_binary(amax: Ratio) -> Line:
     """Return amax in binary, as d.ddd × 2^e, if its expansion is short."""
     x = amax.as_fraction()
     if x.denominator & (x.denominator - 1) or max(x.numerator, x.denominator).bit_length() > _FIGURES * 8:
@@ -256,7 +256,7 @@ def _binade(amax: Ratio) -> Line:
     return line(words.point(f"{exact.c:b}"), f" × 2^{exact.exponent}")
 
 
-def _outside(wanted: Fraction, scale: Datum) -> list[Block]:
+def _range_rows(wanted: Fraction, scale: Datum) -> list[Block]:
     """Return a row if the scale's format cannot represent a scale of this size; else no row."""
     kind = scale.format
     if kind.smallest <= wanted <= kind.largest:
@@ -266,7 +266,7 @@ def _outside(wanted: Fraction, scale: Datum) -> list[Block]:
 
 
 def outcome(element: Element, fmt: BlockFormat) -> str:
-    """Return what happened to an element if it was more than a rounding, such as saturation."""
+    """Return a remark on a rounded element, such as "exact" or "saturates at 6"; empty for an ordinary rounding."""
     rounded = element.rounded
     if element.decoded is None:
         return "NaN"
@@ -302,7 +302,7 @@ def digits_line(element: Element, fmt: BlockFormat) -> Line:
     return words.rounded_digits(rounded, fmt.magnitudes)
 
 
-def _share(element: Element) -> str:
+def _percent(element: Element) -> str:
     """Return the error as a signed percentage of the value; an empty text if there is no error, or the value is 0."""
     error, value = element.error, element.value
     if not error or not isinstance(value, Ratio) or not value.numerator:
@@ -333,18 +333,18 @@ def _decoded(element: Element) -> str:
 def _rows(typed: str, element: Element, block: BlockDerivation) -> list[Block]:
     """Return rows that show the steps of an element."""
     fmt, rounded = block.format, element.rounded
-    share = f" ({_share(element)})" if _share(element) else ""
+    share = f" ({_percent(element)})" if _percent(element) else ""
     error = f"error {words.plain_error(element.error)}{share}, " if element.error else ""
-    code = line(Span(element_code(element, fmt), Role.CODE), _becomes(element, block).replace("= ≈", "≈"))
+    code = line(Span(element_code(element, fmt), Role.CODE), _decoding_text(element, block).replace("= ≈", "≈"))
     decision = words.decision(rounded, block.context) if rounded else block.rule.rounding
     return [
-        Row(typed, _quotient(element, block).replace("= ≈", "≈"), digits_line(element, fmt)),
+        Row(typed, _scaling_text(element, block).replace("= ≈", "≈"), digits_line(element, fmt)),
         Row("", decision, _happened(element, fmt)),
         Row("", code, line(error, words.flags_line(element.flags))),
     ]
 
 
-def _quotient(element: Element, block: BlockDerivation) -> str:
+def _scaling_text(element: Element, block: BlockDerivation) -> str:
     """Return the division by the scales and its result; for rules without a division, the rule's formula."""
     scaled = "NaN" if element.scaled is None else _signed_glance(element.scaled)
     if not _in_words(block):
@@ -353,7 +353,7 @@ def _quotient(element: Element, block: BlockDerivation) -> str:
     return f"/ {scale if block.tensor is None else f'({scale} × t)'} = {scaled}"
 
 
-def _becomes(element: Element, block: BlockDerivation) -> str:
+def _decoding_text(element: Element, block: BlockDerivation) -> str:
     """Return the value of an element's code, first without and then with the scales."""
     plain = _plain_value(element, block.format)
     scale = words.brief(block.scale)
@@ -363,13 +363,17 @@ def _becomes(element: Element, block: BlockDerivation) -> str:
 
 
 def elements_table(blocks: tuple[BlockDerivation, ...], names: list[str] | None = None) -> Table:
-    """Return a table with one row for each element of the blocks; `names` are the contents of another first column."""
+    """Return a table with one row for each element of the blocks; `names` fill an additional first column."""
     rows: list[tuple[Text, ...]] = []
     for block in blocks:
         fmt = block.format
         for typed, element in zip(_typed(block), block.elements, strict=True):
             scaled = "NaN" if element.scaled is None else _signed_glance(element.scaled)
-            becomes = Span(element_code(element, fmt), Role.CODE), Span(_decoded(element), Role.VALUE), _share(element)
+            becomes = (
+                Span(element_code(element, fmt), Role.CODE),
+                Span(_decoded(element), Role.VALUE),
+                _percent(element),
+            )
             before = Span(typed, Role.VALUE), scaled, digits_line(element, fmt)
             rows.append((*before, *becomes, _happened(element, fmt)))
     header = ("value", "scaled", "digits", "code", "becomes", "error", "")

@@ -60,9 +60,10 @@ def answer_of(
 
 
 def are_checkpoints(words: Sequence[str], options: Mapping[str, object]) -> bool:
-    """Return whether two words are compared as checkpoints: both can be, and one has several tensors.
+    """Return whether two words are compared as checkpoints.
 
-    With an option for checkpoints, files of one tensor are compared as checkpoints too.
+    Both must name checkpoints, and one of them must have several tensors. With an option for checkpoints, files of one
+    tensor are compared as checkpoints too.
     """
     if not {"only", "stored"}.isdisjoint(options):
         return True

@@ -54,7 +54,7 @@ def _records(found: CheckpointDifferences) -> list[dict[str, object]]:
 
 
 def checkpoints_page(found: CheckpointDifferences, listed: int = _LISTED) -> Page:
-    """Return the page of two checkpoints: the verdict, the conventions of quantised weights, and a row for a tensor.
+    """Return the page of two checkpoints: the verdict, the conventions of quantised weights, and a row per tensor.
 
     >>> import numpy as np
     >>> from floatlab.page.text_layout import to_text

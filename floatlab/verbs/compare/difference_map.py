@@ -114,7 +114,7 @@ def where_words(structure: Structure) -> list[str]:
 
 
 def _axis_words(s: Structure, axis: int, extent: Extent) -> list[str]:
-    """Return descriptions of the positions along one axis, if they are specific."""
+    """Describe the positions along one axis, if they have a pattern; else the list is empty."""
     length = s.shape[axis]
     if length == 1:
         return []

@@ -1,4 +1,4 @@
-"""The histogram of `compare --plot`, drawn by matplotlib for papers and slides; `histogram_text.py` is the text."""
+"""The histogram of `compare --plot`, drawn by matplotlib for papers and slides; `histogram_text` draws it as text."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ def histogram_blocks(found: Differences) -> list[Block]:
     for low, high, count in ulps.histogram:
         label = line(f"{count:,}", Span(f"  {percent(count, ulps.count)}", Role.HINT))
         # Room for the label is kept on the right; the shortest bar is one character.
-        bar = AxisInterval(0.0, 0.68 * count / most, label, line(f"{count:,}"), Role.CHANGED, heavy=True, ends=False)
+        bar = AxisInterval(0.0, 0.62 * count / most, label, line(f"{count:,}"), Role.CHANGED, heavy=True, ends=False)
         lanes.append(Lane(bin_label(low, high), (), (bar,)))
     head = f"Number of elements by their distance in ulps of {ulps.format.name}"
     return [heading(head), Axis(tuple(lanes))]

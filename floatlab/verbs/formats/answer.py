@@ -52,7 +52,7 @@ def formats(names: tuple[str, ...] = ()) -> Answer:
 
 
 def _is_recipe(name: str) -> bool:
-    """Return whether a name is that of a recipe; the module of recipes is imported only for what may be one."""
+    """Return whether a name looks like that of a recipe; this avoids the import of recipes for other names."""
     plain = name.strip().lower().replace("-", "_")
     return plain in BLOCK_ALIASES or any(mark in name for mark in "/:(")
 

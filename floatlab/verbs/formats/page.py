@@ -22,13 +22,16 @@ _CELL = 12  # characters of a value in a code table
 
 
 def _rounded(value: Fraction) -> str:
-    """Return a number in a few characters for a table: exact if that is short."""
+    """Return a number rounded to five digits, or to three if five digits take more than nine characters."""
     text = rounded_decimal(value, 5)
     return text if len(text) <= 9 else rounded_decimal(value, 3)
 
 
 def _shown(format: Format, magnitude: int) -> str:
-    """Return a positive number in a table's few characters, also if it is irrational."""
+    """Return a positive number, given by its code without the sign, rounded to a few digits.
+
+    Numbers of formats given by a table can be irrational.
+    """
     datum = Datum(format, format.compose(False, magnitude))
     value = datum.bounds(64)[0].as_fraction()
     return rounded_decimal(value, 5, positional=range(-4, 6)) if format.is_table else _rounded(value)

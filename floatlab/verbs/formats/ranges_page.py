@@ -135,7 +135,7 @@ def _above_one(format: Format) -> str:
 
 
 def _value(value: Fraction) -> str:
-    """Return a number in a table's few characters: exact if it is short, else rounded after ≈."""
+    """Return a number as text for a table: exact if it is short, else rounded and marked by ≈."""
     exact = terminating_decimal(value, _SHORT)
     if exact is not None and len(exact) <= _SHORT:
         return exact
@@ -143,7 +143,7 @@ def _value(value: Fraction) -> str:
 
 
 def _largest(format: Format) -> str:
-    """Return the largest number in a table's few characters, rounded if it is irrational."""
+    """Return the largest number of a format as text for a table; if it is irrational, it is rounded."""
     datum = Datum(format, format.compose(False, format.largest_magnitude))
     return _value(datum.bounds(64)[0].as_fraction())
 

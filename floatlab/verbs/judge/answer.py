@@ -48,13 +48,13 @@ def _sources_of(words: tuple[str, ...], format: Format | None, dtype: str | None
 
 
 def product_of(x: Source, y: Source, results: Sequence[Source]) -> list[Source]:
-    """Return the factors and both results in the shape of the product.
+    """Return the factors, and both results reshaped to the shape of the product.
 
     Raises FloatlabError if the shapes of the factors do not give a product of this size.
     """
     shapes, shape = f"{x.codes.shape} and {y.codes.shape}", shape_of_product(x.codes, y.codes)
     if shape is None:
-        raise UnsupportedError(f"--inputs: shapes {shapes} do not make a product{_fitting(x, y)}")
+        raise UnsupportedError(f"--inputs: shapes {shapes} do not make a product{_shape_hint(x, y)}")
     for each, name in zip(results, _WHOSE, strict=True):
         if each.codes.size != prod(shape):
             made, own = shape or "one number", each.codes.shape or "one number"
@@ -62,8 +62,8 @@ def product_of(x: Source, y: Source, results: Sequence[Source]) -> list[Source]:
     return [x, y, *(Source(each.codes.reshape(shape), each.format) for each in results)]
 
 
-def _fitting(x: Source, y: Source) -> str:
-    """Return which factors would make a product, as the end of a sentence."""
+def _shape_hint(x: Source, y: Source) -> str:
+    """Return a hint at shapes that would make a product, as the end of an error message."""
     if not x.codes.ndim or not y.codes.ndim:
         return ": both are at least vectors"
     if shape_of_product(y.codes, x.codes) is not None:
@@ -149,7 +149,7 @@ def _details(
     diagnosis: Diagnosis,
     started: Started | None,
 ) -> Iterator[tuple[list[Block], str, Callable[[], object] | None]]:
-    """Yield details of a difference: blocks of the page, the name of a member of the JSON, and its writer.
+    """Yield details of a difference: rows of the page, and the name and the writer of a member of the JSON object.
 
     The first detail is q, the difference in units of u·(|X|·|Y|), if all numbers are finite. The second one names the
     candidate computations that equal each result.
@@ -171,7 +171,10 @@ def _details(
 
 
 def _libraries(product: list[Source], explained: Attribution) -> tuple[str, ...]:
-    """Return for each result "numpy.matmul of this machine", if that gives all of it and no candidate does."""
+    """Return for each result the name of NumPy's product if this has the same bits, else an empty text.
+
+    The product is computed only if candidates do not give both results.
+    """
     x, y, *results = product
     made = None if all(explained.fitting) else numpy_product(x, y)
     given = [made is not None and _is_alike(made, each) for each in results]

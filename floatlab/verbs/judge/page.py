@@ -23,13 +23,13 @@ _CAUSES = {
 
 
 def judgement_blocks(found: Judgement) -> list[Block]:
-    """Return q, the q that each cause would give, and the verdict."""
+    """Return the rows of `quotient_blocks`, and the verdict."""
     verdict = Span(judgement_words(found), Role.FLAG if _is_bad(found) else Role.VALUE)
     return [*quotient_blocks(found), Row("verdict", verdict)]
 
 
 def quotient_blocks(found: Judgement) -> list[Block]:
-    """Return q and the q that each cause would give: details below a diagnosis, without a verdict."""
+    """Return rows with q, and a table with the q that each cause would give on these inputs; there is no verdict."""
     rows = tuple((_CAUSES[each.cause], _number(each.rms), _number(each.largest)) for each in found.effects)
     part = f"of {found.looked_at:,} of {counted(found.elements, 'element')}, spread evenly over the product"
     return [

@@ -34,7 +34,7 @@ _POWER = re.compile(r"2(?:\^|\*\*)([+-]?[0-9]{1,9})")
 class Exercise(Record):
     """A question about a step of an operation: the prompt, the choices (none for a typed answer), the accepted answers.
 
-    The first answer is the one to display.
+    The first answer is the one that is displayed.
     """
 
     prompt: str
@@ -150,14 +150,14 @@ def _is_visible(exercise: Exercise, before: Scene) -> bool:
 def _exercise(scene: Scene) -> Exercise | None:
     """Return the question about the first step of a scene that has a question."""
     for derivation, index in scene.steps:
-        exercise = _about(derivation.steps[index], derivation, index)
+        exercise = _exercise_about(derivation.steps[index], derivation, index)
         if exercise is not None:
             way = {"fma": "Fused: ", "multiply_then_add": "Separate: "}.get(derivation.operation, "")
             return exercise.replace(prompt=f"{way}{exercise.prompt}") if way and scene.name != "product" else exercise
     return None
 
 
-def _about(step: Step, derivation: Derivation, index: int) -> Exercise | None:
+def _exercise_about(step: Step, derivation: Derivation, index: int) -> Exercise | None:
     """Return the question about a step; None if the step has no question, or if the preceding step shows the answer."""
     direction = derivation.context.rounding
     match step:

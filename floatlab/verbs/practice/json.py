@@ -5,4 +5,6 @@ from __future__ import annotations
 from floatlab.wire.schema import attributes, common_members, derived, schema
 
 SHEET = schema(**common_members("practice"), **attributes("command"), key=derived("has_key"), questions=derived("rows"))
-MARKING = schema(**common_members("practice"), **attributes("command", "right", "asked"), marks=derived("rows"))
+MARKING = schema(
+    **common_members("practice"), **attributes("command", "right", "asked", "unread"), marks=derived("rows")
+)

@@ -42,11 +42,12 @@ class AnswerMark(Record):
 
 
 class Marking(Record):
-    """The marks of all questions of a sheet, task by task."""
+    """The marks of all questions of a sheet, task by task. `unread` are messages about lines that were left out."""
 
     sheet: Sheet
     source: str
     marks: tuple[tuple[AnswerMark, ...], ...]
+    unread: tuple[str, ...] = ()
 
     @property
     def command(self) -> str:
@@ -76,11 +77,12 @@ class Marking(Record):
         return sum(map(len, self.marks))
 
 
-def read_answers(path: str, labels: list[str]) -> dict[str, str]:
-    """Return the answers of a text file by the labels of their questions.
+def read_answers(path: str, labels: list[str]) -> tuple[dict[str, str], list[str]]:
+    """Return the answers of a text file by the labels of their questions, and messages about lines that are left out.
 
-    A line is a label and an answer, such as `1a: 4`. Empty lines, and lines that begin with #, are skipped. Raises
-    FileFormatError for other lines, for labels that are not on the sheet or occur twice, and for long files.
+    A line is a label and an answer, such as `1a: 4`. Empty lines, and lines that begin with #, are skipped. Other
+    lines, labels that are not on the sheet, and second answers are left out. Raises FileFormatError if no line is left,
+    and for files that are long or not text.
     """
     with open_file(path) as file, named(path):
         data = read_start(file, _MOST_BYTES + 1)
@@ -91,30 +93,34 @@ def read_answers(path: str, labels: list[str]) -> dict[str, str]:
         except UnicodeDecodeError:
             raise FileFormatError("is not a text in UTF-8") from None
         found: dict[str, str] = {}
+        unread: list[str] = []
         for number, line in enumerate(text.splitlines(), 1):
             words = line.strip()
             if not words or words.startswith("#"):
                 continue
             match = _LINE.fullmatch(words)
+            label = f"{int(match[1])}{match[2].lower()}" if match is not None else ""
             if match is None:
-                raise FileFormatError(f"line {number}: {quoted(words, _SHOWN)} is not an answer such as 1a: 4")
-            label = f"{int(match[1])}{match[2].lower()}"
-            if label not in labels:
-                raise FileFormatError(
+                unread.append(f"line {number}: {quoted(words, _SHOWN)} is not an answer such as 1a: 4")
+            elif label not in labels:
+                unread.append(
                     f"line {number}: {label} is not on this sheet, whose questions are {labels[0]} to {labels[-1]}; "
                     "--mark needs the other options of the sheet, too"
                 )
-            if label in found:
-                raise FileFormatError(f"line {number}: {label} has an answer already")
-            found[label] = match[3].strip()
-        return found
+            elif label in found:
+                unread.append(f"line {number}: {label} has an answer already")
+            else:
+                found[label] = match[3].strip()
+        if unread and not found:
+            raise FileFormatError(unread[0])
+        return found, unread
 
 
 def mark_file(sheet: Sheet, path: str) -> Marking:
     """Mark the answers in a text file; raises the errors of `read_answers`."""
-    answers = read_answers(path, list(sheet.parts))
+    answers, unread = read_answers(path, list(sheet.parts))
     marks = tuple(tuple(_mark(task, part, answers.get(part.label, "")) for part in task.parts) for task in sheet.tasks)
-    return Marking(sheet, path, marks)
+    return Marking(sheet, path, marks, tuple(unread))
 
 
 def _mark(task: Task, part: ExercisePart, given: str) -> AnswerMark:
@@ -143,7 +149,8 @@ def mistake_of(task: Task, part: ExercisePart, given: str) -> str:
     minus, plain = given.startswith(("-", "\N{MINUS SIGN}")), given.lstrip("-+\N{MINUS SIGN}")
     if part.exercise.is_right(plain if minus else f"-{plain}"):
         return "the wrong sign"
-    derivation = task.scenes[part.scene].steps[0][0] if task.scenes[part.scene].steps else None
+    steps = task.scenes[part.scene].steps
+    derivation = steps[0][0] if steps else None
     if derivation is None or derivation.rounded is None:
         return ""
     for step in derivation.steps:

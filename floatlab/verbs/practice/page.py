@@ -32,7 +32,7 @@ def sheet_page(sheet: Sheet) -> Page:
 
 
 def _opening(task: Task) -> tuple[Block, ...]:
-    """Return the number of a task, and the page that is shown before its first question."""
+    """Return the heading of a task with its number, and the rows that are shown before its first question."""
     first, *rest = task.scenes[task.shown].page.blocks
     title = text_of(first.content) if isinstance(first, Note) else ""
     known = [each for block in rest for each in (block.blocks if isinstance(block, Fresh) else (block,))]
@@ -49,6 +49,7 @@ def marking_page(marking: Marking) -> Page:
     """Return the page of marks: the score, and the wrong answers of each task, with the steps up to the first."""
     title = f"{marking.right} of {counted(marking.asked, 'answer')} right: {marking.source}"
     blocks: list[Block] = [heading(title)]
+    blocks += [Row("left out" if place == 0 else "", words) for place, words in enumerate(marking.unread)]
     for task, marks in zip(marking.sheet.tasks, marking.marks, strict=True):
         wrong = [mark for mark in marks if not mark.is_right]
         blocks += [Gap(), *_opening(task)[:1]]
@@ -79,5 +80,5 @@ def _mark_rows(mark: AnswerMark) -> list[Block]:
 
 
 def _cut(text: str) -> str:
-    """Return the beginning of an answer, if it is long."""
+    """Return an answer, shortened if it is long."""
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"

@@ -61,7 +61,7 @@ def scaled_words(
     scale_b: str | None = None,
     **fixed: object,
 ) -> ScaledProduct:
-    """Return the product of the two named arrays in blocks with the named scales; raises FloatlabError."""
+    """Return the product of two named arrays, whose blocks have the named scales; raises FloatlabError."""
     unit = parse_scaled_unit(machine)
     if operation != "matmul":
         raise UsageError(f"--machine {machine} multiplies matrices: use matmul")

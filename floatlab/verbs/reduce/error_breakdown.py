@@ -47,7 +47,7 @@ def error_contributions(found: Reduction) -> list[Contribution]:
     """
     terms, nodes = found.terms, found.nodes
     if len(terms) == 1:
-        return [_only(terms[0], nodes[0]), *_after(found, nodes[0].value)]
+        return [_of_single_term(terms[0], nodes[0]), *_after(found, nodes[0].value)]
     is_separate = _rounded_separately(found, terms, nodes)
     entries = [_of_term(found, i, term, is_separate[i]) for i, term in enumerate(terms)]
     given = [_exact(each.term if each.value is None else each.value) for each in entries]
@@ -73,15 +73,18 @@ def _after(found: Reduction, last: Datum) -> list[Contribution]:
     return entries
 
 
-def _rounded(found: Reduction) -> Adder | None:
-    """Return the adder that rounds terms separately; None if there is none."""
+def _rounding_adder(found: Reduction) -> Adder | None:
+    """Return the adder that can round terms before they are added; None for tensor cores."""
     adder = found.adder.adder if isinstance(found.adder, Compensated) else found.adder
     return adder if isinstance(adder, Adder) else None
 
 
 def _rounded_separately(found: Reduction, terms: list[Term], nodes: list[Node]) -> list[bool]:
-    """Return for each term whether it was rounded before it was added; its node then has this rounding, too."""
-    adder = _rounded(found)
+    """Return for each term whether it was rounded before it was added.
+
+    If it was, the derivations of its node include this rounding.
+    """
+    adder = _rounding_adder(found)
     if adder is None or not adder.fma:
         return [adder is not None] * len(terms)
     is_separate = [False] * len(terms)
@@ -95,13 +98,13 @@ def _rounded_separately(found: Reduction, terms: list[Term], nodes: list[Node]) 
     return is_separate
 
 
-def _only(term: Term, node: Node) -> Contribution:
-    """Return the entry of the only term, as it was read into the accumulator's format."""
+def _of_single_term(term: Term, node: Node) -> Contribution:
+    """Return the entry of a sum with a single term, which is converted to the accumulator's format."""
     return Contribution(node.id, (), term, node.value, _error(node.value, [_exact(term)]), _raised(node.derivations))
 
 
 def _of_term(found: Reduction, i: int, term: Term, is_separate: bool) -> Contribution:
-    adder = _rounded(found)
+    adder = _rounding_adder(found)
     if not is_separate or adder is None:
         value = term.x if term.y is None else None
         return Contribution(i, (), term, value, Fraction(0) if term.is_finite else None, Flags.NONE)

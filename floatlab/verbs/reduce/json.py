@@ -126,7 +126,7 @@ def _lines(entries: Callable[[Reduction], list[Contribution]]) -> Callable[[Redu
 
 
 def _measure(name: str) -> Member:
-    """Return the row of the schema for a bound, which is written as a rounded decimal."""
+    """Return the schema's member for a bound, which is written as a rounded decimal."""
 
     def text(reduction: Reduction) -> str | None:
         measure = getattr(reduction, name)

@@ -1,6 +1,7 @@
 """A node of a reduction, which is one of its additions.
 
-A node that adds several operands at once has a page, which shows them aligned. Other nodes are shown by roundings.
+A node that adds several operands at once has a page, which shows them aligned. The other nodes are shown as a list of
+their roundings. Each rounding has a question, such as `floatlab add …`, whose answer shows it step by step.
 """
 
 from __future__ import annotations

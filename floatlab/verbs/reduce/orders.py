@@ -58,7 +58,7 @@ class OrderChoice(Record):
 
 
 def compare_orders(found: Reduction) -> Iterator[list[OrderChoice]]:
-    """Yield lists of results of a reduction's terms in all orders, its own order first; each list has one order more.
+    """Add a reduction's terms in all orders, its own order first; after each order, yield the results so far.
 
     Orders that are the same for this number of terms are merged. With millions of terms, an order takes long.
 
@@ -69,7 +69,7 @@ def compare_orders(found: Reduction) -> Iterator[list[OrderChoice]]:
     """
     rows: dict[object, OrderChoice] = {}
     for name, options, schedule, adder in _choices(found):
-        key = _same(found, schedule, adder) or name
+        key = _key_of(found, schedule, adder) or name
         if key in rows:
             names = dict.fromkeys((*rows[key].names, name))
             rows[key] = rows[key].replace(names=tuple(names))
@@ -106,8 +106,11 @@ def _choices(found: Reduction) -> Iterator[tuple[str, dict[str, object], Schedul
             yield rule, plain | {"schedule": None, "adder": rule}, parse_schedule("serial"), compensated
 
 
-def _same(found: Reduction, schedule: Schedule, adder: AnyAdder) -> object:
-    """Return a key that is the same for equal choices; None if there are too many terms to compute it."""
+def _key_of(found: Reduction, schedule: Schedule, adder: AnyAdder) -> object:
+    """Return a key that is equal for two choices if they have the same order of additions and the same adder.
+
+    The key is None if there are too many terms to compute it, or if this number of terms has no such order.
+    """
     if len(found) > _COMPARED:
         return None
     try:

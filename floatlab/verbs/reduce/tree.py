@@ -33,7 +33,7 @@ _PARTS = 16  # number of parts into which an elided run unfolds
 class TreeRow(Record):
     """A row: its key, its depth, the id of its term or node (if there is one), and its cells.
 
-    `is_open` is None if the row cannot be unfolded.
+    The key identifies the row. `is_open` is None if the row cannot be unfolded.
     """
 
     key: Key
@@ -58,7 +58,7 @@ class Tree:
     """
 
     def __init__(self, plan: Plan, found: Reduction | None = None) -> None:
-        """For each node, compute which terms are below it."""
+        """Compute for each node which terms are below it; from `found`, derive the entries and the columns."""
         self.plan, self.found = plan, found
         self.entries: list[Contribution] = [] if found is None else error_contributions(found)
         n = plan.terms
@@ -87,7 +87,7 @@ class Tree:
 
     @property
     def unfolded(self) -> frozenset[Key]:
-        """The keys unfolded at first: all of a small tree, or the last chain of a large one."""
+        """The keys of the rows that are unfolded at first: all in a small tree, or the last chain of a large one."""
         if self.plan.terms <= _WHOLE:
             return self.everything
         return frozenset({("part", self.plan.root)})
@@ -187,7 +187,10 @@ class Tree:
         yield from self._operand(adds[0], depth, unfolded, id)
 
     def _operand(self, id: int, depth: int, unfolded: frozenset[Key], node: int | None = None) -> Iterator[TreeRow]:
-        """Yield the row of an operand, which `node` adds (None: the first operand), and the rows it unfolds to."""
+        """Yield the row of an operand and, if it is unfolded, the rows below it.
+
+        `node` is the node that adds the operand; it is None for the first operand of a chain.
+        """
         is_open = ("part", id) in unfolded if id >= self.plan.terms else None
         key: Key = ("part", id) if node is None else ("link", node, id)
         cells = self._cells(depth, is_open, "  " if node is None else "+ ", self._name(id), id, node)
@@ -197,7 +200,7 @@ class Tree:
 
     @staticmethod
     def folds(row: TreeRow) -> Key | None:
-        """Return the key that a row folds and unfolds."""
+        """Return the key that unfolds a row; None if the row cannot be unfolded."""
         if row.is_open is None:
             return None
         return ("part", row.key[-1]) if row.key[0] in ("all", "link") else row.key

@@ -61,8 +61,8 @@ def map_page(found: OrderMap) -> Page:
 class MapPicture(Record):
     """A picture of an order map: each order has a letter, and `lines` are the lines of text.
 
-    A block is a rectangle of elements with the same order. `places` has the line, the column and the width of each
-    block, `heights` its number of lines, and `elements` the row and column of its first element.
+    A block is a rectangle of elements with the same order. For each block, `places` has its line, its column and its
+    width. `heights` has the number of its lines, and `elements` the row and column of its first element.
     """
 
     lines: tuple[Line, ...]
@@ -117,11 +117,16 @@ def class_page(found: OrderMap, number: int) -> Page:
     """Return the page of one class of a map, below the map's title."""
     rows, _, columns = found.shape
     one = found.classes[number]
-    return Page((*_title_blocks(found)[1], *_class_rows(one, number, rows, columns)))
+    others = [(i, each) for i, each in enumerate(found.classes[:_MOST_CLASSES]) if i != number]
+    names = [(Span(_letter(i), _ROLES[i % len(_ROLES)]), f" {100 * each.share:.3g} %  ") for i, each in others]
+    listed = [Row("others", line(*(part for name in names for part in name)))] if names else []
+    return Page((*_title_blocks(found)[1], *_class_rows(one, number, rows, columns), *listed))
 
 
 def _scaled(sizes: list[int], room: int) -> list[int]:
-    """Return the sizes, scaled to fit into a number of columns, each at least 1; only the first ones if not all fit.
+    """Return the sizes, scaled so that they fit into `room` letters, each at least 1.
+
+    If there are more sizes than letters, only the first ones are returned.
 
     >>> _scaled([4, 2], 9), _scaled([60, 39, 1], 10), _scaled([1, 1, 1], 2)
     ([4, 2], [5, 3, 1], [1, 1])
@@ -133,7 +138,7 @@ def _scaled(sizes: list[int], room: int) -> list[int]:
 
 
 def invariance_page(found: Invariance) -> Page:
-    """Return the page of the circumstances that change the bits of a row of a product, and of the others."""
+    """Return a page that says for each circumstance whether it changes the bits of a row of the product."""
     rows, terms, columns = found.shape
     name = "function" if "<lambda>" in found.target else found.target
     words = "no circumstance that was tried changes bits" if found.is_invariant else "bits depend on more than the row"
@@ -151,7 +156,7 @@ def invariance_page(found: Invariance) -> Page:
 
 
 def _title_blocks(found: OrderMap) -> tuple[str, list[Block]]:
-    """Return the title of a map, and the blocks with the title and with the share that is explained."""
+    """Return the title of a map, and two blocks: the title, and the share of elements that is explained."""
     rows, terms, columns = found.shape
     name = "function" if "<lambda>" in found.target else found.target
     size = f"{rows // found.batch} × {terms} × {columns}" + ("" if found.layout == "A@B" else f", {found.layout}")

@@ -23,7 +23,7 @@ _MOST_PROBES = 1 << 53
 
 
 class ReadClass(Record):
-    """A class of elements, which are added in the same order, as a document describes it."""
+    """A class of elements that are added in the same order, as a JSON document describes it."""
 
     nodes: tuple[tuple[int, ...], ...] | None
     adders: tuple[Adder | PartlyFused, ...]
@@ -131,12 +131,12 @@ def _candidate(plan: Plan | None, adders: tuple[Adder | PartlyFused, ...]) -> Ca
 
 
 def _size(region: Region, rows: int, columns: int) -> int:
-    """Return the number of elements of a region; FileFormatError if it is not within the product."""
+    """Return the number of elements of a region; raises FileFormatError if it is not within the product."""
     return _length(region.rows, rows) * _length(region.columns, columns)
 
 
 def _length(stripes: tuple[Stripes, ...], most: int) -> int:
-    """Return the number of rows or columns; FileFormatError if stripes overlap or do not lie within `most`."""
+    """Return the number of rows or columns in stripes; raises FileFormatError if they overlap or lie beyond `most`."""
     end = 0
     for each in stripes:
         if each.start < end or each.width < 1 or each.count < 1 or (each.count > 1 and each.step < each.width):

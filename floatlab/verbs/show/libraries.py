@@ -23,7 +23,7 @@ def compare_libraries(
 ) -> Answer:
     """Return the answer with the results of libraries in each format, compared with the correctly rounded datum.
 
-    The hints name the libraries that are not installed. The answer is incomplete only if none is installed.
+    The hints name the libraries that are not installed. The exit status is 3 only if none is installed.
     """
     if isinstance(literal.value, Code):
         raise LiteralError(f"{quoted(literal.text)}: --like takes a number to round, not a code")
@@ -86,7 +86,10 @@ def _verdict(ours: Derivation, opinion: Opinion) -> tuple[Text, ...]:
 
 
 def libraries_page(ours: Derivation, opinions: list[Opinion | str]) -> Page:
-    """Return the page of the comparison in one format; `opinions` has names for libraries that are not installed."""
+    """Return the page of the comparison in one format.
+
+    For a library that is not installed, `opinions` has its name instead of its result.
+    """
     result, words = ours.result, f"correctly rounded, {ours.context.rounding.value}"
     code = Span(hexadecimal_code(result), Role.CODE)
     rows: list[tuple[Text, ...]] = [(Span("floatlab", Role.VALUE), code, brief(result), words)]

@@ -73,14 +73,14 @@ def _array_named(word: str) -> Array | Source:
 
 @in_default_mode
 def setup_of(question: Question) -> Setup:
-    """Return the setup of a question, which has the formats of all stages of an update, without remedies."""
+    """Return the setup of a question, without remedies: the format of each stage of an update, and the context."""
     formats = _formats_of(question)
     formats["update"] = formats.pop("update_format", None)  # its name in `Setup`
     return Setup(**formats, context=question.context)
 
 
 def _formats_of(question: Question) -> dict[str, Any]:
-    """Return the formats of a setup that the question names."""
+    """Return those formats of a setup that the question names."""
     names = ("grads", "accumulator", "state", "master", "update_format")
     options = {name: question.option(name) for name in names if question.option(name) is not None}
     return {"weights": question.option("weights") or next(iter(question.formats), "binary16"), **options}

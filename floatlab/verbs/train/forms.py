@@ -52,7 +52,7 @@ PARTS = (
 
 
 def has(question: Question, part: FormPart) -> bool:
-    """Return whether a question has a part; a question has either an update, or a gradient and a learning rate."""
+    """Return whether a question has a part; it has either an update, or a gradient with a learning rate."""
     form = form_of(question)
     if form in ("run", "step") and part.name in ("grad", "lr", "update"):
         return (question.option("grad") is None) == (part.name == "update")
@@ -95,7 +95,7 @@ def with_text(question: Question, part: FormPart, text: str) -> Question:
 
 
 def turned(question: Question, rate: str) -> Question:
-    """Return the question with its update replaced by a gradient with the learning rate `rate`, or the reverse."""
+    """Replace a question's update by a gradient with the learning rate `rate`, or its gradient by an update."""
     grad = question.option("grad")
     if grad is None:
         given = text_in(question, next(each for each in PARTS if each.name == "update"))
@@ -104,7 +104,7 @@ def turned(question: Question, rate: str) -> Question:
 
 
 def in_form(question: Question, form: str, remedy: str) -> Question | None:
-    """Convert a question about one update to many updates with one remedy, or the reverse; None for other questions.
+    """Convert a question about many updates to one update with `remedy`, or the reverse; None for other questions.
 
     >>> many = Question("train", ("1.125",)).having(update="0.1", steps=5, remedies=("plain", "kahan"))
     >>> from floatlab.verbs.registry import command_of

@@ -18,7 +18,7 @@ from floatlab.training.underflow import Underflow
 class GradientCheck(Record):
     """Errors of difference quotients of a function at a point, and the check of a reported derivative, if there is one.
 
-    `curves` has a curve for each kind of difference, such as forward and central.
+    `curves` has a curve of errors for each kind of difference: forward, central, or both.
     """
 
     function: str

@@ -82,7 +82,7 @@ class Laboratory:
         return all(trainer.diverged is not None for trainer in self._trainers)
 
     def restart(self, changes: tuple[Switch, ...] = ()) -> None:
-        """Return to step 0; each of the `changes` will be repeated after its step."""
+        """Return to step 0; each of the `changes` is made again when its step is reached."""
         self.steps, self.changes = 0, ()
         self._ahead = list(changes)
         self._begin()
@@ -190,7 +190,7 @@ class Weights(Laboratory):
 
 
 class Networks(Laboratory):
-    """Networks in several configurations, side by side, over seeds."""
+    """Networks in several configurations, side by side, each trained with several seeds."""
 
     learners: list[list[Learner]]
 

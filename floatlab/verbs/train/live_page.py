@@ -69,7 +69,7 @@ def look_at_weights(found: Training, goal: int, switches: Sequence[Switch] = ())
         step = min(max(step, 0), steps)
         values = [_weight(found, run, step, several) for run in runs]
         own = [] if several else [("·", figures(float(found.reference.curve(_recorded(runs[0], step))[0])), Role.HINT)]
-        return _read(step, zip(range(len(runs)), values, strict=True), switches, own)
+        return _reading_line(step, zip(range(len(runs)), values, strict=True), switches, own)
 
     rows = tuple(
         (_name(i, each.label, switches), *_cells_of(each, run, several))
@@ -79,7 +79,7 @@ def look_at_weights(found: Training, goal: int, switches: Sequence[Switch] = ())
     places = (0, 1, 2, 4, 5) if several else (*range(6),)  # several weights have no value
     cells = [tuple(row[i] for i in places) for row in rows]
     table = Table(tuple(header[i] for i in places), cells, right=(*range(1, len(places) - 1),))
-    return Look(steps, goal, _grown(chart, truth, curves, goal, switches), table, reading)
+    return Look(steps, goal, _extend(chart, truth, curves, goal, switches), table, reading)
 
 
 def look_at_losses(learnings: Learnings, goal: int, switches: Sequence[Switch] = ()) -> Look:
@@ -89,14 +89,14 @@ def look_at_losses(learnings: Learnings, goal: int, switches: Sequence[Switch] =
 
     def reading(step: int) -> Line:
         step = min(max(step, 0), steps)
-        return _read(step, ((i, _loss(row, step)) for i, row in enumerate(learnings.rows)), switches, [])
+        return _reading_line(step, ((i, _loss(row, step)) for i, row in enumerate(learnings.rows)), switches, [])
 
     table = next(block for block in network_page(learnings).blocks if isinstance(block, Table))
     rows = tuple(
         (_name(i, each.label, switches), *row[1:])
         for i, (each, row) in enumerate(zip(learnings.compared, table.rows, strict=True))
     )
-    return Look(steps, goal, _grown(chart, [], list(chart.curves), goal, switches), table.replace(rows=rows), reading)
+    return Look(steps, goal, _extend(chart, [], list(chart.curves), goal, switches), table.replace(rows=rows), reading)
 
 
 def without_chart(page: Page) -> Page:
@@ -116,21 +116,21 @@ def letter(place: int, switches: Iterable[Switch], step: int | None = None) -> s
 
 
 def _name(place: int, label: str, switches: Sequence[Switch]) -> Line:
-    """Return the letter and the remedy of a line, and the step of the last change."""
+    """Return the letter and the remedy of a line, and the step of its last change of remedy."""
     last = [each.step for each in switches if each.place == place]
     since = Span(f" from {last[-1]:,}", Role.HINT) if last else ""
     return line(Span(letter(place, switches), role_of(place)), " ", Span(label, Role.VALUE), since)
 
 
-def _grown(chart: Chart, before: list[Curve], curves: list[Curve], goal: int, switches: Sequence[Switch]) -> Chart:
+def _extend(chart: Chart, before: list[Curve], curves: list[Curve], goal: int, switches: Sequence[Switch]) -> Chart:
     """Return the chart with curves divided at changes of remedy, and an axis that extends to step `goal`."""
-    parts = [part for i, each in enumerate(curves) for part in _parted(each, i, switches)]
+    parts = [part for i, each in enumerate(curves) for part in _split_at_changes(each, i, switches)]
     room = Curve(" ", "", ((0.0, _NOWHERE), (float(goal), _NOWHERE)))
     return chart.replace(curves=(*before, *parts, room))
 
 
-def _parted(whole: Curve, place: int, switches: Sequence[Switch]) -> list[Curve]:
-    """Divide a curve at the changes of its remedy; each part has its own letter and its own name in the legend."""
+def _split_at_changes(whole: Curve, place: int, switches: Sequence[Switch]) -> list[Curve]:
+    """Divide a line's curve at each change of its remedy; each part has its own letter and its own label."""
     own = [each for each in switches if each.place == place]
     parts, start = [], 0.0
     for i in range(len(own) + 1):
@@ -167,7 +167,7 @@ def _recorded(run: TrainingRun, step: int) -> Array:
 
 
 def _weight(found: Training, run: TrainingRun, step: int, several: bool) -> str | None:
-    """Return the value of a line after a step; None if that step was not recorded."""
+    """Return the weight of a line after a step, or the mean error of several weights; None if the line has ended."""
     place = step // run.every
     if place >= len(run.at):
         return None
@@ -179,7 +179,10 @@ def _weight(found: Training, run: TrainingRun, step: int, several: bool) -> str 
 
 
 def _loss(row: list[Learning], step: int) -> str | None:
-    """Return the geometric mean of the losses over the seeds after a step; None if a loss is missing."""
+    """Return the geometric mean over the seeds of the latest losses up to a step, as text.
+
+    The result is None if a seed has no loss yet, or a loss is not positive.
+    """
     there = [each.losses[each.at <= step] for each in row]
     last = [losses[-1] for losses in there if len(losses) and losses[-1] > 0]
     if len(last) < len(row):
@@ -187,10 +190,10 @@ def _loss(row: list[Learning], step: int) -> str | None:
     return f"{math.exp(sum(math.log(each) for each in last) / len(last)):.3g}"
 
 
-def _read(
+def _reading_line(
     step: int, values: Iterable[tuple[int, str | None]], switches: Sequence[Switch], more: list[tuple[str, str, Role]]
 ) -> Line:
-    """Return the values of all lines at a step as one line of text."""
+    """Return the step, and the value of each remedy or network after it, as text."""
     runs: list[Span | str] = [Span(f"step {step:,}", Role.LABEL)]
     for place, value in values:
         if value is not None:

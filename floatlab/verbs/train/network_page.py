@@ -105,7 +105,7 @@ def mean_loss(each: LearningComparison) -> float | None:
 
 
 def verdict_words(compared: list[LearningComparison], reference: str, seeds: int) -> list[tuple[str, Role]]:
-    """Return sentences that name the configurations that are worse than the reference, as good, or diverged."""
+    """Return sentences that say which configurations diverged, are worse than the reference, or are as good."""
     others = [each for each in compared if each.label != reference]
     lost = any(each.diverged for each in compared if each.label == reference)
     beyond, within = (f", {where} the noise of {seeds} seeds" if seeds > 1 else "" for where in ("beyond", "within"))
@@ -121,7 +121,7 @@ def verdict_words(compared: list[LearningComparison], reference: str, seeds: int
 
 
 def verdict(each: LearningComparison, is_reference: bool, seeds: int) -> Line:
-    """Return the verdict on a configuration: worse than the reference beyond the noise of its seeds, or as good.
+    """Return the verdict on a configuration: as good as the reference, or worse by more than the noise of the seeds.
 
     >>> from floatlab.training import LearningComparison
     >>> verdict(LearningComparison("fp16", (0.1,), 2.0, 1.0, True, 0), False, 1)[0].text

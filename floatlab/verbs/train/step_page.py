@@ -6,15 +6,16 @@ The program of an update is a list of stages. A stage is one operation, whose re
 from __future__ import annotations
 
 from fractions import Fraction
+from math import ceil
 
 from floatlab.arrays.recurrences import CONVERT
-from floatlab.numbers import Datum, Derivation, Exact
+from floatlab.numbers import Datum, Derivation, Direction, Exact
 from floatlab.numbers.datum import shortest
 from floatlab.numbers.printing import rounded_decimal
 from floatlab.page.datum import coded, datum_strip
 from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, Strip, Table, heading, line
 from floatlab.page.number_line import number_line
-from floatlab.page.words import bracketed, error_words, signed_text, verdict_line
+from floatlab.page.words import bracketed, counted, error_words, signed_text, verdict_line
 from floatlab.training.optimizers import is_drawn
 from floatlab.training.thresholds import Threshold
 from floatlab.training.trace import TracedStage, UpdateTrace, Why
@@ -58,6 +59,8 @@ def step_page(found: UpdateTrace, brief: bool = False) -> Page:
 
 
 def _outcome(found: UpdateTrace) -> str:
+    if found.why is Why.IN_MASTER and found.carried is not None:
+        return f"w is unchanged; the master copy becomes {figures(found.carried, 8)}"
     stays = found.why is not Why.NOT_FINITE and not found.moved
     return "nothing changes" if stays else f"it becomes {shortest(found.after)}"
 
@@ -82,12 +85,12 @@ def reading_rows(found: UpdateTrace) -> list[Block]:
 
 
 def names_of(found: UpdateTrace) -> dict[str, str]:
-    """Return the names on the page of variables that have another name in the program, by that name."""
+    """Return the variables of the program that have another name on the page, each with this other name."""
     return {"g": "u"} if found.program.optimizer.adds else {}
 
 
 def _formula(each: TracedStage, names: dict[str, str]) -> str:
-    """Return a stage as a formula."""
+    """Return a stage as a formula, such as w ← w − u."""
     stage = each.stage
     words = [names.get(name, name) for name in stage.operands]
     if stage.operation in _SIGNS:
@@ -146,11 +149,34 @@ def verdict_blocks(found: UpdateTrace) -> list[Block]:
         size = line(f"{figures(found.update_ulps)} ulp of w")
         ratio = found.ratio
         blocks.append(Row("update", size, line(f"{figures(ratio)} of w") if ratio is not None else ()))
+    if (steps := steps_to_move(found)) is not None:
+        blocks.append(Row("w moves", f"after about {counted(steps, 'such update')}: the master copy adds them up"))
     if found.chance is not None:
         blocks.append(Row("probability", f"{figures(found.chance)} that such a step moves w"))
     for label, each in (("up", found.up), ("down", found.down)):
         blocks.append(Row(f"moves {label}", *threshold_words(each, found.kept, found.program.kept)))
     return blocks
+
+
+def steps_to_move(found: UpdateTrace) -> int | None:
+    """Return about how many updates like this one move w; None if w has no master copy that keeps them.
+
+    The number is exact as long as every update moves the master copy by the same amount.
+
+    >>> from floatlab.training import step
+    >>> steps_to_move(step("1", "0.0004", weights="fp16", master="fp32")), steps_to_move(step("1", "0.0004"))
+    (2, None)
+    """
+    if found.why is not Why.IN_MASTER or found.carried is None or found.chance is not None:
+        return None
+    before, w = found.kept.exact.as_fraction(), found.before
+    change = found.carried - before
+    neighbour = w.next_up if change > 0 else w.next_down
+    nearest = found.program.setup.context.rounding in (Direction.RNE, Direction.RNA)
+    if not nearest or not neighbour.is_finite:
+        return None
+    middle = (w.exact.as_fraction() + neighbour.exact.as_fraction()) / 2
+    return max(ceil((middle - before) / change), 2)
 
 
 def why_words(found: UpdateTrace) -> str:
@@ -177,7 +203,7 @@ def why_words(found: UpdateTrace) -> str:
 
 
 def threshold_words(each: Threshold, w: Datum, name: str = "w") -> tuple[Line, Line]:
-    """Return the bound above which an update moves w (or its master copy), and the smallest number that does."""
+    """Return as text the bound above which an update moves w (or its master copy), and the smallest such update."""
     of = "" if name == "w" else " of the master copy"
     if each.bound is None:
         return line(Span("no update moves it", Role.HINT)), ()

@@ -1,4 +1,4 @@
-"""Descriptions of outcomes of a training step and their causes, of setups and of optimizers; tables as CSV."""
+"""Descriptions of outcomes of a training step and their causes, of setups, of remedies and of optimizers."""
 
 from __future__ import annotations
 

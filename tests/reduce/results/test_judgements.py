@@ -1,4 +1,4 @@
-"""q and its causes: on data where they are a decade apart, and where they cannot be told apart."""
+"""Judgements of q and its causes: where the causes are a decade apart, and where they cannot be told apart."""
 
 from fractions import Fraction
 

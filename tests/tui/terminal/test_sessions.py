@@ -61,7 +61,8 @@ def text_with_a_mistake(home):
         session.press("/", "0.1x")
         wrong = session.shows("0.1x", "! ").splitlines()
         changed = [y for y, row in enumerate(before) if wrong[y] != row]
-        assert [y for y in changed if y < len(before) - 2] == [1, 2, 3]  # the box, and the message below it
+        assert changed[0] == 1  # the box
+        assert all(y >= len(before) - 3 for y in changed[1:])  # the message above the keys, and the keys
         session.press("Escape")
         yield session.shows("0.1x", "u goes back")
         session.press("u")
@@ -82,7 +83,7 @@ def the_way_back(home):
         session.shows("sum so far")
         session.press("Down", "Down", "Down", "Enter")
         session.shows("1.147311 × 1.72447")
-        session.click("F4Formats")
+        session.click("4 Formats")
         session.shows("thin: subnormal numbers")
         session.press("Enter")
         session.shows("value 1 ")

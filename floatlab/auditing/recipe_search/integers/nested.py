@@ -1,4 +1,4 @@
-"""Compares scales that are codes themselves with the largest magnitudes of the blocks."""
+"""Compares quantised scales, which are stored as codes, with the largest magnitudes of the blocks."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _TIE = 1e-5  # quotients this close to a tie may be rounded to either side
 
 @np.errstate(all="ignore")
 def nested_words(evidence: Evidence) -> list[str]:
-    """Return a remark on scales that are codes themselves (bitsandbytes' double quantisation); else nothing.
+    """Return a remark on quantised scales (bitsandbytes' double quantisation); no remark if scales are not quantised.
 
-    It says how many of these codes are the nearest ones to the largest magnitude of their block, less the offset.
+    A scale is the largest magnitude of its block, less an offset. The remark says how many codes are the nearest ones.
     """
     nested, total = evidence.nested, prod(evidence.shape)
     if nested is None or total > MOST_AT_ONCE or total % len(nested.codes):

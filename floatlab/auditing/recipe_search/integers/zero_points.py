@@ -30,7 +30,7 @@ _SOURCE = "compressed-tensors, GPTQModel, AutoAWQ: round to nearest, without cal
 
 
 class _Groups(Individual):
-    """Rows of a weight: the code, scale and zero point of each element, and the index of each column's group.
+    """Some rows of a weight: the code, scale and zero point of each element, and the index of each column's group.
 
     `top` is the largest code, and `kind` the type of the stored scales.
     """
@@ -54,7 +54,7 @@ class _Groups(Individual):
 
 
 class _Rule(Individual):
-    """A rule; `words` is the formula of its scales, and the arrays have a number for each row and group."""
+    """A rule for scales. `words` is its formula, and the arrays have a number for each row and group."""
 
     words: str
     scale: Array
@@ -69,7 +69,7 @@ def has_zero_points(weight: Weight) -> bool:
 def search_with_zero_points(
     checkpoint: QuantizedCheckpoint, weight: Weight, original: ArraySource, names: tuple[str, str]
 ) -> RecipeSearch:
-    """Return the rules that give the stored scales, zero points and codes; `names` are shown for codes and original.
+    """Return the rules that give the stored scales, zero points and codes; `names` are those of codes and original.
 
     Raises FileFormatError if the shapes differ, and UnsupportedError for weights that are too large.
     """
@@ -96,7 +96,7 @@ def _quality(each: MatchedRecipe) -> tuple[float, float]:
 def _groups(checkpoint: QuantizedCheckpoint, weight: Weight, rows: int) -> _Groups:
     """Return the code, scale and zero point of each element in the first rows.
 
-    The weight is also read with all codes 0, and with all codes the largest. Scales and zero points follow from that.
+    To find scales and zero points, the weight is also read as if all codes were 0, and as if all were the largest code.
     """
     tensors = checkpoint.checkpoint.tensors
     stored = tensors[weight.codes]
@@ -130,7 +130,7 @@ def _groups(checkpoint: QuantizedCheckpoint, weight: Weight, rows: int) -> _Grou
 
 
 def _of_groups(held: _Groups, x: Array, reduce: np.ufunc) -> Array:
-    """Return the smallest or largest number of x in each row and group; groups are in the order of their indices."""
+    """Return the smallest or largest number of x (by `reduce`) in each row and group, in the order of group indices."""
     found: Array = reduce.reduceat(x[:, held.order], held.starts, axis=1)
     return found
 
@@ -192,7 +192,7 @@ def _place(at: Array, shape: tuple[int, ...]) -> tuple[int, ...] | None:
 
 
 def _remarks(x: Array, held: _Groups, best: MatchedRecipe) -> list[str]:
-    """Return remarks on the codes alone, and on the scales alone."""
+    """Return remarks: one on the codes, given the stored scales, and one on the scales if no rule gives them."""
     found = []
     with np.errstate(all="ignore"):
         exact = np.clip(x / held.scale + held.zero, 0, held.top)

@@ -17,7 +17,7 @@ _Key = tuple[bool, int, int, int]
 
 
 class Resumption:
-    """The results that a file keeps; close it after use."""
+    """A file with the results of finished jobs; close it after use."""
 
     def __init__(self, path: str, belongs: Mapping[str, object]) -> None:
         """Open or create the file; `belongs` identifies the audit.
@@ -34,7 +34,7 @@ class Resumption:
             raise
 
     def _key(self, index: int) -> _Key:
-        """Return the key of the job whose result a line has: `only_peaks`, `subject`, `group` and `order`."""
+        """Return the key of the job whose result is in this line: its `only_peaks`, `subject`, `group` and `order`."""
         found = self._journal[index].get("job")
         if (
             not isinstance(found, list)
@@ -52,7 +52,7 @@ class Resumption:
         return _key_of(job) in self._lines
 
     def result_of(self, job: AuditJob) -> Result:
-        """Return the result of a job in the file; raises FileFormatError if it cannot be its result."""
+        """Return the result of a job from the file; raises FileFormatError if this cannot be the result of the job."""
         index = self._lines[_key_of(job)]
         self.taken.add(job.subject)
         try:

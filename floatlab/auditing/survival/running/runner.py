@@ -1,7 +1,7 @@
 """Does the jobs of an audit, here or in an executor, and yields their results in the order of the jobs.
 
-Jobs are sent in batches, a limited number ahead, so that neither all jobs nor all results are held in memory. A result
-depends on its job alone, so the order in which jobs are done changes nothing.
+Jobs are sent in batches. Only a limited number of batches is sent in advance, so that neither all jobs nor all results
+are held in memory. A result depends on its job alone, so the order in which jobs are done changes nothing.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class _Batch:
         self._next = 0
 
     def keep(self, results: Sequence[Result]) -> None:
-        """Take the results of the first missing jobs."""
+        """Take results for the first jobs that still have none."""
         for i, result in zip(self.missing, results, strict=False):
             self.results[i] = result
             if self.resume is not None:
@@ -51,7 +51,7 @@ class _Batch:
         del self.missing[: len(results)]
 
     def taken(self) -> Iterator[tuple[AuditJob, Result]]:
-        """Yield each job that has not been yielded with its result, up to the first missing job."""
+        """Yield the next jobs with their results, up to the first job that has no result yet."""
         while self._next < (self.missing[0] if self.missing else len(self.jobs)):
             job, result = self.jobs[self._next], self.results[self._next]
             if result is None and self.resume is not None:
@@ -72,8 +72,8 @@ def run(
     """Yield each job with its result, in the order of the jobs.
 
     Without an executor, jobs are done in this process; small amounts of work are never given to `Processes`. If a
-    process of an executor dies, the jobs that are not done are done again: by new processes, or in this process if the
-    executor cannot start any; a ReplacedWorkerWarning says so once. `progress` is called with each job when it is done.
+    process of an executor dies, the unfinished jobs are done again: by new processes, or in this process if the
+    executor cannot start any. A ReplacedWorkerWarning says so once. `progress` is called with each job when it is done.
     Results that `resume` has are taken from there, and all others are added to it.
     """
     done = _Run(work, progress, resume)
@@ -98,7 +98,6 @@ class _Run:
         self.deaths, self.is_told = 0, False
 
     def batches(self, jobs: Iterable[AuditJob]) -> Iterator[_Batch]:
-        """Yield the jobs in batches."""
         batch: list[AuditJob] = []
         size = 0
         for job in jobs:
@@ -135,7 +134,7 @@ class _Run:
                 yield from batch.taken()
 
     def sent(self, batches: Iterator[_Batch], executor: Executor) -> Iterator[tuple[AuditJob, Result]]:
-        """Send the jobs to an executor, some batches ahead of the one that is yielded next."""
+        """Send the jobs to an executor and yield their results; some batches are sent in advance."""
         ahead = _AHEAD * (executor.count if isinstance(executor, Processes) else max(os.cpu_count() or 1, 8))
         waiting: deque[_Batch] = deque()
         try:
@@ -157,7 +156,10 @@ class _Run:
                         batch.future.cancel()
 
     def _advance(self, waiting: Iterable[_Batch], executor: Executor) -> Exception | None:
-        """Send what has not been sent, and wait for one result; return the error if the executor has lost jobs."""
+        """Send the batches that have not been sent, and wait for one result.
+
+        Returns the error if the executor has lost jobs, and None otherwise.
+        """
         trouble: Exception | None = None
         try:
             for batch in waiting:
@@ -182,7 +184,10 @@ class _Run:
         return trouble
 
     def _renewed(self, waiting: Iterable[_Batch], executor: Executor, trouble: Exception) -> bool:
-        """Forget what was sent, and return whether the executor can do it again; raises after too many deaths."""
+        """Mark all batches as not sent, and return whether the executor can do them again.
+
+        Raises UnsupportedError after too many deaths of processes.
+        """
         for batch in waiting:
             batch.future = None
         self.deaths += 1
@@ -205,6 +210,6 @@ class _Run:
 
 
 def _done(work: Work, jobs: list[AuditJob]) -> list[Result]:
-    """Do a batch of jobs where it was sent; the cores are shared with other batches."""
+    """Do a batch of jobs in the process to which it was sent; one thread only, since other batches use other cores."""
     with one_thread():
         return [work(job) for job in jobs]

@@ -23,9 +23,9 @@ _PATIENCE = "10s"  # how long a connection to a scheduler may take
 
 
 class Processes(Executor):
-    """A pool of processes that starts with the first call, and can be renewed if one of them dies.
+    """A pool of processes. It starts with the first call, and can be renewed if one of the processes dies.
 
-    The processes ignore Ctrl-C, which ends them with this process. They end if this process is killed, too.
+    The processes ignore Ctrl-C: it ends this process, and they end with it. They also end if this process is killed.
     """
 
     def __init__(self, count: int) -> None:
@@ -56,19 +56,19 @@ class Processes(Executor):
                     process.terminate()
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End the processes, after the calls that have been made, or at once with `cancel_futures`."""
+        """End the processes when all calls are done, or at once with `cancel_futures`."""
         if cancel_futures:
             self.renew()
         elif self._pool is not None:
             self._pool.shutdown(wait)
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """End the processes, at once after an error or Ctrl-C."""
+        """End the processes when all calls are done; after an error or Ctrl-C, end them at once."""
         self.shutdown(cancel_futures=kind is not None)
 
 
 def _begin() -> None:
-    """Prepare a new process: Ctrl-C is left to the process that started it, and this one ends with that one."""
+    """Prepare a new process: it ignores Ctrl-C, and ends when the process that started it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
 
@@ -82,7 +82,7 @@ def _begin() -> None:
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Deliver Ctrl-C after the `with` block; where signals cannot be held back, do nothing."""
+    """Hold Ctrl-C back until the end of the `with` block; on systems that cannot, do nothing."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -95,7 +95,9 @@ def _interrupts_held() -> Iterator[None]:
 
 @contextmanager
 def workers(jobs: int = 1, scheduler: str | None = None) -> Iterator[Executor | None]:
-    """Return an executor for `jobs` processes, or for a Dask cluster by its address; None for this process alone.
+    """Give an executor for `jobs` processes, or for the Dask cluster at address `scheduler`.
+
+    With one process and no cluster, give None: all work is then done in this process.
 
     Raises MissingPartError if a cluster is asked for and `distributed` is not installed, and UnsupportedError if no
     scheduler answers.
@@ -143,6 +145,6 @@ def shares_memory(executor: Executor) -> bool:
 
 
 def is_loss(trouble: Exception) -> bool:
-    """Return whether an error of a call means that its process has died, and not that the call has failed."""
+    """Return whether an error means that the process of a call has died, and not that the call has failed."""
     lost = ("KilledWorker", "FutureCancelledError", "CancelledError")  # the names of distributed's errors
     return isinstance(trouble, BrokenExecutor | CancelledError) or type(trouble).__name__ in lost

@@ -1,4 +1,4 @@
-"""The operands of an operation, with boxes and rows of bits, and the search for operands with a difference."""
+"""The operands of an operation, as boxes and rows of bits; and a search for operands that show how FMA differs."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class Operands(Horizontal):
 class WitnessSearch(Window["tuple[str, ...] | str | None"]):
     """A search for operands for which fused and separate multiply-add differ, with a progress bar.
 
-    The window is dismissed with the operands found, with a message, or (if canceled) with None.
+    The window closes with the operands found, with a message if there are none, or with None if it is cancelled.
     """
 
     DEFAULT_CSS = """

@@ -12,7 +12,7 @@ from textual.binding import Binding
 from textual.containers import Vertical, VerticalScroll
 from textual.reactive import reactive
 from textual.widget import Widget
-from textual.widgets import Input, Static
+from textual.widgets import Input
 
 from floatlab.formats import Format
 from floatlab.formats.catalog import short_name
@@ -20,9 +20,9 @@ from floatlab.numbers.datum import Datum
 from floatlab.page.model import Block, Note, Page, Pair, heading
 from floatlab.page.words import flags_blocks
 from floatlab.tui.screens.arithmetic.operands import Operands, WitnessSearch
-from floatlab.tui.screens.arithmetic.steps import Practice, StepPlayer
+from floatlab.tui.screens.arithmetic.steps import Practice, StepPlayer, result_topics
 from floatlab.tui.screens.keys import SHARED_KEYS
-from floatlab.tui.screens.panes import pane
+from floatlab.tui.screens.panes import Beside, Column, Topic, pane
 from floatlab.tui.screens.pick_lists import AUTOMATIC
 from floatlab.tui.screens.task import Command, TaskScreen
 from floatlab.tui.widgets import ButtonBar, ChoiceBar, PageView, Pick, StaticPage
@@ -42,9 +42,8 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
     AUTOMATIC_FORMAT = "the first common format that contains all operands"
     CONTROLS = {"back": "step(-1)", "next": "step(1)"}
     HELP = (
-        "Type operands (1.5, 0.1@fp16, bits:0x3c00) or flip their bits; n and p go to the next and the "
-        "previous step, space plays all steps. Practice hides a step until you have answered a question "
-        "about it."
+        "Type operands (1.5, 0.1@fp16, bits:0x3c00) or flip their bits; n and p go to the next and the previous step, "
+        "space plays all steps. Practice hides a step until you have answered a question about it."
     )
     BINDINGS = [
         Binding("n", "step(1)", "Next", id="step.next"),
@@ -76,11 +75,10 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
             #verb { display: block; }
             #body { overflow-y: auto; scrollbar-size-vertical: 1; }
             #rows, #why { max-height: 999; }
-            #player, #film, #derivation { height: auto; }
+            #player, #film, #first, #derivation { height: auto; }
         }
-        &.-framed {
-            #rows { max-height: 14; }
-        }
+        &.-framed #rows { max-height: 14; }
+        #beside { height: auto; max-height: 50%; }
         &.-beside {
             #derivation { layout: horizontal; }
             #explanation { width: 46; height: 1fr; }
@@ -101,15 +99,16 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         yield ChoiceBar(self.take_verb, id="verbs")
         operands = Operands(self.question, self.action_pick, id="operands")
         yield operands
-        yield Static(id="complaint", markup=False)
         with VerticalScroll(id="body", can_focus=False):
             yield StaticPage(id="title")
             with pane(VerticalScroll(id="rows", can_focus=False), "Operands"):
                 yield from operands.rows
             with Vertical(id="derivation"):
-                with pane(Vertical(id="film"), "Steps"):
-                    yield ChoiceBar(lambda step: self.action_jump(int(step)), id="steps")
-                    yield StepPlayer(self._tick, id="player")
+                with Column(id="first"):
+                    with pane(Vertical(id="film"), "Steps"):
+                        yield ChoiceBar(lambda step: self.action_jump(int(step)), id="steps")
+                        yield StepPlayer(self._tick, id="player")
+                    yield pane(Beside(id="beside"))
                 with pane(Vertical(id="explanation"), "Explanation"):
                     yield PageView(id="why")
                     yield StaticPage(id="flags")
@@ -143,7 +142,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         self._draw_controls()
 
     def _next_scene(self, same: bool, before: Question) -> int:
-        """Return the step at which a derivation opens: the same or the last step after an edit, else the first."""
+        """Return the index of the step to show: after an edit the same one, or again the last one; else the first."""
         if same:
             return self.scene
         was_last = 0 < self.scene == self._steps - 1
@@ -164,6 +163,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         options += [("witness", "an example where they differ")] * (question.verb == "fma")
         options += [("practice", practice.label), *([("exercise", "new exercise")] * practice.on)]
         self.controls.options = tuple(options)
+        self.draw_beside()
 
     def _format_text(self) -> str:
         """Return a text with the format of the result; it says whether the format was chosen automatically."""
@@ -175,9 +175,13 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
     # The steps.
 
     @property
-    def small(self) -> bool:
-        """Whether the terminal is so small that operands and steps scroll together."""
-        return self.has_class("-short") or self.has_class("-narrow")
+    def has_topic_below(self) -> bool:
+        """Whether the explanation is beside the steps, so that there is room below them."""
+        return self.has_class("-beside")
+
+    def topics(self) -> list[Topic]:
+        """Return the number line around the result; nothing during practice, where it would give the answer away."""
+        return [] if self.practice.on else result_topics(self.scenes)
 
     def _draw_scene(self) -> None:
         scene = self.scenes[self.scene]
@@ -363,7 +367,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         return formats.pop()
 
     def _take(self, values: tuple[str, ...]) -> None:
-        """Ask about operands in an explicit format, since in another format they might be other numbers."""
+        """Ask about these operands, with their format: in another format, they might be other numbers."""
         if format := self._one_format():
             self.open(self.question.replace(values=values, formats=(format,)))
 
@@ -377,7 +381,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
             self.complain(result, hint=True)
         elif result == self.question.values:
             self.complain(
-                ("the results for these operands differ already: change one operand to search again"), hint=True
+                "the results for these operands differ already: change one operand to search again", hint=True
             )
         elif result is not None:
             self._take(result)
@@ -391,8 +395,5 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         yield "Practice", "answer before the next step is shown", self.action_practice
         yield "New exercise", "other operands", self.action_exercise
         if self.question.verb == "fma":
-            yield (
-                "Find an example where they differ",
-                ("operands for which fused and separate differ"),
-                self.action_witness,
-            )
+            what = "operands for which fused and separate differ"
+            yield "Find an example where they differ", what, self.action_witness

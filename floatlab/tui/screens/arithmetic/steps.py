@@ -15,14 +15,23 @@ from textual.widgets import Input, Label
 from floatlab.errors import quoted
 from floatlab.formats import Format
 from floatlab.page.model import Page
+from floatlab.page.number_line import result_rows
+from floatlab.tui.screens.panes import Topic
 from floatlab.tui.widgets import ButtonBar, ChoiceBar, PageView
 from floatlab.verbs.practice.exercises import Exercise, exercises, random_operands
-from floatlab.verbs.question import Answer, Question
+from floatlab.verbs.question import Answer, Question, Scene
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0)  # steps per second
 _GLANCED = 30  # characters of an answer that are repeated
 _SLIDE = 0.6  # longest duration in seconds of the animation frames before a step
 _FRAME = 0.06  # seconds between two animation frames
+
+
+def result_topics(scenes: tuple[Scene, ...]) -> list[Topic]:
+    """Return the number line around a result; if there are a separate and a fused result, that of the fused one."""
+    derivation = next((scene.steps[0][0] for scene in reversed(scenes) if scene.steps), None)
+    rows = result_rows(derivation) if derivation is not None else []
+    return [("Where the result lies", Page(tuple(rows)))] if rows else []
 
 
 class StepPlayer(PageView, can_focus=True):

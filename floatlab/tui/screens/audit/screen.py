@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, HorizontalGroup, Vertical
 from textual.widget import Widget
-from textual.widgets import Input, Label, Static
+from textual.widgets import Input, Label
 
 from floatlab.auditing.survival.figures import RecipeAudit, TensorFigures
 from floatlab.auditing.survival.plans import plan_text
@@ -21,11 +21,11 @@ from floatlab.page.words import counted
 from floatlab.sandbox import exists
 from floatlab.tui.screens.audit.tensor_table import TensorTable
 from floatlab.tui.screens.keys import SHARED_KEYS
-from floatlab.tui.screens.panes import Beside, pane
+from floatlab.tui.screens.panes import Beside, Column, Topic, pane
 from floatlab.tui.screens.task import Command, TaskScreen
 from floatlab.tui.widgets import ButtonBar, Cells, Choice, ChoiceBar, MarkingPicker, PageView, Pick, note_page
 from floatlab.tui.widgets.array_box import ArrayBox
-from floatlab.tui.widgets.boxes import fill, mark_valid
+from floatlab.tui.widgets.boxes import fill, is_wrong, mark_valid
 from floatlab.tui.widgets.saving import Copies
 from floatlab.verbs.audit.tensor_columns import TensorColumn, arranged, tensor_columns, tensors_table
 from floatlab.verbs.audit.tensor_page import plan_page, rounding_question, tensor_page
@@ -34,16 +34,16 @@ from floatlab.verbs.question import Question
 from floatlab.verbs.registry import verb_named
 
 _FILES = "model.safetensors  a folder  random:normal:64x256:seed=1@bf16"
-_RECIPES = "e4m3,mxfp4,nvfp4,e4m3/128x128,int8/channel"
+_RECIPES = "such as e4m3,mxfp4,nvfp4"
 _NAME = 27  # columns for the name of a recipe in the list, so that most of the next column is aligned
-_LISTED = "as listed"  # the order of the audit: the most damaged tensors first
+_LISTED = "most damaged first"  # the order of the audit
 
 
 class AuditScreen(TaskScreen, inherit_bindings=False):
     """The screen for audits."""
 
     VIEWS = (("overview", "Overview"), ("tensors", "Tensors"), ("plan", "Plan"))
-    PARTS = "#body > *, #bar"
+    PARTS = "#body > *, #lower > *, #bar"
     WALKS = True
     ROUNDS = False
     HELP = (
@@ -72,14 +72,15 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
         &.-narrow #near { layout: vertical; }
         #tensor { border-top: hkey $panel; }
         &.-framed #tensors { height: auto; max-height: 55%; }
-        &.-two-topics #body { layout: horizontal; }
-        &.-two-topics { #details, #tensors { width: 3fr; height: 1fr; max-height: 100%; } #tensor { width: 2fr; } }
+        &.-two-topics #lower { layout: horizontal; }
+        &.-two-topics { #details, #tensor { width: 3fr; } #beside { width: 2fr; } }
     }
     """
 
     file, against = getters.query_one("#file", ArrayBox), getters.query_one("#against", ArrayBox)
     recipes_box, find_box = getters.query_one("#recipes", Input), getters.query_one("#find", Input)
     tensors = getters.query_one(TensorTable)
+    _recipes = ""  # the text of the last recipes
     _by, _descending = "", False  # the title of the column by which the tensors are sorted
     _shown_tensors: tuple[TensorFigures, ...] = ()
 
@@ -91,7 +92,6 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
                 yield ButtonBar(self.control, (("format", "to ▾"),))
                 yield Input(id="recipes", compact=True, placeholder=_RECIPES)
             yield ArrayBox("against", "against", self._against_changed, examples="original.safetensors", whole=True)
-        yield Static(id="complaint", markup=False)
         yield ChoiceBar(self.choose_view, self.VIEWS, self.view, id="views")
         with HorizontalGroup(id="bar"):
             with Horizontal(classes="entry"):
@@ -99,10 +99,11 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
                 yield Input(id="find", compact=True, placeholder="a part of the names")
             yield ButtonBar(self.control, id="controls")
         with Vertical(id="body"):
-            yield pane(PageView(id="details"), "Audit")
             yield pane(TensorTable(id="tensors"), "Tensors")
-            yield pane(PageView(id="tensor"), "Tensor")
-            yield pane(Beside(id="beside"))
+            with Column(id="lower"):
+                yield pane(PageView(id="details"), "Audit")
+                yield pane(PageView(id="tensor"), "Tensor")
+                yield pane(Beside(id="beside"))
 
     @property
     def found(self) -> RecipeAudit | None:
@@ -125,6 +126,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
         if _typed_places(self.file.word) != question.values:
             fill(self.file.input, " ".join(question.values))
         self._fill_recipes(question.option("to"))
+        self.recipes_box.placeholder = "" if against else _RECIPES
         fill(self.against.input, against or "")
         self._show_against()
         self.views.options, self.views.current = self.shown_views, self.shown_view
@@ -138,6 +140,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
         except FloatlabError:
             same = False
         fill(self.recipes_box, self.recipes_box.value if same else ",".join(names or ()))
+        self._recipes = self.recipes_box.value or self._recipes
 
     def _show_against(self) -> None:
         """Show the box of the original if no recipe is given, or while it is being typed."""
@@ -153,7 +156,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
 
     def _against_changed(self, box: ArrayBox, picked: bool) -> None:
         """Check the weights against the original; an empty box asks for the recipes again."""
-        to = "" if box.word else self.recipes_box.value
+        to = "" if box.word else self.recipes_box.value or self._recipes
         mark_valid(box.input, self.attempt(lambda: self._asked(to, box.word), "" if picked else "against"))
 
     @on(Input.Changed, "#recipes")
@@ -164,7 +167,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
         return self.attempt(lambda: self._asked(typed, self.against.word), kind)
 
     def _asked(self, typed: str, against: str) -> Question:
-        """Return the question about these recipes; if there are none, the question whether the weights are right."""
+        """Return the question what these recipes would do; without recipes, the question whether weights are right."""
         base, to = self.question, _recipe_names(typed)
         if to is None or base.option("to") is None:  # most other options belong to only one of the two questions
             base = Question("audit", base.values).having(only=base.option("only"))
@@ -195,6 +198,8 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
         """Go to the box of the original."""
         self.against.display = True
         self.against.input.focus()
+        if is_wrong(self.against.input):  # the text is still there, so its error is shown again
+            self._against_changed(self.against, picked=False)
 
     def action_find(self) -> None:
         """Go to the box for a part of the names."""
@@ -218,20 +223,22 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
             self.show_only("tensors", "tensor", "bar")
         else:
             self.show_only("details", "bar" if view == "tensors" else "")
-            if view == "tensors":
+            if view == "tensors" and found is not None:
                 self.details.page = note_page("No name of a tensor has what is typed.")
             elif self.answers:
                 self.details.page = self.answers[0].page() if found is None or view == "overview" else plan_page(found)
         self._draw_tensor()
 
-    def beside(self) -> tuple[str, Page] | None:
-        """Return the title and the page to show beside the current view.
+    @property
+    def has_topic_below(self) -> bool:
+        """Whether the view is short."""
+        return self.shown_view == "plan"
 
-        They show the overview or, if this is the current view, the plan. Return None if there is no plan.
-        """
+    def topics(self) -> list[Topic]:
+        """Return the overview or, if it is the current view, the plan."""
         if self.shown_view != "overview":
-            return "Overview", self.answers[0].page()
-        return ("Plan", plan_page(self.found)) if self.found is not None else None
+            return [("Overview", self.answers[0].page())]
+        return [("Plan", plan_page(self.found))] if self.found is not None else []
 
     def page(self) -> Page:
         """Return the page that is shown."""
@@ -330,7 +337,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
 
 
 def _typed_places(text: str) -> tuple[str, ...]:
-    """Return the checkpoints of typed text, with spaces between them, unless a file has exactly this name."""
+    """Split typed text at spaces into checkpoints; if a file has exactly this name, it is the only one."""
     return (text,) if exists(text) else tuple(text.split())
 
 

@@ -10,13 +10,13 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, HorizontalGroup, Vertical
 from textual.widget import Widget
-from textual.widgets import Input, Static
+from textual.widgets import Input
 
 from floatlab.formats.recipes import Recipe, parse_recipe, parse_rule
 from floatlab.page.model import Page, Table
 from floatlab.record import Record
 from floatlab.tui.screens.keys import SHARED_KEYS
-from floatlab.tui.screens.panes import Beside, pane
+from floatlab.tui.screens.panes import Beside, Column, Topic, pane
 from floatlab.tui.screens.pick_lists import AUTOMATIC
 from floatlab.tui.screens.task import Command, TaskScreen
 from floatlab.tui.widgets import ButtonBar, Cells, Choice, ChoiceBar, ColumnTable, PageView, Pick
@@ -88,12 +88,18 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
         #controls { width: 1fr; }
         &.-narrow #near { layout: vertical; }
         &.-narrow #near .entry { width: 1fr; }
-        &.-wide #body { layout: horizontal; }
+        &.-wide #first { layout: horizontal; }
         #element { border-top: hkey $panel; }
         &.-wide #element { border-top: none; border-left: vkey $panel; }
-        &.-framed.-elements #body { layout: vertical; }
+        &.-framed #first { layout: vertical; }
         &.-framed #elements { height: auto; max-height: 55%; }
-        &.-two-topics #details { width: 3fr; }
+        &.-two-topics #body { layout: horizontal; }
+        &.-two-topics #first { width: 3fr; }
+        &.-two-topics #beside { width: 2fr; }
+        &.-topic-below {
+            #first { height: auto; max-height: 70%; }
+            #details, #element { height: auto; max-height: 100%; }
+        }
     }
     """
 
@@ -109,12 +115,12 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
                 yield ButtonBar(self.control, (("format", "to ▾"),))
                 yield Input(id="recipe", compact=True, placeholder=_RECIPES)
             yield ButtonBar(self.control, id="controls")
-        yield Static(id="complaint", markup=False)
         yield ChoiceBar(self.choose_view, self.VIEWS, self.view, id="views")
         with Vertical(id="body"):
-            yield pane(PageView(id="details"), "Block")
-            yield pane(BlockTable(id="elements"), "Elements")
-            yield pane(PageView(id="element"), "Element")
+            with Column(id="first"):
+                yield pane(PageView(id="details"), "Block")
+                yield pane(BlockTable(id="elements"), "Elements")
+                yield pane(PageView(id="element"), "Element")
             yield pane(Beside(id="beside"))
 
     @property
@@ -228,15 +234,11 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
                 self.details.page = prepared.about if self.view == "recipe" else prepared.page
         self._draw_element()
 
-    def beside(self) -> tuple[str, Page] | None:
-        """Return the title and the page to show beside the current view.
-
-        They show the recipe or, if this is the current view, the steps. Return None if the elements are the current
-        view, or if there is no answer yet.
-        """
-        if (prepared := self.prepared) is None or self.view == "elements":
-            return None
-        return ("Steps", prepared.page) if self.view == "recipe" else ("Recipe", prepared.about)
+    def topics(self) -> list[Topic]:
+        """Return the recipe or, if it is the current view, the steps."""
+        if (prepared := self.prepared) is None:
+            return []
+        return [("Steps", prepared.page) if self.view == "recipe" else ("Recipe", prepared.about)]
 
     def page(self) -> Page:
         """Return the page of the blocks, or of the recipe."""

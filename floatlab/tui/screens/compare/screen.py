@@ -9,7 +9,7 @@ from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, HorizontalGroup, Vertical, VerticalGroup
-from textual.widgets import Input, Label, Static
+from textual.widgets import Input, Label
 
 from floatlab.arrays.compare.differences import ComparedElement, Differences
 from floatlab.errors import FloatlabError
@@ -19,7 +19,7 @@ from floatlab.page.model import Axis, Gap, Note, Page, Table
 from floatlab.reduce.results.diagnosis_record import Diagnosis
 from floatlab.tui.screens.compare.tables import ElementTable, HistogramBars
 from floatlab.tui.screens.keys import SHARED_KEYS
-from floatlab.tui.screens.panes import Beside, pane
+from floatlab.tui.screens.panes import Beside, Column, Topic, pane
 from floatlab.tui.screens.pick_lists import AUTOMATIC
 from floatlab.tui.screens.task import Command, TaskScreen
 from floatlab.tui.widgets import ButtonBar, Cells, ChoiceBar, PageView, StaticPage, note_page
@@ -54,7 +54,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         ("where", "Where"),
         ("cause", "Cause"),
     )
-    PARTS = "#body > *, #bar, #inputs"
+    PARTS = "#body > *, #right > *, #bar, #inputs"
     WALKS = True
     ROUNDS = False
     AUTOMATIC_FORMAT = "the format of the narrower array"
@@ -82,7 +82,10 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         #bar { max-height: 5; }
         #element { border-top: hkey $panel; }
         &.-wide #element { border-top: none; border-left: vkey $panel; }
-        &.-two-topics { #details, #elements, #element { width: 3fr; } }
+        &.-two-topics { #details, #bars, #elements { width: 3fr; } }
+        &.-two-topics #right { width: 2fr; }
+        &.-two-topics #element, &.-topic-below #element { height: auto; max-height: 60%; }
+        &.-framed #elements { min-width: 64; }
     }
     """
 
@@ -103,7 +106,6 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
                     yield Label(name)
                     yield Input(id=name, compact=True, placeholder=default)
             yield ButtonBar(self.control, id="controls")
-        yield Static(id="complaint", markup=False)
         yield ChoiceBar(self.choose_view, self.VIEWS, self.view, id="views")
         with VerticalGroup(id="inputs"):
             with VerticalGroup(id="factors"):
@@ -119,8 +121,9 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
             yield pane(PageView(id="details"), "Differences")
             yield pane(HistogramBars(id="bars"), "Distances in ulps")
             yield pane(ElementTable(id="elements"), "Largest errors")
-            yield pane(PageView(id="element"), "Element")
-            yield pane(Beside(id="beside"))
+            with Column(id="right"):
+                yield pane(PageView(id="element"), "Element")
+                yield pane(Beside(id="beside"))
 
     @property
     def differences(self) -> Differences | None:
@@ -146,14 +149,14 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
     # The question.
 
     def normal(self, question: Question) -> Question:
-        """Return the question with more worst elements, and without a dtype if no array is a raw file."""
+        """Return the question for 100 worst elements by default, and without a dtype if no array is a raw file."""
         dtype = question.option("dtype")
         if dtype is not None and all(kind_of(word, dtype) != "raw" for word in question.values):
             question = question.having(dtype=None, shape=None)
         return question if question.option("worst") else question.having(worst=_LISTED)
 
     def keeps_found(self, question: Question) -> bool:
-        """Return whether the question asks for a diagnosis, which keeps what it has found."""
+        """Return whether the question asks for causes; that answer, if stopped, still has what it found."""
         return question.option("inputs") is not None
 
     def draw(self, before: Question) -> None:
@@ -270,21 +273,22 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         self._draw_bar()
         self._draw_element()
 
-    def beside(self) -> tuple[str, Page] | None:
-        """Return the title and the page to show beside the current view.
+    @property
+    def has_topic_below(self) -> bool:
+        """Whether there is room below an element."""
+        return self.view == "worst"
 
-        They show the summary or, if this is the current view, the largest errors. Return None if there are no such
-        elements to show, or if there is no answer yet.
-        """
+    def topics(self) -> list[Topic]:
+        """Return the summary or, if it is the current view, the largest errors."""
         if (found := self.differences) is None:
-            return None
+            return []
         if self.view != "summary":
-            return "Summary", summary_page(found)
+            return [("Summary", summary_page(found))]
         if not found.worst:
-            return None
+            return []
         table = elements_table(found)
         rows = [[row[i] for i in _FEW] for row in table.rows]
-        return "Largest errors", Page((Table(tuple(table.header[i] for i in _FEW), rows, (3, 4)),))
+        return [("Largest errors", Page((Table(tuple(table.header[i] for i in _FEW), rows, (3, 4)),)))]
 
     def _page_of(self, differences: Differences) -> Page:
         if self.view == "cause":
@@ -344,7 +348,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
     # Methods for the frame.
 
     def printed(self) -> Question:
-        """Return the question; if the elements are not shown, with the default number of worst elements."""
+        """Return the question; if the elements are not shown, only for the default number of worst elements."""
         short = self.view != "worst" and self.question.option("worst") == _LISTED
         return self.question.having(worst=None) if short else self.question
 

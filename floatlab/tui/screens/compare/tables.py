@@ -27,7 +27,7 @@ class HistogramBars(Cells):
         return len(self.axis.lanes) if self.axis else 0
 
     def show(self, axis: Axis | None) -> None:
-        """Show these bars. The cursor starts on the last bar, which counts the largest differences."""
+        """Show these bars. At first, the cursor is on the last bar, which counts the largest differences."""
         fresh = not self.count
         self.page = Page(() if axis is None else (axis,))
         self.set_cursor(self.count - 1 if fresh else self.cursor)

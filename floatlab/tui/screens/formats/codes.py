@@ -1,4 +1,4 @@
-"""The codes of a small format: the table of all codes, and a box and bits of the code under the cursor."""
+"""The codes of a small format: a table of all codes, and a box and a row of bits for the code under the cursor."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from floatlab.verbs.registry import answer_question
 
 
 class CodeTable(Cells):
-    """The grid of the codes of a format; its cells are located by their codes."""
+    """The table of all codes of a format; a cell has a code and its value."""
 
     PLACE = "On the table of codes"  # the heading in the list of keys
     HELP = (

@@ -11,7 +11,7 @@ from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
 from textual.reactive import reactive
 from textual.widget import Widget
-from textual.widgets import Input, Label, Static
+from textual.widgets import Input, Label
 
 from floatlab.formats import CATALOG, Format, catalog_row, parse_format
 from floatlab.formats.catalog import short_name
@@ -20,7 +20,7 @@ from floatlab.numbers.datum import Datum
 from floatlab.page.model import Grid, Page, joined
 from floatlab.tui.screens.formats.codes import CodePage
 from floatlab.tui.screens.keys import SHARED_KEYS
-from floatlab.tui.screens.panes import Beside, pane
+from floatlab.tui.screens.panes import Beside, Topic, pane
 from floatlab.tui.screens.task import Command, TaskScreen
 from floatlab.tui.widgets import MARGIN, Cells, ChoiceBar, ColumnTable, PageView, note_page
 from floatlab.tui.widgets.boxes import fill, mark_valid
@@ -79,16 +79,19 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
     DEFAULT_CSS = """
     FormatsScreen {
         #table { height: 9fr; }
-        #side { height: 11fr; }
+        #side { height: 1fr; }
         &.-codes #table { height: 4; }
         &.-compare #table { height: 7; }
         &.-compare.-short #table { height: 5; }
-        &.-codes #side, &.-compare #side { height: 1fr; }
         &.-wide #body { layout: horizontal; }
         &.-wide #table { width: 58; height: 1fr; }
-        &.-two-topics #side { width: 3fr; }
         &.-wide.-codes #table, &.-wide.-compare #table { width: 34; min-width: 34; height: 1fr; }
-        &.-wide #side { height: 1fr; }
+        &.-two-topics.-codes #table, &.-two-topics.-compare #table { width: 58; }
+        #lower { height: 11fr; }
+        &.-codes #lower, &.-compare #lower, &.-wide #lower { height: 1fr; }
+        &.-topic-below.-compare #side, &.-two-topics #side { height: auto; max-height: 70%; }
+        &.-topic-below.-compare #details, &.-two-topics #details { height: auto; max-height: 100%; }
+        &.-two-topics.-codes #codes { height: auto; max-height: 100%; }
         &.-wide.-short #side, &.-wide.-high #side { border-left: vkey $panel; }
     }
     """
@@ -108,14 +111,14 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         """Compose the box of names, the table, and the views."""
         names = Input(id="names", compact=True, select_on_focus=False, placeholder=_EXAMPLES)
         yield Horizontal(Label("compare"), names, classes="entry")
-        yield Static(id="complaint", markup=False)
         with Vertical(id="body"):
             yield pane(FormatTable(id="table"), "Formats")
-            with pane(Vertical(id="side")):
-                yield ChoiceBar(self.choose_view, self.VIEWS, self.view, id="views")
-                yield CodePage(id="codes")
-                yield PageView(id="details")
-            yield pane(Beside(id="beside"))
+            with Vertical(id="lower"):
+                with pane(Vertical(id="side")):
+                    yield ChoiceBar(self.choose_view, self.VIEWS, self.view, id="views")
+                    yield CodePage(id="codes")
+                    yield PageView(id="details")
+                yield pane(Beside(id="beside"))
 
     @property
     def current(self) -> Format:
@@ -160,7 +163,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
     # The views.
 
     def _names(self) -> tuple[str, ...]:
-        """Return the formats of the page. A single marked format is compared with the format under the cursor."""
+        """Return the names of the page's formats. A single marked format is compared with that under the cursor."""
         current = short_name(self.current)
         if self.view != "compare":
             return (current,)
@@ -168,7 +171,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         return marked if len(marked) > 1 else tuple(dict.fromkeys((*marked, current)))
 
     def _pages(self) -> list[Page]:
-        """Return the pages of these formats; if there are several, the last page compares them."""
+        """Return the pages of the formats of `_names`; if there are several, the last page compares them."""
         names = self._names()
         if names not in self._page_cache:
             self._page_cache[names] = answer_question(Question("formats", names))[0].parts()
@@ -201,17 +204,18 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         self.set_class(has_codes, "-codes")
         self.set_class(self.view == "compare", "-compare")
 
-    def beside(self) -> tuple[str, Page] | None:
-        """Return the title and the page to show beside the current view.
+    @property
+    def has_topic_below(self) -> bool:
+        """Whether the view is short."""
+        return self.view == "compare"
 
-        They show the format under the cursor or, if this is the current view, its comparison with the marked formats.
-        Return None if there is nothing to compare it with.
-        """
+    def topics(self) -> list[Topic]:
+        """Return the format under the cursor or, if it is the current view, its comparison with the marked formats."""
         current = short_name(self.current)
         names = tuple(dict.fromkeys((*map(short_name, self.marked.values()), current)))
         if self.view != "format":
-            return self.current.name, answer_question(Question("formats", (current,)))[0].page()
-        return ("Compared", answer_question(Question("formats", names))[0].parts()[-1]) if len(names) > 1 else None
+            return [(self.current.name, answer_question(Question("formats", (current,)))[0].page())]
+        return [("Compared", answer_question(Question("formats", names))[0].parts()[-1])] if len(names) > 1 else []
 
     def watch_view(self) -> None:
         """Draw the new view from its top; focus the codes if they are shown."""
@@ -236,7 +240,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         self.inspect("1", (self.current,))
 
     def action_mark(self) -> None:
-        """Mark or unmark the row under the cursor; an added row remains."""
+        """Mark or unmark the row under the cursor; a row that was added by its name remains."""
         format = self.current
         if format.name in self.marked:
             self._added[format.name] = format
@@ -249,7 +253,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         self.open(self.question.replace(values=values))
 
     def action_drop(self) -> None:
-        """Unmark the row under the cursor; an added row is removed."""
+        """Unmark the row under the cursor; a row that was added by its name is removed."""
         format = self.current
         self._added.pop(format.name, None)
         self._unmark(format)

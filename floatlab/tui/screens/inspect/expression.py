@@ -1,4 +1,4 @@
-"""Operations typed in the box for a value, such as 0.1+0.2, fma(1.5, 2, -3) and sqrt 2: questions for Arithmetic."""
+"""Recognises operations typed in the box for a value, such as 0.1+0.2 or sqrt 2; the screen Arithmetic shows them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def operation_in(text: str) -> Question | None:
 
 
 def _called(text: str) -> tuple[str, tuple[str, ...]] | None:
-    """Read the name of an operation with its operands, in parentheses or after spaces."""
+    """Read an operation that begins with its name; the operands follow in parentheses or after spaces."""
     match = re.fullmatch(r"\s*([a-z]+)(?:\s*\((.*)\)|\s+(.*?))\s*", text)
     if match is None or match[1] not in ARITIES:
         return None
@@ -52,7 +52,7 @@ def _called(text: str) -> tuple[str, tuple[str, ...]] | None:
 
 
 def _infix(text: str) -> tuple[str, tuple[str, ...]] | None:
-    """Read two numbers with a sign between them, or a product and a number."""
+    """Read two numbers with an operator between them, or a product plus or minus a number, which is an FMA."""
     for place in range(len(text) - 1, 0, -1):
         left, sign, right = text[:place].strip(), text[place], text[place + 1 :].strip()
         if sign not in _SIGNS or not _is_number(right):

@@ -1,4 +1,4 @@
-"""The fields of a number as controls, and a box for the field that is being edited."""
+"""The code of a number and its fields S, E and T as buttons, and a box to edit one of them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class FieldBox(Horizontal):
             fill(self.box, texts[self.names.current])
 
     def open(self, name: str) -> None:
-        """Open the box for a field, with the text that was typed last if it was wrong."""
+        """Open the box for a field. Wrong text that was typed for the same field is still there."""
         if name != self._last:
             mark_valid(self.box, True)
         self.names.current = self._last = name

@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widget import Widget
-from textual.widgets import Input, Label, Static
+from textual.widgets import Input, Label
 
 from floatlab.errors import FloatlabError
 from floatlab.formats import Format
@@ -22,7 +22,7 @@ from floatlab.tui.base import run_once
 from floatlab.tui.screens.inspect.expression import operation_in
 from floatlab.tui.screens.inspect.field_box import FieldBox
 from floatlab.tui.screens.keys import SHARED_KEYS
-from floatlab.tui.screens.panes import Beside, pane
+from floatlab.tui.screens.panes import Beside, Column, Topic, pane
 from floatlab.tui.screens.task import Command, TaskScreen
 from floatlab.tui.widgets import BitRow, ButtonBar, ChoiceBar, PageView, StaticPage, note_page
 from floatlab.tui.widgets.boxes import fill, is_wrong, mark_valid
@@ -50,9 +50,8 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         ("pins", "A and B"),
     )
     HELP = (
-        "Type a number, a code (bits:0x3c7c) or VALUE@FORMAT. Edits of bits and fields, and the edits above, "
-        "change the "
-        "row with the cursor; the other rows show its number converted to their formats."
+        "Type a number, a code (bits:0x3c7c) or VALUE@FORMAT. Edits of bits and fields, and the edits above, change "
+        "the row with the cursor; the other rows show its number converted to their formats."
     )
     BINDINGS = [
         *(
@@ -68,14 +67,18 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         #controls { width: auto; padding: 0; }
         #left { height: auto; }
         #rows { height: auto; max-height: 10; scrollbar-size-vertical: 1; }
+        #lower { height: 1fr; }
         &.-narrow, &.-short {
             #body { overflow-y: auto; scrollbar-size-vertical: 1; }
             #rows { max-height: 999; }
-            #side, #details { height: auto; }
+            #lower, #side, #details { height: auto; }
         }
-        #lower { height: 1fr; }
         #side { width: 3fr; }
-        &.-narrow #lower, &.-short #lower { height: auto; }
+        &.-two-topics { #second { width: 2fr; } #beside { height: auto; max-height: 50%; } }
+        &.-topic-below {
+            #lower { layout: vertical; }
+            #side { width: 1fr; height: auto; max-height: 70%; } #details { height: auto; max-height: 100%; }
+        }
         &.-framed #rows { max-height: 40vh; }
     }
     """
@@ -102,7 +105,6 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
             yield Label("value")
             yield Input(id="value", compact=True, placeholder=_EXAMPLES)
             yield ButtonBar(self.control, id="controls")
-        yield Static(id="complaint", markup=False)
         yield ButtonBar(self.action_edit, tuple((edit.name, edit.sign) for edit in EDITS.values()), id="edits")
         with Vertical(id="body"):
             with pane(Vertical(id="left"), "Bits"):
@@ -115,7 +117,9 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
                 with pane(Vertical(id="side")):
                     yield ChoiceBar(self.choose_view, self.VIEWS, self.view, id="views")
                     yield PageView(id="details")
-                yield pane(Beside(id="beside"))
+                with Column(id="second"):
+                    yield pane(Beside(id="beside"))
+                    yield pane(Beside(id="third"))
 
     # The question.
 
@@ -220,13 +224,10 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
             return Question("cmp", tuple(self.app.pins[name] for name in ("A", "B") if name in self.app.pins))
         return row_question.having(interval=True)
 
-    def beside(self) -> tuple[str, Page]:
-        """Return the title and the page to show beside the current view.
-
-        They show the results of all rounding directions or, if these are the current view, the details.
-        """
-        view = "details" if self.view == "directions" else "directions"
-        return dict(self.VIEWS)[view], self._page_of(self.view_question(view), view)
+    def topics(self) -> list[Topic]:
+        """Return the views directions, details and dialects in this order, without the current view."""
+        views = [view for view in ("directions", "details", "dialects") if view != self.view]
+        return [(dict(self.VIEWS)[view], self._page_of(self.view_question(view), view)) for view in views]
 
     def draw_view(self) -> None:
         """Show the page of the view."""
@@ -293,7 +294,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
             self.complain(f"{typed} is read as a number; bits:{typed.lstrip('+-')} is the code", hint=True)
 
     def _format_of_code(self, typed: str) -> Format:
-        """Return the format for a code without a format: that of the active row, unless another row fits its length."""
+        """Return the format for a code without a format: of the active row, unless only another row fits its length."""
         active = self.data[self._active_row].format
         match = fullmatch("bits:0x([0-9a-f]+)", typed)
         bits = 4 * len(match[1]) if match else active.width
@@ -362,9 +363,8 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         if len(self.data) < 2:
             self.complain("the last row cannot be removed: f adds another format")
             return
-        names = list(self.data)
+        names, value = list(self.data), self.question.values[0]
         place = names.index(self._active_row)
-        value = self.question.values[0]
         value = literal_of(self.data[self._active_row]) if "@" in value else value
         self._active_row = names[place + 1] if place + 1 < len(names) else names[place - 1]
         self.open(self.question.replace(values=(value,), formats=kept))

@@ -52,7 +52,7 @@ _SHAPES = {
 
 
 class PreparedReduction(Record):
-    """The parts of an answer to draw: the sum, its tree, a page of its numbers such as the error, and the whole page.
+    """The parts of an answer to draw: the sum, its tree, a page with its error and other numbers, and the whole page.
 
     The sum and the tree are None if the answer has none.
     """
@@ -78,7 +78,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
 
     @property
     def findings(self) -> Findings | None:
-        """The findings on a library that are shown; None if there are none."""
+        """What was found about the order in which a library adds; None if no library is shown."""
         model = self.answers[0].found if self.answers else None
         return model if isinstance(model, Findings) else None
 
@@ -135,7 +135,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
         rows += [("machine", f"{machine or 'no machine'} ▾")] * (not is_sum and bool(machine or not small))
         if self.product is not None:
             rows.append(("element", f"element {element_words(self.product, self.element)} ▾"))
-        return (*rows, self.rules_word, ("reveal", "order of a library …"))
+        return (*rows, self.rules_word, ("reveal", "library …"))
 
     def _library_words(self, question: Question) -> tuple[tuple[str, str], ...]:
         target, shape = ("reveal", f"{' '.join(question.values)} ▾"), question.option("shape")
@@ -220,7 +220,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
     # Libraries.
 
     def take_target(self, name: str) -> None:
-        """Ask about the order of a function, for the number of terms and the format of the data."""
+        """Ask in which order a library function adds as many terms as the data have, in the format of the data."""
         reduction, question = self.reduction, self.question
         if question.verb == "reveal":
             self.open(question.replace(values=(name,)))
@@ -237,7 +237,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
             self.complain(f"the number of terms is a whole number, not {text}")
 
     def take_shape(self, text: str) -> None:
-        """Ask for the orders of all elements of a product of a shape, or for that of the first element only."""
+        """Ask for the orders of all elements of a product with this shape, or only for that of the first element."""
         if text == _FIRST:
             self.open(self.question.having(shape=None, layout=None))
             return

@@ -1,4 +1,4 @@
-"""An order map as a picture: letters for the orders, and a cursor on its blocks of equal elements."""
+"""A map of a library's product: a letter for each order of additions, and a cursor over blocks of equal letters."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _USUAL = 80, 24  # the size of the picture before the first layout
 
 
 class MapView(Cells, inherit_bindings=False):
-    """The blocks of an order map, drawn to scale as far as they fit."""
+    """An order map, drawn to scale as far as it fits. A block is a rectangle of elements with the same order."""
 
     PLACE = "On the map"  # the heading in the list of keys
     HELP = (
@@ -47,7 +47,7 @@ class MapView(Cells, inherit_bindings=False):
 
     @property
     def label(self) -> int:
-        """The number of the class under the cursor."""
+        """The index of the order under the cursor, in `OrderMap.classes`."""
         if self._map is None or self.picture is None or not self.picture.elements:
             return 0
         return int(self._map.labels[self.picture.elements[self.validate_cursor(self.cursor)]])

@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import HorizontalGroup, Vertical, VerticalGroup
 from textual.widget import Widget
-from textual.widgets import Input, Static
+from textual.widgets import Input
 
 from floatlab.numbers.datum import Datum
 from floatlab.page.model import Note, Page, line
@@ -20,7 +20,7 @@ from floatlab.reduce.results.products import Product
 from floatlab.reduce.reveal.order_map_record import OrderMap
 from floatlab.reduce.reveal.revelation import Findings
 from floatlab.tui.screens.keys import SHARED_KEYS
-from floatlab.tui.screens.panes import pane
+from floatlab.tui.screens.panes import Beside, Column, Topic, pane
 from floatlab.tui.screens.reduce.controls import PreparedReduction, ReduceControls
 from floatlab.tui.screens.reduce.map_view import MapView
 from floatlab.tui.screens.reduce.tables import OrderTable, TreeTable
@@ -81,6 +81,9 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
         &.-wide #top { layout: horizontal; }
         &.-wide #figures { max-height: 7; }
         &.-framed #tree { height: auto; max-height: 55%; }
+        &.-framed #orders { height: auto; }
+        &.-two-topics #lower { layout: horizontal; }
+        &.-two-topics { #addition, #orders, #map { width: 3fr; } #orders { height: 1fr; } #beside { width: 2fr; } }
     }
     """
 
@@ -97,7 +100,6 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
         with HorizontalGroup(id="arrays"):
             for name in _NAMES:
                 yield ArrayBox(name, name, self._array_changed)
-        yield Static(id="complaint", markup=False)
         yield ButtonBar(self.control, id="controls")
         with pane(VerticalGroup(id="top"), "Result"):
             yield StaticPage(id="result")
@@ -105,10 +107,12 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
         yield ChoiceBar(self.choose_view, self.VIEWS, self.view, id="views")
         with Vertical(id="body"):
             yield pane(TreeTable(partial(self.complain, hint=True), id="tree"), "Additions")
-            yield pane(PageView(id="details"), "Summary")
-            yield pane(PageView(id="addition"), "This addition")
-            yield pane(OrderTable(id="orders"), "Orders")
-            yield pane(MapView(id="map"), "Orders of all elements")
+            with Column(id="lower"):
+                yield pane(PageView(id="details"), "Summary")
+                yield pane(PageView(id="addition"), "This addition")
+                yield pane(OrderTable(id="orders"), "Orders")
+                yield pane(MapView(id="map"), "Orders of all elements")
+                yield pane(Beside(id="beside"))
 
     # The question.
 
@@ -244,6 +248,16 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
         elif self.prepared is not None:
             self.show_only("details")
             self.details.page = self.prepared.page
+
+    @property
+    def has_topic_below(self) -> bool:
+        """Whether the view is short."""
+        return self.shown_view in ("orders", "map")
+
+    def topics(self) -> list[Topic]:
+        """Return the summary, if it is not the current view."""
+        drawn = self.prepared
+        return [("Summary", drawn.page)] if drawn is not None and self.shown_view != "summary" else []
 
     @on(Cells.Moved, "#map")
     def _class_moved(self) -> None:

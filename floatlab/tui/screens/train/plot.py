@@ -71,7 +71,7 @@ class Plot(PageView, can_focus=False):
         if self._chart is None:
             return []
         height = max(self.scrollable_content_region.height - _FRAME, _LEAST)
-        lines = chart_lines(self._chart.replace(height=height), width, self.app.draws_dots)
+        lines = chart_lines(self._chart.replace(height=height, dots=self.app.draws_dots), width)
         if len(lines) < height + _FRAME:
             self._room = 0
             return lines

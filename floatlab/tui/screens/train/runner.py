@@ -87,7 +87,7 @@ class PacedRun:
         return count / pace
 
     def _rounded_up(self, count: int, left: int) -> int:
-        """Return a number of steps, at least `count`, after which the laboratory records its state."""
+        """Round `count` up to a multiple of the steps between two recorded states; return at most `left`."""
         every = self.laboratory.every
         return min(-(-count // every) * every, left)
 
@@ -111,7 +111,7 @@ _MARGINS = 2  # columns that a ChoiceBar uses for padding
 
 
 class TrainRunner(TrainControls, inherit_bindings=False):
-    """A screen that may have a laboratory: a training session that advances while it is shown.
+    """A screen that may have a laboratory, which is a training session that advances while it is shown.
 
     While the laboratory runs, it belongs to a background thread. `when_free` calls a function between two frames.
     """
@@ -307,7 +307,7 @@ class TrainRunner(TrainControls, inherit_bindings=False):
             self.point(self.plot.moved(self.look.steps if self.at is None else self.at, by), by)
 
     def point(self, x: float, by: int = 0) -> None:
-        """Move the cursor to a value on the horizontal scale, at least one step further in the direction `by`."""
+        """Move the cursor to a value on the horizontal scale; if `by` is not 0, at least one step in its direction."""
         if self.look is None or self.laboratory is None:
             return
         every = self.laboratory.every

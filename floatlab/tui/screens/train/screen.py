@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, HorizontalGroup, Vertical
 from textual.widget import Widget
-from textual.widgets import Input, Label, Static
+from textual.widgets import Input, Label
 
 from floatlab.errors import FloatlabError
 from floatlab.numbers.datum import Datum
@@ -122,7 +122,6 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
                     if not part.is_array:
                         yield Label(part.name, id=f"name-{part.name}")
                         yield Input(id=part.name, compact=True, select_on_focus=False, placeholder=part.none)
-        yield Static(id="complaint", markup=False)
         yield ButtonBar(self.control, id="controls")
         yield ButtonBar(self.control, id="transport")
         yield ChoiceBar(self.choose_view, self.VIEWS, self.view, id="views")

@@ -124,10 +124,10 @@ CLONES static int has_counts(const uint32_t *counters, int count)
 }
 
 #define BITS 32
-#include "_kernels_tally_word.h"
+#include "tally_word.h"
 #undef BITS
 #define BITS 64
-#include "_kernels_tally_word.h"
+#include "tally_word.h"
 #undef BITS
 
 /* Return the numbers of the bins that are not empty as bytes of uint16, and their counts as bytes of int64. A bin has `step`

@@ -1,0 +1,57 @@
+/* The program of a call: its stages, and the places of their operands and results. */
+
+enum { WHOLE, ANY, DRAWN, FIXED, MAGIC, READ }; /* paths of rounding; READ: words are written unchanged */
+enum { OTHER, IEEE, SHIFTED };                  /* paths of reading, from slow to fast */
+/* The values of `Flags`, with a prefix: UNDERFLOW is a macro in the <math.h> of macOS and MinGW. */
+enum { RAISED_INVALID = 1, RAISED_UNDERFLOW = 8, RAISED_INEXACT = 16 };
+enum { SPECIAL = 64, REFUSED = 128 }; /* further marks, for arrays/lanes/compiled.py */
+enum { PIECE = 8192 };                /* bytes of words in a chunk */
+enum { OPERATIONS = 10 };             /* in the order of arrays/lanes/compiled.py */
+static const int arity[OPERATIONS] = {1, 2, 2, 2, 2, 1, 3, 3, 2, 1};
+static const int directions[] = {FE_TONEAREST, FE_DOWNWARD, FE_UPWARD, FE_TOWARDZERO};
+
+/* The position of numbers: a buffer has rows of as many elements as the call; a step advances by `stride` rows.  A buffer
+   is an index into the call's buffers, the written ones first, or -1 for none; `resolve` replaces indices by pointers. */
+typedef struct {
+    union {
+        int64_t buffer;
+        char *start; /* in the first step */
+    };
+    int64_t row, stride;
+    int64_t size; /* bytes of an element */
+    union {
+        int64_t number;
+        const void *reading; /* decoding of codes to words: a table for one byte, else a Reading; NULL: they are words */
+    };
+} Place;
+
+enum { TO = 3, FLAGS, MARKS, PLACES };
+
+/* An operation and a rounding, as arrays/lanes/compiled.py packs them in this order. */
+typedef struct {
+    int64_t word_size, operation;
+    int64_t negative_zero; /* an exact zero from a sum of opposite signs is negative */
+    int64_t code_size;     /* bytes; `to` receives codes, or with a reading their words */
+    int64_t way, drawn, refuses;
+    int64_t direction; /* of the processor during rounding: an index in `directions` */
+    int64_t own;       /* 1 if processors may have this conversion */
+    int64_t largest;   /* the largest word that the path takes, or -1 */
+    uint64_t seed;
+    Place places[PLACES]; /* of operands first */
+    uint64_t rule[47];              /* a Rule of the words' width */
+    uint64_t keep, plus, flip, low; /* how a draw becomes the number that thresholds are compared with: `draw_rule` */
+} Stage;
+
+/* A call of `run`. */
+typedef struct {
+    Stage *stages;
+    Py_buffer *held, program;
+    Py_ssize_t written, many, count, steps;
+    uint64_t first;
+} Call;
+
+/* The start of a buffer, or NULL if there is none. */
+static char *buffer_of(const Call *c, int64_t number)
+{
+    return number < 0 || number >= c->many ? NULL : c->held[number].buf;
+}
