@@ -147,6 +147,40 @@ async def keys_meanwhile(command: str, presses: list[str]) -> tuple[list[float],
     return took, worked, time.process_time() - began, is_pending
 
 
+async def keys_of_an_empty_app(command: str, presses: list[str]) -> list[float]:
+    """Return the wall times in seconds of keys in an app that only counts them, while a command is computed."""
+    from textual.app import App, ComposeResult
+    from textual.widgets import Static
+
+    from floatlab.cli.parser import read_question
+    from floatlab.tui.screens.background_answer import BackgroundAnswer
+
+    class Counter(App[None]):
+        count = 0
+
+        def compose(self) -> ComposeResult:
+            yield Static("0")
+
+        def on_key(self) -> None:
+            self.count += 1
+            self.query_one(Static).update(str(self.count))
+
+    app, pending, took = Counter(), BackgroundAnswer(read_question(command.split())), []
+    async with app.run_test(size=SIZE):
+        pending.start()
+        await asyncio.sleep(0.2)
+        for key in presses:
+            await asyncio.sleep(0.05)
+            before = app.screen._compositor.render_strips()
+            began = time.perf_counter()
+            app.simulate_key(key)
+            while app.screen._compositor.render_strips() == before:
+                await asyncio.sleep(0.001)
+            took.append(time.perf_counter() - began)
+    pending.stop()
+    return took
+
+
 def timing_line(name: str, took: list[float]) -> str:
     """Return a line with the median and the longest time in milliseconds."""
     return f"  {name:<58} median {statistics.median(took) * 1e3:6.1f} ms   longest {max(took) * 1e3:6.1f} ms"
@@ -209,7 +243,10 @@ def main() -> None:
     print("keys on another screen during a sum (goal: 100 ms), and the processor time to quit (goal: 1 s):")
     for command in (SUM, LONG):
         took, worked, quitting, is_pending = asyncio.run(keys_meanwhile(command, ["plus", "space"] * 5))
-        print(timing_line(command, took))
+        empty = asyncio.run(keys_of_an_empty_app(command, ["plus", "space"] * 5))
+        ratio = statistics.median(took) / statistics.median(empty)
+        print(f"{timing_line(command, took)}   {ratio:.2f} × empty")
+        print(timing_line("  an empty app meanwhile", empty))
         state = "still computed at the end" if is_pending else "computed before the end"
         print(f"{timing_line('  in processor time of all threads', worked)}   quit {quitting:.2f} s, {state}")
 

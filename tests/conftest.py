@@ -23,6 +23,10 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("floatlab")
+# Workers and the programs that tests start share compiled modules, also where the environment tells Python to write
+# none, as in many containers. Otherwise, each of them would compile the package and the tests again.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # One worker uses one core: waiting threads of a linear algebra library would slow down the other workers.
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -1,10 +1,12 @@
 """Arrays in any format: rounding, encoding and decoding of whole arrays. The lowest layer that uses NumPy.
 
-The modules and subpackages, from the highest layer to the lowest:
+The modules and subpackages, grouped by what they do:
 
-* calls: `conversion`, `operations`, `ulps`, `blocks`, `packing`, `recurrences`; `compare/`: how two arrays differ;
+* calls: `conversion`, `operations`, `ulps`, `blocks`, `block_part`, `packing`, `recurrences`;
+* errors: `compare/` measures how two arrays differ, and `round_trips/` how a format or a recipe changes an array;
 * `container/`: FloatArray, NumPy's functions on it, and its files;
-* arguments and results of calls: `types`, `sources`, `codec`, `scales` of blocks;
+* rules of blocks: `block_job`, `recipes/`, `scales`;
+* arguments and results of calls: `types`, `sources`, `npy_header`, `codec`;
 * `lanes/`: the three implementations of rounding and decoding: compiled, NumPy, and scalar.
 """
 

@@ -1,4 +1,4 @@
-"""Quantizes blocks along one axis by floatlab's exact rules, from the array to the codes of scales and elements."""
+"""Quantizes arrays in blocks along one axis by floatlab's exact rules: computes the codes of scales and elements."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ saturating_context = lru_cache(maxsize=64)(element_context)
 
 
 class RoundedBlocks(NamedTuple):
-    """Codes of scales and, if requested, codes and values of elements; and the scale of the tensor, if it has one."""
+    """Codes of scales; codes and values of elements if requested; the scale of the tensor if the format has one."""
 
     scales: Array
     codes: Array | None
@@ -165,7 +165,7 @@ def kernel_for(fmt: BlockFormat, rule: ScaleRule, context: Context, size: int) -
 
 
 def given_scale(given: object, fmt: BlockFormat) -> np.float32 | None:
-    """Return the caller's tensor scale as float32; raises UnsupportedError for formats without a tensor scale.
+    """Return the caller's tensor scale as float32, or None; raises UnsupportedError for formats without a tensor scale.
 
     >>> from floatlab.formats.blocks import parse_block_format
     >>> given_scale("0.5", parse_block_format("nvfp4"))

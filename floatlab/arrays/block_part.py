@@ -19,8 +19,8 @@ from floatlab.numbers.datum import Datum
 from floatlab.numbers.rounding import DEFAULT, AnyContext
 from floatlab.record import Record
 
-MOST = 256  # most elements of a block that are shown at once; elements of a larger block are shown in parts
-LARGEST = 1 << 14  # most values of a block whose rule needs each of them
+MOST = 256  # the largest number of elements shown at once; a larger block is shown in parts
+LARGEST = 1 << 14  # the largest size of a block whose rule needs every value
 
 
 class BlockPart(Record):
@@ -49,10 +49,11 @@ class BlockPart(Record):
 def block_part(
     x: Source, recipe: Recipe, at: int, context: AnyContext = DEFAULT, tensor_scale: object = None
 ) -> BlockPart:
-    """Quantize the block of an array that contains the element at position `at`; keep up to MOST elements around it.
+    """Quantize the block of an array that contains the element at position `at` (in C order).
 
-    The array may have millions of elements. The result has the same bits as that of `quantize_blocks` for the whole
-    array. Raises UnsupportedError for an empty array, and for a very large block whose rule needs every value.
+    Blocks are split into parts of up to MOST elements, and the result is the part that contains this element. The array
+    may have millions of elements. The values have the same bits as those of `quantize_blocks` for the whole array.
+    Raises UnsupportedError for an empty array, and for a very large block whose rule needs every value.
 
     >>> from floatlab.arrays.sources import source_of
     >>> from floatlab.formats.recipes import parse_recipe
@@ -96,7 +97,7 @@ def values_part(
     context: AnyContext = DEFAULT,
     tensor_scale: object = None,
 ) -> BlockPart:
-    """Return the same part as `block_part` for rows of values of any kind, such as text, which is used exactly.
+    """Return the same part as `block_part` for rows of values of any kind, such as text; each value is used exactly.
 
     >>> from floatlab.formats.recipes import parse_recipe
     >>> part = values_part([["1", "1/3", "0.1"]], parse_recipe("e2m1/2"), 1)
@@ -151,7 +152,7 @@ def _without_padding(places: Array) -> Array:
 
 
 def _end(places: Array, number: int, which: int) -> int | None:
-    """Return the array position of the first (`which` 0) or last (−1) element of a block; None without such a block."""
+    """Return the array position of the first (`which` 0) or last (−1) element of block `number`, or None."""
     return int(_without_padding(places[number])[which]) if 0 <= number < len(places) else None
 
 
@@ -170,7 +171,9 @@ def _extremes(values: Array, magnitudes: Array) -> list[int]:
 def _others(places: Array, number: int, magnitudes: Array, fmt: BlockFormat, shape: tuple[int, ...]) -> list[Array]:
     """Return the positions of values that represent the other blocks that share the tensor's scale.
 
-    An exact rule ignores a block with a NaN or an infinity; so no finite value represents such a block.
+    With superblocks, these are all values of the other blocks of the superblock. Otherwise there are up to three: the
+    largest magnitude of the finite blocks, a NaN, and an infinity. An exact rule ignores a block with a NaN or an
+    infinity; so no finite value represents such a block.
     """
     if fmt.tensor is None:
         return []

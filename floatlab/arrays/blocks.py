@@ -1,9 +1,9 @@
-"""Block formats on arrays: MX and NVFP4, with the same bits as `arith.blocks`.
+"""Block formats on arrays (MX, NVFP4 and other recipes), with the same bits as `arith.blocks`.
 
-Let amax be the largest magnitude of a block, x an element, s the scale of the block, t that of the tensor (or 1), and
-largest the largest element. `arith.blocks` computes the quotients amax / (largest·t) and x / (s·t) exactly and rounds
-them once. Here they are computed in float64 and then rounded; `scales` explains why the bits are the same. Division by
-a power of two is exact in any case.
+Let amax be the largest magnitude of a block, x an element, s the scale of the block, t the scale of the tensor (or 1),
+and largest the largest number of the element format. `arith.blocks` computes the quotients amax / (largest·t) and x /
+(s·t) exactly and rounds them once. Here they are computed in float64 and then rounded; `scales` explains why the bits
+are the same. Division by a power of two is exact in any case.
 """
 
 from __future__ import annotations
@@ -73,11 +73,13 @@ def encode_blocks(
     format
         Block format or its name: `mxfp8_e4m3`, `mxfp4`, `mxint8`, `nvfp4` …
     axis
-        Axis along which blocks are formed. The block size divides its length.
+        Axis along which blocks are formed. In MX and NVFP4 by their own rules, the block size divides its length.
+        Shorter blocks are padded with zeros if scales are binary32, blocks have several rows, or the rule is that of a
+        library.
     scale
         Rule for scales (`formats.scale_rules`); by default the format's own: floor for MX, nearest for nvfp4.
     rounding, context
-        The rounding of elements. They saturate.
+        Rounding direction, or Context, of the elements, which saturate.
     tensor_scale
         Scale of the whole tensor for nvfp4; by default derived from the largest magnitude.
     block
@@ -88,14 +90,14 @@ def encode_blocks(
     Returns
     -------
     Blocks
-        `scales` in the shape of `x` with the axis divided by the block size; `codes` in the shape of `x`, one code per
-        byte (two's complement for mxint8). A block with a NaN or an infinity has the scale NaN and elements 0.
+        `scales` in the shape of `x` with the axis divided by the block size; `codes` in the shape of `x`, unpacked
+        (two's complement for mxint8). By the rules of MX and NVFP4, a block with a NaN or an infinity has the scale NaN
+        and elements 0.
 
     Raises
     ------
     UnsupportedError
-        For arrays that are not numeric, and for an axis that does not exist or whose length is not a multiple of the
-        block size.
+        For arrays that are not numeric, for an axis that does not exist, and for short blocks that are not padded.
     FormatError, ContextError
         For unknown names.
 
@@ -114,7 +116,7 @@ def encode_blocks(
 def _is_padded(shape: tuple[int, ...], recipe: Recipe, axis: object) -> bool:
     """Return whether the last block along the axis is shorter than the others, and is padded.
 
-    Only formats with binary32 scales pad it; MX and NVFP4 refuse short blocks.
+    Among plain recipes (`is_plain`), only formats with binary32 scales pad it; MX and NVFP4 refuse short blocks.
     """
     fmt = recipe.format
     if fmt.family != "fp32" or fmt.block is None or not shape or not hasattr(axis, "__index__"):
@@ -124,9 +126,10 @@ def _is_padded(shape: tuple[int, ...], recipe: Recipe, axis: object) -> bool:
 
 
 def _encode_tiles(x: object, recipe: Recipe, axis: int, options: BlockRounding) -> Blocks:
-    """Encode an array in blocks that may span several rows ("tiles").
+    """Encode an array by a recipe that is not plain (`is_plain`), or with padding; blocks may span several rows.
 
-    The tiles become the rows of a matrix, which is encoded; then the codes are put back into the array's shape.
+    The blocks ("tiles") become the rows of a matrix, which is encoded; then the codes are put back into the array's
+    shape.
     """
     fmt, rule = recipe.format, recipe.rule
     context = saturating_context(rules_of(options.get("context"), options.get("rounding", "RNE")), fmt)
@@ -214,7 +217,7 @@ def _chosen(matrix: Array, recipe: Recipe, given: object, options: BlockRounding
             * job.steps.values(by[near, None], np.dtype(np.float64))
             for made, by in ((codes, scales), (other_codes, other_scales))
         )
-        near = near[(one != other).any(axis=1)]  # where all values are the same, so are the errors
+        near = near[(one != other).any(axis=1)]  # if all values are the same, the errors are equal
         scales, codes = np.where(better, other_scales, scales), np.where(better[:, None], other_codes, codes)
         for row in near:
             [block] = derive_blocks(matrix[row].tolist(), recipe, None, job.context, tensor)
@@ -233,7 +236,8 @@ def quantize_blocks(
     Returns
     -------
     values
-        float64 if `x` is float64, else float32: no narrower float has the range of the scales.
+        float64 for float64 arrays and Python floats; float32 for integers and for formats that float32 contains, since
+        no narrower dtype has the range of the scales.
 
     Notes
     -----
@@ -277,7 +281,7 @@ def decode_blocks(
     block: int | None = None,
     dtype: object = None,
 ) -> Array:
-    """Return the values of encoded blocks, exactly.
+    """Return the values of encoded blocks: exact, or rounded to nearest if the dtype cannot represent them.
 
     Parameters
     ----------
@@ -288,13 +292,13 @@ def decode_blocks(
     tensor_scale
         Scale of the tensor for nvfp4, if `blocks` is a pair.
     dtype
-        By default float32 if it represents every number of the format, else float64 (as for MX and nvfp4). With
-        float32, values are rounded once, to nearest, and those that are too large become infinite.
+        By default float64, or float32 if the recipe is plain (`is_plain`) and float32 represents all its numbers (not
+        for MX and nvfp4). Values that are too large for float32 become infinite.
 
     Raises
     ------
     UnsupportedError
-        For codes that are too wide, and for shapes that do not match.
+        For codes that are too wide, for shapes that do not match, and for a missing tensor scale.
 
     Examples
     --------
@@ -340,7 +344,7 @@ def decode_blocks(
 
 
 def _in_singles(fmt: BlockFormat, codes: Array, by: Array) -> Array | None:
-    """Return the values of rows of codes as float32, by the compiled lane; None if that does not support them.
+    """Return the values of rows of codes as float32, by the compiled lane; None if that lane cannot decode them.
 
     `by` are the factors of the rows.
     """
@@ -357,7 +361,7 @@ def _digits(fmt: BlockFormat) -> list[int]:
 
 
 def _decode_tiles(blocks: Blocks, tensor_scale: object, recipe: Recipe, axis: int, dtype: object) -> Array:
-    """Return the values of an array that `_encode_tiles` encoded, by the rule's formula; each is rounded once."""
+    """Return the values of an array that `_encode_tiles` encoded; the rule's formula is computed in float64."""
     scales, codes, groups = blocks.scales, blocks.codes, blocks.groups
     fmt, rule = recipe.format, recipe.rule
     tiling = Tiling(codes.shape, fmt, axis)
@@ -391,6 +395,6 @@ def _decode_tiles(blocks: Blocks, tensor_scale: object, recipe: Recipe, axis: in
     for size, exponents in zip(fmt.groups, groups, strict=True):
         known[f"micro{size}"] = np.exp2(np.repeat(exponents, size, axis=1).astype(np.float64))
     with silent():
-        # The product has at most 53 digits, and at most one division follows it, so float64 rounds no value twice.
+        # The product has at most 53 digits, and at most one division follows it, so a float64 value is rounded once.
         values = formulas.evaluate(parse_formula(rule.value), known, DOUBLE).astype(kind)
     return tiling.join(values)

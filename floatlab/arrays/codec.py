@@ -1,4 +1,4 @@
-"""Shared parts of calls on arrays: keywords, operands, dtypes, results, flags; and rounding and decoding."""
+"""What the calls on arrays share: rounding and decoding, keywords, operands, dtypes, results and flags."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from floatlab.numbers.rounding import DEFAULT, Absent, AnyContext, as_context
 from floatlab.numbers.scalars import whole_number
 
 _FLAGS = tuple(Flags)
-# For each set of flags, as an integer: 1 for each flag in the set, else 0.
+# Row n is for the set of flags whose integer is n: a 1 for each flag in the set, and a 0 for every other flag.
 _SETS = np.array([[flags & flag.value != 0 for flag in _FLAGS] for flags in range(32)], np.int64)
-_FEW = 1 << 13  # below this many elements, `bincount` is faster than a pass for each flag
-_PIECE = 1 << 16  # the number of elements that stay in the cache
+_FEW = 1 << 13  # below this many elements, `bincount` is faster than one pass per flag
+_PIECE = 1 << 16  # the number of elements per pass: so few that they stay in the cache
 
 
 class CallOptions(TypedDict, total=False):
-    """Keywords of all calls that round; `arrays.encode` explains them."""
+    """Keywords of calls that round into a format; `arrays.encode` explains them."""
 
     context: AnyContext
     return_flags: bool | str
@@ -53,7 +53,7 @@ class BlockRounding(BlockOptions, total=False):
 
 
 class AnyOptions(CallOptions, BlockOptions, total=False):
-    """Keywords of calls that take any format."""
+    """Keywords of calls that take formats and block formats."""
 
     axis: int
     dialect: str | None
@@ -85,7 +85,11 @@ def round_array(
 
 
 def _in_dialect(name: str, format: Format, rules: Context) -> Context:
-    """Return `rules` with the choices of a processor or library; raises UnsupportedError if `rules` makes one, too."""
+    """Return `rules` with the choices of a processor or library.
+
+    These are the results for overflow, for NaNs, for negative numbers in unsigned formats, and for values that the
+    format lacks. Raises UnsupportedError if `rules` already differs from the default in one of these choices.
+    """
     from floatlab.numbers.dialects import parse_dialect
 
     for field in ("overflow", "absent", "nan", "negative"):
@@ -168,7 +172,11 @@ def _is_irrational(format: Format) -> bool:
 
 @lru_cache(maxsize=256)
 def float_for(format: Format) -> DType:
-    """Return float32 if it contains the format, else float64; raises FormatError if neither does."""
+    """Return float32 if it contains the format, else float64.
+
+    float64 is also returned for irrational formats (logarithmic takums), which it does not contain: their numbers are
+    rounded to nearest. Raises FormatError for any other format that float64 does not contain.
+    """
     for word in words_containing(format):
         return np.dtype(np.float32 if word.width == 32 else np.float64)
     if _is_irrational(format):  # the nearest numbers of float64
@@ -178,7 +186,10 @@ def float_for(format: Format) -> DType:
 
 @lru_cache(maxsize=256)
 def dtype_for(given: DType | None, format: Format) -> DType:
-    """Return the dtype of values rounded into a format: their own, or a wider one that contains the format.
+    """Return the dtype for numbers of the dtype `given` after they were rounded into a format.
+
+    It is `given` if that contains the format or the format contains it. Otherwise, and if `given` is None (the numbers
+    have no floating dtype), it is float32 or float64.
 
     >>> from floatlab.formats import parse_format
     >>> dtype_for(np.dtype(np.float16), parse_format("e4m3")), dtype_for(np.dtype(np.float16), parse_format("bf16"))
@@ -192,16 +203,17 @@ def dtype_for(given: DType | None, format: Format) -> DType:
 
 
 def operand(x: object, name: str, format: Format) -> Source:
-    """Return an operand in its own format; numbers and lists have none, so they are rounded into `format`."""
+    """Return an operand in its own format; Python numbers and lists, which have none, are rounded into `format`."""
     source = source_of(x, name)
     return source if is_typed(x) else Source(round_array(source, format, as_codes=True), format)
 
 
 def exact_operand(x: object, name: str, format: Format, context: Context) -> Source:
-    """Return an operand unrounded: an array in its own format, Python floats in binary64, integers exactly.
+    """Return an operand unrounded: an array in its own format, Python floats in binary64, Python integers exactly.
 
-    If `format` represents all the numbers, they are returned in this format, which is faster. Raises UnsupportedError
-    for a Python integer that the format does not represent.
+    If `format` represents all numbers of an operand that is not an array, they are returned in `format`, which is
+    faster. But floats stay in binary64 if `context` flushes inputs. Raises UnsupportedError for a Python integer that
+    the format does not represent.
     """
     source = source_of(x, name)
     if is_typed(x):
@@ -211,7 +223,7 @@ def exact_operand(x: object, name: str, format: Format, context: Context) -> Sou
     if changed:
         for n in _integers(x):
             exact_integer(n, format)
-    if changed or (context.flush_inputs and source.dtype is not None):  # flushing depends on the number's own format
+    if changed or (context.flush_inputs and source.dtype is not None):  # inputs are flushed in their own format
         return source
     return Source(codes, format)
 
@@ -237,7 +249,7 @@ def broadcast(names: Sequence[str], codes: Sequence[Array]) -> tuple[int, ...]:
 
 
 def floating_dtype(x: object, source: Source) -> DType | None:
-    """Return the dtype of an operand if it is a floating dtype, else None."""
+    """Return the dtype of an array with a floating dtype; None for all other operands, such as FloatArrays."""
     return source.dtype if type(x) is np.ndarray or is_floating(x) else None
 
 
@@ -261,10 +273,10 @@ def written(
 ) -> Any:  # fmt: skip
     """Run `work` on arrays; return the result, in `out` if given, or a pair of result and flags.
 
-    If `return_flags` is True or "each", the flags are those of every element; if it is "counts", they are the number of
-    elements that raised each flag. After an error, `out` is unchanged. Operands that are still to be read are never
-    overwritten. `in_place` promises that `work` does not read a block again after writing it, so that the result may
-    overwrite the operands.
+    If `return_flags` is True or "each", the flags are an array with the flags of every element; if it is "counts", they
+    are a dict with the number of elements that raised each flag. After an error, `out` is unchanged. Operands that are
+    still to be read are never overwritten. `in_place` promises that `work` does not read a block of operands again
+    after writing its results, so that these may overwrite the operands.
     """
     _check_out(out, shape, dtype)
     flags: Array | None = None

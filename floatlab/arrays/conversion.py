@@ -19,7 +19,7 @@ _KNOWN = ["rounding", "overflow", "out", "dtype", *_ROUNDING, *_OF_BLOCKS]
 
 
 def _is_of_blocks(format: object, options: AnyOptions, known: tuple[str, ...]) -> bool:
-    """Return whether a format, or its name, is a block format; raises UnsupportedError for unsuitable keywords."""
+    """Return whether `format` is a block format or its name; raises UnsupportedError for unsuitable keywords."""
     if isinstance(format, str):
         blocks = _is_block_name(format)
     else:
@@ -72,12 +72,12 @@ def encode(
     Parameters
     ----------
     x
-        Array of any shape, or nested lists: floats of any dtype (NumPy's and those of ml_dtypes), integers, a
-        `FloatArray`, a tensor of PyTorch or JAX.
+        Array of any shape, or nested lists: floats (NumPy's dtypes of up to 64 bits, those of ml_dtypes), integers
+        within ±2^53, a `FloatArray`, a tensor of PyTorch or JAX.
     format
         A format or its name; also a block format (`mxfp4`, `nvfp4` …).
     rounding
-        Rounding direction, or a Context. Stochastic draws are numbered in C order.
+        Rounding direction, or a Context. The draws of stochastic rounding are numbered by the elements in C order.
     overflow
         `native`, `saturate` or `propagate`.
     out
@@ -85,9 +85,9 @@ def encode(
     **options
         The keywords that follow.
     context
-        Context; overrides `rounding` and `overflow`.
+        Context; it overrides `overflow`, and `rounding` if that is a direction.
     dialect
-        A processor or library whose rules for overflow, NaNs, zero and negative numbers are followed, as with `--as`:
+        A processor or library whose rules for overflow, NaNs, zero and negative numbers are followed:
         "cuda", "arm-fp8", "torch", "ml_dtypes" …
     return_flags
         True: also return the flags of each element as uint8, the values of `Flags`. "counts": also return the number of
@@ -95,9 +95,10 @@ def encode(
     lane
         `compiled`, `numpy` or `scalar`; by default the fastest. Their results are the same.
     threads
-        Number of threads; by default one for small arrays, all processors for large ones.
+        Number of threads; by default one for small arrays; for large ones, one per processor, but at most eight.
     axis, scale, tensor_scale, block
-        For block formats, as in `encode_blocks`.
+        For block formats, as in `encode_blocks`. Block formats take no `out`, `dialect` or `return_flags`, and only one
+        thread; their `overflow` is `native` or `saturate`.
 
     Returns
     -------
@@ -108,8 +109,8 @@ def encode(
     Raises
     ------
     UnsupportedError
-        For arrays that are not numeric, an `out` that does not fit, and values that the format lacks if `absent` is
-        "error".
+        For arrays that are not numeric, an `out` that does not fit, and values that the format lacks if the
+        context's `absent` is "error".
     FormatError, ContextError
         For unknown names.
 
@@ -138,7 +139,9 @@ def decode(
     out: Array | None = None,
     **options: Unpack[AnyOptions],
 ) -> Array:
-    """Return the values of codes as floats, exactly; NaNs keep their payloads.
+    """Return the values of codes as floats: exact, except that irrational numbers are rounded to nearest in float64.
+
+    NaNs keep their payloads if the format has payloads.
 
     Parameters
     ----------
@@ -149,7 +152,7 @@ def decode(
     dtype
         Dtype of the values; by default float32 if it contains the format, else float64. MX and NVFP4 need float64.
     out
-        Array for the result.
+        Array for the result; not for block formats.
     **options
         The keywords that follow.
     lane, threads
@@ -165,7 +168,7 @@ def decode(
     Raises
     ------
     FormatError
-        For a format that float64 does not contain.
+        For an unknown format, and for one that float64 does not contain, unless its numbers are irrational.
     UnsupportedError
         For codes that are too wide, and for a `dtype` that cannot represent the values.
 
@@ -202,8 +205,8 @@ def quantize(
     Returns
     -------
     values
-        Floats of the dtype of `x`, or of a wider one if that does not contain the format; with `return_flags` a pair of
-        values and flags.
+        Floats of the dtype of `x` if it contains the format or the format contains it; else float32 or float64. For
+        block formats as in `quantize_blocks`. With `return_flags` a pair of values and flags.
 
     Raises
     ------

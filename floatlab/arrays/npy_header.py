@@ -1,4 +1,4 @@
-"""Headers of `.npy` files from untrusted sources: length limited, checked, never unpickled."""
+"""Reads headers of untrusted `.npy` files: their length is limited, they are checked, and nothing is unpickled."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from floatlab.record import Record
 
 PLAIN = "biufc"  # the kinds of dtypes that are plain numbers
 MAGIC = b"\x93NUMPY"
-_MAX_HEADER = 10_000  # the longest header in bytes, as in NumPy: it has a dtype, an order and a shape
-_MAX_AXES = 32  # NumPy's own limit until 2.0
-# For each version, the function that parses the header, and the format of its length.
+_MAX_HEADER = 10_000  # the largest allowed size of a header in bytes, as in NumPy
+_MAX_AXES = 32  # NumPy's own limit before version 2.0
+# For each version, the `struct` format of the header's length, and the function that parses the header.
 _VERSIONS = {
     (1, 0): ("<H", np.lib.format.read_array_header_1_0),
     (2, 0): ("<I", np.lib.format.read_array_header_2_0),
@@ -28,7 +28,7 @@ _VERSIONS = {
 class Header(Record):
     """The header of a `.npy`.
 
-    `by_columns` is set for column-major order. The numbers begin `offset` bytes from the start of the file.
+    `by_columns` is set for column-major order. The elements begin `offset` bytes after the start of the header.
     """
 
     shape: tuple[int, ...]

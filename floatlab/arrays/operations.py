@@ -65,7 +65,7 @@ def _asked(
 def _work(
     asked: _Asked, sources: tuple[Format, ...], dtypes: tuple[DType | None, ...], with_flags: bool, as_codes: bool
 ) -> tuple[Work, DType]:
-    """Return a function that computes blocks, and the dtype that it writes, which may depend on the operands."""
+    """Return a function that computes blocks, and the dtype of its results, which may depend on the operands."""
     from floatlab.arrays.lanes.numpy_operations import OPERATIONS, calculator
 
     fmt, lane = asked.format, asked.lane
@@ -80,7 +80,7 @@ def _work(
 def _plain_work(
     asked: _Asked, dtypes: tuple[DType, ...], with_flags: bool, as_codes: bool
 ) -> tuple[Work, DType, list[DType]] | None:
-    """Return the result of `_work` for arrays of floats, and the dtypes of their codes; None if not all are floats."""
+    """Return the result of `_work` for NumPy arrays of floats, and the dtypes of their codes; None for other arrays."""
     kinds = [kind for kind in map(kind_of, dtypes) if kind is not None]
     if len(kinds) < len(dtypes):
         return None
@@ -111,10 +111,11 @@ def operate(
     operation
         `add`, `subtract`, `multiply`, `divide`, `sqrt` or `fma`.
     operands
-        Operands that broadcast. They are not rounded to the result's format: arrays keep their own formats, Python
-        floats and lists of them are binary64. Integers must be representable in the result's format.
+        Operands that broadcast. They are not rounded to the result's format: arrays keep their own formats; Python
+        floats, lists of them and arrays of integers are binary64. Integers lie within ±2^53, and Python integers must
+        be representable in the result's format.
     format, rounding, overflow, out, context, return_flags, lane, threads
-        As in `encode`.
+        As in `encode`, but without block formats.
     as_codes
         Return codes instead of values.
 
@@ -122,7 +123,7 @@ def operate(
     -------
     values
         Floats. Their dtype is the common dtype of the floating operands if that contains the format, else float32 or
-        float64. If `as_codes` is true, codes instead. If `return_flags` is given, a pair of result and flags.
+        float64. If `as_codes` is true, codes instead. Unless `return_flags` is False, a pair of result and flags.
 
     Raises
     ------
@@ -292,7 +293,7 @@ def sqrt(
     Parameters
     ----------
     x
-        Operands, as in `operate`.
+        Operand, as in `operate`.
     format, rounding, overflow, out, **options
         As in `operate`; options are `context`, `return_flags`, `lane` and `threads`.
 

@@ -1,10 +1,10 @@
-"""Codes of fewer than eight bits, packed without gaps: two 4-bit codes in a byte, four 6-bit codes in three bytes.
+"""Codes of at most eight bits, packed without gaps: two 4-bit codes in a byte, four 6-bit codes in three bytes.
 
 The OCP MX specification 1.0 names the elements and leaves their memory layout to implementations. Here the codes of a
 row are one stream of bits, least significant bit first, in ascending bytes. The first of two 4-bit codes is thus in the
-low half of the byte, as in ONNX (FLOAT4E2M1), CUDA (`__nv_fp4x2_e2m1`) and PyTorch (`float4_e2m1fn_x2`). For 6 bits,
-code i is in bits 6i to 6i + 5 of 24. Some tools put the first code into the high half (docs/containers.md lists them);
-their bytes differ.
+low half of the byte, as in ONNX (FLOAT4E2M1), CUDA (`__nv_fp4x2_e2m1`) and PyTorch (`float4_e2m1fn_x2`). Of
+four 6-bit codes in three bytes, code i (from 0) is in bits 6i to 6i + 5. Some tools put the first of two 4-bit codes
+into the high half of the byte (docs/containers.md lists them).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _width(width: int | str | Format) -> int:
 def _places(width: int) -> tuple[int, int, list[tuple[int, int]]]:
     """Return the number of codes in the smallest group that fills whole bytes, and the number of these bytes.
 
-    The third result has, for each code of the group, its first byte and its first bit in this byte.
+    The third result has, for each code of the group, the byte in which it begins, and its lowest bit in this byte.
     """
     group = 8 // int(np.gcd(8, width))
     return group, group * width // 8, [divmod(width * i, 8) for i in range(group)]
@@ -68,7 +68,7 @@ def pack(codes: Any, width: int | str | Format | None = None) -> Array:
     Raises
     ------
     UnsupportedError
-        For codes that are too wide.
+        For codes that are too wide or have no axis, and for a `width` that is missing or contradicts the FloatArray.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def unpack(packed: object, width: int | str | Format, count: int | None = None) 
     width
         Bits of a code, 1 to 8, or a format.
     count
-        Number of codes in a row; by default as many as fit. If the last byte was padded with zeros, that may be more
+        Number of codes in a row; by default as many as fit. If the last byte was padded with zeros, more codes may fit
         than were packed.
 
     Returns
@@ -120,7 +120,7 @@ def unpack(packed: object, width: int | str | Format, count: int | None = None) 
     Raises
     ------
     UnsupportedError
-        For arrays that are not uint8, and for a `count` of codes that takes a different number of bytes.
+        For arrays that are not uint8 or have no axis, and for a `count` of codes that takes another number of bytes.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """Recurrences: a straight-line sequence of rounded operations on rows of numbers, repeated for many steps.
 
-The weight update of a training step is an example. Every stage is an operation of `operate`, a conversion, or a
-rounding into a block format. The compiled lane does many steps in one call; the NumPy lane does every stage in one
-call.
+The weight update of a training step is an example. An operation of the sequence is called a stage. It is one of
+`operate`, a conversion, or a rounding into a block format. One run through all stages is a step. The compiled lane does
+many steps in one call; the NumPy lane takes one call per stage.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ Part = tuple[str, tuple[str, ...], RoundingRule]
 CONVERT = "convert"
 # Constant rows with which the compiled lane expresses binary64's own operations by FMA: x + y is 1·x + y.
 _CONSTANTS = {"+1": 1.0, "-1": -1.0, "-0": -0.0}
-_HISTORY = 1 << 18  # numbers in a history: 2 MB, enough for several steps of thousands of weights at a time
+_HISTORY = 1 << 18  # numbers in a history, which are 2 MB: enough for several steps with thousands of weights
 
 
 class RecurrenceStage(Record):
-    """One operation of a step: the row that it writes, the operation, its operand rows, and the result's format.
+    """One operation of a step: its name, the rows that it reads, the row that it writes, its format and its context.
 
     Block formats are allowed with `convert` only.
     """
@@ -52,7 +52,7 @@ class RecurrenceStage(Record):
 
 
 def advance_draws(context: Context, index: int) -> Context:
-    """Return a context whose first random draw is draw `index` of this context; without SR, the same context.
+    """Return a context whose first random draw is draw `index` of this context; contexts without draws stay unchanged.
 
     >>> from floatlab.numbers.rounding import draw
     >>> draw(advance_draws(Context("SR", seed=5), 3).seed) == draw(5, 3)
@@ -64,9 +64,9 @@ def advance_draws(context: Context, index: int) -> Context:
 
 
 class _History:
-    """The rows of numbers before a step, and after each of the steps that follow.
+    """The rows before the first of some steps, and after each of these steps.
 
-    The number of steps is limited, so that the history stays in the cache.
+    `room` is the number of steps; it is limited, so that the history stays in the cache.
     """
 
     def __init__(self, rows: Array, steps: int, kept: Sequence[int], memory: Array | None) -> None:
@@ -87,9 +87,10 @@ class _History:
         self.states[1 : len(numbers) + 1, row] = numbers if numbers.ndim > 1 else numbers[:, None]
 
     def kept(self, did: int, finite: Sequence[int]) -> tuple[int, bool]:
-        """Return the number of valid steps, and whether the last of them made a row of `finite` non-finite.
+        """Return the number of valid steps, and whether a row of `finite` is non-finite after the last of them.
 
-        Later steps are not valid. If all rows are finite, all `did` steps are valid.
+        The first step after which such a row is non-finite is the last valid one. Without such a step, all `did` steps
+        are valid.
         """
         are_finite = [np.isfinite(self.states[1 : did + 1, row]) for row in finite]
         if all(each.all() for each in are_finite):
@@ -98,7 +99,7 @@ class _History:
         return int(np.argmin(good)) + 1, True
 
     def note_moves(self, did: int, watched: Sequence[int], start: int, last: Array, moves: Array) -> None:
-        """For each element, note which steps changed it in a watched row.
+        """For each element, note which steps changed it in a watched row; a NaN counts as changed.
 
         `last` receives the number of the last such step, and `moves` is increased by the number of such steps.
         """
@@ -137,7 +138,11 @@ class Recurrence:
     """
 
     def __init__(self, names: Sequence[str], stages: Sequence[RecurrenceStage], lane: str | None = None) -> None:
-        """Assign a row to every name, and prepare the compiled lane if it has all stages; raises UnsupportedError."""
+        """Assign a row to every name, and prepare the compiled lane if it can do all stages.
+
+        Raises UnsupportedError if binary64 does not contain a stage's format, or if `lane` is "compiled" and that lane
+        cannot do all stages.
+        """
         self.names = {name: row for row, name in enumerate(dict.fromkeys([*names, *_CONSTANTS]))}
         self.stages = tuple(stages)
         self.lane = dispatch.parse_lane(lane)
@@ -186,7 +191,7 @@ class Recurrence:
         """Return the stages for the compiled lane; the rows `fed` are inputs, filled before every step."""
         if fed not in self._programs:
             program = compiled.KernelProgram(len(self.names))
-            # A row that is written only by a later stage is read from the step before.
+            # A row that the step has not yet written, but will write, is read from the previous step.
             old = {stage.to for stage in self.stages} - fed
             for stage, (operation, operands, rule) in zip(self.stages, self._parts or (), strict=True):
                 rows = [(self.names[name], name not in old) for name in operands]
@@ -215,12 +220,13 @@ class Recurrence:
         moves: Array | None = None,
         first: int = 0,
     ) -> int:
-        """Do steps on rows, in place; return their number. Stops after a step that makes a row of `finite` non-finite.
+        """Do steps on rows in place, and return the number of steps done.
 
-        `inputs` has the values of rows before every step: (steps, count) numbers, or one per step. `outputs` receives
-        rows after every `every`-th step. Steps are numbered from 1; `first` steps were done before this call. For each
-        element, `last` receives the number of the last step that changed a watched row, and `moves` is increased by the
-        number of such steps.
+        If a row of `finite` is non-finite after a step, that step is the last one. `inputs` has the values that some
+        rows take before every step: (steps, count) numbers, or one per step. `outputs` receives rows after every
+        `every`-th step. Steps are numbered from 1; `first` steps were done before this call. For each element, `last`
+        receives the number of the last step that changed a watched row, and `moves` is increased by the number of such
+        steps.
         """
         count = rows.shape[1]
         fed = {name: np.ascontiguousarray(each, np.float64) for name, each in (inputs or {}).items()}
@@ -299,7 +305,7 @@ def round_in_blocks(numbers: Array, format: BlockFormat, context: Context) -> Ar
 def recurrence_format(name: str | Format) -> Format:
     """Return the format `name` for the rows of a recurrence.
 
-    Raises FormatError if there is none, and UnsupportedError if binary64 does not contain it.
+    Raises FormatError for an unknown name, and UnsupportedError if binary64 does not contain the format.
 
     >>> recurrence_format("bf16").name
     'bfloat16'

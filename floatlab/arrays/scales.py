@@ -4,13 +4,14 @@
 code and, for rules that use only exponents, a table indexed by the exponent field of amax, the largest magnitude of a
 block.
 
-Quotients are computed in float64 and then rounded again, but the result is the same as after a single rounding. Let d
-be the divisor, and m a number of the target format, or a tie between two, such that m·d is exact in float64. Then the
-float64 nearest to x/d is m only if x = m·d. Proof: any other x differs from m·d by at least an ulp of m·d, which is
-more than 2^−53·m·d. So x/d differs from m by more than half an ulp of m, which is at most 2^−53·m. Since rounding is
-monotone, the quotient stays on its side of every m, and the second rounding gives the same result as a single one. This
-does not hold for stochastic rounding, nor if m·d has more than 53 bits. In these cases the quotient is rounded to odd
-first, after which a second rounding is also harmless (see `lanes.pairs`).
+Quotients are computed in float64 and then rounded again, but the result is the same as after a single rounding. Let x
+and the divisor d be float64s, and m a number of the target format, or a tie between two, such that m·d is exact in
+float64. Then the float64 nearest to x/d is m only if x = m·d. Proof: if m·d is a power of two, so are m and d, and x/d
+is exact. Else any other x differs from m·d by at least an ulp of m·d, which is more than 2^−53·m·d. So x/d differs from
+m by more than half an ulp of m, which is at most 2^−53·m. Since rounding is monotone, the quotient stays on its side of
+every m, and the second rounding gives the same result as a single one. This does not hold for stochastic rounding, nor
+if m·d has more than 53 bits. In these cases the quotient is rounded to odd first, after which a second rounding is also
+harmless (see `lanes.pairs`).
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from floatlab.record import Record
 
 SLAB = 1 << 17  # the number of elements that are computed at a time
 DIGITS = DOUBLE.precision
-TINY = -200  # an exponent below every small format's range; under SR, smaller exponents give the same results
+TINY = -200  # an exponent far below the range of binary32; under SR, smaller exponents give the same results
 _HUGE = 900
 _LOST = (1 << 29) - 1  # the significand bits of float64 that float32 lacks
 _TABLED = 8  # scales of up to this many bits are decoded by a table
@@ -49,11 +50,11 @@ _TO_NEAREST = (Direction.RNE, Direction.RNA, Direction.RTZ)  # directions in whi
 
 
 class Blocks(Record):
-    """Encoded blocks: a code for each scale, a code for each element, and nvfp4's scale of the tensor (else None).
+    """Encoded blocks: a code for each scale, a code for each element, and the tensor's scale.
 
-    `groups` are the exponents, 0 or 1, of the groups in HiF4's blocks: an array for each size of groups, with a row for
-    each block. It unpacks as `scales, codes`, without the tensor's scale, which only some formats have. `decode_blocks`
-    accepts it unchanged.
+    `tensor_scale` is None in formats without one, and an array if each row of the tensor has its own. `groups` are the
+    exponents, 0 or 1, of the groups in HiF4's blocks: an array for each size of groups, with a row for each block. A
+    Blocks unpacks as `scales, codes`, without the tensor's scale and the groups; `decode_blocks` accepts it unchanged.
     """
 
     scales: Array
@@ -66,7 +67,7 @@ class Blocks(Record):
         return iter((self.scales, self.codes))
 
     def __eq__(self, other: object) -> bool:
-        """Compare all codes and the tensor's scale."""
+        """Compare all codes and the tensor's scale, but not the groups."""
         if not isinstance(other, Blocks):
             return NotImplemented
         same = all(np.array_equal(mine, theirs) for mine, theirs in zip(self, other, strict=True))
@@ -78,8 +79,9 @@ class Blocks(Record):
 class BlockLayout:
     """The split of an array into blocks of `size` elements along an axis.
 
-    The array is viewed with the shape (`rows`, `size`, `inner`), where `inner` is the number of elements in the axes
-    after the blocks' axis. Each of the rows × inner columns of this view is a block.
+    The array is viewed with the shape (`rows`, `size`, `inner`). `rows` is the number of blocks along the axis, times
+    the lengths of the axes before it; `inner` is the product of the lengths of the axes after it. Each of the rows ×
+    inner columns of this view is a block.
     """
 
     def __init__(self, shape: tuple[int, ...], axis: object, fmt: BlockFormat) -> None:
@@ -125,8 +127,8 @@ def is_quotient(digits: int, format: Format) -> bool:
 def quotient(x: Array, divisor: Array, digits: int, format: Format) -> Array:
     """Return x / divisor as a float64 that rounds into `format` like the exact quotient.
 
-    This does not hold for stochastic rounding, nor for quotients that underflow. The divisor has `digits` bits. Special
-    values are those of NumPy.
+    This does not hold for stochastic rounding, nor for quotients that underflow. The divisor has `digits` bits. Results
+    for infinities and NaNs are those of NumPy if `is_quotient` holds, else undefined.
     """
     if not is_quotient(digits, format):
         return divide_to_odd(x, divisor)
@@ -135,9 +137,9 @@ def quotient(x: Array, divisor: Array, digits: int, format: Format) -> Array:
 
 
 def divide_to_odd(x: Array, divisor: Array) -> Array:
-    """Return x / divisor (> 0) rounded to odd into float64; extreme quotients are clipped, and still round correctly.
+    """Return x / divisor (> 0) rounded to odd into float64; for special values the result is undefined.
 
-    For special values the result is undefined.
+    Extreme quotients are clipped, and still round correctly into formats with the range of binary32 or a smaller one.
 
     >>> divide_to_odd(np.array([1.0, 1.0]), np.array([10.0, 4.0])).tolist()
     [0.09999999999999999, 0.25]
@@ -150,9 +152,9 @@ def divide_to_odd(x: Array, divisor: Array) -> Array:
 
 
 def narrow_to_odd(x: Array) -> Array:
-    """Round float64 to odd into float32: rounding the float32 into a small format is faster, with the same result.
+    """Round float64 to odd into float32: float32 is faster to round into a small format, with the same result.
 
-    Overwrites the array. Outside float32's normal range, numbers are rounded to nearest.
+    Overwrites the array. Numbers outside float32's normal range are then also rounded to nearest into float32.
 
     >>> narrow_to_odd(np.array([1.0, 1 + 2.0**-40, 1 - 2.0**-40])).tolist()
     [1.0, 1.0000001192092896, 0.9999999403953552]
@@ -172,12 +174,12 @@ class BlockScales:
         self.fmt, self.rule, self.kind, self.numbers = fmt, rule, container(fmt.scale), fmt.magnitudes
         self._least = self.kind.type(fmt.scale.compose(False, fmt.scale.smallest_magnitude))
         self._largest = self.numbers.largest
-        # The divisor of amax has the bits of the largest element's numerator plus those of the tensor's scale.
+        # The divisor of amax is the largest element times the tensor's scale: the bits of both numerators add up.
         of_tensor = 0 if fmt.tensor is None else fmt.tensor.precision
         self._is_quotient = is_quotient(self._largest.numerator.bit_length() + of_tensor, fmt.scale)
         self.digits = fmt.scale.precision + of_tensor  # number of bits of the divisors of elements
         most = Fraction(0) if fmt.tensor is None else self._largest * fmt.scale.largest
-        # Whether a binary64 quotient by `most` rounds into the tensor's scale as the exact quotient (see above).
+        # Whether a binary64 quotient by `most` rounds into the tensor's scale like the exact one (see the module).
         self._is_short = is_quotient(most.numerator.bit_length(), SINGLE) and most <= DOUBLE.largest
         self._most = float(most) if self._is_short else 0.0
         self.stored = Context(rule.stored, overflow="saturate")
@@ -207,7 +209,7 @@ class BlockScales:
         return table, t, carry, least, 2.0**word.emax
 
     def parameters(self, stored: Array | None, values: Array) -> BlockParameters | None:
-        """Return the parameters of the compiled lane; None if its quotients or scales could differ from these.
+        """Return the parameters of the compiled lane; None if its results could differ from those of this class.
 
         `stored` and `values` are as in `BlockParameters`.
         """
@@ -215,7 +217,7 @@ class BlockScales:
         by_field = None
         if self._fields:
             table, _, carry, least, beyond = self._fields[SINGLES]
-            last = self._slowly(np.array([2 * beyond]), None)  # magnitudes in the last binade may be rounded up to it
+            last = self._slowly(np.array([2 * beyond]), None)  # the addend can carry amax of the last binade there
             by_field = ByField(np.append(table, last).astype(np.uint8), carry, int(np.float32(least).view(np.uint32)))
         if not is_exact or not (self._is_quotient or by_field):
             return None
@@ -280,7 +282,7 @@ class BlockScales:
         return codes
 
     def values(self, codes: Array, dtype: DType, tensor: np.float32 | None = None) -> Array:
-        """Return the values of scales, times the tensor's scale, in a dtype that represents them."""
+        """Return the values of scales, times the tensor's scale if given, in `dtype`, which must represent them."""
         if dtype in self._values:
             values = self._values[dtype].take(codes)
         else:
@@ -288,7 +290,7 @@ class BlockScales:
         return values if tensor is None else np.multiply(values, tensor, out=values)
 
     def inverses(self, codes: Array, dtype: DType) -> Array:
-        """Return the reciprocals of scales that are powers of two, in a dtype that represents them."""
+        """Return the reciprocals of scales that are powers of two, in `dtype`, which must represent them."""
         if dtype not in self._inverses:
             return (1 / self.values(codes, np.dtype(np.float64))).astype(dtype)
         return self._inverses[dtype].take(codes)
@@ -323,7 +325,7 @@ class BlockScales:
 def recipe_of(format: BlockFormat | Recipe | str, block: int | None, scale: object = None) -> Recipe:
     """Return a recipe, with block size `block` and scale rule `scale` if given.
 
-    Raises UnsupportedError, FormatError, ContextError.
+    Raises FormatError (unknown format), UnsupportedError (not for arrays), or ContextError (unknown or second rule).
     """
     recipe = parse_recipe(format)
     fmt = _checked(recipe.format)
@@ -334,7 +336,7 @@ def recipe_of(format: BlockFormat | Recipe | str, block: int | None, scale: obje
 
 
 def is_plain(recipe: Recipe) -> bool:
-    """Return whether `BlockScales` supports a recipe: its blocks lie along one axis, and its rule is exact.
+    """Return whether `BlockScales` supports a recipe: blocks lie along one axis, and one exact formula gives the scale.
 
     >>> from floatlab.formats.recipes import parse_recipe
     >>> [is_plain(parse_recipe(text)) for text in ("mxfp4", "mxfp4:te", "nvfp4/16x16")]

@@ -1,6 +1,6 @@
-"""Arrays of any kind as inputs: in memory as codes of a format, or read piece by piece, for large files.
+"""Arrays of any kind as inputs: a `Source` is in memory, an `ArraySource` is read piece by piece.
 
-Arrays in files are in `floatlab.files`. Indices follow the order of the numbers in memory.
+`floatlab.files` has the ArraySources for files. Indices into an ArraySource follow the order of the numbers in memory.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ _MOST_INTEGER = 1 << 53  # float64 represents all integers up to this one
 
 
 class Origin(Record):
-    """The format of numbers before their conversion into the present one, and how many the conversion changed."""
+    """The format that numbers had before they were converted into another one, and how many of them changed."""
 
     format: Format | None  # None for text, fractions and integers, which have no format
     inexact: int  # the number of values that the conversion changed
 
 
 class Source(Record):
-    """An array of floats: its codes (of the same shape, sharing its memory), their format, and NumPy's dtype for it."""
+    """An array of floats: its codes, in an array of the same shape; their format; and the dtype of the array."""
 
     codes: Array
     format: Format
-    dtype: DType | None = None  # None if NumPy has none, and for integers
+    dtype: DType | None = None  # None for FloatArrays, integers, and tensors of dtypes that NumPy lacks
     origin: Origin | None = None  # None if the numbers always had this format
 
 
 @lru_cache(maxsize=64)
 def format_of(dtype: DType) -> Format | None:
-    """Return the format of a dtype's elements: NumPy's floats and those of ml_dtypes; None for other dtypes.
+    """Return the format of a floating dtype of NumPy (up to 64 bits) or ml_dtypes; None for other dtypes.
 
     >>> format_of(np.dtype(np.float16)).name
     'binary16'
@@ -58,7 +58,7 @@ def format_of(dtype: DType) -> Format | None:
 
 
 def native_dtype(format: Format) -> DType | None:
-    """Return NumPy's own dtype for a format; None if it has none.
+    """Return NumPy's own dtype for a format; None if NumPy has none.
 
     >>> from floatlab.formats import parse_format
     >>> native_dtype(parse_format("fp16")), native_dtype(parse_format("bf16"))
@@ -69,7 +69,7 @@ def native_dtype(format: Format) -> DType | None:
 
 
 def array_format(format: object) -> Format:
-    """Return the format for a name, a Format or a dtype; raises FormatError for a format too wide for arrays."""
+    """Return the format for a name, a Format or a dtype; raises FormatError for one that float64 does not contain."""
     if isinstance(format, np.dtype) or (isinstance(format, type) and issubclass(format, np.generic | float)):
         found = format_of(np.dtype(format))
         if found is None:
@@ -82,14 +82,14 @@ def array_format(format: object) -> Format:
 
 
 def is_typed(x: object) -> bool:
-    """Return whether an operand has a format or a dtype; numbers and lists of numbers have none."""
+    """Return whether an operand has a format or a dtype; Python numbers and lists have neither."""
     return isinstance(getattr(x, "format", None), Format) or any(
         hasattr(x, each) for each in ("dtype", "__array__", "__dlpack__")
     )
 
 
 def is_floating(x: object) -> bool:
-    """Return whether an operand has its own floating-point format; integers have none.
+    """Return whether an operand has its own floating-point format; integers, Python numbers and lists have none.
 
     >>> is_floating(np.float16(1)), is_floating(np.int8(1)), is_floating(1.0)
     (True, False, False)
@@ -101,10 +101,11 @@ def is_floating(x: object) -> bool:
 
 @in_default_mode
 def source_of(x: Any, name: str = "x") -> Source:
-    """Return the codes of an array of floats or integers, or of anything with `__dlpack__` or `__array__`.
+    """Return a `Source` for an array of floats or integers, for numbers and lists, and for tensors of other libraries.
 
-    Integers and lists of numbers become float64. The codes share the array's memory. Raises UnsupportedError, with the
-    argument's name, for arrays that are not numeric.
+    Integers and Python floats become binary64. The codes of an array of floats share its memory. Raises
+    UnsupportedError, with the argument's name, for arrays that are not numeric or have a mask, and for integers beyond
+    2^53.
     """
     if type(x) is np.ndarray and (plain := kind_of(x.dtype)) is not None:
         return Source(x.view(plain[1]), plain[0], x.dtype)
@@ -132,7 +133,7 @@ def source_of(x: Any, name: str = "x") -> Source:
 
 @lru_cache(maxsize=64)
 def kind_of(dtype: DType) -> tuple[Format, DType] | None:
-    """Return the format of a floating dtype, and the dtype of its codes in memory; None for other dtypes."""
+    """Return the format of a dtype, and the dtype of its codes in memory; None if it has no format (`format_of`)."""
     found = format_of(dtype)
     return None if found is None else (found, np.dtype(_UNSIGNED[dtype.itemsize]).newbyteorder(dtype.byteorder))
 
@@ -142,7 +143,10 @@ def _holds_bool(x: object) -> bool:
 
 
 def _array(x: object, name: str) -> Array | Source:
-    """Convert anything that NumPy accepts, and tensors of other libraries on any device."""
+    """Convert anything that NumPy accepts, and tensors of other libraries on any device, to an array.
+
+    The result is a Source if NumPy lacks the tensor's dtype.
+    """
     try:
         if hasattr(x, "detach"):
             x = x.detach().cpu()
@@ -158,7 +162,7 @@ def _array(x: object, name: str) -> Array | Source:
 
 
 def _bits_of(x: Any) -> Source | None:
-    """Convert a tensor whose dtype NumPy lacks (torch's bfloat16 and float8) through integers with the same bits."""
+    """Convert a tensor whose dtype NumPy lacks (torch's bfloat16, float8) through integers; None for other objects."""
     found = format_called(str(getattr(x, "dtype", "")).rpartition(".")[2])
     if found is None or found.width not in (8, 16) or not hasattr(x, "view") or getattr(x, "is_meta", False):
         return None
@@ -171,11 +175,11 @@ Piece = Array | Source
 
 
 class ArraySource:
-    """An array with a name, a shape, and a dtype or a format, which can be read from any index on.
+    """An array with a name, a shape, and a dtype or a format; it can be read from any index on.
 
-    `dtype` is NumPy's own dtype, or None if NumPy has none. `format` is the format of the floats; binary64 for
-    integers, which are used by value. `by_columns` is set for column-major order, as in Fortran. `origin` describes the
-    conversion of text, and is None for all other sources.
+    `dtype` is the dtype of the numbers, or None if they are read as codes. `format` is the format of the floats; it is
+    binary64 if the array has integers, whose values are used. `by_columns` is set for column-major order, as in
+    Fortran. `origin` describes the conversion of text, and is None for all other sources.
     """
 
     name: str
@@ -186,7 +190,7 @@ class ArraySource:
     origin: Origin | None = None
 
     def __init__(self, name: str, shape: tuple[int, ...], kind: Format | DType, by_columns: bool = False):
-        """Set the array's attributes; `kind` is the format of its codes, or NumPy's own dtype."""
+        """Set the array's attributes; `kind` is the format of its codes, or the dtype of its numbers."""
         self.name, self.shape, self.by_columns = name, shape, by_columns and len(shape) > 1
         if isinstance(kind, Format):
             self.format, self.dtype = kind, None
@@ -204,7 +208,7 @@ class ArraySource:
 
     @property
     def kind(self) -> str:
-        """The name of the dtype if NumPy has it, else of the format."""
+        """The name of the dtype; of the format if the array is read as codes."""
         return self.format.name if self.dtype is None else self.dtype.name
 
     def read(self, first: int, count: int) -> Piece:
@@ -217,7 +221,7 @@ class ArraySource:
             yield self.read(first, min(length, self.size - first))
 
     def whole(self) -> Piece:
-        """Return all numbers in their shape. Raises UnsupportedError for more than 2^25."""
+        """Return all numbers in the shape of the array; raises UnsupportedError if there are more than 2^25."""
         if self.size > MOST_AT_ONCE:
             raise UnsupportedError(f"{self.name} has {self.size:,} numbers; at most {MOST_AT_ONCE:,} are taken at once")
         found, order = self.read(0, self.size), "F" if self.by_columns else "C"
@@ -258,7 +262,7 @@ class HeldSource(ArraySource):
 
 
 def _held(x: object, name: str) -> tuple[Array, Format | DType]:
-    """Return floats and integers with NumPy's dtypes unchanged, and other floats as codes of their format."""
+    """Return an array and its dtype if this is one of NumPy's own; else the codes of the floats and their format."""
     if not hasattr(x, "codes"):
         with suppress(Exception):  # tensors of dtypes that NumPy lacks; source_of raises the error
             array = np.asarray(x.detach().cpu() if hasattr(x, "detach") else x)

@@ -1,4 +1,4 @@
-"""Types shared by the array modules: arrays, and functions on pieces of them."""
+"""Types shared by the array modules: arrays, dtypes, and functions on blocks of arrays."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,6 +7,6 @@ import numpy as np
 
 Array = np.ndarray[Any, np.dtype[Any]]
 DType = np.dtype[Any]
-Rounder = Callable[[Array, int, Array, Array | None], None]  # words, first index, output codes and flags
-Reader = Callable[[Array, Array], None]  # arguments: codes, output words
+Rounder = Callable[[Array, int, Array, Array | None], None]  # codes, first index, output, output flags or None
+Reader = Callable[[Array, Array], None]  # arguments: codes, output
 Work = Callable[..., None]  # arguments: codes of each operand, index of the first element, output, output flags or None

@@ -27,14 +27,15 @@ _SIDES = {"up": 1, "down": -1}
 
 @in_default_mode
 def ordinal(x: object, format: Format | str | None = None) -> Array:
-    """Return the rank of each number among the numbers of a format, as int64: neighbours differ by 1, and zeros are 0.
+    """Return the ranks of numbers in a format, as int64: zeros have rank 0, and the ranks of neighbours differ by 1.
 
     Parameters
     ----------
     x
         Array of numbers.
     format
-        Format that represents the numbers of `x`; by default the format of its dtype.
+        Format that represents the numbers of `x`; by default the format of its dtype, or binary64 for integers and
+        lists.
 
     Returns
     -------
@@ -44,9 +45,9 @@ def ordinal(x: object, format: Format | str | None = None) -> Array:
     Raises
     ------
     UnsupportedError
-        For numbers that the format does not represent.
+        For an array with numbers that the format does not represent. (Python numbers and lists are rounded into it.)
     FormatError
-        For a format with more than 63 bits without the sign.
+        For a format with more than 63 bits without the sign, or with an explicit integer bit.
 
     Examples
     --------
@@ -76,9 +77,9 @@ def ulp_distance(x: object, y: object, format: Format | str | None = None) -> Ar
     Returns
     -------
     distances
-        −0 and 0 are the same number; an infinity is one step from the largest number. The distance between two NaNs is
-        0, and between a NaN and a number −1. Distances beyond 2^63 − 1 become 2^63 − 1; they occur in binary64 between
-        numbers of opposite signs.
+        −0 and 0 are the same number; an infinity is one step from the largest number. Two NaNs have the distance 0; a
+        NaN and a number have −1. Distances beyond 2^63 − 1 become 2^63 − 1; they occur only in formats of 64 bits,
+        between numbers of opposite signs.
 
     Raises
     ------
@@ -109,8 +110,8 @@ def ulp_distance(x: object, y: object, format: Format | str | None = None) -> Ar
 def spacing(x: object, format: Format | str | None = None) -> Array:
     """Return the unit in the last place of each number in a format; NaN for infinities and NaNs.
 
-    It is a power of two. In formats given by a table, it is the distance to the next larger magnitude instead, as in
-    `Datum.ulp`.
+    It is a power of two. In formats given by a table, it is the distance to the next larger magnitude instead (at the
+    largest, to the next smaller), as in `Datum.ulp`.
 
     Parameters
     ----------
@@ -120,7 +121,7 @@ def spacing(x: object, format: Format | str | None = None) -> Array:
     Returns
     -------
     units
-        Always positive; in the dtype of `x` if it represents them, else in float32 or float64.
+        Positive numbers, in the dtype of `x` if it contains the format and the units, else in float32 or float64.
 
     Raises
     ------
@@ -162,9 +163,10 @@ def next_after(x: object, toward: object, format: Format | str | None = None) ->
     x
         Array of numbers.
     toward
-        "up" or "down", as `Datum.next_up` and `next_down`: the last number in a direction is its own neighbour, and the
-        neighbour above the negative number closest to zero is −0. Or an array of numbers, as in `numpy.nextafter`: if
-        both numbers are equal, the result is the second; if either is a NaN, the result is a NaN.
+        "up" or "down", as `Datum.next_up` and `next_down`: the last number in a direction (∞, if the format has it) is
+        its own neighbour, and the neighbour above the negative number closest to zero is −0 if the format has it. Or an
+        array of numbers, as in `numpy.nextafter`: if both numbers are equal, the result is the second; if either is a
+        NaN, the result is a NaN.
     format
         The format; by default the format of the dtype of `x`.
 
@@ -283,7 +285,10 @@ def _ranks(codes: Array, format: Format) -> Array:
 
 
 def _moved(codes: Array, format: Format, step: Array | int, minus: Array | bool) -> Array:
-    """Return the codes one step up or down; where `minus` is true, zeros become −0. NaNs are unchanged."""
+    """Return the codes that are `step` ranks higher (1, 0 or −1), but not beyond the last number.
+
+    Where `minus` is true, a zero result is −0 if the format has it. NaNs are unchanged.
+    """
     ranks = _ranks(codes, format)
     if format.is_table:
         return _moved_in_table(codes, format, ranks, step, minus)
@@ -298,7 +303,7 @@ def _moved(codes: Array, format: Format, step: Array | int, minus: Array | bool)
 
 @lru_cache(maxsize=16)
 def _gaps(format: Format) -> Array:
-    """Return the unit in the last place of each code of a format given by a table."""
+    """Return the unit in the last place of each code of a format given by a table; NaN for infinities and NaNs."""
     data = (Datum(format, code) for code in range(1 << format.width))
     return np.array([float(datum.ulp.as_fraction()) if datum.is_finite else np.nan for datum in data])
 

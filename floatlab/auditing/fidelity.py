@@ -183,9 +183,9 @@ def _exponent(x: float) -> int:
 
 
 def _bad_blocks(error: Array, x: Array, first: int, in_row: int, in_group: int) -> Array:
-    """Count the blocks whose error is larger than any quantiser causes, by the exponent of a block's largest error.
+    """Count the blocks whose error is larger than any quantiser causes.
 
-    `_exponent` returns the index of a count.
+    The result has a count for each binary exponent of a block's largest error, at the index that `_exponent` returns.
     `first` is the number of the first block, and `in_row` the number of blocks in a row. `in_group` is the number of
     blocks that share a scale, if other blocks do not affect this scale; else it is 0.
     """

@@ -242,7 +242,8 @@ def interval_rows(datum: Datum, context: Context) -> list[Block]:
             Row("", "no x outside it rounds here; inside, the bits of the draw decide, and may exclude the ends"),
         ]
     if context.rounding.is_stochastic:
-        return [*rows, Row("", "every x in the interval may round to this number; the nearer x is, the more probable")]
+        words = "every x in the interval may round to this number, more probably the nearer it is"
+        return [*rows, Row("", f"{words}; the number itself always does")]
     if context.rounding in (Direction.RNE, Direction.RNA):
         words = _ties_in_words(interval, datum)
         rows += [Row("", words)] if words else []

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from rich.style import Style
 from textual.app import App
+from textual.geometry import Offset
 from textual.message import Message
 from textual.widget import Widget
 
@@ -101,6 +102,15 @@ class WidgetMessage(Message):
     def control(self) -> Widget:
         """The widget that sent the message."""
         return self.widget
+
+
+def if_present(found: tuple[Widget | None, Offset | None]) -> tuple[Widget | None, Offset | None]:
+    """Return a widget at a place and the offset in its content; None if the widget has just been removed.
+
+    Textual calls this at a click, and assumes that the widget is still on the screen.
+    """
+    widget = found[0]
+    return (None, None) if widget is not None and widget.parent is None else found
 
 
 def run_each(app: App[None], pieces: Iterator[Piece], take: Callable[[Piece], bool]) -> None:

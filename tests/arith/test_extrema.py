@@ -52,7 +52,7 @@ def chosen(name: str, fmt, codes: tuple[int, int]) -> tuple[int | None, frozense
     return better(codes, key=lambda code: key(oracle.decode(fmt, code))), flags
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("operation", EXTREMA)
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_pair_of_codes(operation, name):

@@ -52,7 +52,7 @@ def same(part, x, expected):
         assert element == block.elements[i]
 
 
-@pytest.mark.one_in(12)
+@pytest.mark.one_in(36)
 @pytest.mark.parametrize("recipe", RECIPES)
 @pytest.mark.parametrize("specials", [False, True])
 def test_every_part_has_the_bits_of_the_whole(recipe, specials):

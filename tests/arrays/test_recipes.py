@@ -44,7 +44,7 @@ def derived(x, recipe, format):
     return [block.scale_code for block in blocks], codes.reshape(x.shape), values.reshape(x.shape), tensors
 
 
-@pytest.mark.one_in(16)
+@pytest.mark.one_in(48)
 @pytest.mark.parametrize("text", EVERY)
 @pytest.mark.parametrize("special", [False, True])
 def test_arrays_have_the_bits_of_the_scalar_derivation(text, special):

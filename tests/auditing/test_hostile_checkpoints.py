@@ -80,6 +80,7 @@ INDICES = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", INDICES)
 @pytest.mark.parametrize("by", ["index", "folder"])
 @pytest.mark.parametrize("verb", ["dequantize", "compare", "audit"])

@@ -56,6 +56,7 @@ MADE = [
 ]  # fmt: skip
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("text", MADE)
 def test_a_recipe_is_found_among_those_that_give_its_codes(text):
     x = boundaries(np.random.default_rng(list(text.encode())), (128, 256))
@@ -70,6 +71,7 @@ def test_a_recipe_is_found_among_those_that_give_its_codes(text):
             assert np.array_equal(*numbers, equal_nan=True), each.name
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("text", ["mxfp4:torchao_rceil", "nvfp4:te", "e4m3/channel:modelopt", "e4m3/tensor:te"])
 @pytest.mark.parametrize("kind", ["bfloat16", "float16"])
 def test_originals_in_narrow_formats(text, kind):
@@ -85,6 +87,7 @@ def test_originals_in_narrow_formats(text, kind):
 SHAPES = [((64, 96), 0), ((4, 64, 96), 1), ((32, 4, 64), 0), ((4, 8, 64), -1), ((512,), 0)]
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize(("shape", "axis"), SHAPES)
 @pytest.mark.parametrize("text", ["mxfp8_e4m3:torchao_rceil", "mxfp8_e4m3", "e4m3/channel:te"])
 def test_blocks_along_any_axis(shape, axis, text):
@@ -433,7 +436,7 @@ ORACLES = [(name, found[0]) for name in cases() if name != "no folder" for found
 
 
 @needs_folder
-@pytest.mark.one_in(40)
+@pytest.mark.one_in(120)
 @pytest.mark.parametrize(("name", "identity"), ORACLES or [("no folder", "")])
 def test_the_recipe_of_a_library_is_named_or_its_class(name, identity):
     stored = case(name)["input"]
@@ -470,6 +473,7 @@ def test_the_recipes_of_checkpoints_are_found_with_their_scales(folder):
     assert "two codes" not in found.recipes[0].layout[0] or f"{first} nibble" in found.recipes[0].layout[0]
 
 
+@pytest.mark.one_in(2)
 @needs_folder
 @pytest.mark.parametrize("layer", ["mlp.up_proj", "self_attn.q_proj"])
 def test_modelopt_exports_fp8_with_quotients_in_bfloat16(layer):

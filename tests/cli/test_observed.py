@@ -128,6 +128,7 @@ def printed(array, form):
     return "[" + ", ".join("[" + ", ".join(form % each for each in row) + "]" for row in array) + "]"
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("form", ["%.4f", "%.6g", "%.3e", "%.8g"])
 @pytest.mark.parametrize("named", ["word", "tensor", "file"])
 def test_printed_matrices_mean_all_that_print_so(command, product, tmp_path, form, named):

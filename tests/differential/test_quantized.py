@@ -75,14 +75,14 @@ def test_every_recipe_is_one_of_ours():
     assert set(RECIPES) == {each["id"] for each in index()["recipes"]}
 
 
-@pytest.mark.one_in(80)
+@pytest.mark.one_in(160)
 @pytest.mark.parametrize("identity", RECIPES)
 @pytest.mark.parametrize("name", ["recip905_a_f32", "normal002_bf16"] if cases() != ["no folder"] else cases())
 def test_the_scalar_derivation_has_them_too(identity, name):
     derive(identity, name)
 
 
-@pytest.mark.one_in(16)
+@pytest.mark.one_in(32)
 @pytest.mark.parametrize("identity", [each for each, text in RECIPES.items() if parse_recipe(text).format.minimum])
 @pytest.mark.parametrize("name", cases())
 def test_the_scalar_derivation_has_the_scales_and_minima_of_ggml(identity, name):

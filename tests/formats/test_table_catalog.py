@@ -48,6 +48,7 @@ def test_the_oracle_imports_nothing_of_floatlab():
     assert not any(name.startswith("floatlab") for name in imported)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", RATIONAL + WIDE)
 def test_every_code_means_what_the_definition_says(name):
     fmt, table = parse_format(name), table_oracle.table(name)
@@ -101,6 +102,7 @@ def test_every_boundary_and_both_sides_of_it(name):
                 assert encode(x, fmt, direction).code == table_oracle.directed(table, x, direction)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", WIDE)
 def test_boundaries_of_wide_tables(name):
     fmt, table = parse_format(name), table_oracle.table(name)

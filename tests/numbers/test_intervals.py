@@ -61,7 +61,7 @@ def probes(format) -> list[Fraction]:
     return [sign * x for x in [*ordered, *between] for sign in (1, -1)]
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(10)
 @pytest.mark.parametrize("format", SMALL, ids=lambda f: f.name)
 @pytest.mark.parametrize("context", RULES, ids=repr)
 def test_a_real_lies_in_the_interval_of_the_datum_that_it_rounds_to_and_of_no_other(format, context):

@@ -91,10 +91,14 @@ _KEYS = {
 
 def _busy(app):
     """Return whether a message is waiting or being handled, or a worker without a thread is running."""
-    for pump in (app, *app._registry):
+    for pump in (app, *app._registry):  # called after every step of the loop, so the likeliest reasons come first
+        if not pump._running or pump._closed:
+            continue
         queue = pump._message_queue
-        waits = any(not each.done() for each in queue.ready_event._waiters)
-        if pump._running and not pump._closed and (queue.values or pump._next_callbacks or not waits):
+        if queue.values or pump._next_callbacks:
+            return True
+        waiters = queue.ready_event._waiters
+        if not waiters or (waiters[0].done() and all(each.done() for each in waiters)):
             return True
     if app.animator._animations or app.animator._scheduled:  # scrolling waits for the clock
         return True

@@ -173,7 +173,7 @@ async def test_a_bad_name_is_said_and_nothing_is_lost(size):
         task = person.app.screen
         before = task.query_one("#details").text
         await person.press("slash")
-        await person.type(" e99m2")
+        await person.type("fp16 bf16 e99m2")  # the old text is selected, as in all boxes
         assert "e<W>m<T> takes W" in person.screen.replace("\n ", "")
         assert task.question.values == ("fp16", "bf16")
         assert task.query_one("#details").text == before

@@ -9,7 +9,7 @@ from floatlab.tui.widgets.bit_row import BitRow
 from floatlab.tui.widgets.choice_bar import ChoiceBar
 from floatlab.tui.widgets.page_view import PageView
 from floatlab.verbs.edits import EDITS
-from tests.tui.stage import ANY_SIZE, driven, opened
+from tests.tui.stage import ANY_SIZE, complaint, driven, opened, retype
 
 START = "show 1.12156456132 --fp16 --bf16 --e4m3 --fp32"
 
@@ -307,7 +307,7 @@ async def test_what_can_be_copied(capsys):
             await person.press("c")
             await person.type({"code": "code", "text": "as text", "svg": "svg"}[name])
             await person.press("enter")
-    assert copied["the value"] == "1.121"
+    assert copied["the shortest decimal"] == "1.121"
     assert copied["the code"] == "0x3c7c"
     assert copied["the command that prints this"] == "floatlab show 1.12156456132 --fp16"
     main(["show", "1.12156456132", "--fp16"])
@@ -332,3 +332,14 @@ async def test_formats_do_not_repeat_themselves():
     async with opened("show 0.1 --fp16") as person:
         await person.press("f", *"fp16", "enter")
         assert person.app.shown.question.formats == (parse_format("fp16"),)
+
+
+@driven
+async def test_a_format_added_to_a_code_says_how_to_read_the_code_in_it():
+    async with opened("show bits:0x38@e4m3") as person:
+        person.app.shown.take_format("e5m2")
+        await person.pilot.pause()
+        assert "bits:0x38@e5m2" in complaint(person)
+        await retype(person, "#value", "bits:0x38@e5m2")
+        assert float(person.app.shown.subject()) == 0.5
+        assert complaint(person) == ""

@@ -6,6 +6,7 @@ from time import monotonic
 
 import pytest
 
+from floatlab.tui.app.help_windows import EXAMPLES
 from floatlab.tui.app.palette import Palette
 from floatlab.tui.app.terminal import has_sixteen_colours, usual_theme
 from floatlab.tui.glyphs import for_console
@@ -121,11 +122,13 @@ async def test_the_palette_finds_what_people_call_things():
         assert found("half")[0] == found("float16")[0] == "Format: binary16"
         assert found("double")[0] == "Format: binary64"
         assert {"Format: e4m3fn", "Format: e5m2"} <= set(found("fp8")[:9])
-        assert found("fma")[0] == "Function: fma"
+        assert found("fma")[0].startswith("Example: fma ")
+        assert "Function: fma" in found("fma")
+        assert found("why is 0.1")[0] == EXAMPLES[0].title
         assert found("machine epsilon")[0] == "Machine epsilon of binary16"
         assert found("largest half")[0] == "Largest number of binary16"
         assert {"Edit: the next number above", "Edit: the next number below"} <= set(found("ulp")[:2])
-        assert found("")[0].startswith("Example: ")
+        assert found("")[0] == EXAMPLES[0].title
         words = {entry.name: entry.words for entry in entries}
         assert words["Edit: the next number above"].endswith("key +")
         assert words["Next view"] == "key v"
@@ -196,3 +199,15 @@ async def test_the_number_is_copied_as_a_literal():
         assert texts["numpy"] == "np.uint16(0x3c66).view(np.float16)"
         assert texts["json"].startswith("{")
         assert "<html" in texts["html"]
+
+
+@driven
+async def test_the_palette_opens_what_is_typed():
+    async with opened(VALUE) as person:
+        palette = Palette(person.app.screen)
+        for typed, verb in (("nan", "show"), ("0.1+0.2", "add")):
+            hits = [hit async for hit in palette.search(typed)]
+            best = max(hits, key=lambda hit: hit.score)
+            best.command()
+            await person.pilot.pause()
+            assert person.app.shown.question.verb == verb

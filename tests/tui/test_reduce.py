@@ -13,7 +13,7 @@ from floatlab.tui.widgets.choice_bar import ChoiceBar
 from floatlab.tui.widgets.page_view import PageView
 from floatlab.tui.widgets.pickers import HelpWindow, Picker
 from floatlab.verbs.registry import answer_question, command_of
-from tests.tui.stage import ANY_SIZE, driven, opened
+from tests.tui.stage import ANY_SIZE, complaint, driven, opened
 
 FORUM = "dot --preset forum"
 LONG = "sum random:normal:300:seed=1 --fp32 --schedule numpy"
@@ -389,3 +389,23 @@ async def test_orders_come_one_by_one_and_stop_when_another_sum_is_asked_for(mon
             await asyncio.sleep(0.01)
         assert orders.ways[0].result == second.result
         assert given.count(first) <= 4 < given.count(second)
+
+
+@driven
+async def test_before_the_answer_there_are_controls_and_one_pane_below():
+    async with opened("sum random:normal:4000000:seed=1 -f e5m30", (120, 34), grace=0.0) as person:
+        task = person.app.shown
+        assert not task.answers
+        assert [name for name, _ in task.controls.options][:2] == ["operation", "schedule"]
+        assert [widget.id for widget in task.query("#body > *") if widget.display] == ["details"]
+        await person.press("escape")
+
+
+@driven
+async def test_a_compensated_sum_is_an_order_too():
+    async with opened("dot --preset forum") as person:
+        await person.press("s")
+        await person.type("kahan")
+        await person.press("enter")
+        assert person.app.shown.question.option("adder") == "kahan"
+        assert complaint(person) == ""

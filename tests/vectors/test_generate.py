@@ -182,7 +182,7 @@ SHARES = [
 ]  # fmt: skip
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize(("name", "least"), SHARES, ids=[name for name, _ in SHARES])
 def test_lines_really_meet_what_goes_wrong(name, least):
     counts = measured(name)

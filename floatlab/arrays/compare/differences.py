@@ -32,9 +32,11 @@ class Tolerance(Record):
     """One tolerance test (allclose or assert_close) and its result for two arrays.
 
     `share` is the largest |actual − expected| / (atol + rtol·|expected|): a share above 1 fails. It is infinite if no
-    tolerance would pass. `least_rtol` is the smallest rtol that would pass with this atol, and `least_atol` the
-    smallest atol with this rtol (None if none would). Both are exact in the dtype in which tolerances are computed. The
-    greatest differences are those of elements that fail, in the dtype of the arrays, as both libraries print them.
+    tolerance would pass, or if an element differs where the allowed difference is 0. `least_rtol` is the smallest rtol
+    that would pass with this atol, and `least_atol` the smallest atol that would pass with this rtol. Each is the
+    smallest among the numbers of the dtype in which tolerances are computed, or None if none of them would pass. The
+    greatest differences are those of elements that fail, computed in the dtype of the arrays, as both libraries print
+    them.
     """
 
     name: str
@@ -54,9 +56,10 @@ class Tolerance(Record):
 class Ulps(Record):
     """Distances between the elements of two arrays in steps of a format, over pairs without NaNs.
 
-    `percentiles` are pairs (percent, distance): in `percent` of the pairs of elements, the distance is at most this.
-    Distances above 4,096 are up to 1/2048 too small. `histogram` has entries (low, high, count): `count` distances are
-    in the range from low to high. The ranges are delimited by powers of two.
+    `percentiles` has entries (percent, distance): at least `percent` % of the pairs of elements have at most this
+    distance. A distance above 4,096 in an entry is up to 1/2048 too small. `histogram` has entries (low, high, count):
+    `count` distances are in the range from low to high. Each range begins at 0 or at a power of two, and ends before
+    the next power of two.
     """
 
     format: Format
@@ -98,7 +101,10 @@ class Distances:
             self._largest, self._where = int(distances[most]), int(index[most])
 
     def result(self, format: Format, unravel: Callable[[int], tuple[int, ...]]) -> Ulps:
-        """Return the distances added so far; `unravel` turns a linear index into an index."""
+        """Return the distances added so far.
+
+        `unravel` turns an element's linear index into its indices along the axes.
+        """
         total = int(self._counts.sum())
         seen = np.flatnonzero(self._counts)
         lows = [_distance(int(place)) for place in seen]
@@ -151,8 +157,9 @@ class Map(Record):
     """The number of selected elements in each tile of an array, which is viewed as a matrix and split into equal tiles.
 
     The columns of the matrix are the indices of the last axis, and its rows the indices of all other axes, flattened.
-    For an array in column-major order, the rows are the indices of the first axis. `sides` are the numbers of rows and
-    columns of the matrix, and `part` those of a tile; tiles at the end may be smaller.
+    For an array in column-major order, the rows are the indices of the first axis, and the columns those of all others.
+    `sides` are the numbers of rows and columns of the matrix, and `part` those of a tile; tiles at the end may be
+    smaller.
     """
 
     sides: tuple[int, int]
@@ -176,7 +183,7 @@ class Structure(Record):
 
     @property
     def box(self) -> int:
-        """The number of elements in the smallest block that contains all selected ones."""
+        """The number of elements in the smallest box (a range on each axis) that contains all selected ones."""
         found = 1
         for each in self.extents:
             found *= each.high - each.low + 1
@@ -265,7 +272,7 @@ class Operand(Record):
 
     name: str
     shape: tuple[int, ...]
-    kind: str  # its dtype if NumPy has it, else its format
+    kind: str  # the name of its dtype, or of its format if it is read as codes
     format: Format
 
 
@@ -322,8 +329,8 @@ class Differences(Answering, Record):
     allclose: Tolerance
     assert_close: Tolerance
     worst: tuple[ComparedElement, ...]  # the elements with the largest shares of NumPy's tolerance
-    differing: Structure | None
-    failing: Structure | None
+    differing: Structure | None  # None if an element fails NumPy's test, or if no element differs
+    failing: Structure | None  # of the elements that fail NumPy's test
     diagnosis: object = None  # a Diagnosis of the causes, if the inputs are known
     _ASKS = ".within (NumPy's tolerance), .assert_close.passes (PyTorch's), or whether .equal is .size"
 

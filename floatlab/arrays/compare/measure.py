@@ -1,6 +1,6 @@
 """Measures the differences of two arrays piece by piece: bits, errors, ulps, tolerances, the worst elements.
 
-The work grows with the number of elements that differ: those with equal codes are only counted.
+Elements with equal codes are only counted (except NaNs), so the time depends mostly on how many elements differ.
 """
 
 from __future__ import annotations
@@ -69,10 +69,12 @@ def compare(
     rtol, atol, equal_nan
         As in `numpy.allclose`.
     format
-        Format whose ulps are counted; by default the format of the arrays. If the arrays have different formats, it is
-        the narrower one, and the other array is first rounded into it.
+        Format whose ulps are counted; by default the format of the arrays. If they have different formats, it is the
+        narrower one if the other contains it, else a common format. An array of another format is first rounded into
+        it.
     torch_tolerances
-        (rtol, atol) of `torch.testing.assert_close`; by default they depend on the dtype.
+        (rtol, atol) of `torch.testing.assert_close`; by default they depend on the dtype. Arrays of 8-bit floats must
+        always be equal.
     worst
         Number of elements to list, 0 to 10,000.
     progress
@@ -85,7 +87,8 @@ def compare(
     Raises
     ------
     UnsupportedError
-        For arrays that are not numeric, and for tolerances that are negative or not finite.
+        For arrays that are not numeric, for tolerances that are negative or not finite, and for a `format` of more than
+        64 bits.
 
     Examples
     --------
@@ -150,7 +153,7 @@ def compare(
 
 
 def ulp_format(x: ArraySource, y: ArraySource) -> Format:
-    """Return the format whose ulps are counted: the narrower one, or a common format if the wider lacks some of it."""
+    """Return the format whose ulps are counted: the narrower one if the other contains it, else a common format."""
     for narrow, wide in ((x.format, y.format), (y.format, x.format)):
         if holds(wide, narrow):
             return narrow
@@ -162,7 +165,7 @@ class _RunningErrors:
 
     def __init__(self) -> None:
         self.sums: list[float] = []
-        self.largest: tuple[float, int] = (0.0, 0)  # and the index of its element
+        self.largest: tuple[float, int] = (0.0, 0)  # the error, and the index of its element
 
     def add(self, errors: Array, index: Array) -> None:
         if not len(errors):
@@ -213,7 +216,7 @@ class _Measure:
                 progress(count)
 
     def _see(self, first: int, x: Piece, y: Piece) -> None:
-        """Compare a piece of each array; only elements that differ are measured."""
+        """Compare a piece of each array; only elements that differ, and NaNs, are measured."""
         x, y = (
             each.view(np.uint8) if isinstance(each, np.ndarray) and each.dtype == np.bool_ else each for each in (x, y)
         )
@@ -266,7 +269,7 @@ class _Measure:
         return absolute
 
     def _steps(self, a: Source, b: Source, p: Array, q: Array, rest: Array, index: Array) -> Array:
-        """Return distances in ulps, −1 if either is a NaN."""
+        """Return distances in ulps: −1 if either number is a NaN."""
         x, y = (
             Source(each.codes[rest] if each.format == self.steps
                    else round_array(Source(each.codes[rest], each.format), self.steps, as_codes=True), self.steps)
@@ -340,7 +343,7 @@ def _spread(source: ArraySource, shape: tuple[int, ...]) -> ArraySource:
 
 
 def broadcast_shapes(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...] | None:
-    """Return the shape that two shapes broadcast to, or None; NumPy's own function refuses very large shapes.
+    """Return the shape that two shapes broadcast to; None if they do not. NumPy's own function refuses large shapes.
 
     >>> broadcast_shapes((3, 1), (4,)), broadcast_shapes((3,), (4,))
     ((3, 4), None)

@@ -2,8 +2,8 @@
 
 Both test |actual − expected| ≤ atol + rtol·|expected|, but in different arithmetic, which matters near the limit. NumPy
 computes in the arrays' dtype; PyTorch computes 16-bit floats in binary32 and rounds every result. This module does the
-same as either library. Equal numbers always pass. An infinity never passes with a different number. A NaN passes only
-with a NaN, and only if `equal_nan` is true.
+same as either library. Equal numbers always pass. An infinity does not pass with a different number, except in NumPy's
+test if the allowed difference overflows. A NaN passes only with a NaN, and only if `equal_nan` is true.
 """
 
 from __future__ import annotations
@@ -82,7 +82,10 @@ class AssertClose:
         return np.abs(self._rounded(x - y)), np.abs(y)
 
     def allowed(self, size: Array, rtol: float, atol: float) -> Array:
-        """Return the allowed difference for expected values of this magnitude; atol is also rounded, but not rtol."""
+        """Return the allowed difference for expected values of this magnitude.
+
+        If the arrays are narrower than binary32, atol and every result are rounded to their format; rtol is not.
+        """
         base = self._rounded(np.asarray(atol, self.kind))
         return self._rounded(base + self._rounded(self.kind.type(rtol) * size))
 
@@ -92,7 +95,7 @@ class AssertClose:
 
 
 def default_tolerances(expected: ArraySource) -> tuple[float, float]:
-    """Return PyTorch's default rtol and atol for the dtype."""
+    """Return PyTorch's default rtol and atol for the dtype of the array."""
     integers = expected.dtype is not None and expected.dtype.kind in "iub"
     return (0.0, 0.0) if integers else TORCH.get(expected.format.name, (0.0, 0.0))
 
@@ -164,7 +167,7 @@ class ToleranceTest:
         return None if code < 0 or self.hopeless else self._number(code)
 
     def result(self, unravel: Callable[[int], tuple[int, ...]]) -> Tolerance:
-        """Return the result; `unravel` turns a linear index into an index."""
+        """Return the result; `unravel` turns an element's linear index into its indices along the axes."""
 
         def extreme(found: tuple[float, int]) -> Extreme | None:
             return None if found[0] == -1.0 else Extreme(found[0], unravel(found[1]))

@@ -8,7 +8,8 @@ Three arguments determine the bits of a reduction:
   neighbouring sums, and so on; an unpaired last term goes to the next round unchanged. Terms are in C order.
 * `format`: the format to which the result is finally rounded once more. By default the operands' format.
 
-All roundings use the array's context; step n of a stochastic reduction uses seed + n. Products are not fused.
+All roundings use the array's context; the n-th step of a stochastic reduction (from 1) uses seed + n. Products are not
+fused with sums.
 """
 
 from __future__ import annotations
@@ -48,7 +49,10 @@ class Summation(TypedDict, total=False):
 
 
 class Accumulator:
-    """Adds and multiplies in one format. Its numbers are floats if the processor has the format, else codes."""
+    """Adds, multiplies and divides in one format.
+
+    Its numbers are floats if a processor's binary32 or binary64 arithmetic gives the results, else codes.
+    """
 
     def __init__(self, format: object, operands: Format, context: Context | None) -> None:
         """Choose the format: the requested one, else fp32, or the operands' format if fp32 does not contain it."""
@@ -99,7 +103,7 @@ class Accumulator:
         return made
 
     def finished(self, found: Array, into: Format, context: Context | None) -> CodedArray:
-        """Return the accumulated values, rounded to the result's format."""
+        """Return accumulated numbers, rounded to the result's format, as an array with the context `context`."""
         values = found if self.native is not None else decode(found, self.format)
         return finished(values, into, context, self.context)
 

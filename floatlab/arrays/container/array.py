@@ -16,16 +16,16 @@ from floatlab.fpmode import methods_in_default_mode
 class FloatArray(CodedArray, np.lib.mixins.NDArrayOperatorsMixin):
     """An array of any shape whose values are all numbers of one format.
 
-    Operators and NumPy's ufuncs return FloatArrays, and comparisons return arrays of bool; the rules are in
-    `docs/containers.md`.
+    Operators and NumPy's ufuncs return FloatArrays, and comparisons and predicates return arrays of bool; the rules are
+    in `docs/containers.md`.
 
     Parameters
     ----------
     x
         Numbers: an array of NumPy, ml_dtypes, PyTorch or JAX, nested lists, a number, a Datum, a FloatArray.
     format
-        Format of the values, its name or a dtype; by default the format of `x`, or float64 for lists. Each number is
-        rounded once into this format.
+        Format of the values, its name or a dtype; by default the format of `x`, or float64 for lists, Python numbers
+        and integers. Each number is rounded once into this format.
     context
         Rounding context for `x`, every result and every assigned value.
 
@@ -34,7 +34,7 @@ class FloatArray(CodedArray, np.lib.mixins.NDArrayOperatorsMixin):
     UnsupportedError
         For arguments that are not numeric.
     FormatError
-        For a format that float64 does not contain.
+        For an unknown format, and for one that float64 does not contain.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class FloatArray(CodedArray, np.lib.mixins.NDArrayOperatorsMixin):
         return _own(rounded_operation("fma", (self, y, z)))
 
     def clip(self, min: object = None, max: object = None) -> FloatArray:
-        """Return the values limited to two bounds, which are rounded into the array's format."""
+        """Return the values limited to two bounds; a bound without a format is rounded into the array's format."""
         return _own(clipped(self, min, max))
 
     def sum(self, axis: Axis = None, keepdims: bool = False, **how: Unpack[accumulation.Summation]) -> FloatArray:
@@ -93,11 +93,11 @@ class FloatArray(CodedArray, np.lib.mixins.NDArrayOperatorsMixin):
         return _own(extreme(self, axis, keepdims, largest=False))
 
     def argmax(self, axis: int | None = None) -> Any:
-        """Return the index of the largest value."""
+        """Return the index of the largest value along an axis, by default in the flattened array."""
         return np.argmax(self.values, axis)
 
     def argmin(self, axis: int | None = None) -> Any:
-        """Return the index of the smallest value."""
+        """Return the index of the smallest value along an axis, by default in the flattened array."""
         return np.argmin(self.values, axis)
 
     def any(self, axis: Axis = None) -> Any:

@@ -27,7 +27,7 @@ Axis = int | tuple[int, ...] | None
 
 
 def is_number(x: object) -> bool:
-    """Return whether `x` is a single number. Operations round it into the format of the other operand."""
+    """Return whether `x` is a single number: one of Python or NumPy, or a Datum."""
     return isinstance(x, int | float | np.number | np.bool_ | Fraction | Decimal | Datum)
 
 
@@ -51,7 +51,7 @@ def codes_in(x: object, format: Format, context: Context) -> Array:
 
 
 class CodedArray:
-    """An array of numbers of one format: its attributes, and the methods that only move elements.
+    """An array of numbers of one format: its attributes, conversions, and the methods that only move elements.
 
     `FloatArray` adds arithmetic.
     """
@@ -213,11 +213,11 @@ class CodedArray:
         return self._same(self._codes.transpose(*axes))
 
     def ravel(self) -> Self:
-        """Return the elements along one axis, in C order."""
+        """Return the elements in C order, as an array with one axis; a view if NumPy gives one."""
         return self._same(self._codes.ravel())
 
     def flatten(self) -> Self:
-        """Return a copy of the elements along one axis, in C order."""
+        """Return a copy of the elements in C order, as an array with one axis."""
         return self.ravel().copy()
 
     def squeeze(self, axis: Axis = None) -> Self:
@@ -315,7 +315,7 @@ def _text(x: CodedArray, indent: int = 0) -> str:
 
 
 def own_format(x: object) -> Format | None:
-    """Return an operand's own format; None for numbers, lists and integers, which take that of other operands."""
+    """Return an operand's own format; None for numbers, lists and integers, which take the format of the others."""
     if isinstance(x, CodedArray | Datum):
         return x.format
     if isinstance(x, np.generic) or not is_floating(x):
@@ -324,9 +324,10 @@ def own_format(x: object) -> Format | None:
 
 
 def shared_format(values: Iterable[object]) -> Format:
-    """Return a result's format: the operands' format, or the first of fp16, bf16, fp32, fp64 that contains all.
+    """Return a result's format: that of the operands that have one, or binary64 if none has.
 
-    Raises FormatError if none does.
+    If their formats differ, it is the first of fp16, bf16, fp32 and fp64 that contains all of them. Raises FormatError
+    if none of these does.
     """
     formats = [format for format in map(own_format, values) if format is not None]
     try:
@@ -337,7 +338,7 @@ def shared_format(values: Iterable[object]) -> Format:
 
 
 def shared_context(values: Iterable[object]) -> Context | None:
-    """Return the context of the operands, for the result; raises UnsupportedError if two contexts differ."""
+    """Return the operands' context, which is also the result's, or None; raises UnsupportedError if two differ."""
     given = [x._context for x in values if isinstance(x, CodedArray) and x._context is not None]
     if any(each != given[0] for each in given):
         raise UnsupportedError(f"the operands' contexts differ, {given[0]} and {given[1]}: see with_context")

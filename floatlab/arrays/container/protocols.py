@@ -1,7 +1,7 @@
 """NumPy's functions on FloatArrays.
 
-Some ufuncs are exact, some are rounded once, some only change a sign. Most other functions either move codes or
-evaluate a predicate on the values.
+Some ufuncs are exact, some are rounded once, some only change a sign; others are computed in float64 and then rounded.
+Most functions that are not ufuncs either move codes or evaluate a predicate on the values.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _as_float(number: Any) -> float | None:
 
 
 def _exactly(x: object) -> Array:
-    """Return an operand of a comparison as float64; raises UnsupportedError if that would round it."""
+    """Return an operand of a comparison as float64 (or bool); raises UnsupportedError if that would round it."""
     if is_number(x):
         near = _as_float(x.item() if isinstance(x, np.generic) else x)
         if near is None:
@@ -132,9 +132,10 @@ def extreme(x: CodedArray, axis: Axis, keepdims: bool, largest: bool) -> CodedAr
 
 
 def _with_sign(x: CodedArray, name: str) -> CodedArray:
-    """Negate or clear the sign bit only (IEEE 754-2019 5.5.1): NaNs keep their other bits.
+    """Negate or clear only the sign bit (IEEE 754-2019 5.5.1): NaNs keep their other bits.
 
-    In a format given by a table the value changes its sign, and is rounded if the table lacks it.
+    In unsigned formats and formats given by a table, the value changes its sign, and is rounded if the format lacks it.
+    In formats whose NaN has the code of −0, zero and NaN stay unchanged.
     """
     fmt, codes = x.format, x.codes
     if fmt.is_table:
@@ -151,7 +152,10 @@ def _with_sign(x: CodedArray, name: str) -> CodedArray:
 
 
 def _computed(ufunc: np.ufunc, values: tuple[object, ...], into: Format | None) -> Any:
-    """Compute in float64, then round into the format: correctly rounded if the float64 result is exact."""
+    """Compute in float64, then round into the format. The result is correctly rounded if the float64 result is exact.
+
+    Maxima and minima are those of `_chosen`.
+    """
     format, context = shared_format(values), shared_context(values)
     rules = context or DEFAULT
     if ufunc.__name__ in _CHOICES:

@@ -1,9 +1,9 @@
 """FloatArrays in files: `save` and `load` an array, a list or a dict as `.npz` files, which NumPy can also read.
 
 A file is an uncompressed zip of `.npy` members, one per array: codes as plain unsigned integers, other arrays
-unchanged. The member `floatlab.json` lists the key, the format and the context of each. So `numpy.load(path)["weight"]`
-gives the codes without floatlab. Nothing is ever unpickled. Sizes that a file declares are checked against its length,
-so that reading needs at most a few times the file's size in memory.
+unchanged. The member `floatlab.json` lists the key, the format and the context of each array. So
+`numpy.load(path)["weight"]` gives the codes without floatlab. Nothing is ever unpickled. Sizes that a file declares are
+checked against its length, so that reading needs at most a few times the file's size in memory.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from floatlab.numbers.rounding import DEFAULT, LATER_FIELDS
 CONTENTS = "floatlab.json"
 VERSION = 1
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")  # keys that are also used as names of members
-# The exceptions that zipfile raises for bad files: encrypted, compressed otherwise, or with invalid names or sizes.
+# The exceptions that zipfile raises for bad files: encrypted, oddly compressed, or with invalid names or sizes.
 _UNREADABLE = (NotImplementedError, RuntimeError, EOFError, OSError, ValueError, OverflowError, struct.error)
 _PIECE = 1 << 20  # the number of bytes read at once
 _DATE = (1980, 1, 1, 0, 0, 0)  # fixed, so that the same arrays give the same file
@@ -82,14 +82,14 @@ def _member(key: object, taken: set[str], number: int) -> str:
 
 @in_default_mode
 def save(path: str | os.PathLike[str], obj: object) -> None:
-    """Write a FloatArray, or a list or a dict of them and of NumPy arrays, to a file (call it `.npz`).
+    """Write a FloatArray or a NumPy array, or a list or a dict of these, to a file, whose name should end in `.npz`.
 
     Parameters
     ----------
     path
         The file. It is replaced atomically: an older file remains until the last byte is on the disk.
     obj
-        A FloatArray, or a list or dict of FloatArrays and NumPy arrays. Keys of a dict are strings.
+        A FloatArray or a NumPy array, or a list, tuple or dict of these. Keys of a dict are strings.
 
     Returns
     -------
@@ -156,12 +156,12 @@ def load(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     FloatArray, list or dict
-        The saved object: one FloatArray, or a list or a dict of FloatArrays and NumPy arrays.
+        The saved object: a FloatArray or a NumPy array, or a list or a dict of these. A tuple becomes a list.
 
     Raises
     ------
     FileFormatError
-        For a file that `save` did not write, or that was changed later; the message is one line.
+        For a file that does not have the form that `save` writes, or is damaged; the message is one line.
     OSError
         For a file that cannot be opened.
 

@@ -1,9 +1,9 @@
 """The compiled lane: packs the rules of rounding and decoding for the C extension `floatlab._kernels`, if it was built.
 
-An operation is one pass over the array, in binary32 rounded to odd if that is enough. The kernel (the C function that
-does the pass) marks elements for which binary32 may be too narrow: numbers far from 1 in products, overflow,
-infinities, NaNs, divisions by zero. Marked elements are computed again in binary64. Elements marked there are computed
-by `numpy_operations`, as exact pairs of binary64.
+An operation is computed in one pass over the array: in binary32 rounded to odd if binary32 is wide enough for the
+format, else in binary64. The kernel (the C function that does the pass) marks elements for which binary32 may be too
+narrow: numbers far from 1 in products, overflow, infinities, NaNs, divisions by zero. Marked elements are computed
+again in binary64. Elements marked there are computed by `numpy_operations`, as exact pairs of binary64.
 
 A *word* is a binary32 or binary64 number as the integer of its bits; a parameter `word` is the format of such numbers.
 """
@@ -38,16 +38,16 @@ except ImportError:  # installed without a C compiler: the NumPy lane is used
     _kernels = None  # type: ignore[assignment]
 
 
-# Bits after the flags of an element: the element raises an error, or another lane must compute it.
+# Bits above the five flags of an element: it is an error; or a further pass or the NumPy lane must compute it.
 REFUSED, SPECIAL = 1 << 7, 1 << 6
 OPERATIONS = (
     "convert", "add", "subtract", "multiply", "divide", "sqrt", "fma",
     "fma_to_nearest", "divide_to_nearest", "sqrt_to_nearest",
 )  # fmt: skip
 # A number is rounded by adding an addend and cutting (`cut` in _kernels/word_rounding.h). The six parameters of the
-# addend are: the mask of discarded bits that are set for positive numbers, and the same for negative numbers; the mask
-# that is cleared if the last kept bit is odd; the final right shift; the number that is added before the shift if the
-# last kept bit is odd; the number that is always added before the shift.
+# addend are: the mask of the discarded bits that it has for positive numbers; the same mask for negative numbers; the
+# mask of those of its bits that are cleared if the last kept bit is odd; the final right shift of the addend; the
+# number that is added to it before the shift if the last kept bit is odd; the number that is always added before.
 _ADDENDS = {
     Direction.RNE: (-1, -1, 0, 1, 1, 0),
     Direction.RNA: (-1, -1, 0, 1, 0, 1),
@@ -97,7 +97,7 @@ def _way(rule: RoundingRule) -> tuple[int, int]:
     same_range = rule.low == 1 and fmt.exponent_bits == rule.source.exponent_bits
     if direction is Direction.RNE and same_range and fmt.negative_zero:
         return _FIXED, rule.largest
-    # Rounding by adding a power of two. It must be a number of the word, and greater than the number to be rounded.
+    # Rounding by adding a power of two, which must be finite in the source and greater than the number to be rounded.
     room = (1 << rule.source.exponent_bits) - 2 - rule.cut
     if direction in _OWN and fmt.trailing_bits and rule.cut and rule.low <= room:
         return _MAGIC, min(rule.largest, room << rule.source.trailing_bits)

@@ -25,9 +25,9 @@ _MOST_SCALE = 32  # bits
 
 
 class ByField(Individual):
-    """A table of scale codes, indexed by the exponent field of amax's binary32 code plus `carry`.
+    """A table of scale codes, indexed by the exponent field of the sum of amax's binary32 code and `carry`.
 
-    The table is valid for magnitudes whose binary32 codes are at least `normal`.
+    The table is valid for values of amax whose binary32 codes are at least `normal`.
     """
 
     codes: Array
@@ -39,9 +39,10 @@ class BlockParameters(Individual):
     """What the kernel needs to know of a block format and its scale rule.
 
     Elements are rounded to `numbers`. `stored` maps their codes to the codes that are stored; it is None if these are
-    the same. `values` decodes the codes of `numbers`, as `packed_reading` returns it. `divisor` is the largest element,
-    and `least` the code of the smallest scale. `by_field` is given if the scale depends only on the exponent of amax.
-    `by_power` is set if scales are powers of two, and `in_double` if elements and scales are multiplied in binary64.
+    the same. `values` decodes the codes of `numbers`, as `packed_reading` returns it. `divisor` is the largest number
+    of the element format, and `least` the code of the smallest scale. `by_field` is given if the scale depends only on
+    the exponent of amax. `by_power` is set if scales are powers of two, and `in_double` if elements and scales are
+    multiplied in binary64.
     """
 
     numbers: Format
@@ -99,7 +100,8 @@ class BlockKernel:
     ) -> tuple[Array, Array | None, Array | None] | None:
         """Return the codes of scales and elements, and values, as requested; x is contiguous float32.
 
-        The result is None if the scale of a block with tiny numbers is not in the table.
+        The result is None if the table of a `ByField` lacks a block's scale, because amax is not zero but below
+        `normal`.
         """
         scales = np.empty(x.size // self._size, self._container)
         codes = np.empty(x.size, np.uint8) if as_codes else None

@@ -38,7 +38,10 @@ _local = threading.local()  # `alone` is true inside `one_thread`
 
 
 def parse_lane(name: str | None) -> str | None:
-    """Check a lane's name; None means the fastest that applies. Raises UnsupportedError, or MissingPartError."""
+    """Return a lane's name after a check; None stands for the fastest lane that can do the computation.
+
+    Raises UnsupportedError for an unknown lane, and MissingPartError if the compiled lane is requested but not built.
+    """
     if name is None:
         return None
     if name not in LANES:
@@ -97,7 +100,7 @@ def _rounder(source: Format, format: Format, context: Context, lane: str | None,
     if format.is_table and word is not None and lane != "scalar":
         if (found := _table_rounder(source, format, context, lane, word)) is not None:
             return found
-        word = None  # stochastic, or with subnormal numbers flushed, or with errors
+        word = None  # a stochastic rounding, or one that flushes or raises errors
     if source.is_table and context.flush_inputs:
         word = None
     if lane == "scalar" or (word is None and lane is None):
@@ -223,7 +226,7 @@ def threads_for(count: int, threads: int | None) -> int:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Make every computation of this thread use one thread only.
+    """Make each computation that this thread starts use one thread, unless a number of threads is requested.
 
     This is for processes that share the processor's cores with many others.
     """

@@ -2,7 +2,7 @@
 
 `OPERATIONS` has, for each operation, the function that returns its exact result as a pair, and the equivalent scalar
 operation. The scalar operation is used in three cases: a pair might be inexact (binary64 overflows, or the residual
-underflows); the result is a NaN; stochastic rounding needs more bits than a pair has.
+underflows); the result is a NaN; stochastic rounding needs more bits than binary64 has.
 """
 
 from __future__ import annotations
@@ -162,9 +162,9 @@ class ScalarOperation:
 
 
 def _kinds(number: Array, codes: Array) -> Array:
-    """Return a number for each operand; operands with the same number have the same effect on a NaN result.
+    """Return a label for each operand; operands with the same label have the same effect on a NaN result.
 
-    The number tells apart the codes of NaNs, ±∞ and ±0. All other operands differ only in their sign.
+    NaNs with different codes, ∞, −∞, 0 and −0 have different labels. All other operands have one label per sign.
     """
     kind = np.where((number == 0) | np.isinf(number), number, np.copysign(1.0, number)).astype(np.float64)
     return np.where(np.isnan(number), codes.astype(np.uint64), kind.view(np.uint64))
@@ -253,8 +253,8 @@ def _by_processor(operation: Operation, alone: ScalarOperation, lane: str | None
 class Pairwise:
     """Computes an operation on blocks.
 
-    Operands are decoded to binary64. The exact result is computed as a pair, which is rounded to odd, and then into the
-    format.
+    Operands are decoded to binary64. The exact result is computed as a pair. It is rounded to odd, and then into the
+    format; binary64 results are rounded from the pair at once.
     """
 
     def __init__(self, operation: Operation, alone: ScalarOperation, lane: str | None) -> None:

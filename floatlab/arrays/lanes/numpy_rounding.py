@@ -1,7 +1,7 @@
 """The NumPy lane: splits a block of floats into integer fields, rounds the significands, and composes codes.
 
-The decision how to round is in `numbers.rounding`, which accepts arrays as well as integers. This module is the general
-path, with all rules. Most numbers take a faster path (`numpy_shortcuts`), or a table made by the general path.
+`numbers.rounding`, which accepts arrays as well as integers, decides how to round. This module is the general path, for
+all rules. Most numbers take a faster path (`numpy_shortcuts`), or a table made by the general path.
 
 A *word* is a binary32 or binary64 number as the integer of its bits.
 """
@@ -69,7 +69,8 @@ def draws(seed: int, first: int, count: int) -> Array:
 def compared_draws(context: Context, first: int, count: int) -> Array:
     """Return the numbers that decide stochastic rounding, for `count` elements from index `first` on.
 
-    An element is rounded up if its number is less than its threshold.
+    An element is rounded up in magnitude if its number is less than its threshold. The threshold is 2^32 times the
+    discarded part (in units in the last place), truncated.
     """
     drawn = draws(context.seed, first, count)
     if context.rounding is Direction.SR and context.draw is None:
@@ -130,7 +131,7 @@ def _cut(
 def encode_block(bits: Array, rule: RoundingRule, drawn: Array | None = None) -> tuple[Array, Array]:
     """Return the codes (uint64) of a block of floats, which is given as bits, and the flags of each element (uint8).
 
-    `drawn` has the random draws of the elements if the rounding is stochastic. Raises UnsupportedError if the context
+    `drawn` has the results of `compared_draws` if the rounding is stochastic. Raises UnsupportedError if the context
     makes a value an error (`absent="error"`).
     """
     fmt, context, t = rule.format, rule.context, rule.format.trailing_bits
@@ -302,7 +303,7 @@ def reader(fmt: Format, word: Format) -> Reader:
     every = (1 << word.width) - 1
     moved = reading.adjust << word.trailing_bits
     moved_on = unsigned(moved & every)
-    # The difference between the exponent fields of the word's infinity and the format's.
+    # The number to add to the format's infinity, shifted and moved, to make it the word's infinity.
     to_infinity = unsigned(word.infinity_magnitude - (fmt.infinity_magnitude << reading.cut) - moved & every)
     one_up, least = unsigned(1 << word.trailing_bits), number(2.0**fmt.emin)
 

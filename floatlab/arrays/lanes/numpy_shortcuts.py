@@ -1,13 +1,13 @@
-"""The fast path of the NumPy lane: rounds a block in a dozen NumPy calls; their number determines the time.
+"""The fast path of the NumPy lane: rounds a block in a dozen NumPy calls; the number of calls determines the time.
 
-Adding a power of two to a float rounds the float. Let u be the format's unit in the last place at |x|, and M = 2^T·u
-with T the source's trailing significand bits. Floats near M + |x| are multiples of u, so the processor's sum is M plus
-|x| rounded to nearest even. As integers, the code of the sum minus the code of M gives the kept bits. These and
-the exponent of M give the code of the result. The float (M + |x|) − M is exact, and comparing it with |x| is enough for
-the other rounding directions and the flag *inexact*. If the format has the source's exponent range, every number is
-rounded at the same bit, and integers are faster.
+Adding a power of two to a float rounds the float. Let u be the format's unit in the last place at |x|, and M = 2^T·u,
+where T is the number of the source's trailing significand bits. Floats near M + |x| are multiples of u, so the
+processor's sum is M plus |x| rounded to nearest even. As integers, the code of the sum minus the code of M gives the
+kept bits. These and the exponent of M give the code of the result. The float (M + |x|) − M is exact, and comparing it
+with |x| is enough for the other rounding directions and the flag *inexact*. If the format has the source's exponent
+range, every number is rounded at the same bit, and integers are faster.
 
-Rare elements (NaNs, infinities, overflows to a NaN) are collected and go through the general path, which is
+Rare elements (such as NaNs, infinities and overflows to a NaN) are collected and go through the general path, which is
 `numpy_rounding.encode_block`. A *word* is a binary32 or binary64 number as the integer of its bits.
 """
 

@@ -2,9 +2,9 @@
 
 A pair (s, e) denotes the number s + e: s is the binary64 (or binary32) nearest to it, and e is the residual. Quotients
 and roots are not sums of two floats; for these, e only has the sign of the residual, and is zero if there is none. That
-is enough for every rounding direction, since quotients and roots have no ties. Rounding to odd turns a pair into one
-float. If this float is rounded into a format with at least two bits less, the result is the same as if the number
-itself were rounded.
+is enough for every rounding direction except stochastic ones, since quotients and roots have no ties. The e of a fused
+multiply-add may itself be rounded, to odd. Rounding to odd turns a pair into one float. If this float is rounded into a
+format with at least two bits less, the result is the same as if the number itself were rounded.
 
 T. J. Dekker, *A floating-point technique for extending the available precision* (Numerische Mathematik 18, 1971); S.
 Boldo and G. Melquiond, *Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd* (IEEE
@@ -19,14 +19,14 @@ from floatlab.arrays.types import Array
 from floatlab.numbers import Direction
 from floatlab.numbers.rounding import increments
 
-Pair = tuple[Array, Array | None]  # the number and its residual; None: all residuals are zero
+Pair = tuple[Array, Array | None]  # the nearest floats, and the residuals: None if all of them are zero
 
 _WORDS = {4: np.int32, 8: np.int64}
 _HALVES = float(1 + (1 << 27))  # splits binary64 into two halves of at most 26 bits and a sign
 
 
 def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
-    """Return a + b as a pair; exact unless the sum overflows; then e is a NaN."""
+    """Return a + b as a pair; exact unless the sum is infinite; then e is a NaN."""
     s = a + b
     c = s - a
     return s, (a - (s - c)) + (b - c)
@@ -78,7 +78,7 @@ def missed(pair: Pair) -> Array | np.bool:
 
 
 def _cut(pair: Pair) -> tuple[Array, Array | np.bool, Array | np.bool]:
-    """Return three arrays: the number truncated toward zero, whether bits are lost, and whether |s| exceeds it.
+    """Return three arrays: the number truncated toward zero, whether bits are lost, and whether s is farther from zero.
 
     The truncated numbers are floats in the form of the integers of their bits ("words").
     """
@@ -112,7 +112,7 @@ def narrowed(pair: Pair) -> Pair:
 
 
 def in_direction(pair: Pair, direction: Direction) -> Array:
-    """Return a pair of binary64 rounded in any direction but SR, as the integers of the floats' bits.
+    """Return a pair of binary64 rounded in any direction that is not stochastic, as the integers of the floats' bits.
 
     For quotients and roots, ask for RNE in place of RNA: they have no ties, and their residuals show only a sign.
     """

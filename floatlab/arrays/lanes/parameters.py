@@ -1,8 +1,9 @@
 """Parameters of formats for the lanes: how to decode codes into words, and how to round words.
 
-A *word* is a binary32 or binary64 number, which a lane processes as the integer of its bits. Some results depend only
-on formats and the context: those for ∞, NaN, overflow and zero. The scalar kernel computes them here once, so that no
-lane decides them again. Decoding keeps the payloads of NaNs.
+A *lane* is one of the three implementations of an operation: compiled, NumPy and scalar. The first two are the fast
+ones. A *word* is a binary32 or binary64 number, which these process as the integer of its bits. The results for ∞, NaN,
+overflow and zero depend only on the formats and the context. They are computed here once by the scalar arithmetic, so
+that no lane decides them again. Decoding keeps the payloads of NaNs if the format has payloads.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ from floatlab.record import Individual
 
 Settled = tuple[int, Flags] | UnsupportedError  # a code and the flags that it raises, or an error
 SINGLE, DOUBLE = WORDS = parse_format("binary32"), parse_format("binary64")
-_TWICE = 2  # the extra bits that rounding to odd needs below those of the format
-_DRAWN = 33  # the extra bits for stochastic rounding: 32 bits of the draw, and the sticky last bit
+_TWICE = 2  # extra bits that a number rounded to odd needs, to be rounded into the format like the exact number
+_DRAWN = 33  # the same for stochastic rounding: 32 bits to compare with the draw, and the sticky last bit
 
 
 class DecodingRule(Individual):
-    """Parameters to decode codes of a format into words; the format `word` must contain all its numbers."""
+    """Parameters to decode codes of a format into words; `word` must contain all numbers of `format`."""
 
     format: Format
     word: Format
@@ -41,7 +42,7 @@ class DecodingRule(Individual):
 
 
 class RoundingRule(Individual):
-    """Parameters to round words into a format by a context. Pairs are for positive and negative numbers."""
+    """Parameters to round words into a format by a context. A pair is for (positive, negative) numbers."""
 
     format: Format
     context: Context
@@ -49,13 +50,13 @@ class RoundingRule(Individual):
     direction: Direction  # of the context, with ties at precision 1 resolved (`direction_in`)
     cut: int  # number of bits that a normal number loses
     low: int  # the source's exponent field of the format's smallest normal number
-    lift: int  # for formats without subnormal numbers: log2 of the steps, in codes, from zero to its neighbour
+    lift: int  # without subnormal numbers: log2 of the number of codes from zero to its neighbour; else 0
     overflow: tuple[Settled, Settled]
     infinity: tuple[Settled, Settled]
     nan: tuple[Settled, Settled]
     zero: tuple[Settled, Settled]
     negative: Settled | None  # the result for negative numbers, if the format has no sign
-    refuses: bool  # whether the context makes some numbers errors
+    refuses: bool  # whether one of these results is an error
 
     @property
     def keeps_payloads(self) -> bool:
@@ -64,7 +65,7 @@ class RoundingRule(Individual):
 
     @property
     def is_by_word(self) -> bool:
-        """Whether the result depends on the word alone: no random draw, no flushing, no value that is an error."""
+        """Whether the result depends on the word alone: nothing is drawn or flushed, and no value is an error."""
         flushes = self.context.flush_inputs or self.context.flush_results
         return not (self.direction.is_stochastic or flushes or self.refuses)
 
@@ -87,11 +88,12 @@ class RoundingRule(Individual):
 
     @property
     def tiny(self) -> tuple[int, int, tuple[int, int]]:
-        """Return the limits that decide whether a number is tiny.
+        """Return the limits that decide whether a number is tiny; the words are without sign.
 
-        The first is the word of 2^emin (or of infinity, if that is less). The second is the number of bits that
-        rounding to the format's precision discards in the binade below 2^emin. The last two are the smallest words, for
-        positive and for negative numbers, that this rounding rounds up to 2^emin.
+        The first is the word of 2^emin (or of infinity, if that is less). The second is the number of bits discarded in
+        the binade below 2^emin when a number is rounded to the format's precision with unbounded exponents. The third
+        is a pair, for positive and for negative numbers: the smallest word that such a rounding makes 2^emin. If
+        tininess is detected before rounding, or the rounding is stochastic, both are the first limit.
         """
         source, fmt = self.source, self.format
         normal = min(self.low << source.trailing_bits, source.infinity_magnitude)
@@ -156,7 +158,7 @@ def decoding_rule_for(format: Format, word: Format) -> DecodingRule:
 
 
 def can_read(format: Format, word: Format) -> bool:
-    """Return whether the fast lanes can decode a format into words."""
+    """Return whether the fast lanes can decode a format into words, by its fields or by a table of words."""
     reading = decoding_rule_for(format, word)
     return reading.by_fields or reading.table is not None
 
@@ -184,7 +186,7 @@ def container(format: Format) -> DType:
 
 
 def checked_codes(codes: object, of: Format | int, name: str = "codes") -> Array:
-    """Return codes as an array of integers; raises UnsupportedError if the format has no such codes.
+    """Return codes as an array of integers; raises UnsupportedError for codes that are not integers or are too wide.
 
     `of` is the format, or the width of its codes in bits; `name` is the caller's name for them.
     """
@@ -207,7 +209,7 @@ def checked_codes(codes: object, of: Format | int, name: str = "codes") -> Array
 
 
 def can_round(source: Format, format: Format) -> bool:
-    """Return whether the fast lanes can round words of this source into this format."""
+    """Return whether the fast lanes can round words of the format `source` into `format`."""
     if format.is_table:
         return format.width <= 16
     return (
@@ -221,7 +223,8 @@ def can_round(source: Format, format: Format) -> bool:
 def is_enough(word: Format, format: Format, drawn: bool = False) -> bool:
     """Return whether numbers can be rounded to odd in `word` first, without changing their rounding to `format`.
 
-    `drawn` says whether the second rounding, to `format`, is stochastic.
+    `drawn` says whether the second rounding, to `format`, is stochastic. The result is also False if the fast lanes
+    cannot do the second rounding.
 
     >>> bf16 = parse_format("bf16")
     >>> is_enough(SINGLE, bf16), is_enough(SINGLE, bf16, drawn=True)
@@ -232,7 +235,7 @@ def is_enough(word: Format, format: Format, drawn: bool = False) -> bool:
 
 
 def rounds_as_processors(context: Context) -> bool:
-    """Return whether a context rounds as processors do: to nearest even, with overflow to ∞ and no flushing."""
+    """Return whether a context rounds as processors do: to nearest even, with native overflow, not flushing."""
     flushes = context.flush_inputs or context.flush_results
     return context.rounding is Direction.RNE and context.overflow is Overflow.NATIVE and not flushes
 

@@ -18,8 +18,8 @@ from floatlab.arrays.lanes.table_segments import search, segments
 from floatlab.arrays.types import Array
 
 _OPEN_ENTRY = np.uint64(1 << 63)  # the entry of an open bucket or binade, or a flag in it
-_FRACTION = 26  # bits of a line's height after the point, as in _kernels/table.h
-_POINT = _FRACTION + 16  # the height's last bit before the point, in an entry
+_FRACTION = 26  # bits of a line's height after the binary point, as in _kernels/table.h
+_POINT = _FRACTION + 16  # the position, in an entry, of the height's last bit before the binary point
 _MOST_RANK = (1 << 15) - 1
 _MAGNITUDE = 0x7FFFFFFF  # of binary32
 
@@ -67,7 +67,7 @@ class NarrowLookup:
         return look_up
 
     def plain(self) -> Callable[[Array, Array], None]:
-        """Return the same function in NumPy: it uses the upper 16 bits, or a search if these do not give the code."""
+        """Return the same function in NumPy, by the upper 16 bits of a word, or by a search if they are not enough."""
         rule = self.rule
         # An index consists of the upper 16 bits of a word. Its last bit is also set if one of the lower 16 bits is set.
         # An even index thus stands for a single word, and the next odd index for all words up to the next even one.
@@ -103,7 +103,7 @@ def _wide_starts(rule: RoundingRule, negative: bool) -> Array | None:
 
 
 class BinadeLookup:
-    """16-bit codes in two's complement, if their starts are evenly spaced in each binade of binary32.
+    """A look-up of 16-bit codes in two's complement whose starts are evenly spaced in each binade of binary32.
 
     There is an entry for each sign and exponent. It has the rank at the binade's start, and three numbers that round
     the significand: a number to add, whether to add 1 where the rank so far is odd, and a right shift.
@@ -112,7 +112,7 @@ class BinadeLookup:
     shift = SINGLE.trailing_bits
 
     def __init__(self, rule: RoundingRule) -> None:
-        """Find the entry of each binade; `entries` is empty if a binade of normal words has none."""
+        """Find the entry of each binade; `entries` is empty if none fits a binade of normal words."""
         self.rule, entries = rule, []
         for negative in (False, True):
             starts = _wide_starts(rule, negative)
@@ -188,7 +188,7 @@ class BinadeLookup:
 
 
 class WideLookup:
-    """Codes of 16 bits in two's complement, from binary32.
+    """A look-up of 16-bit codes in two's complement.
 
     In each bucket, a straight line gives the rank of a word, or the rank below it. A comparison with one start decides
     between the two. Buckets that no line fits are left to the search.
@@ -230,7 +230,7 @@ class WideLookup:
         several = count > 1
         slopes, heights = np.zeros(len(firsts), np.int64), np.minimum(base, _MOST_RANK) << _FRACTION
         slopes[several] = (count[several] - 1 << _FRACTION) // np.maximum(high - low, 1)[several]
-        heights[count > 0] += 1 << (_FRACTION - 1)  # each start should be halfway between two integers
+        heights[count > 0] += 1 << (_FRACTION - 1)  # the line should be halfway between two integers at each start
         heights[several] -= slopes[several] * low[several]
         at, before = (heights[bucket] + slopes[bucket] * each >> _FRACTION for each in (offset, offset - 1))
         opened = (slopes >= 1 << 16) | (heights < 0)

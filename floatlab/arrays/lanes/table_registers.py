@@ -49,7 +49,7 @@ class FewLookup:
         self.table = np.empty(0, np.int32)
         end = 1 << (SINGLE.width - 1)
         (below, low), (above, high) = (_distinct(rule, negative, end) for negative in (True, False))
-        # The key of a negative word is −1 − magnitude, so that of a segment's last word starts it.
+        # The key of a negative word is −1 − magnitude: in this order, a negative segment starts with its last word.
         starts = np.concatenate([-np.append(below[1:], end)[::-1], above])[1:]
         codes = np.concatenate([low[::-1], high])
         if len(codes) > 1 << _LEVELS:
@@ -81,7 +81,7 @@ class ByteLookup:
     """
 
     def __init__(self, rule: RoundingRule) -> None:
-        """Find the table entries of each binade; `tables` is empty if a binade of normal words has none."""
+        """Find the table entries of each binade; `tables` is empty if none fit a binade of normal words."""
         self.rule, self.tables, self.searched = rule, np.empty(0, np.uint8), _SPECIAL
         starts, codes = _distinct(rule, False, _INFINITY)
         below, low = _distinct(rule, True, _INFINITY)
@@ -115,7 +115,7 @@ class ByteLookup:
         base, steps = int(ranks[0]), np.flatnonzero(np.diff(ranks)) + 1
         if not len(steps):
             return 0, _KEPT | _NO_PARITY, base
-        # Directed roundings have no start at the end of a binade, so one less than a power of two.
+        # Directed roundings have no start at the end of a binade, so their starts are one less than a power of two.
         for shift in (_KEPT + 1 - len(steps).bit_length(), _KEPT - len(steps).bit_length()):
             unit = 1 << max(shift, 0)
             for add, parity in ((unit - int(steps[0]), 0), ((unit >> 1) - 1, 1)):

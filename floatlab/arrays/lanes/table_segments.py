@@ -34,7 +34,10 @@ class Segments(Individual):
 
 
 def cut_to_word(x: Real, word: Format) -> tuple[int, bool, bool]:
-    """Truncate a magnitude to a word; also return whether a part is lost, and whether it is at least half a unit."""
+    """Truncate a magnitude to a word, which is infinity from 2^(emax + 1) on.
+
+    Also return whether a part is lost, and whether this part is at least half a unit in the last place.
+    """
     c, q = x
     if not c:
         return 0, False, False

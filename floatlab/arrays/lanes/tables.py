@@ -26,7 +26,10 @@ _INEXACT, _UNDERFLOW = Flags.INEXACT.value, (Flags.UNDERFLOW | Flags.INEXACT).va
 
 
 def _add_flags(rule: RoundingRule, words: Array, codes: Array, flags: Array) -> None:
-    """Add the flags that the segment of a word does not determine: inexact, underflow, and invalid (signaling NaNs)."""
+    """Add the flags that a word's segment does not determine: inexact, underflow, and invalid (for signaling NaNs).
+
+    A segment has the words that are rounded to the same code (`table_segments`).
+    """
     format, word = rule.format, rule.source
     assert given_by_table(format)
     sign = words.dtype.type((1 << word.width - 1) - 1)
@@ -77,7 +80,7 @@ def _looking_up(rule: RoundingRule, kernels: ModuleType | None) -> Callable[[Arr
 
 @lru_cache(maxsize=256)
 def rounder(format: Format, context: Context, word: Format, kernels: ModuleType | None) -> Rounder | None:
-    """Return a function that rounds words into a table's codes; None if the rounding needs the scalar lane.
+    """Return a function that rounds words into a format given by a table; None if the rounding needs the scalar lane.
 
     `kernels` is the compiled extension, or None for the NumPy lane.
     """
@@ -97,7 +100,7 @@ def rounder(format: Format, context: Context, word: Format, kernels: ModuleType 
 
 @lru_cache(maxsize=64)
 def words_table(format: Format, word: Format) -> Array:
-    """Return the word of each of the 2^8 or 2^16 codes; if no word equals the number, the nearest word."""
+    """Return the word of each code, in a table of 2^8 or 2^16; if no word equals the number, the nearest word."""
     assert given_by_table(format)
     table = np.zeros(1 << 8 * container(format).itemsize, container(word))
     for negative in (False, True):

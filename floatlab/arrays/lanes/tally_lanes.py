@@ -47,20 +47,20 @@ class Tally(Record):
     Counts of elements:
 
     * `elements`: all elements; `nonfinite`: x is NaN or infinite;
-    * `zeros`: x is 0; `exact`: y equals x;
+    * `zeros`: x is 0; `exact`: y equals x, and both are finite;
     * `lost`: x is finite, but y is NaN or infinite; `saturated`: both are finite, and |x| is at least the overflow
       threshold;
-    * `flushed`: x is not 0, but y is 0; `subnormal`: y is not 0, but below the smallest normal number.
+    * `flushed`: x is not 0, but y is 0; `subnormal`: y is not 0, but |y| is below the smallest normal number.
 
-    `exponents` counts the finite nonzero numbers of x by the exponent field of binary64: it is floor(log2 |x|) + 1023,
-    and 0 below 2^−1022. `largest` and `smallest` are the largest and the smallest of their magnitudes, 0 and ∞ if x has
-    no such number.
+    `exponents` counts the finite nonzero numbers of x by their exponent field in binary64, which is floor(log2 |x|) +
+    1023, and 0 below 2^−1022. `largest` and `smallest` are the largest and the smallest magnitudes of these numbers;
+    without any, they are 0 and ∞.
 
     Errors and sums are those of the elements that are finite in both arrays. `largest_error` is the largest |y − x|;
     `error_squares`, `squares`, `rounded_squares` and `products` are the sums of (y − x)², x², y² and x·y. Relative
-    errors |y − x| / |x| are computed for the nonzero x among them: `relative_errors` counts them by the upper 16 bits
-    of their binary32 codes, `relative_sum` is their sum, `largest_relative` the largest, and `largest_relative_at` the
-    index of the first element that has it (−1 if there is none).
+    errors |y − x| / |x| are computed for those of them whose x is not 0: `relative_errors` counts them by the upper 16
+    bits of their binary32 codes, `relative_sum` is their sum, `largest_relative` the largest, and `largest_relative_at`
+    the index of the first element that has it (−1 if there is none).
     """
 
     elements: int
@@ -128,7 +128,7 @@ def measure(x: Array, y: Array, run: int, smallest: Array, threshold: Array, bui
     """Return the tally of contiguous arrays.
 
     `smallest` (smallest normal numbers) and `threshold` (overflow thresholds) have one number for each `run` elements.
-    If `built` is true, the compiled lane is used if it was built.
+    `built` allows the compiled lane, which is then used if it was built.
     """
     kernels = compiled.extension()
     if not built or kernels is None:

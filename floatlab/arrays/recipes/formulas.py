@@ -1,9 +1,9 @@
 """Evaluates the formulas of scale rules on arrays; the results have the same bits as those of `arith.blocks.scaling`.
 
-Arrays are float32 if the working precision is binary32 or narrower, and else float64. If the working format has fewer
-digits than the array (such as bfloat16), an operation is computed in float64 and rounded to this format. Since 53 ≥ 2p
-+ 2, rounding a sum, difference, product or quotient to float64 first does not change the result (Figueroa, When is
-double rounding innocuous?, 1995).
+A rule's working format (its working precision) is the format to which its operations are rounded. Arrays are float32 if
+it is binary32 or narrower, else float64. If it is narrower than binary32 (such as bfloat16), an operation is computed
+in float64 and then rounded to it. Since 53 ≥ 2p + 2 for its precision p, rounding a sum, difference, product or
+quotient to float64 first does not change the result (Figueroa, When is double rounding innocuous?, 1995).
 """
 
 from __future__ import annotations
@@ -39,6 +39,9 @@ def word_of(working: Format) -> DType:
 
 def evaluate(formula: Formula, known: Mapping[str, Array], working: Format) -> Array:
     """Return the values of a formula; each operation is rounded to `working`.
+
+    Inside `fp32(…)` and `fp64(…)`, operations are rounded to that format instead. Functions that choose between their
+    arguments (min, max, less …) do not round.
 
     >>> from floatlab import parse_format
     >>> from floatlab.formats.formulas import parse_formula
@@ -115,7 +118,7 @@ def _at_most(a: Array, b: Array, then: Array, otherwise: Array) -> Array:
 
 
 _WIDTHS = ("fp32", "fp64")
-# These are computed in float64, because their exact results have more than 24 digits.
+# These are computed in float64, because their exact results can have more than 24 digits.
 _WIDE = ("log2", "exp2", "rounded", "mod")
 _OPERATIONS: dict[str, Operation] = {
     "+": np.add,

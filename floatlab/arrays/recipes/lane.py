@@ -221,7 +221,7 @@ def _nearest(value: Fraction | int) -> float:
 
 
 def stored(values: Array, kind: Format, direction: str) -> Array:
-    """Return the codes of scales in their format; scales that are too large saturate.
+    """Return the codes of scales in their format; in formats without infinities, scales that are too large saturate.
 
     >>> stored(np.array([3.0, np.inf, np.nan]), parse_format("e8m0"), "RNE").tolist()
     [129, 254, 255]
@@ -233,7 +233,7 @@ def stored(values: Array, kind: Format, direction: str) -> Array:
 
 
 def summed_in_halves(rows: Array, add: Callable[[Array, Array], Array]) -> Array:
-    """Return the sums along the last axis: the second half is added to the first half until one number remains.
+    """Return the sums along the last axis: the second half is added to the first, repeatedly, until one number remains.
 
     >>> summed_in_halves(np.array([[1, 2, 3]]), np.add).tolist()
     [6]

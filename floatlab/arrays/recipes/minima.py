@@ -1,7 +1,7 @@
 """Rounds blocks whose formats store a minimum beside each scale (q4_1, q4_k), and decodes them.
 
-The values have the same bits as those of `arith.blocks`. If the rule has a search (q4_k), `arith.blocks` computes
-the blocks with NaNs or infinities.
+The values have the same bits as those of `arith.blocks`. If the rule is that of a library (not the exact one),
+`arith.blocks` computes the blocks with NaNs or infinities.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _STEPS, _TOP = 20, np.float32(15)
 
 
 class ShiftedBlocks(NamedTuple):
-    """Decoded blocks: values, one block a row; and for each block the stored scale, the factor and the minimum.
+    """Decoded blocks: values, one block per row; and for each block the stored scale, the factor and the minimum.
 
     A value is element × factor + minimum.
     """
@@ -87,10 +87,10 @@ class _Lane(FormulaLane):
     def __init__(self, recipe: Recipe) -> None:
         super().__init__(recipe, SINGLE, element_context(Context(), recipe.format))
         self.recipe = recipe
-        self.together = (recipe.format.superblock or 0) // (recipe.format.block or 1) or 1  # blocks of a group
+        self.together = (recipe.format.superblock or 0) // (recipe.format.block or 1) or 1  # blocks per superblock
 
     def __call__(self, blocks: Array) -> ShiftedBlocks:  # type: ignore[override]  # rows are whole blocks here
-        """Round blocks; `round_one_by_one` rounds the groups of blocks that contain a NaN or an infinity."""
+        """Round blocks; `round_one_by_one` rounds the superblocks (or blocks) with a NaN or an infinity."""
         found = self._rounded_blocks(blocks)
         if not np.isfinite(blocks).all():
             group = np.arange(len(blocks)) // self.together
@@ -134,7 +134,7 @@ class _Lane(FormulaLane):
 
 
 def round_one_by_one(values: Array, recipe: Recipe) -> ShiftedBlocks:
-    """Round a row of values as `arith.blocks` does, with a shorter block at the end; this is slow.
+    """Round a row of values as `arith.blocks` does; the last block may be shorter. This is slow.
 
     >>> from floatlab.formats.recipes import parse_recipe
     >>> found = round_one_by_one(np.float32([1, 2, 3, 16, 5]), parse_recipe("q4_1/4"))

@@ -14,8 +14,8 @@ from floatlab.formats.blocks import BlockFormat
 class Tiling:
     """The blocks of an array, each as one row of a matrix; shorter blocks at the ends are padded with zeros.
 
-    Blocks of several rows extend over the last two axes. `scales_shape` is the shape of an array with one number per
-    block.
+    The axis of the blocks is first moved to the end; blocks of several rows extend over the last two axes.
+    `scales_shape` is the shape of an array with one number per block.
 
     >>> from floatlab.formats.recipes import parse_recipe
     >>> tiling = Tiling((2, 3), parse_recipe("e4m3/2x2").format)
@@ -54,7 +54,7 @@ class Tiling:
         return np.ascontiguousarray(apart.swapaxes(2, 3)).reshape(-1, self.rows * self.columns)
 
     def join(self, blocks: Array) -> Array:
-        """Return the array that these rows of blocks form; padding is removed."""
+        """Return the array whose blocks are the rows of the matrix `blocks`; padding is removed."""
         apart = blocks.reshape(self.outer, self.counts[0], self.counts[1], self.rows, self.columns).swapaxes(2, 3)
         whole = apart.reshape(self.outer, self.counts[0] * self.rows, self.counts[1] * self.columns)
         kept = whole[:, : self.extent[0], : self.extent[1]]
@@ -64,7 +64,7 @@ class Tiling:
         return np.ascontiguousarray(np.moveaxis(kept.reshape(turned), -1, self.axis))
 
     def row_of_block(self) -> Array:
-        """Return the row (counted over all outer axes) in which each block begins."""
+        """Return, for each block, the number of its row of blocks; rows are counted over all outer axes."""
         outer, rows, columns = np.indices((self.outer, *self.counts))
         return (outer * self.counts[0] + rows).reshape(-1) if columns.size else np.zeros(0, np.intp)
 

@@ -23,19 +23,18 @@ from floatlab.record import Individual
 class Limits(Individual):
     """The bounds of an element format: magnitudes below `smallest` are subnormal, and those above `beyond` overflow.
 
-    The magnitude `beyond` itself overflows only if `is_beyond` is true.
-    `smallest` lies half a step below the smallest normal number. It is compared with decoded numbers, and a product of
-    element and scale may be rounded to slightly less than the exact product.
+    `smallest` lies half a step below the smallest normal number, because it is compared with decoded numbers: the
+    product of an element and a scale may be rounded to slightly less than the exact product.
     """
 
     smallest: float
     beyond: float
-    is_beyond: bool  # whether `beyond` itself rounds beyond the largest number; else only larger magnitudes do
+    is_beyond: bool  # whether the magnitude `beyond` itself overflows; else only larger magnitudes do
 
 
 @lru_cache(maxsize=256)
 def limits_of(element: Format | Integers) -> Limits:
-    """Return the limits of an element format; fixed-point numbers and tables have no subnormal numbers.
+    """Return the limits of an element format; in fixed point and in tables, no number counts as subnormal.
 
     >>> from floatlab.formats import parse_format
     >>> found = limits_of(parse_format("e4m3"))

@@ -35,8 +35,8 @@ class RoundTrip(Individual):
 
     `x` and `values` are matrices of one dtype, float32 or float64. `factors` has, for each tile of `tile` rows and
     columns, the number by which a decoded element is multiplied. `scales` has the stored scales of the blocks as
-    numbers, and `unit` the number by which a scale of 1 multiplies its elements; both are None without scales. `minima`
-    has the number that is added in each tile, in formats that have minima.
+    numbers, and `unit` the factors that the elements of each block would have if its scale were 1. Both are None for
+    recipes without scales. In formats that have minima, `minima` has the number that is added in each tile.
     """
 
     x: Array
@@ -62,7 +62,7 @@ def spans(recipe: Recipe) -> str:
     """Return which values of an array determine its scales.
 
     The answer is `tensor` if a scale depends on all values, and `row` if it depends on those of a row. It is an empty
-    text if a scale depends only on the values of its block.
+    text if a scale depends only on the values of its block or superblock.
 
     >>> from floatlab.formats.recipes import parse_recipe
     >>> [spans(parse_recipe(name)) for name in ("e4m3/tensor", "nvfp4", "e4m3/channel", "nvfp4/16/channel", "mxfp4")]
@@ -77,7 +77,7 @@ def spans(recipe: Recipe) -> str:
 
 
 def numbers_of(piece: Piece) -> Array:
-    """Return numbers or codes as float32 values, or as float64 if float32 does not contain their format.
+    """Return floats or codes as float32 values, or as float64 if float32 does not contain their format.
 
     >>> numbers_of(np.float16([1, 2])).dtype
     dtype('float32')
@@ -95,7 +95,7 @@ def round_trip(x: Piece, recipe: Recipe, peak: float | None = None, overflow: st
     x
         A matrix of floats, or of codes of a format.
     recipe
-        The recipe. Without scales, numbers beyond the largest follow `overflow`, as in `encode`; else they saturate.
+        The recipe. Numbers beyond the largest saturate if it has scales; else they follow `overflow`, as in `encode`.
     peak
         If `x` is a part of an array whose scales depend on all of it: the first number with the largest magnitude, in
         the array (or in the row of which `x` is a part, if each row has a scale).

@@ -14,7 +14,9 @@ from typing import Literal
 from textual.binding import Binding
 from textual.command import CommandPalette
 from textual.css.query import NoMatches
+from textual.events import Event, Key
 from textual.filter import LineFilter
+from textual.timer import Timer
 
 from floatlab.errors import FloatlabError, printable, printable_lines, quoted
 from floatlab.sandbox import confined
@@ -38,6 +40,7 @@ from floatlab.verbs.registry import words_of
 _TELLING = 0.3  # seconds until the address in a browser follows the question, which may change with every key
 
 
+_PAUSE = 0.1  # seconds for which computations pause after a key
 _MESSAGE = 4.0  # seconds for which a message is shown
 
 
@@ -111,6 +114,7 @@ class Explorer(Navigation):
         self.starts = {first.name: start} if start else {}
         self.start_views = {}
         self._pending = pending
+        self._resuming: Timer | None = None  # when computations go on that pause for a key
         self._telling = False  # whether the address will be told
         self.DEFAULT_MODE = first.name  # type: ignore[misc]
         if not os.environ.get("NO_COLOR", "unset"):
@@ -223,6 +227,24 @@ class Explorer(Navigation):
     def get_line_filters(self) -> Sequence[LineFilter]:
         """Add the filter that removes control characters from the output of all widgets."""
         return [*super().get_line_filters(), HARMLESS, *([CONSOLE] if is_console() else [])]
+
+    # Keys come before answers.
+
+    async def on_event(self, event: Event) -> None:
+        """Let the computations of answers pause while a key is handled, so that they do not slow it down."""
+        if isinstance(event, Key):
+            working = [task.pending for task in self.opened.values() if task.pending is not None]
+            for pending in working:
+                pending.hold()
+            if self._resuming is not None:
+                self._resuming.stop()
+            self._resuming = self.set_timer(_PAUSE, self._resume) if working else None
+        await super().on_event(event)
+
+    def _resume(self) -> None:
+        for task in self.opened.values():
+            if task.pending is not None:
+                task.pending.release()
 
     # Actions.
 

@@ -153,13 +153,14 @@ class Navigation(ExplorerBase):
 
         def taken(chosen: Example | str | None) -> None:
             if isinstance(chosen, Example):
-                self._show_example(chosen)
+                self.show_example(chosen)
             elif chosen is not None:
                 self.go(chosen)
 
         self.push_screen(Welcome(), taken)
 
-    def _show_example(self, example: Example) -> None:
+    def show_example(self, example: Example) -> None:
+        """Show an example of the first steps."""
         question = self.read_question(list(example.words))
         row = screen_for(question.verb)
         opened = self.opened.get(row.name) if row is not None else None

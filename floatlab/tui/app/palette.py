@@ -14,9 +14,10 @@ from floatlab.formats import CATALOG, Format
 from floatlab.formats.catalog import short_name
 from floatlab.formats.table_catalog import TABLES
 from floatlab.record import Record
-from floatlab.tui.app.help_windows import HIDDEN
+from floatlab.tui.app.help_windows import EXAMPLES, HIDDEN
+from floatlab.tui.app.navigation import Navigation
 from floatlab.tui.app.registry import screen_for
-from floatlab.tui.base import ExplorerBase
+from floatlab.tui.screens.inspect.expression import number_in, operation_in
 from floatlab.tui.screens.task import SPOKEN, TaskScreen
 from floatlab.tui.themes import CYCLE
 from floatlab.verbs.edits import EDITS
@@ -57,8 +58,8 @@ class Offer(Record):
         return 0
 
 
-# The weights of examples, and of what is on the screen.
-_EXAMPLES, _HERE = 40, 20
+# The weights of the examples of the first steps, of other examples, and of what is on the screen.
+_FIRST, _EXAMPLES, _HERE = 60, 40, 20
 
 
 class Palette(Provider):
@@ -67,7 +68,7 @@ class Palette(Provider):
     def _entries(self) -> list[Offer]:
         """Return all rows, examples first. If a key does the same as a row, the row's help text names the key."""
         app = self.app
-        assert isinstance(app, ExplorerBase)
+        assert isinstance(app, Navigation)
         task = next((screen for screen in reversed(app.screen_stack) if isinstance(screen, TaskScreen)), None)
         keys = _keys(task) if task is not None else {}
         entries = []
@@ -80,11 +81,14 @@ class Palette(Provider):
         ]
         return entries
 
-    def _rows(self, app: ExplorerBase, task: TaskScreen | None) -> Iterator[Offer]:
+    def _rows(self, app: Navigation, task: TaskScreen | None) -> Iterator[Offer]:
+        for shown in EXAMPLES:
+            yield Offer(shown.title, "an example of the first steps", partial(app.show_example, shown), weight=_FIRST)
         for verb in map(verb_named, VERBS):
             if screen_for(verb.name):
                 for example in verb.examples:
-                    yield Offer(f"Example: {example}", verb.summary, partial(self._ask, app, example), weight=_EXAMPLES)
+                    ask = partial(self._ask, app, example)
+                    yield Offer(f"Example: {example}", verb.summary, ask, (verb.name,), _EXAMPLES)
         if task is not None:
             for name, words, act in task.commands():
                 yield Offer(name, words, act, _ULP if name.partition(": ")[2] in _ULPS else (), _HERE)
@@ -117,11 +121,11 @@ class Palette(Provider):
         yield Offer("Quit", "quit; the session is saved", app.action_quit)
 
     @staticmethod
-    def _ask(app: ExplorerBase, example: str) -> None:
+    def _ask(app: Navigation, example: str) -> None:
         app.ask(app.read_question(split(example)))
 
     @staticmethod
-    def _quantity(app: ExplorerBase, format: Format, name: str) -> None:
+    def _quantity(app: Navigation, format: Format, name: str) -> None:
         try:
             app.ask(quantity(name, format))
         except FloatlabError as error:
@@ -135,6 +139,13 @@ class Palette(Provider):
     async def search(self, query: str) -> Hits:
         """Yield the actions that match the typed text. A name that only has its letters, in this order, comes last."""
         matcher = self.matcher(query)
+        typed = query.strip()
+        if typed and (question := operation_in(typed) or number_in(typed)) is not None:
+            row = screen_for(question.verb)
+            assert row is not None
+            assert isinstance(self.app, Navigation)
+            ask = partial(self.app.ask, question)
+            yield Hit(1100, f"{row.name.capitalize()}: {typed}", ask, help="shows what is typed")
         for entry in self._entries():
             score = entry.score(query) or min(matcher.match(entry.name), 50)
             if score > 0:

@@ -86,6 +86,8 @@ class BackgroundAnswer:
     def hold(self) -> None:
         """Pause the work when it next reports progress, until `release` is called."""
         self._goes_on.clear()
+        if self._after is not None:
+            self._after.hold()
 
     def release(self) -> None:
         """End a pause."""

@@ -18,6 +18,8 @@ from floatlab.verbs.question import Question
 from floatlab.verbs.registry import command_of
 from floatlab.wire.codecs import json_line
 
+_SHOWN = ("shortest", "bits")  # texts of a number that are copied as its value and its code
+
 
 class CopyingScreen(PaneScreen, inherit_bindings=False):
     """A screen whose number, page and command can be copied and saved."""
@@ -41,10 +43,11 @@ class CopyingScreen(PaneScreen, inherit_bindings=False):
         """Return the texts that can be copied, by name."""
         datum = self.subject()
         literals = {} if datum is None else literals_of(datum)
+        value = "the value" if datum is None else "the shortest decimal"
         return {
-            "value": ("the value", lambda: "\n".join(word for answer in self.answers for word in answer.words())),
+            "value": (value, lambda: "\n".join(word for answer in self.answers for word in answer.words())),
             "code": ("the code", lambda: "\n".join(code for answer in self.answers for code in answer.codes())),
-            **{name: (words, partial(str, text)) for name, (words, text) in literals.items() if name != "bits"},
+            **{name: (words, partial(str, text)) for name, (words, text) in literals.items() if name not in _SHOWN},
             "command": ("the command that prints this", lambda: command_of(self.printed())),
             "text": ("the page as text", lambda: to_text(self.page())),
             "svg": ("the page as a picture (SVG)", lambda: to_svg(self.page())),

@@ -17,6 +17,7 @@ from textual.widgets import Input, Static
 from floatlab.formats import Format, parse_format
 from floatlab.numbers.datum import Datum
 from floatlab.page.model import Page
+from floatlab.tui.base import if_present
 from floatlab.tui.screens.copying import CopyingScreen
 from floatlab.tui.screens.panes import Beside, Column
 from floatlab.tui.screens.pick_lists import AUTOMATIC
@@ -175,12 +176,8 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
         return "rules", f"{context_words(self.question.context)} ▾"
 
     def get_widget_and_offset_at(self, x: int, y: int) -> tuple[Widget | None, Offset | None]:
-        """Return the widget at a place, and the offset in its content; None if the widget has just been removed.
-
-        Textual calls this at a click, and assumes that the widget is still on the screen.
-        """
-        widget, offset = super().get_widget_and_offset_at(x, y)
-        return (None, None) if widget is not None and widget.parent is None else (widget, offset)
+        """Return the widget at a place, and the offset in its content; None if the widget has just been removed."""
+        return if_present(super().get_widget_and_offset_at(x, y))
 
     def complain(self, text: str, hint: bool = False) -> None:
         """Show an error message or a hint. It covers the end of the body, but no widgets below the body."""

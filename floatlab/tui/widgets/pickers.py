@@ -9,13 +9,16 @@ from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical
+from textual.geometry import Offset
 from textual.screen import ModalScreen, ScreenResultType
+from textual.widget import Widget
 from textual.widgets import Input, Label, OptionList
 from textual.widgets.option_list import Option
 
 from floatlab.errors import printable, printable_lines
 from floatlab.page.model import Page
 from floatlab.record import Record
+from floatlab.tui.base import if_present
 from floatlab.tui.widgets.page_view import PageView
 
 _SHARE = 94  # the height of a window, in percent of the screen
@@ -62,6 +65,10 @@ class Window(ModalScreen[ScreenResultType]):
         PageView { height: auto; max-height: 18; }
     }
     """
+
+    def get_widget_and_offset_at(self, x: int, y: int) -> tuple[Widget | None, Offset | None]:
+        """Return the widget at a place, and the offset in its content; None if the widget has just been removed."""
+        return if_present(super().get_widget_and_offset_at(x, y))
 
 
 class Choice(Record):

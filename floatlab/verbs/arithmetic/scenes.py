@@ -21,6 +21,7 @@ from floatlab.verbs.arithmetic.reasons import reason
 from floatlab.verbs.question import Scene
 
 Blocks = tuple[Block, ...]
+_PRODUCT_ROUNDED = "round product"
 
 
 def scenes_of(result: relations.Result, *, strips: bool = True) -> tuple[Scene, ...]:
@@ -155,7 +156,10 @@ def _contrast_scenes(contrast: Contrast, strips: bool) -> tuple[Scene, ...]:
         seen = [(*old, *more) for old, more in zip(seen, new, strict=True)]
     verdict = Fresh(tuple(relations.verdict_rows(contrast)))
     whole = Page((*top, relations.side_by_side(*map(list, seen)), Gap(), verdict), title)
-    return (*made, Scene("verdict", whole, verdict_reason(contrast), raised[0], separate_flags=raised[1]))
+    why = verdict_reason(contrast)
+    if fused.result != separate.result and _PRODUCT_ROUNDED in names:
+        why = line(why, f" They differ from step {names.index(_PRODUCT_ROUNDED) + 1} ({_PRODUCT_ROUNDED}) on.")
+    return (*made, Scene("verdict", whole, why, raised[0], separate_flags=raised[1]))
 
 
 def _both_sides(seen: list[Blocks], more: list[Blocks]) -> Block:

@@ -104,6 +104,7 @@ def test_files_that_are_none(tmp_path, capsys, make):
     refused(tmp_path, capsys)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", checkpoints.PARTS)
 def test_parts_that_do_not_fit(tmp_path, capsys, name):
     """Such weights are listed, with the reason; what can be read is measured."""

@@ -358,6 +358,7 @@ def test_a_library_that_begins_with_zero_is_recognised_by_sums_of_nothing_but_mi
     assert not attribute(a, -b, np.where(made == 0, np.float32(-0.0), -made), targets=[]).explanations[0][0].fits
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("rounding", ["RNE", "RNA", "RTZ"])
 def test_inputs_that_were_rounded_are_tried_where_no_order_gives_a_result(rounding):
     rng = np.random.default_rng(3)

@@ -31,6 +31,7 @@ def test_sums_that_flush_are_simulated():
     assert (found.status, found.names) == ("rounding", ("flush-to-zero",))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("fault", ["rolled", "noise", "zero", "tile", "ten times"])
 def test_faults_of_tiny_products_are_not_flushing(fault):
     x, y = normal(1, 12, 10) * np.float32(1e-19), normal(2, 10, 9) * np.float32(1e-19)
@@ -171,6 +172,7 @@ def test_one_line_far_off_beside_another_order(axis):
     assert found.causes[0].where == ((((13, 14), (0, 40)) if axis == 0 else ((0, 32), (13, 14))),)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("terms", [32, 700])
 @pytest.mark.parametrize("line", [13, 31])
 def test_one_line_in_another_order_is_right(line, terms):

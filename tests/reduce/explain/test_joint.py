@@ -52,6 +52,7 @@ def operation(request):
     return rng, words, x, y, bias, computed(words, x, y, bias, 1), computed(words, x, y, bias, 3)
 
 
+@pytest.mark.one_in(3)
 def test_rounding_is_rounding(operation):
     _, words, x, y, bias, first, second = operation
     assert diagnose_operation(words, x, y, first, first, bias=bias).status == "identical"
@@ -61,6 +62,7 @@ def test_rounding_is_rounding(operation):
     assert found.first.startswith("No: ")
 
 
+@pytest.mark.one_in(3)
 def test_an_element_is_located(operation):
     rng, words, x, y, bias, first, second = operation
     at = tuple(int(rng.integers(n)) for n in first.shape)
@@ -72,6 +74,7 @@ def test_an_element_is_located(operation):
     assert str(at) in found.first
 
 
+@pytest.mark.one_in(3)
 def test_a_region_is_located(operation):
     rng, words, x, y, bias, first, second = operation
     box = []
@@ -92,6 +95,7 @@ def test_a_region_is_located(operation):
     np.testing.assert_array_equal(marked, expected)
 
 
+@pytest.mark.one_in(3)
 def test_a_bias_left_out_is_a_bias(operation):
     _, words, x, y, bias, first, second = operation
     if bias is None:
@@ -101,6 +105,7 @@ def test_a_bias_left_out_is_a_bias(operation):
     assert (found.status, found.causes[0].name, found.causes[0].side) == ("bug", "bias", "expected")
 
 
+@pytest.mark.one_in(3)
 def test_nan_in_one_place_does_not_end_the_analysis(operation):
     rng, words, x, y, bias, first, second = operation
     at = tuple(int(rng.integers(n)) for n in first.shape)
@@ -109,6 +114,7 @@ def test_nan_in_one_place_does_not_end_the_analysis(operation):
     assert (found.status, found.causes[0].name, found.causes[0].where) == ("bug", "nan", (at,))
 
 
+@pytest.mark.one_in(4)
 def test_unrelated_results_are_no_product(operation):
     rng, words, x, y, bias, first, _ = operation
     noise = rng.standard_normal(first.shape).astype(np.float32)

@@ -12,6 +12,7 @@ def of_format(rng, shape, name):
     return ways.narrow(rng.standard_normal(shape), name)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("name", "wide"), [("fp32", "float64"), ("tf32", "float32"), ("bf16", "float32")])
 @pytest.mark.parametrize("layout", ["C", "F"])
 def test_inputs_that_are_numbers_of_the_format_already(name, wide, layout):

@@ -37,6 +37,7 @@ def test_fma_of_the_generated_implementations_is_exact():
     assert np.array_equal(fma(a, b, c), fl.arrays.fma(a, b, c, "fp32"))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("seed", range(6))
 def test_any_implementation_is_mapped(seed):
     made = Generated(seed)
@@ -293,6 +294,7 @@ def narrow_blocks_of_binary64(a, b):
     return made
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("target", "dtype", "words"),
     [
@@ -310,6 +312,7 @@ def test_partial_sums_kept_in_another_format_are_found(target, dtype, words):
     assert_replays(fl.from_json(found.to_json()), target, dtype)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("seed", range(4))
 def test_any_implementation_that_keeps_partial_sums_is_mapped(seed):
     made = Generated(seed, keeps=True)

@@ -68,6 +68,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         Binding("p", "file('expected')", "Expected", id="compare.expected", tooltip="Pick a file: expected"),
         Binding("s", "swap", "Swap the arrays", id="compare.swap", show=False),
         Binding("n", "nan", "Count NaNs as equal, or not", id="compare.nan", show=False),
+        Binding("x", "inputs", "X and Y, from which both were computed", id="compare.inputs", show=False),
         Binding("e", "inspect('expected')", "Inspect expected", id="compare.inspect"),
         *SHARED_KEYS,
     ]
@@ -258,6 +259,11 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
             self.view = "cause"
         self._array(name).action_pick()
 
+    def action_inputs(self) -> None:
+        """Go to the box of X."""
+        self.view = "cause"
+        self._array("x").input.focus()
+
     # The views.
 
     def draw_view(self) -> None:
@@ -296,9 +302,9 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
             if first := _first_line(differences):
                 return Page((Note(first), *blocks))
             return note_page(
-                "Are the arrays two products of the same inputs, X and Y? Type or pick both: the first line then says "
-                "whether they differ by rounding or by a bug, and why. op says what was done to X and Y: matmul, "
-                "linear, sum, einsum:ij,jk->ik, conv2d:stride=2."
+                "Are the arrays two products of the same inputs, X and Y? Type or pick both (x goes to X): the "
+                "first line then says whether they differ by rounding or by a bug, and why. op says what was done to X "
+                "and Y: matmul, linear, sum, einsum:ij,jk->ik, conv2d:stride=2."
             )
         if self.view == "histogram":
             ulps = differences.ulps

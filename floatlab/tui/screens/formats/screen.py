@@ -109,7 +109,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
 
     def compose_task(self) -> ComposeResult:
         """Compose the box of names, the table, and the views."""
-        names = Input(id="names", compact=True, select_on_focus=False, placeholder=_EXAMPLES)
+        names = Input(id="names", compact=True, placeholder=_EXAMPLES)
         yield Horizontal(Label("compare"), names, classes="entry")
         with Vertical(id="body"):
             yield pane(FormatTable(id="table"), "Formats")
@@ -295,7 +295,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         """Return the texts to copy: the code under the cursor, else the names of the formats on the page."""
         copies = super().copies()
         if self.codes.display:
-            copies["value"] = ("the value", lambda: self.codes.answer.words()[0])
+            copies["value"] = ("the shortest decimal", lambda: self.codes.answer.words()[0])
             copies["code"] = ("the code", lambda: self.codes.answer.codes()[0])
         else:
             copies["value"] = ("the name", lambda: " ".join(self._names()))

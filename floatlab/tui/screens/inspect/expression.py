@@ -1,11 +1,13 @@
-"""Recognises operations typed in the box for a value, such as 0.1+0.2 or sqrt 2; the screen Arithmetic shows them."""
+"""What is typed in the box for a value: operations, such as 0.1+0.2 and sqrt 2, and codes without a format."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from floatlab.errors import FloatlabError
-from floatlab.formats import parse_format
+from floatlab.formats import Format, parse_format
+from floatlab.formats.catalog import short_name
 from floatlab.verbs.arithmetic.answer import ARITIES
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import answer_question
@@ -40,6 +42,43 @@ def operation_in(text: str) -> Question | None:
         return None
     formats = () if any("@" in value for value in values) else (parse_format(_DEFAULT),)
     return Question(verb, values, formats)
+
+
+def number_in(text: str) -> Question | None:
+    """Return the question that shows a number, in Python's format; None if the text is not a number.
+
+    >>> number_in("nan").values, number_in("bf16") is None
+    (('nan',), True)
+    """
+    return Question("show", (text,), (parse_format(_DEFAULT),)) if len(text) <= _MOST and _is_number(text) else None
+
+
+def format_of_code(typed: str, active: Format, others: Iterable[Format]) -> Format:
+    """Return the format for a code without one: the active format, unless only another format fits the code's length.
+
+    >>> format_of_code("bits:0x38", parse_format("fp16"), [parse_format("e5m2")]).name
+    'e5m2'
+    """
+    match = re.fullmatch("bits:0x([0-9a-f]+)", typed)
+    bits = 4 * len(match[1]) if match else active.width
+    return next((format for format in (active, *others) if format.width == bits), active)
+
+
+def hint_on_code(value: str, format: Format) -> str:
+    """Return a hint if a value is a code in another format of this width: how to read the code in this format.
+
+    >>> hint_on_code("bits:0x38@e4m3", parse_format("e5m2"))
+    'e5m2 has the value, converted; type bits:0x38@e5m2 to read this code in e5m2'
+    >>> hint_on_code("1.5", parse_format("e5m2"))
+    ''
+    """
+    code, at, name = value.partition("@")
+    if not at or not code.strip().lower().startswith("bits:"):
+        return ""
+    own, short = parse_format(name), short_name(format)
+    if own == format or own.width != format.width:
+        return ""
+    return f"{short} has the value, converted; type {code}@{short} to read this code in {short}"
 
 
 def _called(text: str) -> tuple[str, tuple[str, ...]] | None:

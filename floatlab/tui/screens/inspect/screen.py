@@ -19,7 +19,7 @@ from floatlab.formats.catalog import short_name
 from floatlab.numbers.datum import Datum
 from floatlab.page.model import Page, Role, Row, Span, line
 from floatlab.tui.base import run_once
-from floatlab.tui.screens.inspect.expression import operation_in
+from floatlab.tui.screens.inspect.expression import format_of_code, hint_on_code, operation_in
 from floatlab.tui.screens.inspect.field_box import FieldBox
 from floatlab.tui.screens.keys import SHARED_KEYS
 from floatlab.tui.screens.panes import Beside, Column, Topic, pane
@@ -157,6 +157,13 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         self._active_row = format.name
         return question if format in self.formats else question.replace(formats=(*self.formats, format))
 
+    def take_format(self, name: str) -> None:
+        """Add a format; for a code, say that the new row has its value, and how to read the code in the format."""
+        super().take_format(name)
+        datum = self.data[self._active_row]
+        if hint := hint_on_code(self.question.values[0], datum.format):
+            self.complain(hint, hint=True)
+
     def draw(self, before: Question) -> None:
         """Show the value in each format."""
         question, answer = self.question, self.answers[0]
@@ -281,7 +288,8 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         question, value = self.question, event.input.value
         typed = value.strip().lower()
         if typed.startswith("bits:") and "@" not in value:
-            value = f"{value.strip()}@{short_name(self._format_of_code(typed))}"
+            active = self.data[self._active_row].format
+            value = f"{value.strip()}@{short_name(format_of_code(typed, active, self.formats))}"
         if not question.formats:
             question = question.replace(formats=self.formats)
         self._typing = True  # keep the typed text in the box
@@ -292,13 +300,6 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
             self.complain(f"Enter shows this step by step: {command_of(operation)}", hint=True)
         elif valid and fullmatch("[+-]?0x[0-9a-f]+", typed):
             self.complain(f"{typed} is read as a number; bits:{typed.lstrip('+-')} is the code", hint=True)
-
-    def _format_of_code(self, typed: str) -> Format:
-        """Return the format for a code without a format: of the active row, unless only another row fits its length."""
-        active = self.data[self._active_row].format
-        match = fullmatch("bits:0x([0-9a-f]+)", typed)
-        bits = 4 * len(match[1]) if match else active.width
-        return next((format for format in (active, *self.formats) if format.width == bits), active)
 
     @on(Input.Submitted, "#value")
     def _value_entered(self, event: Input.Submitted) -> None:
@@ -378,7 +379,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         """Return the texts to copy: the value and the code of the active row, and others."""
         at = [datum.format.name for datum in self.answers[0].results].index(self._active_row)
         return super().copies() | {
-            "value": ("the value", lambda: self.answers[0].words()[at]),
+            "value": ("the shortest decimal", lambda: self.answers[0].words()[at]),
             "code": ("the code", lambda: self.answers[0].codes()[at]),
         }
 

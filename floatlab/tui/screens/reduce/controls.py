@@ -191,7 +191,10 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
         self.open(question.replace(verb=verb, values=() if preset else values).having(preset=preset))
 
     def take_schedule(self, text: str) -> None:
-        """Set the order."""
+        """Set the order; the name of a compensated addition, which the view Side by side lists too, sets that."""
+        if text.strip().lower() in _ADDERS:
+            self.take_adder(text.strip().lower())
+            return
         self.change(schedule=None if text == "serial" and not self.base_question().option("machine") else text)
 
     def action_fma(self) -> None:

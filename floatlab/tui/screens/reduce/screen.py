@@ -138,7 +138,9 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
         if question.verb != "reveal":
             self.data = question
             self._fill(question)
-        if drawn is None:
+        if drawn is None:  # there is no answer yet
+            self.controls.options = self.control_words()
+            self.show_only("details")
             return
         if self.product is not None and self.element >= self.product.codes.size:
             self.element = 0

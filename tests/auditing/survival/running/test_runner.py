@@ -3,7 +3,6 @@
 import os
 import signal
 import sys
-import time
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 
@@ -11,58 +10,23 @@ import numpy as np
 import pytest
 
 import floatlab as fl
-from floatlab.arrays.lanes import dispatch
-from floatlab.auditing.survival.jobs import AuditJob, Result, checkpoint_at, forget, version_of
-from floatlab.auditing.survival.regions import TensorRegion
+from floatlab.auditing.survival.jobs import checkpoint_at, forget, version_of
 from floatlab.auditing.survival.running import runner
 from floatlab.auditing.survival.running.runner import ReplacedWorkerWarning, run
 from floatlab.auditing.survival.running.workers import Processes, workers
 from floatlab.cli.main import main
 from floatlab.errors import FileFormatError, RefusedError, UnsupportedError
 from tests.auditing.survival.running.conftest import RECIPES
-
-
-def jobs(count, size=1 << 19):
-    return [AuditJob("", f"t{i}", i, 0, 0, TensorRegion(0, 1, 0, size, size), ("bf16",)) for i in range(count)]
-
-
-def named(job):
-    """Stand in for `work`: the result names the job."""
-    return Result(peaks=(float(job.subject),))
-
-
-def slower_first(job):
-    time.sleep(0.002 * (40 - job.subject))
-    return named(job)
-
-
-def deadly(job):
-    if job.subject == 5:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return named(job)
-
-
-def deadly_once(job):
-    """End the process at one job, the first time that it is reached; `job.tensor` is the file that records this."""
-    if job.subject == 5:
-        try:
-            os.close(os.open(job.layer, os.O_CREAT | os.O_EXCL))
-        except FileExistsError:
-            return named(job)
-        os.kill(os.getpid(), signal.SIGKILL)
-    return named(job)
-
-
-def failing(job):
-    raise KeyError(job.tensor)
-
-
-def threads(job):
-    return Result(peaks=(float(dispatch.threads_for(1 << 30, None)),))
-
-
-def parent(job):
-    return Result(peaks=(float(os.getppid()),))
+from tests.auditing.survival.running.stand_ins import (
+    deadly,
+    deadly_once,
+    failing,
+    jobs,
+    named,
+    parent,
+    slower_first,
+    threads,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -191,8 +155,8 @@ def test_executors_that_lose_calls(kind):
 
 def test_a_confined_process_starts_no_process(monkeypatch):
     monkeypatch.setattr("floatlab.sandbox._bounds", [os.getcwd()])
-    for jobs, scheduler in ((2, None), (1, "127.0.0.1:1")):
-        with pytest.raises(RefusedError), workers(jobs, scheduler):
+    for processes, scheduler in ((2, None), (1, "127.0.0.1:1")):
+        with pytest.raises(RefusedError), workers(processes, scheduler):
             pass
 
 
