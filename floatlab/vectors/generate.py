@@ -1,9 +1,10 @@
 """Generating vectors: operands are weighted towards hard cases of rounding, as in TestFloat's generator.
 
-The first lines combine the landmarks of the format with each other: the extreme numbers of each class, one, their
-neighbours, NaNs. The following lines mix landmarks, random codes, and numbers with patterns in their significands, such
-as runs of ones. The exponents of these numbers are near those of 1, of zero and of the largest number. One line in four
-is constructed to be on or near a tie, a cancellation or the end of the range (`hard.py`).
+The first lines combine the landmarks of the format with each other (for three operands, only at level 2). Landmarks are
+the extreme numbers of each class, the number 1, the neighbours of these numbers, and NaNs. The following lines mix
+landmarks, random codes, and numbers with patterns in their significands, such as runs of ones. The exponents of these
+numbers are near those of 1, of zero and of the largest number. About one of these lines in four is constructed to be on
+or near a tie, a cancellation or the end of the range (`hard.py`).
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ def _operand(kind: Format | Integer, marks: list[int], draws: RandomIntegers, le
 
 
 def operand_codes(function: Function, level: int, seed: int) -> Iterator[tuple[int, ...]]:
-    """Yield operands endlessly: first combinations of landmarks, then the mixture that the module describes."""
+    """Yield operands endlessly: combinations of landmarks, then the mixture that the module describes."""
     kinds, result = function.operands, function.result
     marks = [landmarks(kind) for kind in kinds]
     if function.operation == "to" and result is not None:
