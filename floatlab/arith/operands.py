@@ -68,7 +68,10 @@ def lacks(wide: Format, narrow: Format) -> tuple[Lack, ...]:
 
 @lru_cache(maxsize=256)
 def _has_all(wide: Format, narrow: Format) -> bool:
-    """Return whether `wide` has every finite number of `narrow`, by trying them; if `narrow` is long, only if equal."""
+    """Return whether `wide` has every finite number of `narrow`, by trying them.
+
+    If `narrow` has more than 16 bits, nothing is tried: the result is whether the formats are equal.
+    """
     if wide == narrow or narrow.width > _TRIED:
         return wide == narrow
     data = (Datum(narrow, code) for code in range(1 << narrow.width))

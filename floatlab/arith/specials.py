@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def default_nan(format: Format, context: Context) -> int:
-    """Return the default NaN's code: quiet, negative only under `x86`, payload 0 (in 8 bits under `riscv-fp8`, 0x7f).
+    """Return the code of the default NaN: quiet, with payload 0, and negative only under `x86`.
 
-    In a format without NaNs, return `absent_code`.
+    Under `riscv-fp8`, it is 0x7f in e5m2. In a format without NaNs, the result is `absent_code`.
     """
     if format.has_nan and not format.ieee_nans:
         return format.signed_nan(False)

@@ -64,7 +64,7 @@ class Datum(Drawn, Record):
 
     @property
     def magnitude(self) -> int:
-        """The rank among the codes of its sign; except in tables, the code without sign and (in x87) integer bit."""
+        """The code without its sign and (in x87) its integer bit; in a format given by a table, the number's rank."""
         return self.format.magnitude(self.code)
 
     @property
@@ -96,7 +96,7 @@ class Datum(Drawn, Record):
 
     @property
     def number_class(self) -> NumberClass:
-        """The class (5.7.2); `unsupported` for x87 codes with integer bit 0 and an exponent field that is not 0."""
+        """The class (5.7.2); `unsupported` for x87 codes with integer bit 0 and a nonzero exponent field."""
         fmt = self.format
         magnitude, negative = fmt.magnitude(self.code), self.sign_bit
         if fmt.explicit_integer_bit and not self.integer_bit and self.biased_exponent:
@@ -180,7 +180,7 @@ class Datum(Drawn, Record):
         return Exact(negative, c if fmt.subnormals else 0, 1 - fmt.bias - t)
 
     def bounds(self, digits: int) -> tuple[Exact, Exact]:
-        """Return bounds of a finite value: equal if it is rational, else one unit of digit number `digits` apart."""
+        """Return bounds on the value: equal if rational, else of `digits` digits and one unit in the last apart."""
         if given_by_table(self.format):
             from floatlab.numbers.table_values import bounds_of
 
@@ -392,7 +392,7 @@ def shortest(datum: Datum) -> str:
 
 
 def hexadecimal(datum: Datum) -> str:
-    """Return the value in the form of C's `%a`, with a leading 1 unless it is 0; other values as in `exact_text`.
+    """Return a rational number in the form of C's `%a`, with a leading 1 unless it is 0; other data as `exact_text`.
 
     >>> hexadecimal(decode(0x3C7C, "fp16")), hexadecimal(decode(1, "fp16"))
     ('0x1.1fp+0', '0x1p-24')

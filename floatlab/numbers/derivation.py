@@ -286,8 +286,8 @@ class Derivation(Answering, Record):
         """The error in ulps, exactly or to about eight digits, computed quickly.
 
         None if the truth or the result is not a finite number. If the truth is very long, the error is computed from
-        the leading digits of a literal that the rounding received. The error is then None if no literal was read, if
-        the error depends on the remaining digits, if the result is irrational, or if the literal was so far out of
+        the leading digits of the literal, which the rounding received. It is then None if no literal was read, if the
+        error depends on the remaining digits, if the result is irrational, or if the literal was so far out of
         range that a substitute was rounded (`exact.FAR`).
         """
         truth = self.truth

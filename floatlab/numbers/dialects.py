@@ -1,7 +1,7 @@
 """Dialects: how processors and libraries round into the same formats.
 
 A dialect names a document, and has the settings of a Context that this document requires: for overflow, infinities,
-NaNs and negative numbers. They may differ between formats. To add a dialect, add a row.
+NaNs and negative numbers. The settings may differ between formats. To add a dialect, add a row.
 """
 
 from __future__ import annotations

@@ -150,7 +150,7 @@ def _between(low: Exact, ends: list[Exact], high: Exact) -> tuple[Exact, ...]:
 def _edge(
     start: Exact, ends: tuple[Exact, ...], sign: int, lands: Callable[[Exact], bool]
 ) -> tuple[Exact, bool] | None:
-    """Return an end of the interval around `start`, and whether it is closed; None if all candidates land.
+    """Return an end of the interval around `start`, and whether it is closed; None if all `ends` round to the datum.
 
     `ends` are the candidates, magnitudes in the order of their distance from `start`. `lands` says whether a number
     rounds to the datum. If `sign` is negative, `lands` is called with the negated magnitudes.

@@ -69,9 +69,10 @@ class FloatInfo(Record):
 
     @property
     def eps(self) -> Fraction:
-        """Distance from 1 to the next larger number: except in tables, 2^`machep`, as if 1 were a normal number.
+        """2^`machep`, the distance from 1 to the next larger number if 1 is a normal number.
 
-        Raises UnsupportedError in a format given by a table if this number does not exist or is irrational.
+        In a format given by a table, it is always this distance; UnsupportedError is raised if the next larger number
+        does not exist or is irrational.
         """
         if self.format.is_table:
             return self._step_from_one(up=True)
@@ -79,7 +80,7 @@ class FloatInfo(Record):
 
     @property
     def epsneg(self) -> Fraction:
-        """Distance from 1 to the next smaller number; raises UnsupportedError in a table if this is irrational."""
+        """Distance from 1 to the next smaller number; raises UnsupportedError as `eps` does."""
         if self.format.is_table:
             return self._step_from_one(up=False)
         return Fraction(2) ** self.negep

@@ -63,8 +63,8 @@ class Tail(Enum):
 class Between(Record):
     """The codes of the two entries of a table format around a number, and the rounding boundary between them.
 
-    `upper` has the larger magnitude. For a number that is an entry, and beyond the last entry, both codes are that
-    of this entry. The boundary is a magnitude; it is None if it is irrational, or was not compared with the number.
+    `upper` has the larger magnitude. The codes are equal if the number is an entry, or is beyond the last
+    entry. The boundary is a magnitude; it is None if it is irrational, or was not compared with the number.
     """
 
     lower: int
@@ -317,7 +317,7 @@ def _beyond_largest(format: Format, context: Context, direction: Direction, nega
 
 
 def _stays_to_odd(format: Format, context: Context) -> bool:
-    """Return whether an overflow rounded to odd gives the largest number: with NONE if odd, with NONE_NAN never."""
+    """Return whether overflow in RTO gives the largest number: for NONE if its code is odd, for NONE_NAN never."""
     if context.overflow is Overflow.NONE:
         return bool(format.largest_magnitude & 1)
     return context.overflow is not Overflow.NONE_NAN
@@ -326,7 +326,7 @@ def _stays_to_odd(format: Format, context: Context) -> bool:
 def _below_zero(format: Format, context: Context, direction: Direction | None) -> tuple[int, Flags]:
     """Return the code and flags for a negative number in an unsigned format; for −∞, `direction` is None."""
     clamps = context.negative is Negative.ZERO
-    if format.is_p3109:  # the range begins at 0, to which numbers below it saturate; SatNone has no −∞
+    if format.is_p3109:  # the range begins at 0: numbers below it overflow, and −∞ does not exist
         saturates = context.overflow in (Overflow.SATURATE, Overflow.PROPAGATE)
         inward = context.overflow is not Overflow.NATIVE and direction in (Direction.RTZ, Direction.RTP)
         clamps = clamps or saturates or inward

@@ -1,8 +1,8 @@
 """Reads values (text, numbers, and data of other formats) exactly, and rounds them into a format once.
 
 No Python float is ever an intermediate between text and bits. Numbers are kept as ratios with a separate power of ten,
-so that an enormous exponent costs nothing. Of the digits beyond MAX_DIGITS, only one fact can change a rounding:
-whether all of them are zero.
+so that an exponent far out of range needs no long integer. A rounding depends on the digits
+beyond MAX_DIGITS only by whether all of them are zero.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def _payload(text: str | None, signaling: bool, whole: str) -> int:
 
 
 def parse_code(text: str, whole: str | None = None) -> Code:
-    """Read a code: `0x3c7c`, or binary digits, which `_` may separate. Errors quote `whole`, or the text if it is None.
+    """Read a code: hexadecimal, or binary digits, which `_` may separate. Errors quote `whole` (default: the text).
 
     >>> parse_code("0_01111_0001111100")
     Code(code=15484, width=16, binary=True)
@@ -240,7 +240,7 @@ def read(value: object, format: Format | str, context: AnyContext = DEFAULT) -> 
     LiteralError
         The value is not a number.
     FormatError
-        The format is unknown, or a typed code does not have its width.
+        The format is unknown, or a typed code does not fit it.
     UnsupportedError
         The format has no code for the value, for example for a NaN's payload.
 

@@ -1,7 +1,7 @@
 """Rounding rules: the directions, the one kernel that rounds, and Context, which holds the direction and other choices.
 
 The kernel determines the truncated number, the discarded tail, and whether to step away from zero. It uses only
-operators that Python integers and NumPy arrays share. Of a number c·2^q, c ≥ 0, the lowest `shift` bits are cut off:
+operators that Python integers and NumPy arrays share. It cuts off the lowest `shift` bits of c ≥ 0 in a number c·2^q:
 
     c = kept · unit + rest        unit = 2^shift, 0 ≤ rest < unit
 
@@ -114,8 +114,8 @@ def split(c: Any, shift: Any) -> tuple[Any, Any, Any]:
 def tail(rest2: Any, unit: Any, sticky: Any) -> tuple[Any, Any, Any]:
     """Return whether the tail is nonzero, whether it is at least half a unit, and whether it is a tie.
 
-    If nothing is cut off (a shift of 0 in `split`, so unit is 1), no special case is needed. But with `sticky`,
-    the tail could not be compared with half a unit then: `c` must have a digit below the rounding position.
+    If nothing is cut off (a shift of 0 in `split`, so unit is 1), no special case is needed. But after `split`,
+    `sticky` requires a unit above 1: otherwise the tail could not be compared with half a unit.
 
     >>> tail(8, 8, False), tail(8, 8, True)
     ((True, True, True), (True, True, False))
@@ -248,13 +248,13 @@ class Overflow(Enum):
     SATURATE = "saturate"  # the largest, for infinite operands too (OCP's saturating conversion)
     PROPAGATE = "propagate"  # the largest, for finite operands only; ∞ stays ∞ (P3109's SatPropagate)
     NONE = "none"  # ∞, else the largest (SatNone of P3109's interim report 4.0)
-    NONE_NAN = "none-nan"  # as `native`, also when rounding to odd (SatNone of P3109's executable specification)
+    NONE_NAN = "none-nan"  # as `native`, but RTO gives ∞ or NaN, too (SatNone of P3109's executable specification)
 
 
 class Absent(Enum):
     """The replacement for a NaN, infinity or zero that the format lacks.
 
-    In an unsigned format, it also replaces a negative number that does not round to zero, unless `Negative` forbids it.
+    In an unsigned format, it also replaces a negative number that does not round to zero, unless `Negative` differs.
     """
 
     LARGEST = "largest"  # NaN and ∞: a NaN if there is one, else the largest; zero: the smallest
@@ -282,7 +282,7 @@ class NanRule(Enum):
     """The NaN that an operation with NaN operands returns."""
 
     FIRST = "first"  # the first NaN operand, quieted; the default NaN is positive
-    X86 = "x86"  # the first (SSE), or the one that x87 instructions keep; the default NaN is negative
+    X86 = "x86"  # the first, as in SSE; in x87 extended, as x87 instructions do; the default NaN is negative
     ARM = "arm"  # the first signaling NaN, else the first NaN
     RISCV = "riscv"  # always the default NaN
     RISCV_FP8 = "riscv-fp8"  # as `riscv`, also if a number overflows to NaN; 0x7f in e5m2 and e4m3fn (Zvfofp8min)
@@ -386,7 +386,7 @@ AnyContext = Context | Direction | str | None  # accepted by `as_context`
 def as_context(given: AnyContext) -> Context:
     """Return a Context for a Context, a rounding direction or its name, or None (the default).
 
-    Public functions convert their context arguments with it. Raises ContextError for anything else.
+    Public functions convert their context arguments with this function. Raises ContextError for anything else.
 
     >>> as_context("RTZ"), as_context("near_maxMag").rounding.value, as_context(None)
     (Context(rounding='RTZ'), 'RNA', Context())

@@ -29,7 +29,7 @@ def exact_value(value: object) -> Ratio | Datum | Literal:
 
 @in_default_mode
 def _ratio_of(value: Any) -> Ratio | Datum | Literal:
-    """Return the exact value of a number without a format, such as a fraction; LiteralError for anything else."""
+    """Return the exact value of a number without a format, such as a fraction; raises LiteralError otherwise."""
     if isinstance(value, Exact):
         return Ratio(value.negative, value.c, twos=value.q)
     dtype = getattr(value, "dtype", None)

@@ -112,7 +112,7 @@ def _read(rows: Fields, wire: object, scope: Scope) -> Wire:
 
 
 def variant(member: str, schemas: dict[str, Schema]) -> Codec:
-    """Return the codec of records of several classes; in JSON, the member named `member` has the class name."""
+    """Return the codec of records of several classes; the JSON member `member` has the class name in lower case."""
 
     def write(record: object, scope: Scope) -> object:
         kind = type(record).__name__.lower()

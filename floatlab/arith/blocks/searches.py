@@ -65,8 +65,8 @@ def qkx2(values: Sequence[Value]) -> Found:
     This is make_qkx2_quants of ggml, with the weights of quantize_row_q4_K_ref. The search tries 22 scales. The first
     divides the range of the block into 15 steps, and the others into 14 to 16 steps. From the elements that a tried
     scale gives, the search computes the scale and the minimum with the least weighted square error. It keeps the best
-    pair. The minimum is at most 0. The range begins at the least value or at 0, and after each
-    improvement at the new minimum.
+    pair. The minimum is at most 0. At first, the range begins at the least value or at 0. After
+    each improvement, it begins at the new minimum.
 
     >>> found = qkx2([ratio(n) for n in range(-3, 13)])
     >>> [int(each.as_fraction()) for each in found.values.values()], [int(q.as_fraction()) for q in found.elements][:4]
