@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _SEARCHED = 6  # formats of up to this many bits are searched exhaustively
 _SEARCHED_POWERS = 8  # the same limit for formats of precision 1, which have few products
-_NEARBY = 3  # given operands are changed by up to this many ulps
+_NEARBY = 3  # given operands, and addends, are changed by up to this many ulps
 _SHORT = 24  # number of odd integers tried as factors
 _EVERY = 256  # tries between two progress reports
 

@@ -79,7 +79,7 @@ class Step(Record):
 
 
 class Read(Step):
-    """A literal as the rounding receives it: exact, or truncated with a sticky bit."""
+    """A literal or a number as the rounding receives it: exact, or truncated with a sticky bit."""
 
     exact: Exact
     sticky: bool
@@ -162,7 +162,7 @@ class Round(Step):
 
 
 class Encode(Step):
-    """The result, and the exact number that it approximates (None if that number is not finite)."""
+    """The result, and the exact number that it approximates (None if there is no such finite number)."""
 
     datum: Datum
     truth: Truth | None

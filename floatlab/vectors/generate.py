@@ -1,7 +1,7 @@
 """Generating vectors: operands are weighted towards hard cases of rounding, as in TestFloat's generator.
 
 The first lines combine the landmarks of the format with each other (for three operands, only at level 2). Landmarks are
-the extreme numbers of each class, the number 1, the neighbours of these numbers, and NaNs. The following lines mix
+the extreme numbers of each class, the number 1, the neighbours of these numbers, ∞ and NaNs. The following lines mix
 landmarks, random codes, and numbers with patterns in their significands, such as runs of ones. The exponents of these
 numbers are near those of 1, of zero and of the largest number. About one of these lines in four is constructed to be on
 or near a tie, a cancellation or the end of the range (`hard.py`).
@@ -29,7 +29,7 @@ LINES = {1: 10_000, 2: 200_000}  # default number of lines per level
 
 
 def landmarks(kind: Format | Integer) -> list[int]:
-    """Return the codes that every test should cover: the extreme numbers of each class, 1, their neighbours, and NaNs.
+    """Return the codes that every test should cover: the extreme numbers of each class, 1, their neighbours, ∞, NaNs.
 
     >>> from floatlab import parse_format
     >>> [hex(code) for code in landmarks(parse_format("e2m1"))][:8]

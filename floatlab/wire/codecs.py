@@ -91,7 +91,7 @@ def integer(n: int) -> int | str:
 
 
 def number(x: float | int) -> float | int | str:
-    """Return a number for JSON: an integer as by `integer`, and a float as text if it is not finite."""
+    """Return a number for JSON: an integer as `integer` writes it, and a float as text if it is not finite."""
     if isinstance(x, int):
         return integer(x)
     return x if isfinite(x) else str(x)

@@ -41,7 +41,7 @@ VERSION = 1  # the schema's version, written into every document
 
 
 class Member(Record):
-    """A member of a JSON object: the codec of its value, and the connection of the value to the record.
+    """A member of a JSON object: the codec of its value, where the value comes from, and where it goes.
 
     `get` returns the value to write. `into` is the constructor parameter that receives the value read; None for members
     that are written but not read. An optional member is omitted if its value is None.
