@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class Interval(Record):
     """The reals from `low` to `high` (None: unbounded), including an end if `low_closed` or `high_closed` is true.
 
-    If `mirrored`, the negated interval belongs to it, too: one NaN may replace positive and negative overflow, or signs
-    are dropped.
+    If an unbounded end is closed, the infinity belongs to the interval. If `mirrored`, the negated interval belongs to
+    it, too. This happens where one NaN replaces positive and negative overflow, and where signs are dropped.
     """
 
     low: Exact | None
@@ -43,6 +43,7 @@ def preimage(datum: Datum, context: AnyContext = DEFAULT) -> Interval | None:
 
     Under stochastic rounding, the interval has all reals that may round to the datum; with few random bits or a given
     draw, it may also have others. The interval of −0 contains negative reals only; 0 belongs to the interval of +0.
+    Raises UnsupportedError for an irrational datum.
 
     >>> from floatlab import decode
     >>> i = preimage(decode(0x3C00, "fp16"))
@@ -107,11 +108,12 @@ def _middle(a: Exact, b: Exact) -> Exact:
 
 
 def _above(datum: Datum, value: Exact, negative: bool = False) -> tuple[Exact, ...]:
-    """Return the possible ends of the interval away from zero: halfway to the next magnitude, and that magnitude.
+    """Return the possible outer ends (away from zero) of the interval, as magnitudes in ascending order.
 
-    In a format given by a table: the boundary to the next magnitude of the same sign, if there is one.
+    They are the point halfway to the next magnitude, and the next magnitude. In a format given by a table, the first is
+    the boundary to the next magnitude of the same sign; without a next magnitude, the result is empty.
 
-    Beyond the largest number, the next magnitude is that of an unbounded exponent range. If tiny results are flushed,
+    Above the largest number, the next magnitude is that of an unbounded exponent range. If tiny results are flushed,
     the interval of zero may extend to the smallest normal number.
     """
     fmt = datum.format
@@ -148,10 +150,10 @@ def _between(low: Exact, ends: list[Exact], high: Exact) -> tuple[Exact, ...]:
 def _edge(
     start: Exact, ends: tuple[Exact, ...], sign: int, lands: Callable[[Exact], bool]
 ) -> tuple[Exact, bool] | None:
-    """Return an end of the interval around `start`, and whether it is closed; None if the interval is unbounded.
+    """Return an end of the interval around `start`, and whether it is closed; None if all `ends` round to the datum.
 
     `ends` are the candidates, magnitudes in the order of their distance from `start`. `lands` says whether a number
-    rounds to the datum; if `sign` is negative, it is called with the negated magnitudes.
+    rounds to the datum. If `sign` is negative, `lands` is called with the negated magnitudes.
     """
 
     def at(x: Exact) -> bool:
