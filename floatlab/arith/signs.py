@@ -33,7 +33,7 @@ def negate(a: object, format: Format | str | None = None, context: AnyContext = 
     Notes
     -----
     IEEE 754-2019 clause 5.5.1 (negate). If the operand has the result's format, and this format is signed, no flag is
-    raised. Otherwise a number is also rounded, which may raise flags, and a NaN keeps its sign.
+    raised. Otherwise the result is also rounded, which may raise flags.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def abs(a: object, format: Format | str | None = None, context: AnyContext = DEF
     Notes
     -----
     IEEE 754-2019 clause 5.5.1 (abs). If the operand has the result's format, and this format is signed, no flag is
-    raised. Otherwise a number is also rounded, which may raise flags, and a NaN keeps its sign.
+    raised. Otherwise the result is also rounded, which may raise flags.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def copy_sign(a: object, b: object, format: Format | str | None = None, context:
     Notes
     -----
     IEEE 754-2019 clause 5.5.1 (copySign). If `a` has the result's format, and this format is signed, no flag is raised.
-    Otherwise a number is also rounded, which may raise flags, and a NaN keeps its sign.
+    Otherwise the result is also rounded, which may raise flags.
 
     Examples
     --------
@@ -248,16 +248,24 @@ def _sign(datum: Datum) -> bool:
 def _with_sign(work: DerivationBuilder, negative: bool) -> Derivation:
     x, value = work.operands[0], work.values[0]
     work.steps.append(Special(Rule.SIGN_BIT, Flags.NONE))
-    if x.format != work.format or not x.format.signed:
-        if value is not None:
-            exact = Exact(negative, value.c, value.q)
-            return work.finish(exact, exact)
-        return propagate(work, (x,)) if counts_as_nan(x) else infinite(work, negative)
+    if x.format == work.format and x.format.signed:
+        exact = None if value is None else Exact(negative, value.c, value.q)
+        return work.close(_code_with_sign(x, negative), Flags.NONE, exact)
+    if value is not None:
+        exact = Exact(negative, value.c, value.q)
+        return work.finish(exact, exact)
+    if not counts_as_nan(x):
+        return infinite(work, negative)
+    return propagate(work, (Datum(x.format, _code_with_sign(x, negative)) if x.format.signed else x,))
+
+
+def _code_with_sign(x: Datum, negative: bool) -> int:
+    """Return the code of x, in a signed format, with this sign bit; the code of a NaN without a sign is unchanged."""
     sign = 1 << (x.format.width - 1)
     code = (x.code & (sign - 1)) | sign * negative
     if x.format.nan_in_place_of_negative_zero and sign in (code, x.code):  # −0's code is a NaN, without a sign
-        code = x.code if x.is_nan else 0
-    return work.close(code, Flags.NONE, None if value is None else Exact(negative, value.c, value.q))
+        return x.code if x.is_nan else 0
+    return code
 
 
 def _power(n: object) -> int:

@@ -82,7 +82,7 @@ def preimage(datum: Datum, context: AnyContext = DEFAULT) -> Interval | None:
     else:
         inner = _edge(value, _above(datum, value, True), -1, lands)
         inward = (-inner[0], inner[1]) if inner and inner[0] else (value, True)
-    high, high_closed = outward or (None, _infinity_lands(datum, context))
+    high, high_closed = outward or (None, _infinity_lands(datum, context, negative))
     mirrored = not fmt.signed and context.negative is Negative.DROP
     interval = Interval(inward[0], inward[1], high, high_closed, mirrored)
     return -interval if negative else interval
@@ -171,9 +171,9 @@ def _edge(
     return None
 
 
-def _infinity_lands(datum: Datum, context: Context) -> bool:
+def _infinity_lands(datum: Datum, context: Context, negative: bool) -> bool:
     try:
-        code, _ = infinity_code(datum.format, context, bool(datum.sign_bit))
+        code, _ = infinity_code(datum.format, context, negative)
     except UnsupportedError:
         return False
     return code == datum.code
@@ -183,15 +183,15 @@ def _overflowing(datum: Datum, context: Context, lands: Callable[[Exact], bool])
     """Return the interval of the numbers that overflow to this ∞ or NaN; None if there are none."""
     fmt = datum.format
     if datum.is_nan and fmt.nan_in_place_of_negative_zero:
-        rays = [_ray(fmt, sign, lands) for sign in (1, -1)]
+        rays = [_ray(datum, context, sign, lands) for sign in (1, -1)]
         if rays[0] and rays[1]:
             return rays[0].replace(mirrored=True)
         return rays[0] or (-rays[1] if rays[1] else None)
-    ray = _ray(fmt, -1 if datum.sign_bit else 1, lands)
+    ray = _ray(datum, context, -1 if datum.sign_bit else 1, lands)
     return -ray if ray and datum.sign_bit else ray
 
 
-def _ray(format: Format, sign: int, lands: Callable[[Exact], bool]) -> Interval | None:
+def _ray(datum: Datum, context: Context, sign: int, lands: Callable[[Exact], bool]) -> Interval | None:
     """Return the interval of the magnitudes beyond the largest number that, with this sign, round to the datum.
 
     The result is None if there are none.
@@ -200,10 +200,11 @@ def _ray(format: Format, sign: int, lands: Callable[[Exact], bool]) -> Interval 
     def at(x: Exact) -> bool:
         return lands(-x if sign < 0 else x)
 
-    largest = Datum(format, format.compose(False, format.largest_magnitude))
+    fmt, closed = datum.format, _infinity_lands(datum, context, sign < 0)
+    largest = Datum(fmt, fmt.compose(False, fmt.largest_magnitude))
     edge = largest.exact
     for end in _above(largest, edge):
         if at(_middle(edge, end)):
-            return Interval(edge, edge != largest.exact and at(edge), None, True)
+            return Interval(edge, edge != largest.exact and at(edge), None, closed)
         edge = end
-    return Interval(edge, True, None, True) if at(edge) else None
+    return Interval(edge, True, None, closed) if at(edge) else None
