@@ -1,4 +1,4 @@
-"""Layer 2a: the operations of IEEE 754-2019: computed exactly, rounded once, each with its derivation."""
+"""Layer 2a: the operations of IEEE 754-2019, computed exactly, rounded once, and recorded as derivations."""
 
 from floatlab.lazy_names import lazy_names
 

@@ -102,7 +102,7 @@ def equal(
     a, b : str, int, float, Datum, Fraction, Decimal or NumPy scalar
         Numbers of one format or of two: the values are compared exactly.
     format : Format or str, optional
-        Format into which text is read. Default: binary32.
+        Format into which text is read. Default: that of the first operand that has one, else binary32.
     context : Context or str, optional
         Rounding direction, overflow, NaN and flush rules; or a direction's name (`"RTZ"`). Default: nearest even.
     signaling : bool, optional
@@ -141,7 +141,7 @@ def less(
     a, b : str, int, float, Datum, Fraction, Decimal or NumPy scalar
         Numbers of one format or of two: the values are compared exactly.
     format : Format or str, optional
-        Format into which text is read. Default: binary32.
+        Format into which text is read. Default: that of the first operand that has one, else binary32.
     context : Context or str, optional
         Rounding direction, overflow, NaN and flush rules; or a direction's name (`"RTZ"`). Default: nearest even.
     signaling : bool, optional
@@ -180,7 +180,7 @@ def less_equal(
     a, b : str, int, float, Datum, Fraction, Decimal or NumPy scalar
         Numbers of one format or of two: the values are compared exactly.
     format : Format or str, optional
-        Format into which text is read. Default: binary32.
+        Format into which text is read. Default: that of the first operand that has one, else binary32.
     context : Context or str, optional
         Rounding direction, overflow, NaN and flush rules; or a direction's name (`"RTZ"`). Default: nearest even.
     signaling : bool, optional

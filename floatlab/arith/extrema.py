@@ -67,7 +67,7 @@ def maximum(a: object, b: object, format: Format | str | None = None, context: A
 def minimum_number(
     a: object, b: object, format: Format | str | None = None, context: AnyContext = DEFAULT
 ) -> Derivation:
-    """Return the smaller of two numbers, or the number if the other operand is a NaN.
+    """Return the smaller of two numbers; if one operand is a NaN, return the other.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def minimum_number(
 
     Notes
     -----
-    IEEE 754-2019 clause 9.6 (minimumNumber). A signaling NaN raises invalid, even where the number is the result.
+    IEEE 754-2019 clause 9.6 (minimumNumber). A signaling NaN raises invalid, also if the other operand is returned.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def minimum_number(
 def maximum_number(
     a: object, b: object, format: Format | str | None = None, context: AnyContext = DEFAULT
 ) -> Derivation:
-    """Return the larger of two numbers, or the number if the other operand is a NaN.
+    """Return the larger of two numbers; if one operand is a NaN, return the other.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def maximum_number(
 
     Notes
     -----
-    IEEE 754-2019 clause 9.6 (maximumNumber). A signaling NaN raises invalid, even where the number is the result.
+    IEEE 754-2019 clause 9.6 (maximumNumber). A signaling NaN raises invalid, also if the other operand is returned.
 
     Examples
     --------
@@ -176,7 +176,7 @@ def maximum_magnitude(
 def minimum_magnitude_number(
     a: object, b: object, format: Format | str | None = None, context: AnyContext = DEFAULT
 ) -> Derivation:
-    """Return the number of smaller magnitude, or the number if the other operand is a NaN.
+    """Return what `minimum_magnitude` returns; but if one operand is a NaN, return the other.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ def minimum_magnitude_number(
 def maximum_magnitude_number(
     a: object, b: object, format: Format | str | None = None, context: AnyContext = DEFAULT
 ) -> Derivation:
-    """Return the number of larger magnitude, or the number if the other operand is a NaN.
+    """Return what `maximum_magnitude` returns; but if one operand is a NaN, return the other.
 
     Parameters
     ----------
@@ -252,7 +252,7 @@ def _extreme(
     return done.replace(flags=done.flags | flags) if flags else done
 
 
-_Extended = tuple[int, Exact]  # (±1, 0) for ±∞, (0, value) for finite numbers: in the order of the numbers
+_Extended = tuple[int, Exact]  # (±1, 0) for ±∞, (0, value) for finite numbers; pairs compare like the numbers
 
 
 def _extended(work: DerivationBuilder, index: int) -> _Extended:

@@ -54,26 +54,29 @@ def multiply_then_add(
     Parameters
     ----------
     a, b, c : str, int, float, Datum, Fraction, Decimal or NumPy scalar
-        Text is read into the result's format; a float is binary64, a NumPy scalar has its dtype, and an int is exact.
+        Text is read into the result's format. A float is binary64; a NumPy scalar has the format of its dtype. An int
+        must be a number of the result's format.
     format : Format or str, optional
-        Format of the result. Default: the first of binary16, bfloat16, binary32, binary64, binary128 that holds all
-        operands' formats; binary32 if no operand has a format.
+        Format of the result. Default: the operands' format if they have only one; else the first of binary16, bfloat16,
+        binary32, binary64, binary128 that holds all their formats; binary32 if no operand has a format.
     context : Context or str, optional
         Rounding direction, overflow, NaN and flush rules; or a direction's name (`"RTZ"`). Default: nearest even.
 
     Returns
     -------
     Derivation
-        Its error is measured from the exact a·b + c; its flags are those of both roundings.
+        Its error is measured from the exact a·b + c; its flags are those of the product and of the sum.
 
     Raises
     ------
     LiteralError
         An operand is not a number.
     FormatError
-        Unknown format.
+        Unknown format, or no default format holds all operands' formats.
     ContextError
         Unknown rounding direction or rule.
+    UnsupportedError
+        An int is not a number of the result's format.
 
     Examples
     --------

@@ -37,7 +37,7 @@ class Integer(Record):
 
     @property
     def name(self) -> str:
-        """TestFloat's name: i32, ui64."""
+        """TestFloat's name, such as `i32` or `ui64`."""
         return f"{'' if self.signed else 'u'}i{self.width}"
 
     def value(self, code: int) -> int:
@@ -107,15 +107,15 @@ class IntegerResult(Answering, Record):
 def round_to_integral(
     a: object, format: Format | str | None = None, context: AnyContext = DEFAULT, exact: bool = True
 ) -> Derivation:
-    """Round to an integral value of the same format.
+    """Round a number to an integer, and return it as a floating-point number.
 
     Parameters
     ----------
     a : str, int, float, Datum, Fraction, Decimal or NumPy scalar
-        Text is read into the result's format; a float is binary64, a NumPy scalar has its dtype, and an int is exact.
+        Text is read into the result's format. A float is binary64; a NumPy scalar has the format of its dtype. An int
+        must be a number of the result's format.
     format : Format or str, optional
-        Format of the result. Default: the first of binary16, bfloat16, binary32, binary64, binary128 that holds all
-        operands' formats; binary32 if no operand has a format.
+        Format of the result. Default: the operand's format, or binary32 if it has none.
     context : Context or str, optional
         Rounding direction, overflow, NaN and flush rules; or a direction's name (`"RTZ"`). Default: nearest even.
     exact : bool, optional
@@ -129,7 +129,7 @@ def round_to_integral(
     Raises
     ------
     LiteralError
-        An operand is not a number.
+        The operand is not a number.
     FormatError
         Unknown format.
     ContextError
@@ -138,8 +138,8 @@ def round_to_integral(
     Notes
     -----
     IEEE 754-2019 clause 5.9 (roundToIntegral). A format with few exponents may lack the integer: the largest number of
-    e2m3fn is 7.5, which rounds to 8. The integer is then rounded into the format like any other result: the context's
-    overflow rule applies, and overflow and inexact are raised. In this case the error is measured from the integer,
+    e2m3fn is 7.5, which rounds to 8. The integer is then rounded into the format like any other result, and raises the
+    flags of this rounding (in the example, overflow and inexact). In this case the error is measured from the integer,
     otherwise from the operand.
 
     Examples
@@ -176,11 +176,12 @@ def to_integer(
     Parameters
     ----------
     a : str, int, float, Datum, Fraction, Decimal or NumPy scalar
-        Text is read into the result's format; a float is binary64, a NumPy scalar has its dtype, and an int is exact.
+        Text is read into `format`. A float is binary64; a NumPy scalar has the format of its dtype. An int must be a
+        number of `format`.
     width : int or str, optional
         Width in bits, from 1 to 4096, or the name of a type (`"i32"`, `"u8"`). Default: 32.
     signed : bool, optional
-        Whether the integer is signed (two's complement). Default: True.
+        Whether the integer is signed (two's complement); a name of a type overrides it. Default: True.
     format : Format or str, optional
         Format into which text is read. Default: binary32.
     context : Context or str, optional
@@ -196,7 +197,7 @@ def to_integer(
     Raises
     ------
     LiteralError
-        An operand is not a number.
+        The operand is not a number.
     FormatError
         Unknown format, width or type.
     ContextError
@@ -205,8 +206,9 @@ def to_integer(
     Notes
     -----
     IEEE 754-2019 clause 5.8 (convertToInteger). The context's NaN rule determines the result for NaN and for numbers
-    out of range. x86: one code for all (the least signed integer, or all ones if unsigned). Arm: the nearest integer,
-    and 0 for NaN. RISC-V: the nearest integer, and the largest for NaN.
+    out of range. `first` and `x86` give one integer for all of them: the least if signed, the greatest if unsigned. The
+    other rules give the integer of the type that is nearest to the number; for NaN, `arm` gives 0 and RISC-V's rules
+    give the greatest integer.
 
     Examples
     --------

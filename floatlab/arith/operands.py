@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 PROMOTIONS = ("binary16", "bfloat16", "binary32", "binary64", "binary128")
 DEFAULT_FORMAT = "binary32"
 _FULL = DEFAULT.precision
-_TRIED = 16  # the width up to which all numbers of a format are looked up in another's table
+_TRIED = 16  # largest width of formats whose numbers are all looked up in another format's table
 
 CONTROLLED = ("add", "subtract", "multiply", "divide", "sqrt")  # operations that precision control applies to
 
@@ -42,7 +42,7 @@ class Lack(Enum):
     STEPS = "fine steps near zero"
     ZERO = "zero"
     SIGN = "negative numbers"
-    ENTRIES = "some numbers"  # of a format given by a table
+    ENTRIES = "some numbers"  # where a format is given by a table
 
 
 def lacks(wide: Format, narrow: Format) -> tuple[Lack, ...]:
@@ -68,7 +68,10 @@ def lacks(wide: Format, narrow: Format) -> tuple[Lack, ...]:
 
 @lru_cache(maxsize=256)
 def _has_all(wide: Format, narrow: Format) -> bool:
-    """Return whether every finite number of `narrow` is an entry of the table of `wide`, by trying them."""
+    """Return whether `wide` has every finite number of `narrow`, by trying them.
+
+    If `narrow` has more than 16 bits, nothing is tried: the result is whether the formats are equal.
+    """
     if wide == narrow or narrow.width > _TRIED:
         return wide == narrow
     data = (Datum(narrow, code) for code in range(1 << narrow.width))
@@ -113,7 +116,7 @@ def at_precision(precision: int) -> Format:
 
 
 class DerivationBuilder:
-    """Builds the derivation of one operation: collects its steps; `close` makes a Derivation of them."""
+    """Builds the derivation of one operation: it collects the steps, and `close` makes a Derivation of them."""
 
     __slots__ = ("context", "format", "literals", "operands", "operation", "steps", "values")
 
@@ -126,7 +129,7 @@ class DerivationBuilder:
         context: Context,
         steps: list[Step],
     ) -> None:
-        """Raise UnsupportedError if no exact result exists, or if precision control is not for this format."""
+        """Raise UnsupportedError for irrational numbers, and for precision control in another format than x87."""
         self.operation, self.operands, self.literals = operation, operands, literals
         self.format, self.context, self.steps = format, context, steps
         for each in (format, *(datum.format for datum in operands)) if format.is_table else ():
@@ -184,7 +187,7 @@ class DerivationBuilder:
 
 
 def reading_context(context: Context) -> Context:
-    """Return the context for reading operands: to nearest, as a compiler reads constants; other rules unchanged."""
+    """Return the context for reading operands, as a compiler reads constants: to nearest, results not flushed."""
     if context.rounding is Direction.RNE and not context.flush_results:
         return context
     return context.replace(rounding=Direction.RNE, flush_results=False)
@@ -193,12 +196,12 @@ def reading_context(context: Context) -> Context:
 def begin(
     operation: str, values: tuple[object, ...], format: Format | str | None, context: AnyContext
 ) -> DerivationBuilder:
-    """Decode the operands, determine the result's format, and promote operands of other formats.
+    """Decode the operands, determine the result's format, and record the promotion of operands of narrower formats.
 
-    Datum objects, derivations returned by `read`, Python floats and NumPy numbers keep their formats. Text, fractions
-    and decimals are rounded to nearest into the result's format. That is `format` if given, else the common format of
-    the operands that have one, else binary32. An integer must be exact: if the format cannot represent it,
-    UnsupportedError is raised.
+    Datum objects, derivations, Python floats and NumPy numbers keep their formats. Text, fractions and decimals are
+    rounded to nearest into the result's format. The result's format is `format` if given, else the common format of the
+    operands that have a format, else binary32. If this format cannot represent an integer operand, UnsupportedError is
+    raised.
     """
     context = as_context(context)
     fmt = None if format is None else parse_format(format)
@@ -253,7 +256,7 @@ def _read_operand(value: object, format: Format, context: Context) -> Datum:
 
 
 def exact_integer(n: int, format: Format) -> Datum:
-    """Return an integer as a number of a format; raises UnsupportedError if it is not exact.
+    """Return an integer as a number of a format; raises UnsupportedError if the format lacks it.
 
     >>> exact_integer(2048, parse_format("fp16"))
     Datum(binary16 0x6800 = 2048)

@@ -1,9 +1,9 @@
 """The operations of IEEE 754-2019 clauses 5.4.1 and 5.3.1: computed exactly, rounded once at the end.
 
 Every operation accepts Datum objects, derivations, text or numbers. The result's format is `format`. If that is None,
-it is the format to which the operands are promoted, as in frameworks, or binary32 if no operand has a format. It may be
-narrower or wider than the formats of the operands (the standard's *formatOf* operations); the result is still rounded
-once. Raises FormatError, LiteralError or UnsupportedError for operands that cannot be read.
+it is the format to which the operands are promoted, as in frameworks, or binary32 if no operand has a format. This
+format may be narrower or wider than those of the operands (the standard's *formatOf* operations); the result is still
+rounded once. Raises FormatError, LiteralError or UnsupportedError for operands that cannot be read.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ def add(a: object, b: object, format: Format | str | None = None, context: AnyCo
     Parameters
     ----------
     a, b : str, int, float, Datum, Fraction, Decimal or NumPy scalar
-        Text is read into the result's format; a float is binary64, a NumPy scalar has its dtype, and an int is exact.
+        Text is read into the result's format. A float is binary64; a NumPy scalar has the format of its dtype. An int
+        must be a number of the result's format.
     format : Format or str, optional
-        Format of the result. Default: the first of binary16, bfloat16, binary32, binary64, binary128 that holds all
-        operands' formats; binary32 if no operand has a format.
+        Format of the result. Default: the operands' format if they have only one; else the first of binary16, bfloat16,
+        binary32, binary64, binary128 that holds all their formats; binary32 if no operand has a format.
     context : Context or str, optional
         Rounding direction, overflow, NaN and flush rules; or a direction's name (`"RTZ"`). Default: nearest even.
 
@@ -44,9 +45,11 @@ def add(a: object, b: object, format: Format | str | None = None, context: AnyCo
     LiteralError
         An operand is not a number.
     FormatError
-        Unknown format.
+        Unknown format, or no default format holds all operands' formats.
     ContextError
         Unknown rounding direction or rule.
+    UnsupportedError
+        An int is not a number of the result's format.
 
     Notes
     -----
@@ -117,7 +120,7 @@ def multiply(a: object, b: object, format: Format | str | None = None, context: 
 
 
 def divide(a: object, b: object, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:
-    """Divide a by b, rounded once; a finite number by zero gives ∞ and raises divide-by-zero.
+    """Divide a by b, rounded once; a nonzero finite number by zero gives ∞ and raises divide-by-zero.
 
     Parameters
     ----------
@@ -169,7 +172,7 @@ def remainder(a: object, b: object, format: Format | str | None = None, context:
 
     Notes
     -----
-    IEEE 754-2019 clause 5.3.1. The result is always exact in the operands' format.
+    IEEE 754-2019 clause 5.3.1. If both operands have the result's format, the result is exact.
 
     Examples
     --------
@@ -194,7 +197,7 @@ def remainder(a: object, b: object, format: Format | str | None = None, context:
 
 
 def sqrt(a: object, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:
-    """Return the square root, rounded once; √−0 is −0, and the root of a negative number is invalid.
+    """Return the square root, rounded once; √−0 is −0, and the root of a negative number raises invalid.
 
     Parameters
     ----------

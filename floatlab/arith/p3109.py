@@ -1,7 +1,8 @@
 """Operations on blocks of IEEE P3109 (interim report 4.0): numbers that share a scale.
 
-The value of an element is its number times the scale's, exactly; ∞ · 0 is a NaN. Every result is rounded once. The
-formats may be any of floatlab's, not only P3109's; the context of each rounding has its direction and saturation.
+The value of an element is the exact product of the number that is stored for it and the scale; ∞ · 0 is a NaN. Every
+result is rounded once. The formats may be any of floatlab's, not only P3109's. A context gives the direction and the
+saturation of a rounding.
 """
 
 from __future__ import annotations
@@ -59,7 +60,8 @@ def convert_to_block(
     numbers : iterable of Datum
         Numbers of any formats.
     scale : Datum
-        The scale. A scale of 0 makes every element 0. A scale of ±∞ makes every nonzero number ±1; zeros stay zeros.
+        The scale. NaNs stay NaN under every scale. A scale of 0 makes all other numbers 0; a scale of ±∞ makes nonzero
+        numbers ±1, and zeros stay zeros. A NaN as the scale makes every element NaN.
     element : Format or str
         Format of the elements.
     context : Context or str, optional

@@ -18,7 +18,7 @@ MOST_SCALED = 1 << 20  # larger than the exponent range of any format
 
 
 def negate(a: object, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:
-    """Change the sign, also of zeros and NaNs; no flag is raised.
+    """Change the sign, also of zeros and NaNs.
 
     Parameters
     ----------
@@ -32,7 +32,8 @@ def negate(a: object, format: Format | str | None = None, context: AnyContext = 
 
     Notes
     -----
-    IEEE 754-2019 clause 5.5.1 (negate). If the result's format is not the operand's, the number is also converted.
+    IEEE 754-2019 clause 5.5.1 (negate). If the operand has the result's format, and this format is signed, no flag is
+    raised. Otherwise the result is also rounded, which may raise flags.
 
     Examples
     --------
@@ -44,7 +45,7 @@ def negate(a: object, format: Format | str | None = None, context: AnyContext = 
 
 
 def abs(a: object, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:
-    """Clear the sign, also of zeros and NaNs; no flag is raised.
+    """Clear the sign, also of zeros and NaNs.
 
     Parameters
     ----------
@@ -58,7 +59,8 @@ def abs(a: object, format: Format | str | None = None, context: AnyContext = DEF
 
     Notes
     -----
-    IEEE 754-2019 clause 5.5.1 (abs). If the result's format is not the operand's, the number is also converted.
+    IEEE 754-2019 clause 5.5.1 (abs). If the operand has the result's format, and this format is signed, no flag is
+    raised. Otherwise the result is also rounded, which may raise flags.
 
     Examples
     --------
@@ -69,7 +71,7 @@ def abs(a: object, format: Format | str | None = None, context: AnyContext = DEF
 
 
 def copy_sign(a: object, b: object, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:
-    """Return a with the sign of b, which may be a zero or a NaN; no flag is raised.
+    """Return a with the sign of b, which may be a zero or a NaN.
 
     Parameters
     ----------
@@ -83,7 +85,8 @@ def copy_sign(a: object, b: object, format: Format | str | None = None, context:
 
     Notes
     -----
-    IEEE 754-2019 clause 5.5.1 (copySign). If the result's format is not that of a, the number is also converted.
+    IEEE 754-2019 clause 5.5.1 (copySign). If `a` has the result's format, and this format is signed, no flag is raised.
+    Otherwise the result is also rounded, which may raise flags.
 
     Examples
     --------
@@ -95,14 +98,14 @@ def copy_sign(a: object, b: object, format: Format | str | None = None, context:
 
 
 def scale_b(a: object, n: object, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:
-    """Multiply by a power of two, a·2^n, rounded once.
+    """Return a·2^n, rounded once.
 
     Parameters
     ----------
     a, format, context
         As for `add`.
     n : int, str, Datum or Derivation
-        An integer from −2^20 to 2^20, or a number that is one.
+        An integer from −2^20 to 2^20, or text or a number that has such a value.
 
     Returns
     -------
@@ -187,7 +190,7 @@ def next_up(a: object, format: Format | str | None = None, context: AnyContext =
     Returns
     -------
     Derivation
-        As for `add`; the only flag is invalid, for a signaling NaN.
+        As for `add`; the only flag is invalid, for a signaling NaN or an unsupported code.
 
     Raises
     ------
@@ -197,7 +200,7 @@ def next_up(a: object, format: Format | str | None = None, context: AnyContext =
     Notes
     -----
     IEEE 754-2019 clause 5.3.1 (nextUp): both zeros give the smallest positive number, and the negative number nearest
-    to zero gives −0.
+    to zero gives −0 (0 in a format without −0).
 
     Examples
     --------
@@ -245,16 +248,24 @@ def _sign(datum: Datum) -> bool:
 def _with_sign(work: DerivationBuilder, negative: bool) -> Derivation:
     x, value = work.operands[0], work.values[0]
     work.steps.append(Special(Rule.SIGN_BIT, Flags.NONE))
-    if x.format != work.format or not x.format.signed:
-        if value is not None:
-            exact = Exact(negative, value.c, value.q)
-            return work.finish(exact, exact)
-        return propagate(work, (x,)) if counts_as_nan(x) else infinite(work, negative)
+    if x.format == work.format and x.format.signed:
+        exact = None if value is None else Exact(negative, value.c, value.q)
+        return work.close(_code_with_sign(x, negative), Flags.NONE, exact)
+    if value is not None:
+        exact = Exact(negative, value.c, value.q)
+        return work.finish(exact, exact)
+    if not counts_as_nan(x):
+        return infinite(work, negative)
+    return propagate(work, (Datum(x.format, _code_with_sign(x, negative)) if x.format.signed else x,))
+
+
+def _code_with_sign(x: Datum, negative: bool) -> int:
+    """Return the code of x, in a signed format, with this sign bit; the code of a NaN without a sign is unchanged."""
     sign = 1 << (x.format.width - 1)
     code = (x.code & (sign - 1)) | sign * negative
-    if x.format.nan_in_place_of_negative_zero and sign in (code, x.code):  # no −0; and a NaN without a sign
-        code = x.code if x.is_nan else 0
-    return work.close(code, Flags.NONE, None if value is None else Exact(negative, value.c, value.q))
+    if x.format.nan_in_place_of_negative_zero and sign in (code, x.code):  # −0's code is a NaN, without a sign
+        return x.code if x.is_nan else 0
+    return code
 
 
 def _power(n: object) -> int:

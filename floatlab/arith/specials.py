@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 
 def default_nan(format: Format, context: Context) -> int:
-    """Return the NaN of an invalid operation: quiet, payload 0, negative only under x86's rule."""
+    """Return the code of the default NaN: quiet, with payload 0, and negative only under `x86`.
+
+    Under `riscv-fp8`, it is 0x7f in 8-bit formats such as e5m2. A format without NaNs gives `absent_code`.
+    """
     if format.has_nan and not format.ieee_nans:
         return format.signed_nan(False)
     return nan_code(format, context, negative=context.nan is NanRule.X86)[0]
@@ -53,7 +56,7 @@ def _preferred_by_x87(first: Datum, second: Datum, first_is_quiet: bool) -> Datu
 
 
 def _chosen(first: Datum | None, second: Datum, context: Context, first_is_quiet: bool, x87: bool) -> Datum:
-    """Return which of two NaN operands propagates."""
+    """Return the one of two NaN operands that propagates; if `first` is None, `second`."""
     if first is None:
         return second
     first_is_quiet = first_is_quiet or not first.is_signaling
@@ -69,8 +72,9 @@ def propagate(work: DerivationBuilder, operands: tuple[Datum, ...], start: int |
 
     The rules `first` and `x86` (as in SSE) take the first NaN. If an operand or the result is x87 extended, `x86`
     follows the x87 instructions, two operands at a time. `arm` (as in Arm VFPv2) takes the first signaling NaN, else
-    the first NaN, two operands at a time. `riscv` always takes the default NaN. `start` is the code of a NaN that an
-    earlier part of the operation produced and whose flags are already raised.
+    the first NaN, two operands at a time. `riscv` and `riscv-fp8` always give the default NaN. An unsupported
+    operand gives the default NaN under every rule. `start` is the code of a NaN that an earlier part of the operation
+    produced; its flags are already raised.
     """
     flags = Flags.NONE
     chosen: Datum | None = None if start is None else Datum(work.format, start)

@@ -1,8 +1,8 @@
 """Witnesses: operands for which a·b + c rounded once differs from rounding the product and then the sum.
 
-The search begins near given operands. It continues with short factors whose product is just too long for the format,
-and c = −round(a·b): the exact sum is then the product's rounding error. Last come random operands. Formats with few
-values are searched exhaustively; for them, a result of None proves that no witness exists.
+The search begins near the given operands, if there are any. It continues with short factors whose product is just too
+long for the format, and c = −round(a·b); the exact sum is then the product's rounding error. Last come random operands.
+Formats with few values are searched exhaustively; for them, a result of None proves that no witness exists.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _SEARCHED = 6  # formats of up to this many bits are searched exhaustively
 _SEARCHED_POWERS = 8  # the same limit for formats of precision 1, which have few products
-_NEARBY = 3  # given operands are changed by up to this many ulps
+_NEARBY = 3  # given operands, and addends, are changed by up to this many ulps
 _SHORT = 24  # number of odd integers tried as factors
 _EVERY = 256  # tries between two progress reports
 
@@ -42,11 +42,12 @@ def find_witness(
     tries: int = 100_000,
     progress: Callable[[int, int], bool] | None = None,
 ) -> Triple | None:
-    """Return finite a, b and c for which fma and multiply-then-add return different finite numbers.
+    """Return finite a, b and c for which fma and multiply-then-add return finite results with different bits.
 
-    Return None if no try succeeded; if `is_searched_exhaustively(format)`, this proves that there are none. The seed
-    determines the random tries; `tries` is their number. The search starts near the operands `near`. `progress` is
-    called at intervals with the number of tries done and the total; if it returns False, the search stops.
+    Return None if no try succeeded; if `is_searched_exhaustively(format)`, no such operands exist, unless `progress`
+    stopped the search. The seed determines the random tries; `tries` is their number. The search starts near the
+    operands `near`. `progress` is called at intervals with the number of tries done and the total; if it returns False,
+    the search stops.
 
     >>> find_witness("fp16")
     (Datum(binary16 0x51a0 = 45), Datum(binary16 0x51e0 = 47), Datum(binary16 0xe822 = -2116))
@@ -81,7 +82,7 @@ def _candidates(fmt: Format, context: Context, seed: int, near: Triple | None, t
 
 
 def _may_differ(a: Datum, b: Datum, c: Datum, context: Context) -> bool:
-    """Return False for most operands that are not a witness; this test is fast, since it builds no derivations."""
+    """Return whether operands may be a witness. This test is fast, since it builds no derivations."""
     try:
         exact, addend = a.exact * b.exact, c.exact
         product = _product(exact, a.format, context)
@@ -184,7 +185,7 @@ def _placed(fmt: Format, c: int, q: int) -> Datum | None:
 
 
 def _all(fmt: Format, context: Context) -> Iterator[Triple]:
-    """Yield all operands whose product a·b is inexact, beginning with factors near 1.
+    """Yield all operands whose product a·b is inexact (all operands if inputs are flushed); factors near 1 come first.
 
     Because of symmetry, only a ≥ 0 is tried, and every product only once.
     """

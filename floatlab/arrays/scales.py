@@ -3,15 +3,6 @@
 `BlockScales` computes once everything that depends only on the block format and the rule. These are tables indexed by
 code and, for rules that use only exponents, a table indexed by the exponent field of amax, the largest magnitude of a
 block.
-
-Quotients are computed in float64 and then rounded again, but the result is the same as after a single rounding. Let x
-and the divisor d be float64s, and m a number of the target format, or a tie between two, such that m·d is exact in
-float64. Then the float64 nearest to x/d is m only if x = m·d. Proof: if m·d is a power of two, so are m and d, and x/d
-is exact. Else any other x differs from m·d by at least an ulp of m·d, which is more than 2^−53·m·d. So x/d differs from
-m by more than half an ulp of m, which is at most 2^−53·m. Since rounding is monotone, the quotient stays on its side of
-every m, and the second rounding gives the same result as a single one. This does not hold for stochastic rounding, nor
-if m·d has more than 53 bits. In these cases the quotient is rounded to odd first, after which a second rounding is also
-harmless (see `lanes.pairs`).
 """
 
 from __future__ import annotations
@@ -26,9 +17,10 @@ import numpy as np
 from floatlab.arith.blocks import BY_EXPONENT, tensor_scale_for
 from floatlab.arith.operands import holds
 from floatlab.arrays.codec import decode_array, round_array
-from floatlab.arrays.lanes import dispatch, pairs
+from floatlab.arrays.lanes import dispatch
 from floatlab.arrays.lanes.compiled_blocks import BlockParameters, ByField
 from floatlab.arrays.lanes.parameters import DOUBLE, SINGLE, container
+from floatlab.arrays.quotients import DIGITS, TINY, divide_to_odd, is_quotient, narrow_to_odd, quotient
 from floatlab.arrays.types import Array, DType
 from floatlab.errors import UnsupportedError, quoted
 from floatlab.formats.blocks import BlockFormat
@@ -39,10 +31,7 @@ from floatlab.numbers import Context, Direction
 from floatlab.record import Record
 
 SLAB = 1 << 17  # the number of elements that are computed at a time
-DIGITS = DOUBLE.precision
-TINY = -200  # an exponent far below the range of binary32; under SR, smaller exponents give the same results
-_HUGE = 900
-_LOST = (1 << 29) - 1  # the significand bits of float64 that float32 lacks
+_LIFTED = -100  # the exponent of numbers that stand for any tiny ones in directions that do not round these to zero
 _TABLED = 8  # scales of up to this many bits are decoded by a table
 SINGLES, DOUBLES = np.dtype(np.float32), np.dtype(np.float64)
 WORDS: dict[DType, Format] = {SINGLES: SINGLE, DOUBLES: DOUBLE}
@@ -119,53 +108,6 @@ class BlockLayout:
             yield slice(first, first + step)
 
 
-def is_quotient(digits: int, format: Format) -> bool:
-    """Return whether float64 quotients by divisors of `digits` bits always round into the format like exact ones."""
-    return digits + format.precision + 1 <= DIGITS
-
-
-def quotient(x: Array, divisor: Array, digits: int, format: Format) -> Array:
-    """Return x / divisor as a float64 that rounds into `format` like the exact quotient.
-
-    This does not hold for stochastic rounding, nor for quotients that underflow. The divisor has `digits` bits. Results
-    for infinities and NaNs are those of NumPy if `is_quotient` holds, else undefined.
-    """
-    if not is_quotient(digits, format):
-        return divide_to_odd(x, divisor)
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        return np.divide(x, divisor, dtype=np.float64)
-
-
-def divide_to_odd(x: Array, divisor: Array) -> Array:
-    """Return x / divisor (> 0) rounded to odd into float64; for special values the result is undefined.
-
-    Extreme quotients are clipped, and still round correctly into formats with the range of binary32 or a smaller one.
-
-    >>> divide_to_odd(np.array([1.0, 1.0]), np.array([10.0, 4.0])).tolist()
-    [0.09999999999999999, 0.25]
-    """
-    with np.errstate(all="ignore"):
-        m, e = np.frexp(np.abs(x).astype(np.float64))
-        d, f = np.frexp(divisor)
-        magnitude = pairs.to_odd(pairs.quotient(m, d)).view(np.float64)
-        return np.copysign(np.ldexp(magnitude, np.clip(e - f, TINY, _HUGE)), x)
-
-
-def narrow_to_odd(x: Array) -> Array:
-    """Round float64 to odd into float32: float32 is faster to round into a small format, with the same result.
-
-    Overwrites the array. Numbers outside float32's normal range are then also rounded to nearest into float32.
-
-    >>> narrow_to_odd(np.array([1.0, 1 + 2.0**-40, 1 - 2.0**-40])).tolist()
-    [1.0, 1.0000001192092896, 0.9999999403953552]
-    """
-    bits = x.view(np.int64)
-    bits |= ((bits & _LOST) + _LOST) & (_LOST + 1)
-    bits &= ~_LOST
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        return x.astype(np.float32)
-
-
 class BlockScales:
     """Computes the scales of a block format by a rule, for any number of blocks."""
 
@@ -178,8 +120,10 @@ class BlockScales:
         of_tensor = 0 if fmt.tensor is None else fmt.tensor.precision
         self._is_quotient = is_quotient(self._largest.numerator.bit_length() + of_tensor, fmt.scale)
         self.digits = fmt.scale.precision + of_tensor  # number of bits of the divisors of elements
+        # Smaller quotients are lifted to 2^_lifted where only their side of zero counts.
+        self._lifted = min(_LIFTED, self.numbers.qmin - 64)
         most = Fraction(0) if fmt.tensor is None else self._largest * fmt.scale.largest
-        # Whether a binary64 quotient by `most` rounds into the tensor's scale like the exact one (see the module).
+        # Whether a binary64 quotient by `most` rounds into the tensor's scale like the exact one (see `quotients`).
         self._is_short = is_quotient(most.numerator.bit_length(), SINGLE) and most <= DOUBLE.largest
         self._most = float(most) if self._is_short else 0.0
         self.stored = Context(rule.stored, overflow="saturate")
@@ -304,17 +248,20 @@ class BlockScales:
         finite, and `narrows` whether float64 results are converted to float32.
         """
         fmt, drawn = self.fmt, context.rounding.is_stochastic
+        if self._lifted < _LIFTED:  # elements with the range of bfloat16 or a wider one
+            x, narrows = x.astype(np.float64), False
         by = self.values(codes, product_dtype(fmt, x.dtype), tensor)
         if fmt.scales_by_powers:
             scaled: Array = x * self.inverses(codes, x.dtype)
         elif drawn:
-            scaled = divide_to_odd(x, by)
+            scaled = divide_to_odd(x, by, min(TINY, self._lifted))
         else:
             scaled = quotient(x, by, self.digits, self.numbers)
         if context.rounding not in _TO_NEAREST and (fmt.scales_by_powers or not drawn):
             # A nonzero number that underflowed to 0 would lose its effect in these directions.
-            tiny = (np.abs(scaled) < 2.0**-100) & (x != 0)
-            scaled[tiny] = np.copysign(scaled.dtype.type(2.0**-100), x[tiny])
+            least = scaled.dtype.type(2.0**self._lifted)
+            tiny = (np.abs(scaled) < least) & (x != 0)
+            scaled[tiny] = np.copysign(least, x[tiny])
         if not finite:
             scaled[np.broadcast_to(np.isnan(by), scaled.shape)] = 0
         if narrows and scaled.dtype == DOUBLES:

@@ -16,7 +16,7 @@ from floatlab.arrays.sources import MOST_AT_ONCE, ArraySource, HeldSource
 from floatlab.auditing.causes import causes_of, measured, repaired, unexplained
 from floatlab.auditing.fidelity import Fidelity
 from floatlab.auditing.originals.arranged import Counterpart
-from floatlab.auditing.originals.consistency import contradictions
+from floatlab.auditing.originals.consistency import contradictions, numbered
 from floatlab.auditing.originals.counterparts import Originals, heads_of
 from floatlab.auditing.quantized import QuantizedCheckpoint, load_quantized, recognised
 from floatlab.auditing.relations import RESCALED
@@ -71,7 +71,7 @@ class Audit(Record, Answering):
     `original` is the name of the original checkpoint; it is empty if none was given. An audit does not look at tensors
     that are not quantised: `unchecked` has each of their dtypes, with the number of tensors. `unscaled` has the same
     for tensors of floats of 8 bits or less, which are codes without scales. `missing` has the tensors of the original
-    that the checkpoint lacks; it is empty if some weights have other names than their originals.
+    that the checkpoint lacks, as far as names can tell.
     """
 
     _ASKS = ".is_sound"
@@ -219,7 +219,7 @@ def audit(
         tensors=tuple(found),
         unchecked=() if only else _counts(read, are_codes=False),
         unscaled=() if only else _counts(read, are_codes=True),
-        missing=() if only or original is None else _missing(read, original, found),
+        missing=() if only or original is None else _missing(read, original, found, matches),
     )
 
 
@@ -241,12 +241,25 @@ def _has_codes(stored: StoredTensor) -> bool:
     return format.signed and format.width <= _CODES
 
 
-def _missing(read: QuantizedCheckpoint, original: QuantizedCheckpoint, found: list[AuditedTensor]) -> tuple[str, ...]:
-    """Return the names of the original's tensors that the checkpoint lacks; none if some weights have other names."""
-    if any(each.original for each in found):
-        return ()
-    there = {*read.names, *(each.name for each in found)}
-    return tuple(name for name in original.names if name not in there)
+def _missing(
+    read: QuantizedCheckpoint,
+    original: QuantizedCheckpoint,
+    found: list[AuditedTensor],
+    matches: Mapping[str, Counterpart],
+) -> tuple[str, ...]:
+    """Return the tensors of the original that the checkpoint lacks, as far as names can tell.
+
+    If weights have other names than their originals, these are the tensors that no weight was made from, although
+    weights were made from the same tensors of other layers.
+    """
+    if not any(each.original for each in found):
+        there = {*read.names, *(each.name for each in found)}
+        return tuple(name for name in original.names if name not in there)
+    if read.unreadable or len(matches) < len(read.weights):
+        return ()  # the originals of some weights are not known
+    used = {name for each in matches.values() for name in each.names}
+    kinds = {numbered(name)[0] for name in used}
+    return tuple(name for name in original.names if name not in used and numbered(name)[0] in kinds)
 
 
 def _doubted(found: AuditedTensor, doubt: str) -> AuditedTensor:

@@ -15,7 +15,7 @@ from floatlab.record import Record
 
 
 class NumberClass(Enum):
-    """The classes of IEEE 754-2019 clause 5.7.2, and one for x87 codes that no operation accepts."""
+    """The classes of IEEE 754-2019 clause 5.7.2, and one for x87 codes that are invalid operands."""
 
     SIGNALING_NAN = "signalingNaN"
     QUIET_NAN = "quietNaN"
@@ -64,7 +64,7 @@ class Datum(Drawn, Record):
 
     @property
     def magnitude(self) -> int:
-        """The code without its sign and (in x87) its integer bit; this is its rank among the codes of its sign."""
+        """The code without its sign and (in x87) its integer bit; in a format given by a table, the number's rank."""
         return self.format.magnitude(self.code)
 
     @property
@@ -96,7 +96,7 @@ class Datum(Drawn, Record):
 
     @property
     def number_class(self) -> NumberClass:
-        """The class (5.7.2); `unsupported` for x87 codes whose integer bit contradicts their exponent."""
+        """The class (5.7.2); `unsupported` for x87 codes with integer bit 0 and a nonzero exponent field."""
         fmt = self.format
         magnitude, negative = fmt.magnitude(self.code), self.sign_bit
         if fmt.explicit_integer_bit and not self.integer_bit and self.biased_exponent:
@@ -148,7 +148,7 @@ class Datum(Drawn, Record):
 
     @property
     def exact(self) -> Exact:
-        """The value, exactly: (−1)^s · c · 2^q; raises UnsupportedError for NaN, ∞ and unsupported codes."""
+        """The value, exactly: (−1)^s · c · 2^q; raises UnsupportedError if it is irrational or not a finite number."""
         value = self.finite_value
         if value is None:
             raise UnsupportedError(f"{self!r} has no exact value")
@@ -156,7 +156,7 @@ class Datum(Drawn, Record):
 
     @property
     def finite_value(self) -> Exact | None:
-        """The value, exactly; None for NaN, ∞ and unsupported codes, for which `exact` raises an error."""
+        """The value, exactly; None for NaN, ∞ and unsupported codes. Raises UnsupportedError if it is irrational."""
         fmt, code = self.format, self.code
         magnitude = fmt.magnitude(code)
         if magnitude > fmt.largest_magnitude:
@@ -180,7 +180,7 @@ class Datum(Drawn, Record):
         return Exact(negative, c if fmt.subnormals else 0, 1 - fmt.bias - t)
 
     def bounds(self, digits: int) -> tuple[Exact, Exact]:
-        """Return bounds of a finite value: equal if rational, else one unit apart in the last of `digits` digits."""
+        """Return bounds on the value: equal if rational, else `digits` digits long, one unit in the last apart."""
         if given_by_table(self.format):
             from floatlab.numbers.table_values import bounds_of
 
@@ -198,7 +198,7 @@ class Datum(Drawn, Record):
 
     @property
     def quantum_exponent(self) -> int:
-        """q, the exponent of the last place: the datum is c · 2^q with an integer c."""
+        """q, the exponent of the last place: a rational finite value is c · 2^q with an integer c."""
         fmt = self.format
         if fmt.is_table:
             return self.bounds(fmt.precision)[0].normalized().q if self.magnitude else fmt.qmin
@@ -209,7 +209,7 @@ class Datum(Drawn, Record):
     def ulp(self) -> Exact:
         """The unit in the last place, 2^q; raises UnsupportedError for NaN, ∞ and unsupported codes.
 
-        In a format given by a table: the distance to the next larger magnitude; at the largest, to the next smaller.
+        In a format given by a table: the distance to the next larger magnitude (for the largest, to the next smaller).
         """
         if not self.is_finite:
             raise UnsupportedError(f"{self!r} has no ulp")
@@ -259,11 +259,11 @@ class Datum(Drawn, Record):
         return self._at(self.ordinal - 1)
 
     def as_integer_ratio(self) -> tuple[int, int]:
-        """Return the value in lowest terms, like float.as_integer_ratio."""
+        """Return numerator and denominator of the value in lowest terms, like float.as_integer_ratio."""
         return self.exact.as_integer_ratio()
 
     def __float__(self) -> float:
-        """Return the nearest binary64 (ties to even); exact for formats of up to 53 digits and 11 exponent bits."""
+        """Return the nearest binary64 (ties to even): the value itself if binary64 can represent it."""
         from struct import unpack
 
         code = code_in(self, parse_format("binary64"))
@@ -301,7 +301,7 @@ def decode(code: int, format: Format | str) -> Datum:
     Raises
     ------
     FormatError
-        The code is negative or wider than the format, or the format is unknown.
+        The code is not an unsigned integer of the format's width, or the format is unknown.
 
     Examples
     --------
@@ -323,7 +323,7 @@ def decode(code: int, format: Format | str) -> Datum:
 def quieted(datum: Datum, format: Format, context: Context) -> tuple[int, Flags]:
     """Convert a NaN operand to a quiet NaN; return its code and the flags, with `invalid` if the operand was signaling.
 
-    Unless `context.nan` asks for the default NaN, the payload keeps its leading digits, as in hardware (6.2.3).
+    Unless `context.nan` asks for the default NaN, a payload keeps its leading digits, as in hardware (6.2.3).
     """
     raised = Flags.INVALID if datum.is_signaling else Flags.NONE
     if context.nan.is_default:
@@ -356,7 +356,7 @@ def code_in(datum: Datum, format: Format) -> int:
 
 
 def special_text(datum: Datum) -> str:
-    """Return ∞, NaN (with its payload) or `unsupported` as text; ∞ and NaN read back."""
+    """Return ∞, a NaN (with its payload) or `unsupported` as text; `read` accepts the text of ∞ and NaN."""
     if datum.number_class is NumberClass.UNSUPPORTED:
         return "unsupported"
     signed = datum.is_infinite or datum.format.nans > 0
@@ -368,7 +368,7 @@ def special_text(datum: Datum) -> str:
 
 
 def exact_text(datum: Datum, limit: int = DIGIT_LIMIT) -> str:
-    """Return a datum's exact value as decimal text, or `symbol` if it is irrational, or `special_text` for NaN and ∞.
+    """Return a datum's exact value as text: `exact_decimal`, `symbol` if irrational, `special_text` for NaN and ∞.
 
     >>> exact_text(decode(1, "fp16")), exact_text(decode(0xFC00, "fp16"))
     ('5.9604644775390625e-8', '-inf')
@@ -392,7 +392,7 @@ def shortest(datum: Datum) -> str:
 
 
 def hexadecimal(datum: Datum) -> str:
-    """Return the value in the form of C's `%a`, with a leading 1 for every nonzero number.
+    """Return a rational number in the form of C's `%a`, with a leading 1 unless it is 0; other data as `exact_text`.
 
     >>> hexadecimal(decode(0x3C7C, "fp16")), hexadecimal(decode(1, "fp16"))
     ('0x1.1fp+0', '0x1p-24')

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     Truth = Exact | Ratio | SquareRoot | Datum  # a Datum if its value is irrational
 
 
-# Pages and JSON compute the error exactly if the numbers have at most this many bits; otherwise they say so.
+# Pages and JSON compute the error exactly only if the exact number has at most about this many bits when expanded.
 EXACT_ERROR_BITS = 200_000
-ERROR_DIGITS = 30  # number of binary digits of an error that is computed from bounds on the truth
+ERROR_DIGITS = 30  # binary digits that an error computed from the leading digits of a literal must have
 
 
 class Rule(Enum):
-    """The rule that replaces arithmetic if an operand or a result is special."""
+    """A rule that determines an operand, a result or its sign, instead of arithmetic."""
 
     INFINITY = "infinity"
     NAN = "nan"
@@ -53,7 +53,7 @@ class Rule(Enum):
 
 
 class Combination(Enum):
-    """The operation that combined two numbers."""
+    """The operation that gave the exact number of a step `Combine`."""
 
     PRODUCT = "product"
     SUM = "sum"
@@ -79,7 +79,7 @@ class Step(Record):
 
 
 class Read(Step):
-    """A literal as the rounding receives it: exact, or truncated with a sticky bit."""
+    """A literal or a number as the rounding receives it: exact, or truncated with a sticky bit."""
 
     exact: Exact
     sticky: bool
@@ -107,11 +107,11 @@ class Align(Step):
     left: Exact
     right: Exact
     shift: int
-    moved: int  # 0: left, 1: right
+    moved: int  # the term that is shifted: 0 left, 1 right
 
 
 class Combine(Step):
-    """An exact product, sum, remainder or other number, before any rounding."""
+    """An exact product, sum, remainder or other number, before it is rounded into the format."""
 
     kind: Combination
     exact: Exact
@@ -124,7 +124,10 @@ class Integral(Step):
 
 
 class Divide(Step):
-    """A quotient, exact or truncated with a sticky bit."""
+    """A quotient, exact or truncated with a sticky bit.
+
+    In the derivation of a remainder, it is the nearest integer, and `sticky` says whether the quotient is inexact.
+    """
 
     quotient: Exact
     sticky: bool
@@ -145,30 +148,31 @@ class Choose(Step):
 
 
 class Special(Step):
-    """A rule that replaced arithmetic."""
+    """A rule that was applied instead of arithmetic, and the flags that it raised."""
 
     rule: Rule
     flags: Flags
 
 
 class Round(Step):
-    """The rounding of an exact number into the result's format."""
+    """The rounding of an exact number into the result's format, or a narrower one under precision control."""
 
     format: Format
     rounded: Rounded
 
 
 class Encode(Step):
-    """The result, and the exact number that it approximates (None if that number is not finite)."""
+    """The result, and the exact number that it approximates (None if there is no such finite number)."""
 
     datum: Datum
     truth: Truth | None
 
     @property
     def error(self) -> Fraction | None:
-        """Result − truth, exactly; None if either is irrational or not a finite number.
+        """Result − truth, exactly.
 
-        Raises UnsupportedError if it is too long to expand.
+        None if one of them is not a finite number, or is irrational and differs from the other. Raises UnsupportedError
+        if the error is too long to expand.
         """
         from fractions import Fraction
 
@@ -192,7 +196,10 @@ class Encode(Step):
 
     @property
     def error_bounds(self) -> tuple[Fraction, Fraction] | None:
-        """Bounds on the error: equal if the error is rational, else at most 2^-32 ulp apart."""
+        """Bounds on the error: equal if the error is rational; else at most 2^−32 ulp apart, except after overflow.
+
+        None if the truth or the result is not a finite number.
+        """
         if self.truth is None or not self.is_enclosed:
             error = self.error
             return None if error is None else (error, error)
@@ -222,7 +229,7 @@ class Derivation(Answering, Record):
     steps: tuple[Step, ...]
     result: Datum
     flags: Flags
-    literals: tuple[str | None, ...] = ()  # the typed text of operands that are Datum objects
+    literals: tuple[str | None, ...] = ()  # the text from which each operand was read, or None; () if all are None
 
     def __repr__(self) -> str:
         """Show the operation, the result and the flags, without the steps."""
@@ -243,12 +250,12 @@ class Derivation(Answering, Record):
 
     @property
     def rounded(self) -> Rounded | None:
-        """The last rounding with its intermediate values; None if nothing was rounded."""
+        """The last rounding into a format, with its intermediate values; None if nothing was rounded."""
         return next((step.rounded for step in reversed(self.steps) if isinstance(step, Round)), None)
 
     @property
     def error(self) -> Fraction | None:
-        """Result − truth, exactly; None if either is not finite. Raises UnsupportedError if it is too long."""
+        """The error of the last step (`Encode.error`); raises UnsupportedError if there is no result yet."""
         last = self.steps[-1]
         if not isinstance(last, Encode):
             raise UnsupportedError("the derivation has no result yet")
@@ -256,7 +263,7 @@ class Derivation(Answering, Record):
 
     @property
     def error_bounds(self) -> tuple[Fraction, Fraction] | None:
-        """Bounds on the error: equal if the error is rational, else close to each other; None if there is no error."""
+        """Bounds on the error (`Encode.error_bounds`); None if the truth or the result is not a finite number."""
         last = self.steps[-1]
         return last.error_bounds if isinstance(last, Encode) else None
 
@@ -276,11 +283,12 @@ class Derivation(Answering, Record):
 
     @property
     def approximate_error_ulps(self) -> Fraction | None:
-        """The error in ulps, correct to at least eight digits, and computed quickly.
+        """The error in ulps, exactly or to about eight digits, computed quickly.
 
-        The error of a very long literal is computed from the leading digits that the rounding received. None if there
-        is no error, if the error depends on the remaining digits, or if the literal was so far out of range that a
-        substitute was rounded (`exact.FAR`).
+        None if the truth or the result is not a finite number. If the truth is very long, the error is computed from
+        the leading digits of the literal, which the rounding received. It is then None if no literal was read, if the
+        error depends on the remaining digits, if the result is irrational, or if the literal was so far out of
+        range that a substitute was rounded (`exact.FAR`).
         """
         truth = self.truth
         if truth is None or not self.result.is_finite:
@@ -300,15 +308,15 @@ class Derivation(Answering, Record):
         return seen.as_fraction() / unit
 
     def _near_reading(self) -> Read | None:
-        """Return the step that read a literal; None without one, and for a literal far out of range (`exact.FAR`)."""
+        """Return the step that read a literal; None if there is none, or if the literal is far out of range (`FAR`)."""
         read = next((step for step in self.steps if isinstance(step, Read)), None)
         return read if read is not None and abs(read.exact.exponent) <= FAR else None
 
     @property
     def error_binade_ulps(self) -> int | None:
-        """An exponent k with |error| < 2^k ulp; None if no literal was read.
+        """An exponent k with |error| < 2^k ulp, computed from the leading digits that the rounding received.
 
-        It is computed from the leading digits of the literal, which the rounding received.
+        None if no literal was read, if it is far out of range (`FAR`), or if the result is irrational or not finite.
         """
         read = self._near_reading()
         if read is None or self.truth is None or not self.result.is_finite or self.result.symbol:
@@ -318,6 +326,6 @@ class Derivation(Answering, Record):
 
     @property
     def error_ulps(self) -> Fraction | None:
-        """The error in units in the last place of the result."""
+        """The error in units of `error_unit`; None if `error` is None."""
         error = self.error
         return None if error is None else error / self.error_unit.as_fraction()

@@ -1,7 +1,7 @@
-"""Dialects: how processors and libraries round into the same formats, each as a Context and the document for it.
+"""Dialects: how processors and libraries round into the same formats.
 
-A dialect sets the rules that its document gives: for overflow, infinities, NaNs and negative numbers. It may have
-special rules for a format. To add a dialect, add a row.
+A dialect names a document, and has the settings of a Context that this document requires: for overflow, infinities,
+NaNs and negative numbers. The settings may differ between formats. To add a dialect, add a row.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from floatlab.record import Record
 class Dialect(Record):
     """A processor's or library's conversions into formats, and the document that defines them.
 
-    `words` describes the dialect in a phrase. `formats` are the formats that the document covers. `rules` has the
-    settings of a Context for each format; the entry "" is for all formats without an entry. `left` says what a Context
-    cannot express.
+    `words` describes the dialect in a phrase. `formats` are the names of the formats that the document covers. `rules`
+    has the settings of a Context by format; the entry "" is for all formats without an entry. `left` says what a
+    Context cannot express.
     """
 
     name: str
@@ -28,7 +28,7 @@ class Dialect(Record):
     left: str = ""
 
     def context(self, format: Format, usual: Context) -> Context:
-        """Return the context for a format: the choices that the dialect makes, and all other choices of `usual`.
+        """Return the context for a format: `usual` with the choices that the dialect makes.
 
         For a format that the document does not cover, this is `usual`.
 
@@ -94,7 +94,7 @@ _BY_NAME = {dialect.name: dialect for dialect in DIALECTS}
 
 
 def parse_dialect(name: str | Dialect) -> Dialect:
-    """Return the dialect of a name; raises ContextError, which suggests the nearest.
+    """Return the dialect of a name; for an unknown name, raises ContextError, which suggests a similar one.
 
     >>> parse_dialect("CUDA").words.partition(":")[0]
     '__NV_SATFINITE'

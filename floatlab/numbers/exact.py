@@ -1,6 +1,6 @@
 """Exact numbers on unbounded integers: binary numbers (−1)^s · c · 2^q, ratios and roots; and the values of literals.
 
-This module has no flags, contexts or rounding.
+This module has no flags, contexts or rounding directions; numbers are exact, or truncated with a sticky bit.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Exact(Record):
         return self.c.bit_length() + self.q - 1
 
     def normalized(self) -> Exact:
-        """Return the same number with an odd c, or c = q = 0.
+        """Return the same number with an odd c; for zero, with c = q = 0.
 
         >>> Exact(True, 12, 0).normalized()
         Exact(negative=True, c=3, q=2)
@@ -117,7 +117,7 @@ class Exact(Record):
         return (a > b) - (a < b)
 
     def __eq__(self, other: object) -> bool:
-        """Compare values with an Exact, an int or a Fraction."""
+        """Compare values with an Exact, an int, or a number with `as_integer_ratio`, such as a Fraction."""
         if isinstance(other, Exact):
             return self._compare(other) == 0
         if isinstance(other, int):
@@ -146,7 +146,7 @@ class Exact(Record):
         return -2 if h == 1 and self.negative else -h if self.negative else h
 
     def as_integer_ratio(self) -> tuple[int, int]:
-        """Return the numerator and denominator in lowest terms; raises UnsupportedError beyond 2^24 bits.
+        """Return the numerator and denominator in lowest terms; raises UnsupportedError if |q| > 2^24 in `normalized`.
 
         >>> Exact(True, 6, -2).as_integer_ratio()
         (-3, 2)
@@ -158,7 +158,7 @@ class Exact(Record):
         return (c << n.q, 1) if n.q >= 0 else (c, 1 << -n.q)
 
     def as_fraction(self) -> Fraction:
-        """Return the number as a Fraction; raises UnsupportedError beyond 2^24 bits."""
+        """Return the number as a Fraction; raises UnsupportedError as `as_integer_ratio` does."""
         from fractions import Fraction
 
         return Fraction(*self.as_integer_ratio())
@@ -195,8 +195,8 @@ class SquareRoot(Record):
 
 # Digits kept exactly beyond a format's precision; the remaining digits of longer numbers become a sticky bit.
 LONG = 8192
-# A number more than this many binades outside a format's range is replaced by a power of two there, which rounds the
-# same way.
+# A number more than this many binades outside a format's range is replaced by a power of two that is also far outside
+# and rounds the same way.
 FAR = 1 << 17
 
 
@@ -238,9 +238,9 @@ class Ratio(Record):
     def enclose(self, format: Format) -> tuple[Exact, bool]:
         """Return a binary number x and a sticky bit, which round into the format like this number in every direction.
 
-        If the number has a binary form of moderate length, that is x. Otherwise x is truncated at least GUARD_DIGITS
-        below the format's precision. Sticky says whether nonzero digits were cut off. A number far outside the format's
-        range (`FAR`) is replaced by a power of two that is far outside, too.
+        If the number has a binary form of moderate length, x is this form. Otherwise x is truncated at least
+        GUARD_DIGITS below the format's precision. Sticky says whether nonzero digits were cut off. A number far
+        outside the format's range (`FAR`) is replaced by a power of two that is far outside, too.
 
         >>> from floatlab import parse_format
         >>> Ratio(False, 3, 4).enclose(parse_format("e4m3"))
@@ -278,7 +278,7 @@ class Ratio(Record):
         return not self.truncated and max(abs(self.twos), 4 * abs(self.tens)) <= MAX_EXPANDED_BITS
 
     def is_short(self, bits: int) -> bool:
-        """Return whether it has at most about `bits` bits when expanded, so that exact arithmetic is fast."""
+        """Return whether it can be expanded to at most about `bits` bits, so that exact arithmetic is fast."""
         parts = self.numerator.bit_length() + self.denominator.bit_length() + abs(self.twos) + 4 * abs(self.tens)
         return self.expandable and parts <= bits
 
@@ -314,7 +314,8 @@ class NotANumber(Record):
 class Code(Record):
     """A code that was typed instead of a value.
 
-    `width` is the number of bits that the typed digits have; `binary` says whether they are binary digits.
+    `width` is the number of bits that the typed digits have; `binary` says whether they are binary or
+    hexadecimal digits.
     """
 
     code: int

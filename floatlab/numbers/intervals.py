@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class Interval(Record):
     """The reals from `low` to `high` (None: unbounded), including an end if `low_closed` or `high_closed` is true.
 
-    If `mirrored`, the negated interval belongs to it, too: one NaN may replace positive and negative overflow, or signs
-    are dropped.
+    If an unbounded end is closed, the infinity belongs to the interval. If `mirrored`, the negated interval belongs to
+    it, too. This happens where one NaN replaces positive and negative overflow, and where signs are dropped.
     """
 
     low: Exact | None
@@ -43,6 +43,7 @@ def preimage(datum: Datum, context: AnyContext = DEFAULT) -> Interval | None:
 
     Under stochastic rounding, the interval has all reals that may round to the datum; with few random bits or a given
     draw, it may also have others. The interval of −0 contains negative reals only; 0 belongs to the interval of +0.
+    Raises UnsupportedError for an irrational datum.
 
     >>> from floatlab import decode
     >>> i = preimage(decode(0x3C00, "fp16"))
@@ -81,7 +82,7 @@ def preimage(datum: Datum, context: AnyContext = DEFAULT) -> Interval | None:
     else:
         inner = _edge(value, _above(datum, value, True), -1, lands)
         inward = (-inner[0], inner[1]) if inner and inner[0] else (value, True)
-    high, high_closed = outward or (None, _infinity_lands(datum, context))
+    high, high_closed = outward or (None, _infinity_lands(datum, context, negative))
     mirrored = not fmt.signed and context.negative is Negative.DROP
     interval = Interval(inward[0], inward[1], high, high_closed, mirrored)
     return -interval if negative else interval
@@ -107,11 +108,12 @@ def _middle(a: Exact, b: Exact) -> Exact:
 
 
 def _above(datum: Datum, value: Exact, negative: bool = False) -> tuple[Exact, ...]:
-    """Return the possible ends of the interval away from zero: halfway to the next magnitude, and that magnitude.
+    """Return the possible outer ends (away from zero) of the interval, as magnitudes in ascending order.
 
-    In a format given by a table: the boundary to the next magnitude of the same sign, if there is one.
+    They are the point halfway to the next magnitude, and the next magnitude. In a format given by a table, the first is
+    the boundary to the next magnitude of the same sign; without a next magnitude, the result is empty.
 
-    Beyond the largest number, the next magnitude is that of an unbounded exponent range. If tiny results are flushed,
+    Above the largest number, the next magnitude is that of an unbounded exponent range. If tiny results are flushed,
     the interval of zero may extend to the smallest normal number.
     """
     fmt = datum.format
@@ -148,10 +150,10 @@ def _between(low: Exact, ends: list[Exact], high: Exact) -> tuple[Exact, ...]:
 def _edge(
     start: Exact, ends: tuple[Exact, ...], sign: int, lands: Callable[[Exact], bool]
 ) -> tuple[Exact, bool] | None:
-    """Return an end of the interval around `start`, and whether it is closed; None if the interval is unbounded.
+    """Return an end of the interval around `start`, and whether it is closed; None if all `ends` round to the datum.
 
     `ends` are the candidates, magnitudes in the order of their distance from `start`. `lands` says whether a number
-    rounds to the datum; if `sign` is negative, it is called with the negated magnitudes.
+    rounds to the datum. If `sign` is negative, `lands` is called with the negated magnitudes.
     """
 
     def at(x: Exact) -> bool:
@@ -169,9 +171,9 @@ def _edge(
     return None
 
 
-def _infinity_lands(datum: Datum, context: Context) -> bool:
+def _infinity_lands(datum: Datum, context: Context, negative: bool) -> bool:
     try:
-        code, _ = infinity_code(datum.format, context, bool(datum.sign_bit))
+        code, _ = infinity_code(datum.format, context, negative)
     except UnsupportedError:
         return False
     return code == datum.code
@@ -181,15 +183,15 @@ def _overflowing(datum: Datum, context: Context, lands: Callable[[Exact], bool])
     """Return the interval of the numbers that overflow to this ∞ or NaN; None if there are none."""
     fmt = datum.format
     if datum.is_nan and fmt.nan_in_place_of_negative_zero:
-        rays = [_ray(fmt, sign, lands) for sign in (1, -1)]
+        rays = [_ray(datum, context, sign, lands) for sign in (1, -1)]
         if rays[0] and rays[1]:
             return rays[0].replace(mirrored=True)
         return rays[0] or (-rays[1] if rays[1] else None)
-    ray = _ray(fmt, -1 if datum.sign_bit else 1, lands)
+    ray = _ray(datum, context, -1 if datum.sign_bit else 1, lands)
     return -ray if ray and datum.sign_bit else ray
 
 
-def _ray(format: Format, sign: int, lands: Callable[[Exact], bool]) -> Interval | None:
+def _ray(datum: Datum, context: Context, sign: int, lands: Callable[[Exact], bool]) -> Interval | None:
     """Return the interval of the magnitudes beyond the largest number that, with this sign, round to the datum.
 
     The result is None if there are none.
@@ -198,10 +200,11 @@ def _ray(format: Format, sign: int, lands: Callable[[Exact], bool]) -> Interval 
     def at(x: Exact) -> bool:
         return lands(-x if sign < 0 else x)
 
-    largest = Datum(format, format.compose(False, format.largest_magnitude))
+    fmt, closed = datum.format, _infinity_lands(datum, context, sign < 0)
+    largest = Datum(fmt, fmt.compose(False, fmt.largest_magnitude))
     edge = largest.exact
     for end in _above(largest, edge):
         if at(_middle(edge, end)):
-            return Interval(edge, edge != largest.exact and at(edge), None, True)
+            return Interval(edge, edge != largest.exact and at(edge), None, closed)
         edge = end
-    return Interval(edge, True, None, True) if at(edge) else None
+    return Interval(edge, True, None, closed) if at(edge) else None

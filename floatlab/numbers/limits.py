@@ -32,7 +32,7 @@ class FloatInfo(Record):
 
     @property
     def bits(self) -> int:
-        """Storage width in bits."""
+        """Width of the codes in bits."""
         return self.format.width
 
     @property
@@ -69,14 +69,18 @@ class FloatInfo(Record):
 
     @property
     def eps(self) -> Fraction:
-        """Distance from 1 to the next larger number; raises UnsupportedError if there is none, or it is irrational."""
+        """2^`machep`, the distance from 1 to the next larger number if 1 is a normal number.
+
+        In a format given by a table, it is always this distance; UnsupportedError is raised if the next larger number
+        does not exist or is irrational.
+        """
         if self.format.is_table:
             return self._step_from_one(up=True)
         return Fraction(2) ** self.machep
 
     @property
     def epsneg(self) -> Fraction:
-        """Distance from 1 to the next smaller number."""
+        """Distance from 1 to the next smaller number; raises UnsupportedError as `eps` does."""
         if self.format.is_table:
             return self._step_from_one(up=False)
         return Fraction(2) ** self.negep
@@ -90,7 +94,7 @@ class FloatInfo(Record):
 
     @property
     def precision(self) -> int:
-        """Decimal digits of precision: the largest n with 10^−n ≥ eps."""
+        """Decimal digits of precision: the largest n with 10^−n ≥ 2^`machep`."""
         return len(str(1 << self.nmant)) - 1
 
     @property
@@ -105,7 +109,7 @@ class FloatInfo(Record):
 
     @property
     def min(self) -> Datum:
-        """The most negative finite number; the smallest number of an unsigned format."""
+        """The most negative finite number; in an unsigned format, the smallest positive number."""
         signed = self.format.signed
         return self._datum(True, self.format.largest_magnitude) if signed else self.smallest_subnormal
 
@@ -139,7 +143,7 @@ def finfo(format: object) -> FloatInfo:
     Raises
     ------
     FormatError
-        For an unknown format.
+        The format is unknown, or the argument is neither a format nor a dtype of floats.
 
     Examples
     --------

@@ -10,14 +10,14 @@ if TYPE_CHECKING:
 
     from floatlab.formats import Format
 
-# Complete decimals have up to this many digits (binary128's longest has 11,563); longer ones are symbolic.
+# Complete decimals have up to this many digits (binary128's longest has 11,563); longer numbers are written c * 2^q.
 DIGIT_LIMIT = 12_000
 # Decimal exponents for positional notation; outside this range, scientific notation.
 POSITIONAL = range(-4, 21)
 
 
 def decimal_text(negative: bool, digits: str, exponent: int, positional: range = POSITIONAL) -> str:
-    """Write d.ddd × 10^exponent, positionally if the exponent is in `positional`, else in scientific notation.
+    """Return d.ddd × 10^exponent as text: positional if the exponent is in `positional`, else in scientific notation.
 
     >>> decimal_text(False, "15", -2), decimal_text(True, "15", 30)
     ('0.015', '-1.5e30')
@@ -37,7 +37,7 @@ def decimal_text(negative: bool, digits: str, exponent: int, positional: range =
 
 
 def exact_decimal(x: Exact, limit: int = DIGIT_LIMIT) -> str:
-    """Return the complete decimal of an exact binary number, or `c * 2^q` if the decimal has over `limit` digits.
+    """Return the complete decimal of an exact binary number, or `c * 2^q` if the decimal may have over `limit` digits.
 
     Both read back as the same number.
 
@@ -46,7 +46,7 @@ def exact_decimal(x: Exact, limit: int = DIGIT_LIMIT) -> str:
     """
     x = x.normalized()
     sign = "-" if x.negative else ""
-    # an integer upper bound on the digits, since log10(2) < 0.30103 and log10(5) < 0.69898
+    # an upper bound on the digits, in units of 10^−5: log10(2) < 0.30103 and log10(5) < 0.69898
     bound = x.c.bit_length() * 30103 + (x.q * 30103 if x.q > 0 else -x.q * 69898)
     if bound > (limit + 1) * 100_000:
         c = digits_of(x.c) if x.c.bit_length() * 30103 < limit * 100_000 else hex(x.c)
@@ -68,9 +68,9 @@ def decimal_within(x: Exact, limit: int) -> str | None:
 def ratio_text(x: Ratio, limit: int = DIGIT_LIMIT) -> str:
     """Return a literal's exact value as text.
 
-    An integer times a power of ten or of two is written as a decimal if that has at most `limit` digits. Other numbers
-    are written as a fraction N/D, or as a product with powers of 2 and 10. Of a fraction that is too long to write,
-    only the lengths of numerator and denominator are given.
+    An integer times a power of ten or of two is written as a decimal of at most `limit` significant digits, if that is
+    possible. Other numbers are written as a fraction N/D, or as a product with powers of 2 and 10. Of a fraction that
+    is too long to write, only the lengths of numerator and denominator are given.
 
     >>> ratio_text(Ratio(True, 1, 3)), ratio_text(Ratio(False, 1, tens=-999999999))
     ('-1/3', '1e-999999999')
@@ -132,7 +132,7 @@ def rounded_decimal(value: Fraction, digits: int = 6, positional: range = POSITI
     n, d = abs(value.numerator), value.denominator
     if not n:
         return "0"
-    # Divide once, with two extra digits: computing such a large power of ten is the expensive part.
+    # Divide once, with two extra digits: computing a large power of ten is the expensive part.
     places = digits + 2 - (n.bit_length() - d.bit_length()) * 30103 // 100_000
     quotient, below = divmod(n * 10 ** max(places, 0), d * 10 ** max(-places, 0))
     more = len(str(quotient)) - digits
@@ -164,7 +164,7 @@ def shortest_decimal(x: Exact, format: Format, magnitude: int) -> str:
 
     `x` is the datum's value and `magnitude` its code without the sign. The method is that of Steele and White, *How to
     print floating-point numbers accurately* (PLDI 1990), in integers. The reals that round to the datum form an
-    interval. The largest power of ten with a multiple inside it is used.
+    interval. The search uses the largest power of ten that has a multiple inside this interval.
     """
     if not x.c:
         return "-0" if x.negative else "0"

@@ -1,9 +1,9 @@
 """Rounding an exact number into a format: the scalar form of the kernel, which records all intermediate values.
 
 The name is P3109's: to *project* is to round to the format's precision, and then to handle numbers beyond its range.
-Codes count up one by one with their values, so the code of the rounded number is
-(quantum − qmin)·2^t + kept + increment. A carry then propagates into the exponent field, and overflow is a comparison
-with the largest code.
+Magnitudes (codes without their signs) count up one by one with the values. So, in a format with zero and subnormals,
+the rounded number has the magnitude (quantum − qmin)·2^t + kept + increment. A carry then propagates into the exponent
+field, and overflow is a comparison with the largest magnitude.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ class Tail(Enum):
 class Between(Record):
     """The codes of the two entries of a table format around a number, and the rounding boundary between them.
 
-    Both codes have the number's sign; `upper` has the larger magnitude. The boundary is a magnitude; None if it is
-    irrational. Beyond the last entry, `lower` and `upper` are both the code of that entry.
+    `upper` has the larger magnitude. The codes are equal if the number is an entry, or is beyond the last
+    entry. The boundary is a magnitude; it is None if it is irrational, or was not compared with the number.
     """
 
     lower: int
@@ -75,12 +75,12 @@ class Between(Record):
 class Rounded(Record):
     """The result of one rounding, with all intermediate values.
 
-    `kept`·2^`quantum` is the truncated number, before the increment. The discarded part is `rest2`/(2·`unit`) units of
-    its last digit (plus something smaller if `sticky_below`). Digits more than GUARD_DIGITS below the rounding position
-    are replaced by one digit at that place. `code` is the result's code.
+    `kept`·2^`quantum` is the truncated magnitude, before the increment. The discarded part is `rest2`/(2·`unit`) units
+    of its last digit, and less than 1/`unit` more if `sticky_below`. A number that lies more than GUARD_DIGITS digits
+    below the rounding position is replaced by one digit at that place. `code` is the result's code.
 
-    In a format given by a table, `between` has the entries around the number, and `kept` is the rank of the lower one.
-    `rest2` is below, equal to or above `unit` if the number is below, on or above the boundary between the entries.
+    In a format given by a table, `between` has the entries around the number. There, `kept`, `rest2` and `unit` are the
+    fields `rank`, `rest2` and `unit` of the number's place in the table (`formats.table_format.Place`).
     """
 
     negative: bool
@@ -90,7 +90,7 @@ class Rounded(Record):
     rest2: int
     unit: int
     sticky_below: bool
-    odd: bool  # parity of the kept code
+    odd: bool  # whether the kept code is odd
     increment: bool
     drawn: int | None  # the random draw of a stochastic rounding: 32 bits, or N
     tiny_before: bool
@@ -126,7 +126,7 @@ class Rounded(Record):
 
     @property
     def threshold(self) -> int:
-        """The number that a stochastic draw is compared with: the discarded share of a unit, in units of 2^-32."""
+        """The discarded part of a unit in units of 2^−32, truncated; SR steps away from zero if its draw is less."""
         return int(stochastic_threshold(self.rest2, self.unit))
 
     @property
@@ -155,8 +155,9 @@ def direction_in(format: Format, context: Context) -> Direction:
 def round_exact(x: Exact, format: Format, context: Context = DEFAULT, sticky: bool = False, index: int = 0) -> Rounded:
     """Round an exact number into a format in the context's direction; determine the code and the flags.
 
-    If `sticky`, the true magnitude is larger than x's, by less than one unit of x's last digit; x has at least one
-    digit below the format's precision and below qmin. `index` is the number of the stochastic draw.
+    If `sticky`, the true magnitude is larger than x's, by less than one unit of x's last digit. Then x must have a
+    digit below the last one that is kept (just below 2^emin, also one below its p-th digit). Otherwise UnsupportedError
+    is raised, except in formats given by a table. `index` is the number of the stochastic draw.
 
     >>> from floatlab import parse_format
     >>> r = round_exact(Exact(False, 4099, -12), parse_format("fp16"))
@@ -213,7 +214,7 @@ def _round_to_table(x: Exact, format: TableFormat, context: Context, sticky: boo
     )
     rank, most = place.rank + step, format.most(negative)
     nonzero = x.c != 0 or sticky
-    # No unbounded range of exponents is defined, so numbers are tiny below the smallest normal one.
+    # No unbounded range of exponents is defined, so a number is tiny if it is below the smallest normal one.
     tiny = nonzero and place.rank < format.smallest_normal_magnitude
     code, flags = _settle(rank, negative, format, context, direction, nonzero, tiny, inexact)
     lower, upper = (format.compose(negative, min(each, most)) for each in (place.rank, place.rank + inexact))
@@ -227,7 +228,7 @@ def _round_to_table(x: Exact, format: TableFormat, context: Context, sticky: boo
 def round_to_quantum(x: Exact, quantum: int, context: Context = DEFAULT, index: int = 0) -> Rounded:
     """Round an exact number to a multiple of 2^quantum, with any number of digits (clause 5.9 if quantum is 0).
 
-    In the result, `code` is the integer without its sign.
+    In the result, `code` is the magnitude in units of 2^quantum: the integer without its sign if quantum is 0.
 
     >>> round_to_quantum(Exact(False, 5, -1), 0).code
     2
@@ -288,7 +289,7 @@ def _settle(
         return format.signed_code(negative, 0), _UNDERFLOW
     if rank > format.largest_magnitude:
         return _beyond_largest(format, context, direction, negative), _OVERFLOW
-    if rank < 0:  # a format without zero: the smallest number is the result
+    if rank < 0:  # a format without zero: the result is the smallest number, or a NaN or an error for 0
         if not nonzero and context.absent is Absent.ERROR:
             raise UnsupportedError(f"{format.name} has no zero, {_REFUSED}")
         if not nonzero and context.absent is Absent.NAN and format.has_nan:
@@ -316,7 +317,7 @@ def _beyond_largest(format: Format, context: Context, direction: Direction, nega
 
 
 def _stays_to_odd(format: Format, context: Context) -> bool:
-    """Return whether an overflow rounded to odd gives the largest number; under SatNone, only if its code is odd."""
+    """Return whether overflow in RTO gives the largest number: for NONE if its code is odd, for NONE_NAN never."""
     if context.overflow is Overflow.NONE:
         return bool(format.largest_magnitude & 1)
     return context.overflow is not Overflow.NONE_NAN
@@ -325,7 +326,7 @@ def _stays_to_odd(format: Format, context: Context) -> bool:
 def _below_zero(format: Format, context: Context, direction: Direction | None) -> tuple[int, Flags]:
     """Return the code and flags for a negative number in an unsigned format; for −∞, `direction` is None."""
     clamps = context.negative is Negative.ZERO
-    if format.is_p3109:  # zero is the least number of its range, and SatNone has no −∞ to give
+    if format.is_p3109:  # the range begins at 0: numbers below it overflow, and −∞ does not exist
         saturates = context.overflow in (Overflow.SATURATE, Overflow.PROPAGATE)
         inward = context.overflow is not Overflow.NATIVE and direction in (Direction.RTZ, Direction.RTP)
         clamps = clamps or saturates or inward
@@ -335,7 +336,7 @@ def _below_zero(format: Format, context: Context, direction: Direction | None) -
 
 
 def absent_code(format: Format, context: Context, negative: bool, why: str) -> int:
-    """Return the code that replaces a value which the format lacks: the format's NaN, or as `context.absent` says."""
+    """Return the code that replaces an absent value, as `context.absent` says; `why` begins the message of an error."""
     if context.absent is Absent.ERROR:
         raise UnsupportedError(f"{why}, {_REFUSED}")
     if context.absent is Absent.ZERO:
@@ -346,7 +347,7 @@ def absent_code(format: Format, context: Context, negative: bool, why: str) -> i
 
 
 def infinity_code(format: Format, context: Context, negative: bool) -> tuple[int, Flags]:
-    """Return the code for ±∞ and the flags: ∞ itself, the largest number if saturating, or `absent_code`.
+    """Return the code and the flags for ±∞: ∞ itself, the largest number as `context.overflow` says, or `absent_code`.
 
     >>> from floatlab import Context, parse_format
     >>> infinity_code(parse_format("e4m3"), Context(), False)

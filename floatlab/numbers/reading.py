@@ -1,8 +1,8 @@
-"""Reading values exactly and rounding them into a format once: text, numbers, and data of other formats.
+"""Reads values (text, numbers, and data of other formats) exactly, and rounds them into a format once.
 
 No Python float is ever an intermediate between text and bits. Numbers are kept as ratios with a separate power of ten,
-and every step is linear in the length of the text. Digits beyond MAX_DIGITS cannot change any rounding and are only
-validated.
+so that an exponent far out of range needs no long integer. A rounding depends on the digits
+beyond MAX_DIGITS only by whether all of them are zero.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from floatlab.numbers.derivation import Operand, Step, Truth
     from floatlab.numbers.rounding import AnyContext
 
-# No midpoint between two neighbours of any format (W ≤ 19, T ≤ 236) has as many significant digits: the longest, near
-# 2^−262380, have about 183,500.
+# No midpoint between two neighbours of a format (W ≤ 19, T ≤ 236, IEEE 754's bias) has as many significant digits: the
+# longest, near 2^−262380, have about 183,500.
 MAX_DIGITS = 200_000
 MAX_EXPONENT_DIGITS = 1000
 MAX_CODE_BITS = 4096
@@ -83,7 +83,7 @@ def _radix(found: re.Match[str], negative: bool, bits: int, whole: str) -> Ratio
 
 
 def _number(text: str, negative: bool, whole: str) -> Ratio | None:
-    """Read an unsigned number without a fraction bar: decimal, hexadecimal, binary, or c*2^q."""
+    """Read an unsigned number without a fraction bar: decimal, hexadecimal, binary, or c*2^q; None for other text."""
     if found := re.fullmatch(_DECIMAL, text):
         return _decimal(found, negative, whole)
     if found := re.fullmatch(_HEXADECIMAL, text):
@@ -94,7 +94,7 @@ def _number(text: str, negative: bool, whole: str) -> Ratio | None:
 
 
 def _scaled(text: str, negative: bool, whole: str) -> Ratio | None:
-    """Read `2^q`, `c*2^q`, `c*10^r` or `c*2^q*10^r`; `**` is accepted for `^`."""
+    """Read a product such as `2^q`, `c*10^r` or `c*2^q*10^r` (`**` may replace `^`); None for other text."""
     factors = [factor.strip() for factor in text.replace("**", "^").split("*", 3)]
     twos = tens = 0
     while factors and len(factors) < 4 and (found := re.fullmatch(_POWER, factors[-1])):
@@ -138,7 +138,7 @@ def _payload(text: str | None, signaling: bool, whole: str) -> int:
 
 
 def parse_code(text: str, whole: str | None = None) -> Code:
-    """Read a code: `0x3c7c`, or binary digits with or without `_` between the fields.
+    """Read a code: hexadecimal, or binary digits, which `_` may separate. Errors quote `whole` (default: the text).
 
     >>> parse_code("0_01111_0001111100")
     Code(code=15484, width=16, binary=True)
@@ -159,10 +159,12 @@ def parse_code(text: str, whole: str | None = None) -> Code:
 
 
 def parse_literal(text: str, bits: bool = False) -> Literal:
-    """Read a value as users type it. If `bits` is true, the text is read as a code even without the prefix `bits:`.
+    """Read a value as users type it.
+
+    If `bits` is true, text other than infinities and NaNs is read as a code, even without the prefix `bits:`.
 
     Accepted are decimal, hexadecimal (`0x1.8p3`) and binary numbers, fractions (`1/3`), powers (`3*2^-24`), `inf`,
-    `nan`, `nan(payload)`, `snan`, and codes. Raises LiteralError with one line that quotes the text.
+    `nan`, `nan(payload)`, `snan`, and codes. Raises LiteralError for other text.
 
     >>> parse_literal("-1/3").value
     Ratio(negative=True, numerator=1, denominator=3, twos=0, tens=0, truncated=False)
@@ -237,6 +239,8 @@ def read(value: object, format: Format | str, context: AnyContext = DEFAULT) -> 
     ------
     LiteralError
         The value is not a number.
+    FormatError
+        The format is unknown, or a typed code does not fit it.
     UnsupportedError
         The format has no code for the value, for example for a NaN's payload.
 
@@ -317,7 +321,7 @@ def encode(value: object, format: Format | str, context: AnyContext = DEFAULT) -
 
     Raises
     ------
-    LiteralError, UnsupportedError
+    LiteralError, FormatError, UnsupportedError
         As for `read`.
 
     Examples
@@ -347,8 +351,9 @@ def convert(datum: Datum, format: Format | str, context: AnyContext = DEFAULT) -
 
     Notes
     -----
-    IEEE 754-2019 clause 5.4.2 (convertFormat). The payload of a NaN keeps its leading digits. A signaling NaN, and an
-    unsupported x87 code, raise invalid and become quiet NaNs.
+    IEEE 754-2019 clause 5.4.2 (convertFormat). The payload of a NaN keeps its leading digits, unless the
+    context's NaN rule returns the default NaN. A signaling NaN and an unsupported x87 code raise invalid, and become
+    quiet NaNs if the format has NaNs.
 
     Examples
     --------
@@ -385,7 +390,7 @@ def _convert_irrational(datum: Datum, fmt: Format, context: Context) -> Derivati
     if fmt.is_irrational:
         from floatlab.numbers.table_values import is_boundary
 
-        # If the number is on a boundary, its truncated digits are below it. If the tie goes up, use digits above it.
+        # A number on a boundary, truncated, is below the boundary. If the tie goes up, use digits above it.
         goes_up = near.magnitude & 1 or context.rounding is Direction.RNA
         if goes_up and is_boundary(fmt, near.magnitude, datum.format, datum.code):
             exact = Exact(exact.negative, exact.c + 1, exact.q)

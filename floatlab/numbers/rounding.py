@@ -1,7 +1,7 @@
 """Rounding rules: the directions, the one kernel that rounds, and Context, which holds the direction and other choices.
 
-The kernel determines the truncated number, the discarded tail, and whether to step away from zero. It uses operators
-only, for Python integers and NumPy arrays alike. A number is c·2^q, c ≥ 0; truncating its lowest `shift` bits leaves
+The kernel determines the truncated number, the discarded tail, and whether to step away from zero. It uses only
+operators that Python integers and NumPy arrays share. It cuts off the lowest `shift` bits of c ≥ 0 in a number c·2^q:
 
     c = kept · unit + rest        unit = 2^shift, 0 ≤ rest < unit
 
@@ -39,7 +39,7 @@ class Direction(Enum):
     RTZ = "RTZ"  # toward zero: roundTowardZero
     RTP = "RTP"  # toward +∞: roundTowardPositive
     RTN = "RTN"  # toward −∞: roundTowardNegative
-    RTO = "RTO"  # to odd: inexact results get an odd code, so that a later rounding is innocuous
+    RTO = "RTO"  # to odd: of an inexact number's two neighbours, the one with the odd code
     RAZ = "RAZ"  # away from zero
     SR = "SR"  # stochastic
     SRA = "SRA"  # stochastic with N random bits: P3109's StochasticA, StochasticB and StochasticC
@@ -48,7 +48,7 @@ class Direction(Enum):
 
     @property
     def is_stochastic(self) -> bool:
-        """Whether a random draw decides."""
+        """Whether a random draw decides between the two neighbours."""
         return self._value_[:2] == "SR"
 
     @property
@@ -81,7 +81,7 @@ _SPELLINGS = {
 
 
 def parse_direction(word: str | Direction) -> Direction:
-    """Return the direction of a name: RNE …, IEEE 754's names, TestFloat's (`near_even`, `minMag`), or `up`.
+    """Return the direction that a name denotes, such as `RNE`, `roundTiesToEven`, `near_even` (TestFloat) or `up`.
 
     >>> parse_direction("minMag"), parse_direction("up")
     (<Direction.RTZ: 'RTZ'>, <Direction.RTP: 'RTP'>)
@@ -114,8 +114,8 @@ def split(c: Any, shift: Any) -> tuple[Any, Any, Any]:
 def tail(rest2: Any, unit: Any, sticky: Any) -> tuple[Any, Any, Any]:
     """Return whether the tail is nonzero, whether it is at least half a unit, and whether it is a tie.
 
-    A shift of 0 needs no special case. But with `sticky` and unit 1 the tail could not be compared with half a unit; so
-    callers that pass `sticky` keep at least one digit below the rounding position.
+    If nothing is cut off (a shift of 0 in `split`, so unit is 1), no special case is needed. But after `split`,
+    `sticky` requires a unit above 1: otherwise the tail could not be compared with half a unit.
 
     >>> tail(8, 8, False), tail(8, 8, True)
     ((True, True, True), (True, True, False))
@@ -127,8 +127,8 @@ def tail(rest2: Any, unit: Any, sticky: Any) -> tuple[Any, Any, Any]:
 def increments(direction: Direction, negative: Any, odd: Any, inexact: Any, half: Any, tie: Any) -> Any:
     """Return whether the kept digits step one unit away from zero (IEEE 754-2019 clauses 4.3.1 and 4.3.2).
 
-    `odd` is the parity of the kept *code*, which differs from the significand's at precision 1. The function branches
-    only on the direction.
+    `odd` is the parity of the kept *code*, which may differ from that of the significand at precision 1. The
+    function branches only on the direction.
 
     >>> increments(Direction.RNE, False, odd=True, inexact=True, half=True, tie=True)
     True
@@ -152,7 +152,7 @@ def increments(direction: Direction, negative: Any, odd: Any, inexact: Any, half
     raise ContextError(f"{direction.value} needs a random draw: see increments_stochastic")
 
 
-PRECISIONS, RANDOM_BITS, MOST_RANDOM_BITS = (24, 53, 64), 16, 30  # x87 digits; N of SRA: default, largest
+PRECISIONS, RANDOM_BITS, MOST_RANDOM_BITS = (24, 53, 64), 16, 30  # x87's digits; default and largest N of SRA, SRB, SRC
 STREAM = 0x9E3779B97F4A7C15  # increment of the seed from one draw to the next
 
 
@@ -162,7 +162,7 @@ def draw(seed: int, index: Any = 0) -> Any:
     A uint64 array of indices gives an array of draws.
 
     Steele, Lea and Flood, *Fast splittable pseudorandom number generators* (OOPSLA 2014). The generator is
-    counter-based, so an element gets the same draw however the work is divided.
+    counter-based: each element of an array gets the same draw, however the array is divided.
 
     >>> hex(draw(0)), hex(draw(0, 1))
     ('0xe220a839', '0x6e789e6a')
@@ -175,7 +175,7 @@ def draw(seed: int, index: Any = 0) -> Any:
 
 
 def increments_stochastic(rest2: Any, unit: Any, drawn: Any, marks: bool = False, sticky: Any = False) -> Any:
-    """Return whether the random draw says to step away from zero; the probability is floor(2³²·rest/unit) / 2³².
+    """Return whether a draw is below the threshold; for SR, this has the probability floor(2³²·rest/unit) / 2³².
 
     >>> increments_stochastic(1 << 8, 1 << 8, (1 << 31) - 1), increments_stochastic(1 << 8, 1 << 8, 1 << 31)
     (True, False)
@@ -186,7 +186,7 @@ def increments_stochastic(rest2: Any, unit: Any, drawn: Any, marks: bool = False
 def stochastic_threshold(rest2: Any, unit: Any, marks: bool = False, sticky: Any = False) -> Any:
     """Return floor(2³²·rest/unit): draws below this threshold step away from zero.
 
-    If `marks`, the last bit of the threshold is set if the division is inexact or `sticky` is set.
+    With `marks`, an inexact division or `sticky` also sets the last bit of the threshold.
 
     >>> hex(stochastic_threshold(1, 1 << 2)), hex(stochastic_threshold(1, 1 << 40, marks=True))
     ('0x20000000', '0x1')
@@ -222,7 +222,7 @@ def compared_draw(rule: tuple[int, int, int, int], drawn: int) -> int:
 
 
 class Flags(Flag):
-    """The five exceptions of IEEE 754-2019 clause 7, in the order in which they are always listed."""
+    """The five exceptions of IEEE 754-2019 clause 7, in the order in which floatlab lists them."""
 
     NONE = 0
     INVALID = 1
@@ -242,19 +242,19 @@ class Flags(Flag):
 
 
 class Overflow(Enum):
-    """The result of overflow, in rounding directions that do not themselves stop at the largest number."""
+    """The result of overflow, unless the rounding direction or the format itself stops at the largest number."""
 
     NATIVE = "native"  # ∞, else NaN, else the largest
     SATURATE = "saturate"  # the largest, for infinite operands too (OCP's saturating conversion)
     PROPAGATE = "propagate"  # the largest, for finite operands only; ∞ stays ∞ (P3109's SatPropagate)
     NONE = "none"  # ∞, else the largest (SatNone of P3109's interim report 4.0)
-    NONE_NAN = "none-nan"  # ∞, else NaN (SatNone of P3109's executable specification)
+    NONE_NAN = "none-nan"  # as `native`, but RTO gives ∞ or NaN, too (SatNone of P3109's executable specification)
 
 
 class Absent(Enum):
     """The replacement for a NaN, infinity or zero that the format lacks.
 
-    In an unsigned format, a negative number that does not round to zero is treated like a NaN.
+    In an unsigned format, it also replaces a negative number that does not round to zero, unless `Negative` differs.
     """
 
     LARGEST = "largest"  # NaN and ∞: a NaN if there is one, else the largest; zero: the smallest
@@ -272,7 +272,7 @@ class Negative(Enum):
 
 
 class Tininess(Enum):
-    """The point at which a result counts as tiny (7.5): after rounding on x86 and RISC-V, before it on Arm."""
+    """Whether tininess is detected before or after rounding (7.5): x86 and RISC-V detect it after, Arm before."""
 
     AFTER = "after"
     BEFORE = "before"
@@ -282,10 +282,10 @@ class NanRule(Enum):
     """The NaN that an operation with NaN operands returns."""
 
     FIRST = "first"  # the first NaN operand, quieted; the default NaN is positive
-    X86 = "x86"  # the first, as in SSE; in x87 extended, the one of larger significand; the default NaN is negative
-    ARM = "arm"
+    X86 = "x86"  # the first, as in SSE; in x87 extended, as x87 instructions do; the default NaN is negative
+    ARM = "arm"  # the first signaling NaN, else the first NaN
     RISCV = "riscv"  # always the default NaN
-    RISCV_FP8 = "riscv-fp8"  # also for results that overflow to NaN; it is 0x7f in e5m2 and e4m3fn (Zvfofp8min)
+    RISCV_FP8 = "riscv-fp8"  # as `riscv`, also if a number overflows to NaN; 0x7f in e5m2 and e4m3fn (Zvfofp8min)
 
     @property
     def is_default(self) -> bool:
@@ -306,7 +306,7 @@ def _choose(kind: type[Choice], what: str, word: str | Choice) -> Choice:
 class Context(Record):
     """Everything that a rounding depends on except the number and the format; always an argument, never global state.
 
-    Every choice may be given by name, and is validated.
+    The members of enumerations may be given by name.
 
     >>> Context(rounding="near_maxMag", overflow="saturate").rounding
     <Direction.RNA: 'RNA'>
@@ -379,14 +379,14 @@ LATER_FIELDS = (
     "draw",
     "negative",
     "precision",
-)  # JSON and saved files omit them where they have the default
+)  # added later: JSON and saved files omit those that have the default value
 AnyContext = Context | Direction | str | None  # accepted by `as_context`
 
 
 def as_context(given: AnyContext) -> Context:
-    """Return a Context for a Context, the name of a rounding direction, or None (the default).
+    """Return a Context for a Context, a rounding direction or its name, or None (the default).
 
-    Every public function converts its context argument with this function. Raises ContextError for anything else.
+    Public functions convert their context arguments with this function. Raises ContextError for anything else.
 
     >>> as_context("RTZ"), as_context("near_maxMag").rounding.value, as_context(None)
     (Context(rounding='RTZ'), 'RNA', Context())

@@ -29,7 +29,7 @@ def exact_value(value: object) -> Ratio | Datum | Literal:
 
 @in_default_mode
 def _ratio_of(value: Any) -> Ratio | Datum | Literal:
-    """Return the exact value of an integer, fraction or decimal; raises LiteralError for anything else."""
+    """Return the exact value of a number without a format, such as a fraction; raises LiteralError otherwise."""
     if isinstance(value, Exact):
         return Ratio(value.negative, value.c, twos=value.q)
     dtype = getattr(value, "dtype", None)
@@ -68,7 +68,7 @@ def _refusal(value: object) -> LiteralError:
 
 
 def _decimal(value: Any) -> Ratio | Literal:
-    """Return a decimal.Decimal without expanding its power of ten."""
+    """Return the exact value of a decimal.Decimal, without expanding its power of ten."""
     sign, digits, exponent = value.as_tuple()
     if exponent == "F":
         return Literal(str(value), Infinity(bool(sign)))
@@ -77,7 +77,7 @@ def _decimal(value: Any) -> Ratio | Literal:
     return Ratio(bool(sign), integer_from_digits("".join(map(str, digits))), tens=exponent)
 
 
-# The format of NumPy's longdouble, by its number of trailing digits on this machine.
+# The format of NumPy's longdouble, by the number of trailing significand bits that `numpy.finfo` gives on this machine.
 _LONG_DOUBLES = {52: "binary64", 63: "x87", 112: "binary128"}
 
 
@@ -92,7 +92,8 @@ def own_datum(value: Any) -> Datum | None:
     """Return a number in its own format; None for text, integers, fractions and other values without a format.
 
     A Python float is a binary64 number. A NumPy scalar, or a zero-dimensional array or tensor of any library, is a
-    number of its dtype. Bits are preserved if the library exposes them, as NumPy and ml_dtypes do for NaNs.
+    number of its dtype if this is a floating-point dtype. Its bits, also those of a NaN, are preserved if the library
+    exposes them, as NumPy and ml_dtypes do.
 
     >>> own_datum(0.1), own_datum("0.1"), own_datum(1)
     (Datum(binary64 0x3fb999999999999a = 0.1), None, None)

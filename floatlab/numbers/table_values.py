@@ -1,6 +1,7 @@
 """Numbers of formats given by a table: their values as Exact, or as bounds and text if they are irrational.
 
-The functions take a format and a code, because `Datum` calls them. This module is imported when such a format is used.
+The functions take a format and a code instead of a `Datum`, because `Datum` calls them. This module is imported when
+such a format is used.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def value_of(format: TableFormat, code: int) -> Exact | None:
 
 
 def bounds_of(format: TableFormat, code: int, digits: int) -> tuple[Exact, Exact]:
-    """Return bounds of a finite number: equal if it is rational, else one unit apart in the last of `digits` digits."""
+    """Return bounds on the value: equal if rational, else `digits` digits long, one unit of the last digit apart."""
     if not symbol(format, code):
         exact = value_of(format, code)
         assert exact is not None
@@ -54,9 +55,9 @@ def bounds_of(format: TableFormat, code: int, digits: int) -> tuple[Exact, Exact
 
 
 def is_boundary(format: Format, rank: int, source: Format, code: int) -> bool:
-    """Return whether a number of another takum format lies exactly on the boundary above rank `rank`.
+    """Return whether the magnitude of `code` in `source` lies exactly on the boundary above `rank` in `format`.
 
-    Both magnitudes are √e^ℓ, so it is enough to compare ℓ.
+    It is false unless both formats are logarithmic takums. Their magnitudes are √e^ℓ, so it is enough to compare ℓ.
 
     >>> from floatlab.formats.table_catalog import TABLE_NAMES
     >>> narrow, wide = (TABLE_NAMES[name].format for name in ("takum_log8", "takum_log16"))
@@ -79,9 +80,9 @@ def gap(format: TableFormat, code: int) -> Exact:
 def catchment(format: TableFormat, code: int) -> tuple[Exact, Exact, bool, Exact, bool]:
     """Return the magnitude of a nonzero number, and the interval of magnitudes that round to it (to nearest).
 
-    Each end of the interval is returned with a flag that says whether the end belongs to the interval. Irrational ends
-    are moved into the interval by truncation. The interval of the largest number may be unbounded; then it is cut off
-    as far above the number as it extends below it.
+    Each end of the interval is returned with a flag that says whether the end belongs to the interval. In an
+    irrational format, both ends are moved inward by a step far below the precision. The interval of the largest number
+    may be unbounded; then it is cut off as far above the number as it extends below it.
     """
     rank, negative = format.magnitude(code), bool(format.sign(code))
     value = Exact(False, *format.real(rank, negative))

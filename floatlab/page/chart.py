@@ -15,6 +15,7 @@ from operator import or_
 from textwrap import wrap
 
 from floatlab.page.model import Block, Chart, Curve, Line, Pair, Role, Span, columns_of, line
+from floatlab.page.model import wrap as wrap_line
 from floatlab.record import Record
 
 MARKS = "abcdefghijklmnopqrstuvwxyz0123456789"
@@ -70,10 +71,13 @@ def named(place: int, label: str) -> Line:
 
 
 def legend(chart: Chart) -> Line:
-    """Return all letters of a chart with the names of their curves."""
+    """Return all letters of a chart, with a piece of their lines if they are lines, and the names of their curves."""
     runs: list[Span | str] = []
     for each in chart.curves:
-        runs += ["  " if runs else "", Span(each.mark, each.role), f" {each.label}".replace(" ", "\N{NO-BREAK SPACE}")]
+        if not each.label:
+            continue  # the rest of a curve that is named already
+        mark = f"━\N{NO-BREAK SPACE}{each.mark}" if chart.dots else each.mark
+        runs += ["  " if runs else "", Span(mark, each.role), f" {each.label}".replace(" ", "\N{NO-BREAK SPACE}")]
     return line(*runs)
 
 
@@ -200,7 +204,7 @@ def with_dots(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
     for block in blocks:
         match block:
             case Chart():
-                found.append(block.replace(dots=True))
+                found.append(block.replace(dots=True, named=True))
             case Pair(left, right):
                 found.append(block.replace(left=with_dots(left), right=with_dots(right)))
             case _:
@@ -238,15 +242,22 @@ def chart_lines(chart: Chart, width: int) -> list[Line]:
     rows = (
         _dotted(chart, scales, room) if chart.dots else [_runs(chart, cells) for cells in _drawn(chart, scales, room)]
     )
-    lines = [line(Span(part, Role.LABEL)) for part in wrap(chart.up, max(width, 1))]
-    names = line("  ", _line_legend(chart))
-    if chart.dots and len(lines) == 1 and columns_of(lines[0]) + columns_of(names) <= width:
-        lines = [line(lines[0], names)]
+    lines = _head(chart, width)
     for row in range(chart.height):
         axis = f"{labels.get(row, ''):>{gutter}} {chart.ink[0] if row in labels else chart.ink[1]}"
         at_end = tuple(Span(chart.curves[i].mark, chart.curves[i].role) for i in ends.get(row, ())[: max(tail - 1, 0)])
         lines.append(line(Span(axis, Role.RULER), *rows[row], " " if at_end else "", *at_end))
     return [*lines, *(line(" " * (gutter + 1), each) for each in _scale_lines(chart, scales.across, room))]
+
+
+def _head(chart: Chart, width: int) -> list[Line]:
+    """Return the name of the vertical scale and the legend, which may be on the same line."""
+    lines = [line(Span(part, Role.LABEL)) for part in wrap(chart.up, max(width, 1))]
+    names = line("  ", _line_legend(chart))
+    if chart.dots and len(lines) == 1 and columns_of(lines[0]) + columns_of(names) <= width:
+        return [line(lines[0], names)]
+    has_more = chart.named and len(chart.curves) > 1
+    return [*(wrap_line(legend(chart), width) if has_more else ()), *lines]
 
 
 def _row(scale: Scale, y: float, height: int) -> int | None:

@@ -179,14 +179,21 @@ def _note(note: model.Note, width: int) -> list[Line]:
 
 
 def _pair(pair: model.Pair, width: int) -> list[Line]:
-    """Show the two sides beside each other on a wide page, else one below the other."""
+    """Show the two sides beside each other on a wide page, else or if digits would be broken one below the other."""
     half = (width - _BETWEEN) // 2
-    sides = [_set_blocks(side, half if width >= WIDE else width) for side in (pair.left, pair.right)]
-    if width < WIDE:
+    is_wide = width >= WIDE and not any(_is_longer(side, _room(half)) for side in (pair.left, pair.right))
+    sides = [_set_blocks(side, half if is_wide else width) for side in (pair.left, pair.right)]
+    if not is_wide:
         return [*sides[0], *sides[1]]
     height = max(len(side) for side in sides)
     left, right = ([*side, *[()] * (height - len(side))] for side in sides)
     return [line(padded(a, half + _BETWEEN), b) for a, b in zip(left, right, strict=True)]
+
+
+def _is_longer(blocks: tuple[Block, ...], room: int) -> bool:
+    """Return whether a strip of digits is longer than the room."""
+    strips = (strip for block in blocks for strip in (block.blocks if isinstance(block, model.Fresh) else (block,)))
+    return any(isinstance(each, model.Strip) and max(map(columns_of, each.lines)) > room for each in strips)
 
 
 def _fresh(fresh: model.Fresh, width: int) -> list[Line]:
@@ -212,13 +219,9 @@ def _axis(axis: model.Axis, width: int) -> list[Line]:
 
 
 def _chart(chart: model.Chart, width: int) -> list[Line]:
-    from floatlab.page.chart import chart_lines, legend
+    from floatlab.page.chart import chart_lines
 
-    lines = chart_lines(chart, width - INDENT)
-    is_named = chart.dots and text_of(lines[0]).endswith(chart.curves[-1].label)
-    if (chart.dots or chart.named) and len(chart.curves) > 1 and not is_named:
-        lines = [*wrap(legend(chart), width - INDENT), *lines]
-    return [line(_SPACES, each) for each in lines]
+    return [line(_SPACES, each) for each in chart_lines(chart, width - INDENT)]
 
 
 def _gap(_: model.Gap, __: int) -> list[Line]:

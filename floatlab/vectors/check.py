@@ -62,7 +62,7 @@ class Mismatch(Record):
 
 
 def _settings(context: Context) -> str:
-    """Return the options that describe a context, except those with default values."""
+    """Return the options that describe a context: its direction, and other rules that differ from the default."""
     words = [f"-r {context.rounding.value}"]
     if context.rounding.is_stochastic:
         words.append(f"--seed {context.seed}")
@@ -129,10 +129,10 @@ def _unlike(text: str, function: Function, lengths: list[int]) -> str:
 def check_lines(
     lines: Iterable[str], function: Function, context: Context, any_nan: bool = False
 ) -> Iterator[Mismatch | None]:
-    """For each nonempty line, yield None if it agrees, else a Mismatch.
+    """For each line that is not blank, yield None if floatlab's result and flags agree, else a Mismatch.
 
     With `any_nan`, all NaNs are equal. Raises FileFormatError, which names the line, at the first line that cannot be
-    read.
+    read or computed.
 
     >>> from floatlab.vectors import parse_function
     >>> add = parse_function("f16_add")

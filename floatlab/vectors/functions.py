@@ -94,7 +94,7 @@ def _format(name: str, whole: str) -> Format:
 
 
 def parse_function(name: str, exact: bool = True) -> Function:
-    """Return the function of a name; raises FloatlabError, which suggests the nearest name.
+    """Return the function of a name; for an unknown name, raises FloatlabError, which suggests a similar one.
 
     Without `exact`, rounding to an integer does not raise inexact; this is also TestFloat's default.
 

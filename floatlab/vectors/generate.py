@@ -1,9 +1,10 @@
 """Generating vectors: operands are weighted towards hard cases of rounding, as in TestFloat's generator.
 
-The first lines combine the landmarks of the format with each other: the extreme numbers of each class, one, their
-neighbours, NaNs. The following lines mix landmarks, random codes, and numbers with patterns in their significands, such
-as runs of ones. The exponents of these numbers are near those of 1, of zero and of the largest number. One line in four
-is constructed to be on or near a tie, a cancellation or the end of the range (`hard.py`).
+The first lines combine the landmarks of the format with each other (for three operands, only at level 2). Landmarks are
+the extreme numbers of each class, the number 1, the neighbours of these numbers, ∞ and NaNs. The following lines mix
+landmarks, random codes, and numbers with patterns in their significands, such as runs of ones. The exponents of these
+numbers are near those of 1, of zero and of the largest number. About one of these lines in four is constructed to be on
+or near a tie, a cancellation or the end of the range (`hard.py`).
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ LINES = {1: 10_000, 2: 200_000}  # default number of lines per level
 
 
 def landmarks(kind: Format | Integer) -> list[int]:
-    """Return the codes that every test should cover: the extreme numbers of each class, 1, their neighbours, and NaNs.
+    """Return the codes that every test should cover: the extreme numbers of each class, 1, their neighbours, ∞, NaNs.
 
     >>> from floatlab import parse_format
     >>> [hex(code) for code in landmarks(parse_format("e2m1"))][:8]
@@ -89,7 +90,7 @@ def _operand(kind: Format | Integer, marks: list[int], draws: RandomIntegers, le
 
 
 def operand_codes(function: Function, level: int, seed: int) -> Iterator[tuple[int, ...]]:
-    """Yield operands endlessly: first combinations of landmarks, then the mixture that the module describes."""
+    """Yield operands endlessly: combinations of landmarks, then the mixture that the module describes."""
     kinds, result = function.operands, function.result
     marks = [landmarks(kind) for kind in kinds]
     if function.operation == "to" and result is not None:

@@ -25,7 +25,7 @@ def nearest(kind: Format, negative: bool, c: int, q: int) -> int:
 
 
 def near(code: int, kind: Format, draws: RandomIntegers) -> int:
-    """Return the code of a number at most two steps away from this one; half of the time the sign is flipped."""
+    """Return the code of a number at most two steps from that of `code`; in half of the cases, flip its sign."""
     datum = Datum(kind, code)
     if not datum.is_finite:
         return code
@@ -40,7 +40,8 @@ def pointed(
 ) -> list[int]:
     """Return operands for which the result of an operation is hard to round.
 
-    `operation` is TestFloat's name. `kind` is the type of the operands; `operands` are used for some operations.
+    `operation` is TestFloat's name. `kind` is the type of the operands; `operands` are random operands, which some
+    operations keep or modify.
     """
     if isinstance(kind, Integer):
         return [_integer_beside_a_tie(kind, result, draws)] if isinstance(result, Format) else operands
@@ -60,9 +61,10 @@ def pointed(
 
 
 def _cancelling(operation: str, operands: list[int], kind: Format, draws: RandomIntegers) -> list[int]:
-    """Modify the last operand of an addition, a subtraction or an fma.
+    """Modify the last operand of an addition, a subtraction, an fma or a comparison.
 
-    It then nearly cancels the other term (of an fma, the product), or is about half a unit of that term's last place.
+    Its magnitude is then close to that of the other term (of an fma, the product), or to a half or a quarter of a unit
+    in that term's last place.
     """
     if len(operands) < 2:
         return operands
@@ -76,7 +78,7 @@ def _cancelling(operation: str, operands: list[int], kind: Format, draws: Random
         return operands
     if draws.below(2):
         return [*operands[:-1], near(rest.code, kind, draws)]
-    # p + 1 binades below, the operand is half a unit of the last place, or a little off
+    # p binades below, a power of two is half a unit of the last place; p + 1 binades below, a quarter
     magnitude = max(rest.magnitude - ((kind.precision + draws.below(2)) << kind.trailing_bits), 0)
     low = kind.compose(draws.sign(kind), magnitude >> kind.trailing_bits << kind.trailing_bits)
     return [*operands[:-1], near(low, kind, draws)]
@@ -93,9 +95,9 @@ def _exponent(kind: Format, draws: RandomIntegers) -> int:
 
 
 def _factors(kind: Format, draws: RandomIntegers) -> list[int]:
-    """Return two numbers whose product is a tie, or a few units of its last digit away from a tie."""
+    """Return two numbers whose product is usually a tie, or a few units of its last digit away from a tie."""
     p = kind.precision
-    if p == 1 or draws.below(2):  # p + 1 digits in all, the last one 1: exactly a tie
+    if p == 1 or draws.below(2):  # the product has p + 1 digits (a tie) or p; its last digit is 1
         digits = draws.between(1, p)
         a, b = draws.odd(digits), draws.odd(p + 1 - digits)
     else:  # the p discarded digits are 100…0 plus a little
@@ -114,7 +116,7 @@ def _placed(kind: Format, c: int, exponent: int, draws: RandomIntegers) -> int:
 def _quotient(kind: Format, draws: RandomIntegers) -> list[int]:
     """Return a dividend and a divisor whose quotient is very close to a tie, or is a tie between subnormals."""
     p = kind.precision
-    if kind.subnormals and not draws.below(4):  # an odd q ending in half of the least subnormal: a tie
+    if kind.subnormals and not draws.below(4):  # the quotient is q · 2^(qmin − 1), a tie since q is odd
         digits = draws.between(1, p - 1)
         b, q = draws.odd(digits), draws.odd(p - digits)
         shift = draws.between(1, max(kind.emax - digits, 1))
@@ -130,10 +132,10 @@ def _quotient(kind: Format, draws: RandomIntegers) -> list[int]:
 
 
 def _square(kind: Format, draws: RandomIntegers) -> int:
-    """Return a number whose root has p + 1 digits, the last one 1, followed by many zeros: nearly a tie."""
+    """Return a number whose root is very close to a number of p + 1 digits that ends in 1, that is, to a tie."""
     p = kind.precision
     digits = p + 2
-    square = 1 + 8 * draws.between(-16, 16)  # has a root modulo every power of two
+    square = 1 + 8 * draws.between(-16, 16)  # a square modulo every power of two
     root = 1
     for place in range(3, digits):
         if (root * root - square) >> place & 1:
@@ -159,7 +161,7 @@ def _remainder(operands: list[int], kind: Format, draws: RandomIntegers) -> list
 
 
 def _beside_a_tie_of(target: Format, kind: Format, draws: RandomIntegers) -> int:
-    """Return a number close to the midpoint of two neighbours of a narrower format."""
+    """Return a number close to the midpoint of two neighbours of the target format."""
     top = target.largest_magnitude
     magnitude = (top, draws.below(target.smallest_normal_magnitude + 1), draws.below(top + 1), draws.below(top + 1))[
         draws.below(4)
@@ -169,7 +171,7 @@ def _beside_a_tie_of(target: Format, kind: Format, draws: RandomIntegers) -> int
 
 
 def _beside_half_an_integer(within: Integer | Format, kind: Format, draws: RandomIntegers) -> int:
-    """Return a number close to n + ½, or close to the end of the integers."""
+    """Return a number close to n + ½, or to the end of the integers of a type (for a format, those of p digits)."""
     digits = within.width if isinstance(within, Integer) else within.precision
     if draws.below(4) == 0:
         low = draws.below(4)
@@ -187,7 +189,7 @@ def _integer_beside_a_tie(kind: Integer, target: Format, draws: RandomIntegers) 
 
 
 def target_landmarks(kind: Format | Integer, target: Format | Integer | None, marks: list[int]) -> set[int]:
-    """Return operands near a conversion target's landmarks (`marks`): at each, half a step away, and neighbours."""
+    """Return operands near a conversion target's landmarks (`marks`): each, half a unit away, and neighbours."""
     found: set[int] = set()
     for mark in marks:
         if isinstance(target, Format):

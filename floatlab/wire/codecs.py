@@ -39,13 +39,13 @@ class Scope:
         self.formats = formats or {}
 
     def name(self, format: Format) -> str:
-        """Return a format's name; if `parse_format` does not know it, also store the format, for the document."""
+        """Return a format's name; if `parse_format` does not know it, also store the format in `formats`."""
         if not _has_name(format):
             self.formats[format.name] = format
         return format.name
 
     def format(self, name: str) -> Format:
-        """Return the format that a name denotes in this document; raises FormatError."""
+        """Return the format that a name denotes in this document; raises FormatError if the name is unknown."""
         return self.formats[name] if name in self.formats else parse_format(name)
 
 
@@ -58,7 +58,7 @@ def _has_name(format: Format) -> bool:
 
 
 class Codec:
-    """Writes a value as JSON and reads it back; reading raises FileFormatError."""
+    """Writes a value as JSON and reads it back; for malformed JSON, `read` raises one of FAULTS."""
 
     __slots__ = ("read", "write")
 
@@ -67,7 +67,7 @@ class Codec:
 
 
 def read_part(place: str, read: Callable[..., T], *arguments: object) -> T:
-    """Read a part of a document; errors begin with its place in the document."""
+    """Read a part of a document; raises FileFormatError, whose message begins with `place`."""
     try:
         return read(*arguments)
     except FAULTS as error:
@@ -91,7 +91,7 @@ def integer(n: int) -> int | str:
 
 
 def number(x: float | int) -> float | int | str:
-    """Return a float or an integer for JSON: as text if JSON has no such number."""
+    """Return a number for JSON: an integer as `integer` writes it, and a float as text if it is not finite."""
     if isinstance(x, int):
         return integer(x)
     return x if isfinite(x) else str(x)
@@ -192,7 +192,7 @@ def mapping(codec: Codec) -> Codec:
     )
 
 
-# Codecs by the type of the value.
+# Codecs by the type annotation of the value.
 CODECS: dict[str, Codec] = {
     "bool": BOOLEAN,
     "int": INTEGER,

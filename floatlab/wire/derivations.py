@@ -156,7 +156,7 @@ def _pairs(answer: Derivation) -> list[tuple[Operand, str | None]]:
 
 
 def split_pairs(pairs: tuple[tuple[Operand, str | None], ...]) -> dict[str, Any]:
-    """Split (operand, literal) pairs into the two fields of an answer."""
+    """Split (operand, literal) pairs into the fields `operands` and `literals` of an answer."""
     literals = tuple(literal for _, literal in pairs)
     is_typed = any(literal is not None for literal in literals)
     return {"operands": tuple(operand for operand, _ in pairs), "literals": literals if is_typed else ()}
@@ -169,7 +169,10 @@ OPERANDS = Member(list_of(Codec(_write_operand, _read_operand)), _pairs, "pairs"
 
 
 def error_in_ulps(error: Fraction | None, value: Datum) -> Wire:
-    """Return the JSON members of an error: `exact`, and `ulps` of `value`; both are null if there is no error."""
+    """Return the JSON members of an error: `exact`, and `ulps` (those of `value`).
+
+    Both are null if `error` is None or `value` is not finite.
+    """
     if error is None or not value.is_finite:
         return {"exact": None, "ulps": None}
     ulps = error / value.ulp.as_fraction()
@@ -177,10 +180,10 @@ def error_in_ulps(error: Fraction | None, value: Datum) -> Wire:
 
 
 def error_of(derivation: Derivation) -> Wire:
-    """Return the JSON members of a derivation's error; they are null if there is no error.
+    """Return the JSON members of a derivation's error; they are null if the exact number or the result is not finite.
 
-    `exact` and `ulps` are formulas if the numbers are too long. If the error is irrational, both are null, and
-    `ulps_bounds` encloses it.
+    `exact` and `ulps` are formulas if the exact number is too long (`EXACT_ERROR_BITS`). If the error is irrational,
+    both are null, and `ulps_bounds` encloses the error in ulps.
     """
     truth, result = derivation.truth, derivation.result
     if truth is None or not result.is_finite:
@@ -224,7 +227,7 @@ DERIVATION = schema(
 
 
 def interval_to_wire(datum: Datum, context: Context) -> Wire | None:
-    """Return the JSON of the interval of reals that round to a datum; null if none does. An unbounded end is null."""
+    """Return the JSON of the interval of reals that round to a datum; None if none does. An unbounded end is null."""
     from floatlab.numbers.intervals import preimage
 
     interval = preimage(datum, context)

@@ -41,10 +41,10 @@ VERSION = 1  # the schema's version, written into every document
 
 
 class Member(Record):
-    """A member of a JSON object whose value is not simply the record's field of the same name.
+    """A member of a JSON object: the codec of its value, where the value comes from, and where it goes.
 
     `get` returns the value to write. `into` is the constructor parameter that receives the value read; None for members
-    that are written only, since they can be computed from the others. An optional member is omitted if it is None.
+    that are written but not read. An optional member is omitted if its value is None.
     """
 
     codec: Codec
@@ -112,7 +112,7 @@ def _read(rows: Fields, wire: object, scope: Scope) -> Wire:
 
 
 def variant(member: str, schemas: dict[str, Schema]) -> Codec:
-    """Return the codec of records of several classes; in JSON, the member named `member` is the class in lower case."""
+    """Return the codec of records of several classes; the JSON member `member` has the class name in lower case."""
 
     def write(record: object, scope: Scope) -> object:
         kind = type(record).__name__.lower()
@@ -127,7 +127,7 @@ def variant(member: str, schemas: dict[str, Schema]) -> Codec:
     return Codec(write, read)
 
 
-# Members whose value is not simply the record's field of the same name.
+# Functions that make members.
 
 
 def constant(value: object) -> Member:

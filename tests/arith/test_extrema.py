@@ -180,6 +180,11 @@ def test_mixed_formats_contexts_and_what_is_refused():
     half, single = fl.encode("0.1", "fp16"), fl.encode("0.1", "fp32")
     assert fl.minimum(half, single).result.format.name == "binary32"
     assert fl.negate(half, "e4m3").flags.names == ["inexact"]
+    for source, target in (("fp32", "fp16"), ("fp16", "e4m3")):
+        minus = fl.encode("-nan", source)
+        signs = [done.result.sign_bit for done in (fl.abs(minus, target), fl.negate(minus, target))]
+        assert signs == [0, 0]
+        assert fl.copy_sign(fl.abs(minus), minus, target).result.sign_bit == 1
     assert fl.abs(fl.encode("-inf", "Binary8p4se"), context=Context(overflow="saturate")).result.is_infinite
     assert fl.abs(fl.encode("-inf", "fp16"), "Binary8p4se", Context(overflow="saturate")).result.is_finite
     assert fl.scale_b("1.5", fl.log_b("16", "fp16")).result.exact == 24

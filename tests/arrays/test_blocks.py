@@ -8,7 +8,8 @@ import pytest
 from floatlab import Context, arrays, decode, encode, parse_format
 from floatlab.arith import blocks as scalar
 from floatlab.arrays.blocks import decode_blocks, encode_blocks, quantize_blocks
-from floatlab.arrays.scales import Blocks, divide_to_odd, narrow_to_odd
+from floatlab.arrays.quotients import divide_to_odd, narrow_to_odd
+from floatlab.arrays.scales import Blocks
 from floatlab.errors import ContextError, FloatlabError, FormatError, RecipeError, UnsupportedError
 from floatlab.formats import Format
 from floatlab.formats.blocks import BLOCK_CATALOG, BlockFormat, parse_block_format
@@ -337,6 +338,17 @@ def test_scales_of_ones_own():
     with pytest.raises(UnsupportedError, match="scales of 53 digits; arrays take at most 51"):
         encode_blocks(x, fmt.replace(scale=parse_format("fp64")))
     check(x[:, :6].reshape(-1), parse_block_format("mxfp4").replace(block=6), "even", Context())
+
+
+@pytest.mark.one_in(4)
+@pytest.mark.parametrize("dtype", DTYPES[:2])
+@pytest.mark.parametrize("element", ["bf16", "e8m2", "e10m9"])
+def test_elements_with_a_wide_range_are_rounded_once(element, dtype):
+    rng = np.random.default_rng(11)
+    for scale in ("e8m0", "fp32"):
+        fmt = BlockFormat("wide", parse_format(element), parse_format(scale), 8)
+        for direction in Direction:
+            check(hostile(fmt, dtype, (1, 3, 7, 9), rng), fmt, rules_for(fmt)[0].name, Context(direction, seed=3))
 
 
 def test_a_tensor_scale_beyond_binary64s_range_is_worked_out_exactly():

@@ -99,6 +99,18 @@ def test_orders_that_no_convention_has_are_doubted(tmp_path):
     assert found["net.blocks.0.q_proj.weight"].original.endswith("its rows permuted for rope with 2 heads")
 
 
+def test_a_missing_layer_is_named_under_other_names(tmp_path):
+    x = model()
+    first = {name: each for name, each in renamed(x).items() if ".2." not in name}
+    make, config = CONVENTIONS["fp8 rows"]
+    parts = {}
+    for name, each in first.items():
+        parts |= make(name.removesuffix(".weight"), each)
+    found = fl.audit(write_checkpoint(tmp_path / "m.safetensors", parts, config), x | {"norm": np.ones(4, np.float32)})
+    assert found.is_sound
+    assert set(found.missing) == {name for name in x if ".2." in name}
+
+
 def test_a_fused_weight_with_another_name_is_sound(tmp_path):
     x = model()
     gate, up = (x[f"model.layers.1.{part}.weight"] for part in ("gate_proj", "up_proj"))

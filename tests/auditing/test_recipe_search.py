@@ -167,6 +167,17 @@ def test_a_few_changed_codes_are_counted_and_located():
     assert any("no rounding explains" in each for each in found.remarks)
 
 
+def test_a_wrong_scale_is_compared_with_the_recipe_that_stores_such_scales():
+    """Some recipes store the reciprocal; a scale that is 37.9 times too large is far from it."""
+    x = np.random.default_rng(4).standard_normal((32, 64)).astype(np.float32) / 50
+    made = fl.arrays.encode(x, "e4m3/tensor")
+    scales = made.scales.reshape(-1).view(np.float32) * np.float32(37.9)
+    with opened_evidence(made.codes, x, scales) as (evidence, names):
+        found = search(evidence, names)
+    assert not found.is_found
+    assert "all codes agree; the stored scales are 37.9 times the recipe's" in found.remarks
+
+
 def test_random_codes_have_no_recipe():
     rng = np.random.default_rng(9)
     x = rng.standard_normal((32, 64)).astype(np.float32)

@@ -143,6 +143,8 @@ def test_the_interval_of_one_in_binary16_reaches_half_as_far_down():
 def test_what_overflows_to_nan_is_an_interval_too():
     interval = preimage(decode(0x7F, "e4m3"))
     assert (interval.low, interval.low_closed, interval.high) == (464, False, None)
+    assert interval.high_closed
+    assert not preimage(decode(0x7F, "e4m3"), Context(absent="zero")).high_closed  # an infinity becomes 0
 
 
 def test_no_real_rounds_to_a_nan_that_overflow_does_not_give():

@@ -26,7 +26,7 @@ def element_context(context: Context, format: BlockFormat) -> Context:
     """Return the context that rounds elements: overflow saturates, as OCP MX 1.0 requires (section 6.3).
 
     In a format with minima, negative elements become 0. For integers, `flush_results` has no effect. Raises
-    ContextError for `flush_inputs`: an input has no format before it is scaled, so it cannot be subnormal.
+    ContextError for `flush_inputs`: the values need not have a format in which they could be subnormal.
 
     >>> from floatlab.formats.blocks import parse_block_format
     >>> element_context(Context(rounding="RTZ", flush_results=True), parse_block_format("mxint8"))
@@ -49,12 +49,12 @@ def quantize_blocks(
     """Scale and round values by a recipe, and record every step; the last block may be shorter.
 
     `values` is one row, or a list of rows (lists) of a tensor with two axes. A value is anything that `read` accepts;
-    for a derivation from `read`, its result is used. Text and fractions are used exactly, without rounding them first.
-    The rules of libraries are an exception: they first round values to binary32, or to a narrower format that all
-    values have. The default tensor scale is amax / (largest element · largest scale), rounded to nearest into its
-    format. Under stochastic rounding, the value with index i takes random draw i. Raises LiteralError for values that
-    are not numbers, and UnsupportedError for numbers that are too long for exact arithmetic and for an invalid tensor
-    scale.
+    for a derivation, its result is used. Exact rules use text and fractions exactly. The rules of libraries first round
+    all values to a format: to `rule.takes` if that is given, else to a format narrower than binary32 that all values
+    have, else to binary32. If `tensor_scale` is None, the rule computes the tensor scale, usually as amax / (largest
+    element · largest scale). Under stochastic rounding, the value with index i takes random draw i. Raises LiteralError
+    for values that are not numbers, and UnsupportedError for numbers that are too long for exact arithmetic and for an
+    invalid tensor scale.
 
     >>> [block] = quantize_blocks(["957", "1"], "mxfp8_e4m3")
     >>> block.scale, [(hex(each.code), str(each.decoded.as_fraction())) for each in block.elements]

@@ -47,9 +47,9 @@ from floatlab.numbers.exact import Infinity, NotANumber, Ratio
 from floatlab.numbers.projection import Rounded, Tail, infinity_code, round_exact
 from floatlab.numbers.rounding import Context, Direction, Flags
 
-# What the blocks of a tensor have in common: its scale, the steps to it, and all named values.
+# What the blocks of a tensor have in common: its scale, the steps to the scale, and the variables of the rule by name.
 OfTensor = tuple[TensorScale | None, tuple[ScaleStep, ...], dict[str, Value]]
-# A block rounded with one factor `grow`: scale, steps, elements, named values, exponents of groups.
+# A block rounded with one factor `grow`: scale, steps, elements, variables by name, exponents of groups.
 Attempt = tuple[Datum, tuple[ScaleStep, ...], tuple[Element, ...], dict[str, Value], tuple[tuple[int, ...], ...]]
 
 BY_EXPONENT = ("floor", "even", "ceil")  # the rules that choose the exponent of a power of two
@@ -69,7 +69,7 @@ def wider(numbers: Format) -> Format:
 
 
 class Quantizer:
-    """Quantizes the blocks of a tensor; holds what is common to all of its blocks."""
+    """Quantizes the blocks of a tensor; an instance has the settings that all blocks share."""
 
     def __init__(
         self, format: BlockFormat, rule: ScaleRule, context: Context, source: Format | None, tensor_scale: object
@@ -99,8 +99,8 @@ class Quantizer:
     ) -> list[OfTensor]:
         """Return the tensor scale of each block, in the form in which `tensor` returns it.
 
-        `tensor` is called once for all blocks that share a tensor scale: those of the whole tensor, of a row, or of a
-        group (`superblock`).
+        `tensor` is called once for each set of blocks that share a tensor scale: the blocks of the whole tensor, of a
+        row, or of a group (`superblock`).
         """
         size = self.format.superblock or (columns if self.format.by_row else 0)
         groups = [place[0] // size if size and place else 0 for place in places]
@@ -188,7 +188,7 @@ class Quantizer:
         return BlockDerivation(*made, exponent, shown, scale, of_tensor, elements, literals, lines, minimum, groups)
 
     def _attempt(self, values: list[Value], places: list[int], known: dict[str, Value], found: Found) -> Attempt:
-        """Quantize a block with one of the values of `grow` that the rule tries; `known` contains it.
+        """Quantize a block with one of the factors `grow` that the rule tries; `known` contains this factor.
 
         Returns the scale, the lines of the rule that were computed for it, the elements, all variables by name, and the
         exponents of groups (in HiF4).
@@ -263,7 +263,7 @@ class Quantizer:
     def _integer(self, kind: Integers, scaled: Ratio, found: Rounded, index: int) -> tuple[Rounded, int, Flags]:
         """Return the rounding, the code and the flags of an element that is an integer.
 
-        Rules of libraries also give the lowest integer, which is one step further from zero than the largest.
+        Under the rules of libraries, it may also be the lowest integer, which has the magnitude of the largest plus 1.
         """
         n, numbers = kind.magnitudes.magnitude(found.code), wider(kind.magnitudes)
         if found.overflowed and found.negative and not self.rule.is_exact:
@@ -287,7 +287,7 @@ class Quantizer:
         return round_exact(exact, numbers, context, sticky, index)
 
     def _closest(self, value: Value, known: dict[str, Value]) -> int:
-        """Return the first code whose value is closest to x; the errors are computed in the working precision."""
+        """Return the first code q with the smallest |q·scale − x|, computed in the working precision."""
         numbers, best, least = self.format.magnitudes, 0, None
         for code in range(1 << numbers.width):
             known["q"] = value_of(Datum(numbers, code))

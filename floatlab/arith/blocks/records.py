@@ -18,10 +18,10 @@ from floatlab.record import Record
 
 
 class Element(Record):
-    """One element: its value, its value divided by the scales, the rounding, the code, and the decoded value.
+    """One element: its value, its value divided by the scales, the rounding, the code, the flags, the decoded value.
 
     `scaled` is None if the block's scale is NaN or the division does not give a number. `rounded` is None if `scaled`
-    is None, and for rules that choose the closest code. `decoded` is None for NaN.
+    is None, and for rules that choose the closest code. `decoded` is None if the decoded value is not finite.
     """
 
     value: Value
@@ -40,9 +40,10 @@ class Element(Record):
 
 
 class TensorScale(Record):
-    """A tensor's scale, and the largest magnitude from which it was computed (None if the caller gave the scale).
+    """A tensor's scale (`datum`), and the largest magnitude from which it was computed (`amax`).
 
-    `minimum` is stored beside the scale, in formats that have minima.
+    `amax` is None if it is not finite, or if the caller gave the scale. In formats with minima, `minimum` is stored
+    beside the scale.
     """
 
     amax: Ratio | None
@@ -51,7 +52,7 @@ class TensorScale(Record):
 
 
 class ScaleStep(Record):
-    """One line of a scale rule: its name, its formula, and its value before it is stored."""
+    """A line of a scale rule (or a result of a search or choice): its name, formula, and value before it is stored."""
 
     name: str
     formula: str
@@ -61,12 +62,13 @@ class ScaleStep(Record):
 class BlockDerivation(Answering, Record):
     """The derivation of a block, from its values to its codes.
 
-    `amax` is None if a NaN or an infinity is among the values. The block's scale is then NaN, unless the rule of a
-    library specifies another one. `exponent` is the exponent of amax as the rule defines it; it is None if the rule
-    uses no exponent. `wanted` is the scale before it is rounded to the scale's format; it is None if amax is zero or
-    None. `steps` are the lines of the rule that were computed for the tensor and for this block. `groups` has a tuple
-    for each size of groups in the format: the exponents (0 or 1) of these groups. `minimum` is stored beside the scale,
-    in formats with minima.
+    `amax` is None if a NaN or an infinity is among the values. Exact rules whose scales depend on the values then give
+    a NaN as the scale. `wanted` is the scale before it is rounded to the scale's format; it is None if it is not
+    finite, or if amax is zero or None. `exponent` is the exponent of amax as the rule defines it; it is None if
+    `wanted` is None, or if the rule is not one of `BY_EXPONENT`. `steps` are the lines of the rule that were computed
+    for the tensor and for this block, the results of a search, and the errors of a choice. `groups` has a tuple for
+    each size of groups in the format: the exponents (0 or 1) of these groups. `minimum` is stored beside the scale, in
+    formats with minima.
     """
 
     format: BlockFormat
@@ -109,9 +111,9 @@ class BlockDerivation(Answering, Record):
 
     @property
     def multiplier(self) -> Ratio | None:
-        """The factor that turns an element into its decoded value, such as the product of both scales.
+        """The factor by which decoding multiplies an element, such as the product of both scales.
 
-        None if it is not a finite number, or if it differs between the elements of a block (HiF4).
+        It is None if it is not a finite number, or if it differs between the elements of a block (HiF4).
         """
         if self.groups:
             return None

@@ -49,7 +49,7 @@ def value_of(datum: Datum) -> Value:
 
 
 def rounded(value: Value, working: Format | None, context: Context = DEFAULT) -> Value:
-    """Return a value rounded to a format, or unchanged if the format is None.
+    """Return a finite value rounded to a format; unchanged if the format is None or the value is not finite.
 
     >>> from floatlab import parse_format
     >>> rounded(ratio(449), parse_format("e4m3")).as_fraction()
@@ -80,7 +80,7 @@ def stored(value: Value, kind: Format, saturates: bool, direction: str = "RNE") 
 
 
 def positive(scale: Datum) -> Datum:
-    """Return the scale, or the smallest positive number if the scale is zero, since elements are divided by it.
+    """Return the scale, or the smallest positive number if the scale is zero, since elements are divided by the scale.
 
     >>> positive(Datum(parse_format("fp16"), 0))
     Datum(binary16 0x0001 = 6e-8)
@@ -106,7 +106,9 @@ def power_of_two(exponent: int) -> Fraction:
 
 
 def evaluate(term: Formula, known: Mapping[str, Value], working: Format | None) -> Value:
-    """Return the value of a formula; each operation is rounded to `working`, or is exact if `working` is None.
+    """Return the value of a formula; each operation is rounded to `working` (exact if None).
+
+    Operations inside `fp32(…)` and `fp64(…)` are rounded to that format instead.
 
     >>> from floatlab.formats.formulas import parse_formula
     >>> evaluate(parse_formula("amax / 6"), {"amax": ratio(3)}, None).as_fraction()
@@ -219,7 +221,7 @@ def _log2(a: Value) -> Value:
         c = c * c >> _GUARD_BITS
         fraction = 2 * fraction + (c >> _GUARD_BITS + 1)
         c >>= c >> _GUARD_BITS + 1
-    # The logarithm of a number that is not a power of two is irrational. A last digit of 1 stands for the remainder.
+    # The logarithm of a number that is not a power of two is irrational. A last digit of 1 replaces the other digits.
     return ratio(e + (2 * fraction + 1) * power_of_two(-_LOG_BITS - 1))
 
 
@@ -250,7 +252,7 @@ def _exponent(a: Value) -> Value:
 
 
 def _rounded_to(a: Value, count: Value) -> Value:
-    """Return a number whose magnitude is rounded to `count` digits, with ties away from zero."""
+    """Return a positive number rounded to `count` binary digits, ties up; return 0, ∞ and NaN unchanged."""
     if not isinstance(a, Ratio) or not isinstance(count, Ratio) or not a.numerator:
         return a
     x = a.as_fraction()
@@ -308,7 +310,9 @@ _SQUARE, _SUM = parse_formula("e * e"), parse_formula("a + b")
 
 
 def measured(choice: ScaleChoice, errors: list[Value], working: Format | None, columns: int) -> Value:
-    """Combine the errors of a block into one number, by `choice.measure`; round every operation to `working`.
+    """Combine the errors of a block, whose rows have `columns` elements, into one number (`ScaleChoice.measure`).
+
+    Every operation is rounded to `working`, or is exact if `working` is None.
 
     >>> measured(ScaleChoice(("1",), "q - x", "absolute"), [ratio(-1), ratio(2)], None, 2).as_fraction()
     Fraction(3, 1)

@@ -48,7 +48,7 @@ def _quotient(a: float, b: float) -> float:
 
 
 def _nearest(x: float) -> int:
-    """Round to the nearest integer from 0 to 15, ties to even. For ∞ and NaN, return 0 as the library does."""
+    """Return the nearest integer from 0 to 15, ties to even; for ∞ and NaN, return 0 as the library does."""
     return min(max(round(x), 0), _TOP) if math.isfinite(x) else 0
 
 
@@ -65,7 +65,8 @@ def qkx2(values: Sequence[Value]) -> Found:
     This is make_qkx2_quants of ggml, with the weights of quantize_row_q4_K_ref. The search tries 22 scales. The first
     divides the range of the block into 15 steps, and the others into 14 to 16 steps. From the elements that a tried
     scale gives, the search computes the scale and the minimum with the least weighted square error. It keeps the best
-    pair. The minimum is at most 0. After each improvement, the range begins at the new minimum.
+    pair. The minimum is at most 0. At first, the range begins at the least value or at 0. After
+    each improvement, it begins at the new minimum.
 
     >>> found = qkx2([ratio(n) for n in range(-3, 13)])
     >>> [int(each.as_fraction()) for each in found.values.values()], [int(q.as_fraction()) for q in found.elements][:4]
@@ -102,7 +103,7 @@ def _elements(x: list[float], count: float, low: float, high: float) -> tuple[fl
 
 
 def _fit(x: list[float], weights: list[float], q: list[int]) -> tuple[float, float] | None:
-    """Return the scale and the minimum with the least weighted square error; None if the elements are all equal."""
+    """Return the scale and the minimum with the least weighted square error; None for elements that are all equal."""
     zeros = [0.0]
     w, wx = _sum(weights), _sum([_single(a * b) for a, b in zip(weights, x, strict=True)])
     wq = [_single(a * b) for a, b in zip(weights, q, strict=True)]

@@ -60,7 +60,7 @@ def typed_text(value: object) -> str | None:
 
 
 def exact_value(value: object) -> Value:
-    """Return the exact value of anything that `read` accepts, without rounding it."""
+    """Return the exact value of anything that `read` accepts; raises an error for codes, and for very long numbers."""
     given = value.result if isinstance(value, Derivation) else value
     operand = given if isinstance(given, Datum) else read(given, "binary64").operands[0]
     if isinstance(operand, Datum):
@@ -74,7 +74,7 @@ def exact_value(value: object) -> Value:
 
 
 def without_tens(value: Value) -> Value:
-    """Return a number as a quotient of integers, which formulas need, also if it was typed with a power of ten.
+    """Return a value without a separate power of ten: a number typed with one becomes a quotient of integers.
 
     >>> without_tens(exact_value("0.1"))
     Ratio(negative=False, numerator=1, denominator=10, twos=0, tens=0, truncated=False)

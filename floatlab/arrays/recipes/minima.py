@@ -15,9 +15,9 @@ from floatlab.arith.blocks import quantize_blocks as derive_blocks
 from floatlab.arrays.codec import decode_array, round_array
 from floatlab.arrays.lanes import pairs
 from floatlab.arrays.lanes.parameters import DOUBLE, SINGLE
+from floatlab.arrays.quotients import divide_to_odd
 from floatlab.arrays.recipes import formulas
 from floatlab.arrays.recipes.lane import FormulaLane, stored
-from floatlab.arrays.scales import divide_to_odd
 from floatlab.arrays.types import Array
 from floatlab.formats.blocks import BlockFormat
 from floatlab.formats.formulas import parse_formula

@@ -89,6 +89,27 @@ def _scale_ratio(trial: Trial, evidence: Evidence) -> str:
     return found if found.endswith("times the recipe's") or len(np.unique(mine)) > 1 else ""
 
 
+def scale_distance(trial: Trial, evidence: Evidence) -> float:
+    """Return the binary logarithm of the median factor between stored scales and a recipe's, without its sign.
+
+    The result is infinite if they cannot be compared.
+    """
+    if trial.reading is None or trial.candidate.recipe.format.minimum:
+        return np.inf
+    part = next(iter(comparable_parts(trial.candidate, evidence)))
+    encoded = encoded_by(trial.candidate, evidence, part)
+    if encoded is None:
+        return np.inf
+    stored = stored_scales(trial.reading, trial.candidate.arrangement, evidence.shape, part).reshape(-1)
+    mine = np.asarray(encoded.scales, np.float64).reshape(-1)
+    if stored.size != mine.size:
+        return np.inf
+    with np.errstate(all="ignore"):
+        factors = np.abs(np.log2(np.abs(stored / mine)))
+    known = factors[np.isfinite(factors)]
+    return float(np.median(known)) if len(known) else np.inf
+
+
 def _tensor_words(trial: Trial, evidence: Evidence) -> list[str]:
     """Return a remark on the factor by which the stored scale of the tensor differs from that of a recipe."""
     if evidence.tensor is None or evidence.tensor.size != 1:

@@ -11,7 +11,7 @@ from math import prod
 
 from floatlab.auditing.recipe_search.candidates import element_variations, scale_variations
 from floatlab.auditing.recipe_search.derivations import telling_element
-from floatlab.auditing.recipe_search.differences import difference_words
+from floatlab.auditing.recipe_search.differences import difference_words, scale_distance
 from floatlab.auditing.recipe_search.examples import PROBES, example
 from floatlab.auditing.recipe_search.integers.nested import nested_words
 from floatlab.auditing.recipe_search.matching import Agreement, Evidence, Trial, given_scales
@@ -24,6 +24,7 @@ from floatlab.record import Individual
 Agreements = dict[Trial, Agreement]
 _MOST_VARIED, _MOST_NEAREST, _MOST_EXAMPLES = 12, 3, 3
 _RESEMBLES = 0.2  # no variation is tried if all recipes give smaller shares of the codes
+_MOST_COMPARED = 64  # of this many trials that give the same codes, the scales are compared
 _PER_PASS = 8  # this many candidates are followed over a whole large tensor if none agrees on the sample
 
 
@@ -52,7 +53,7 @@ def search(
     whole = sample if evidence.is_small else tallies(chosen, evidence, sampled=False, done=done)
     exact = _sorted({trial: whole[trial] for trial in chosen if trial in whole and whole[trial].is_exact})
     exact = {trial: tally for trial, tally in exact.items() if len(trial.candidate.changes) == _fewest(exact)}
-    others = _nearest({**sample, **{t: whole[t] for t in chosen if t in whole}}, exact)
+    others = _nearest({**sample, **{t: whole[t] for t in chosen if t in whole}}, exact, evidence)
     recipes = _merged(exact, evidence)
     best = [*(exact or others)]
     rival = None if not exact else _rival(best[0], others)
@@ -175,12 +176,19 @@ def _fewest(exact: Agreements) -> int:
     return min((len(trial.candidate.changes) for trial in exact), default=0)
 
 
-def _nearest(sample: Agreements, exact: Agreements) -> Agreements:
-    """Return the best trials that do not agree fully, at most one for each recipe."""
+def _nearest(sample: Agreements, exact: Agreements, evidence: Evidence) -> Agreements:
+    """Return the best trials that do not agree fully, at most one for each recipe.
+
+    If several give all codes but no scale, the one whose scales are nearest to the stored ones comes first.
+    """
     agree = {trial.candidate.name for trial in exact}
     found: Agreements = {}
     known: set[str] = set()
-    for trial, tally in _sorted(sample).items():
+    ranked = list(_sorted(sample).items())
+    if not exact and ranked and ranked[0][1].codes == ranked[0][1].codes_tried and not ranked[0][1].scales:
+        same = [item for item in ranked[:_MOST_COMPARED] if item[1].rank == ranked[0][1].rank]
+        ranked[: len(same)] = sorted(same, key=lambda item: scale_distance(item[0], evidence))
+    for trial, tally in ranked:
         name = trial.candidate.name
         if tally.is_exact or name in agree or name in known or (exact and trial.candidate.changes):
             continue

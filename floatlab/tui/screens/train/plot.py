@@ -13,6 +13,7 @@ from floatlab.tui.themes import CURSOR
 from floatlab.tui.widgets import PageView
 
 _FRAME = 3  # lines beside the rows of the plot: its name, the horizontal scale, and the numbers below it
+_NAMED = 14  # from this number of rows on, a legend that is longer than a line is shown
 _LEAST = 2  # the smallest number of rows of the plot
 
 
@@ -30,6 +31,7 @@ class Plot(PageView, can_focus=False):
         self._chart: Chart | None = None
         self._marks: tuple[float, ...] = ()
         self._at: float | None = None
+        self._head = 1  # the number of lines above the rows of the plot
         self._left = self._room = 0  # the first column of the plot area, and the number of its columns
 
     def show(self, chart: Chart, at: float | None = None, marks: Iterable[float] = ()) -> None:
@@ -71,17 +73,23 @@ class Plot(PageView, can_focus=False):
         if self._chart is None:
             return []
         height = max(self.scrollable_content_region.height - _FRAME, _LEAST)
-        lines = chart_lines(self._chart.replace(height=height, dots=self.app.draws_dots), width)
+        chart = self._chart.replace(height=height, dots=self.app.draws_dots)
+        chart = chart.replace(named=chart.dots and height >= _NAMED)
+        lines = chart_lines(chart, width)
+        if (over := len(lines) - height - _FRAME) > 0:  # the legend has further lines
+            height -= over
+            lines = chart_lines(chart.replace(height=height), width)
+        self._head = max(len(lines) - height - _FRAME, 0) + 1
         if len(lines) < height + _FRAME:
             self._room = 0
             return lines
-        self._left = len(lines[1][0].text)
+        self._left = len(lines[self._head][0].text)
         self._room = len(text_of(lines[-2])) - self._left
         for x in self._marks:
             lines[-2] = _put(lines[-2], self._left + self.column_of(x), Span("◆", Role.CHANGED))
         if self._at is not None:
             column = self._left + self.column_of(self._at)
-            for y in range(1, height + 1):
+            for y in range(self._head, self._head + height):
                 if text_of(cut_columns(lines[y], column, column + 1)).isspace():
                     lines[y] = _put(lines[y], column, Span("┊", Role.RULER))
             lines[-2] = _put(lines[-2], column, Span("▲", Role.CODE))
@@ -89,7 +97,7 @@ class Plot(PageView, can_focus=False):
 
     def segments(self, y: int) -> list[Segment]:
         """Return the segments of a line, with the letters under the cursor in reverse colours."""
-        if self._at is None or not self._room or not 0 < y < len(self.lines) - 2:
+        if self._at is None or not self._room or not self._head <= y < len(self.lines) - 2:
             return super().segments(y)
         column = self._left + self.column_of(self._at)
         before, here, after = (

@@ -19,12 +19,12 @@ from floatlab.page.model import Chart, Note, Page
 from floatlab.record import Record
 from floatlab.training.trace import UpdateTrace
 from floatlab.tui.screens.keys import SHARED_KEYS
-from floatlab.tui.screens.panes import pane
+from floatlab.tui.screens.panes import Beside, Column, Topic, pane
 from floatlab.tui.screens.task import Command
 from floatlab.tui.screens.train.controls import RemedyTable, RoundingTable
 from floatlab.tui.screens.train.plot import Plot
 from floatlab.tui.screens.train.runner import PacedRun, TrainRunner, usual_pace
-from floatlab.tui.widgets import ButtonBar, Cells, ChoiceBar, PageView, StaticPage, note_page
+from floatlab.tui.widgets import EMPTY, ButtonBar, Cells, ChoiceBar, PageView, StaticPage, note_page
 from floatlab.tui.widgets.array_box import ArrayBox
 from floatlab.tui.widgets.boxes import fill, mark_valid
 from floatlab.tui.widgets.saving import Copies
@@ -102,11 +102,13 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
         &.-framed #roundings { max-height: 14; }
         &.-short #remedies { max-height: 4; }
         &.-short #roundings { max-height: 5; }
+        &.-two-topics { #body { layout: horizontal; } #first { width: 5fr; } #beside { width: 3fr; } }
     }
     """
 
     roundings = getters.query_one(RoundingTable)
     prepared: PreparedTraining | None
+    _next = EMPTY  # the page of the next step, if it is shown beside the chart
     _until: int | None = None  # the step to reach at first; None means the goal
     _trace: UpdateTrace | None = None  # the roundings of the step that is shown
 
@@ -126,11 +128,13 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
         yield ButtonBar(self.control, id="transport")
         yield ChoiceBar(self.choose_view, self.VIEWS, self.view, id="views")
         with Vertical(id="body"):
-            yield pane(Plot(self.point, id="plot"), "Chart")
-            yield StaticPage(id="reading")
-            yield pane(RemedyTable(id="remedies"), "Remedies")
-            yield pane(RoundingTable(id="roundings"), "Roundings of this step")
-            yield pane(PageView(id="details"), "Table")
+            with Column(id="first"):
+                yield pane(Plot(self.point, id="plot"), "Chart")
+                yield StaticPage(id="reading")
+                yield pane(RemedyTable(id="remedies"), "Remedies")
+                yield pane(RoundingTable(id="roundings"), "Roundings of this step")
+                yield pane(PageView(id="details"), "Table")
+            yield pane(Beside(id="beside"))
 
     # The question, and the laboratory.
 
@@ -224,7 +228,30 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
         self.views.current, self.views.display = self.shown_view, len(self.shown_views) > 1
         self.draw_transport()
         self.draw_view()
+        self.draw_beside()
         self.refresh_bindings()
+
+    @property
+    def has_topic_below(self) -> bool:
+        """Whether the view is short: none is."""
+        return False
+
+    @on(Cells.Moved, "#remedies")
+    def draw_beside(self) -> None:
+        """Show the next step of the curve under the cursor, if there is room for it."""
+        super().draw_beside()
+
+    def topics(self) -> list[Topic]:
+        """Return the next step of the curve under the cursor; while the training runs, the step shown before."""
+        laboratory = self.laboratory
+        if laboratory is None or self.shown_view != "chart" or "step" not in _VIEWS[self.form]:
+            return []
+        if self.running is None:
+            try:
+                self._next = step_page(laboratory.next_step(min(self.place, len(self.labels) - 1)), brief=True)
+            except FloatlabError as error:
+                self._next = note_page(str(error))
+        return [("The next step", self._next)]
 
     @property
     def shown_views(self) -> tuple[tuple[str, str], ...]:

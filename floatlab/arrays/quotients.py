@@ -1,0 +1,73 @@
+"""Quotients of float64 arrays that can be rounded once more, into a narrower format, without harm.
+
+The result is the same as after a single rounding. Let x
+and the divisor d be float64s, and m a number of the target format, or a tie between two, such that m·d is exact in
+float64. Then the float64 nearest to x/d is m only if x = m·d. Proof: if m·d is a power of two, so are m and d, and x/d
+is exact. Else any other x differs from m·d by at least an ulp of m·d, which is more than 2^−53·m·d. So x/d differs from
+m by more than half an ulp of m, which is at most 2^−53·m. Since rounding is monotone, the quotient stays on its side of
+every m, and the second rounding gives the same result as a single one. This does not hold for stochastic rounding, nor
+if m·d has more than 53 bits. In these cases the quotient is rounded to odd first, after which a second rounding is also
+harmless (see `lanes.pairs`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from floatlab.arrays.lanes import pairs
+from floatlab.arrays.lanes.parameters import DOUBLE
+from floatlab.arrays.types import Array
+from floatlab.formats.format import Format
+
+DIGITS = DOUBLE.precision
+TINY = -200  # an exponent far below the range of binary32; under SR, smaller exponents give the same results
+_HUGE = 900
+_LOST = (1 << 29) - 1  # the significand bits of float64 that float32 lacks
+
+
+def is_quotient(digits: int, format: Format) -> bool:
+    """Return whether float64 quotients by divisors of `digits` bits always round into the format like exact ones."""
+    return digits + format.precision + 1 <= DIGITS
+
+
+def quotient(x: Array, divisor: Array, digits: int, format: Format) -> Array:
+    """Return x / divisor as a float64 that rounds into `format` like the exact quotient.
+
+    This does not hold for stochastic rounding, nor for quotients that underflow. The divisor has `digits` bits. Results
+    for infinities and NaNs are those of NumPy if `is_quotient` holds, else undefined.
+    """
+    if not is_quotient(digits, format):
+        return divide_to_odd(x, divisor)
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        return np.divide(x, divisor, dtype=np.float64)
+
+
+def divide_to_odd(x: Array, divisor: Array, least: int = TINY) -> Array:
+    """Return x / divisor (> 0) rounded to odd into float64; for special values the result is undefined.
+
+    The exponents of quotients are clipped to `least` and 900. With the default, they still round correctly, also
+    stochastically, into formats with the range of binary32 or a smaller one.
+
+    >>> divide_to_odd(np.array([1.0, 1.0]), np.array([10.0, 4.0])).tolist()
+    [0.09999999999999999, 0.25]
+    """
+    with np.errstate(all="ignore"):
+        m, e = np.frexp(np.abs(x).astype(np.float64))
+        d, f = np.frexp(divisor)
+        magnitude = pairs.to_odd(pairs.quotient(m, d)).view(np.float64)
+        return np.copysign(np.ldexp(magnitude, np.clip(e - f, least, _HUGE)), x)
+
+
+def narrow_to_odd(x: Array) -> Array:
+    """Round float64 to odd into float32: float32 is faster to round into a small format, with the same result.
+
+    Overwrites the array. Numbers outside float32's normal range are then also rounded to nearest into float32.
+
+    >>> narrow_to_odd(np.array([1.0, 1 + 2.0**-40, 1 - 2.0**-40])).tolist()
+    [1.0, 1.0000001192092896, 0.9999999403953552]
+    """
+    bits = x.view(np.int64)
+    bits |= ((bits & _LOST) + _LOST) & (_LOST + 1)
+    bits &= ~_LOST
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        return x.astype(np.float32)
