@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from textual import getters, on
 from textual.app import ComposeResult
@@ -13,11 +14,13 @@ from textual.suggester import Suggester
 from textual.widgets import Input
 
 from floatlab.errors import FloatlabError
-from floatlab.files.listing import FileEntry, completed, entries
 from floatlab.page.measures import bytes_text, shape_text
 from floatlab.sandbox import exists, is_folder, whole_path
 from floatlab.tui.widgets.choice_bar import ButtonBar
 from floatlab.tui.widgets.pickers import Choice, Picker
+
+if TYPE_CHECKING:  # loading the readers of files takes too long for the first frame
+    from floatlab.files.listing import FileEntry
 
 _EXAMPLES = "a.npy  b.npz::name  1,2,3"
 _PLACE = "In a box for an array"  # the heading in the list of keys
@@ -30,6 +33,8 @@ class _PathSuggester(Suggester):
     """Completes a typed path."""
 
     async def get_suggestion(self, value: str) -> str | None:
+        from floatlab.files.listing import completed
+
         return completed(value)
 
 
@@ -115,6 +120,8 @@ class FilePicker(Picker):
 
     def _go(self, place: str) -> bool:
         """List a folder or the arrays of a file; show an error message and return False if it cannot be read."""
+        from floatlab.files.listing import entries
+
         try:
             listed = entries(place, self._whole)
         except FloatlabError as error:
