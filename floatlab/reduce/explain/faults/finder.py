@@ -29,7 +29,7 @@ _LEAST = 3  # a fault is confirmed if the wrong elements outnumber its unknowns 
 _SAME_NUMBERS = 4  # a result of equal elements is reported as constant if it has at least this many
 _CLIPPED = 4  # clipping is reported if the bound replaces at least this many different numbers
 _SCATTERED = 0.4  # largest share of elements that may be wrong in a result that is otherwise right or shifted
-_SURELY = 3.0  # among narrow sums, an element is wrong only if its error exceeds this many error bounds
+_MASKED, _MOST_MASKED = 16, 0.75  # zeros are wrong beside at least so many right numbers, up to this share of elements
 
 
 class FaultFinder(ShiftFinder):
@@ -91,8 +91,18 @@ class FaultFinder(ShiftFinder):
         return None
 
     def scattered(self, view: View, wrong: Array) -> Fault | None:
-        """Return the wrong elements as a fault if most elements of the result are right."""
-        if not wrong.any() or middle(view.fit().z) > NEAR or wrong[view.usable].mean() >= _SCATTERED:
+        """Return the wrong elements as a fault if most elements of the result are right.
+
+        More of them may be wrong if these are zeros, as in a masked product, and not only the smallest numbers.
+        """
+        right, z = view.usable & ~wrong & (view.values != 0), view.fit().z
+        if not wrong.any():
+            return None
+        if not view.values[wrong].any() and right.sum() >= _MASKED:
+            sizes = np.abs(view.totals.product)
+            if sizes[wrong].max() > np.median(sizes[right]) and wrong[view.usable].mean() < _MOST_MASKED:
+                return self.placed(view, wrong) if middle(z[right]) <= NEAR else None
+        if middle(z) > NEAR or wrong[view.usable].mean() >= _SCATTERED:
             return None
         return self.placed(view, wrong)
 
@@ -112,7 +122,6 @@ class FaultFinder(ShiftFinder):
             return None
         wrong = view.fit().wrong
         found = self.transposed(view, wrong) or self.moved(view, None, wrong) or self.clipped(view, None, wrong)
-        found = found or self.scattered(view, view.fit(times=_SURELY).wrong)
         if found is None or found.wrong is None or not (beyond & ~found.wrong).any():
             return found
         # No replay shows that the sums are narrow, so elements with smaller errors may be wrong, too.

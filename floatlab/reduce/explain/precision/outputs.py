@@ -18,6 +18,7 @@ from floatlab.reduce.explain.faults.patterns import BITS_OF_SUMS, evidence_bits
 from floatlab.reduce.explain.findings import Fault
 from floatlab.reduce.explain.noise import Totals, half_ulp
 from floatlab.reduce.explain.problem import ProductProblem, Side, View
+from floatlab.reduce.explain.residuals import last_places
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Evidence
 
 _SINGLE = parse_format("fp32")
@@ -69,8 +70,10 @@ def best_cast(side: Side, view: View) -> tuple[Evidence, Array]:
     for evidence, wrong in other_roundings(side, view) if best.any() else ():
         if wrong.sum() < best.sum():
             best, known = wrong, evidence
+    # Numbers of a narrow format are evidence of this format, but not of the direction of the rounding.
+    step = side.coarsest if "rounding" in dict(known) else side.format
     few = "bits" in dict(known).get("format", "") and len(np.unique(view.values[plain & ~best])) < _DIFFERENT
-    if known and (few or evidence_bits(view, plain & ~best, side.format) < BITS_OF_SUMS):
+    if known and (few or evidence_bits(view, plain & ~best, step) < BITS_OF_SUMS):
         return (), plain  # so few numbers may fit by chance
     return known, best
 
@@ -92,7 +95,8 @@ def casts_of(
             local = fault.wrong if fault.name in ("elements", "region") else None
             wrong = np.asarray(not holds_mostly(side, exact)) if local is None else wrong & ~local
         if wrong.any():
-            yield (("format", side.narrowest.name),)
+            names = [each.name for each in side.held] or [side.narrowest.name]
+            yield (("format", ", ".join(names[:-1]) + " or " * (len(names) > 1) + names[-1]),)
     elif not faults:
         digits = printed_digits(side, view.totals, product)
         if digits:
@@ -127,7 +131,8 @@ def printed_digits(side: Side, totals: Totals, product: Array | None = None) -> 
     cancelled = np.log2(np.maximum(partial[is_changed][places] / np.abs(changed), 1.0))
     for format in _formats(side):
         share = float((np.asarray(quantize(usual, format), np.float64) == usual).mean())
-        spare = log(2) * np.maximum(side.format.precision - format.precision - cancelled, 0)
+        bits = np.minimum(side.format.precision, np.frexp(changed)[1] - side.format.qmin)
+        spare = log(2) * np.maximum(bits - format.precision - cancelled, 0)
         if min(-changed.size * log(max(share, 1e-6)), float(spare.sum())) > _SURE:
             less = (np.abs(values) <= np.abs(usual)).mean() > _TOWARD
             return (("format", _name(format, side)), *((("rounding", "RTZ"),) * bool(less)))
@@ -196,9 +201,8 @@ def _formats(side: Side) -> list[Format]:
     values = side.values[side.finite & (side.values != 0)]
     if kind is None or kind.itemsize < 4 or not values.size:
         return [side.format] if side.format.precision < _SINGLE.precision else []
-    digits = np.ldexp(np.frexp(values)[0], 53).astype(np.int64)
-    together = int(np.bitwise_or.reduce(np.abs(digits)))
-    spare = (together & -together).bit_length() - 1 - (53 - side.format.precision)
+    # Subnormal numbers have fewer bits without any rounding.
+    spare = int(np.log2(last_places(values) / (2 * half_ulp(values, side.format))).min())
     left = side.format.precision - spare
     if spare < _SPARE or left < 2:
         return []
