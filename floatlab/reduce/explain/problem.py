@@ -22,7 +22,7 @@ from floatlab.reduce.explain.stages import PLAIN, Model, coarsest_models, input_
 from floatlab.reduce.results.diagnosis_record import Evidence
 from floatlab.reduce.results.product_error import spread_indices
 
-_SINGLE, _DOUBLE = parse_format("fp32"), parse_format("fp64")
+_SINGLE, _DOUBLE, _BFLOAT = parse_format("fp32"), parse_format("fp64"), parse_format("bf16")
 _NARROW = tuple(parse_format(name) for name in ("e5m2", "e4m3", "bf16", "fp16", "tf32", "fp32"))
 _FEW = 4  # if a result has more values than this, and all are equal, they are not evidence of a narrower format
 _CHANCE = 10  # a narrower format is accepted if it forces at least this many bits of the values to 0
@@ -262,6 +262,8 @@ class ProductProblem:
             few = np.unique(values).size
             if few <= min(_FEW_VALUES, values.size / 2):
                 room = np.maximum(room, np.abs(exact).max() / 14)
+            # Partial sums may be rounded to bfloat16. If they cancel, their errors exceed those of rounded inputs.
+            room = np.maximum(room, self.sample.size * 2.0**-_BFLOAT.precision)
             scale = np.sqrt(np.where(self.sample.squares > 0, self.sample.squares, 1.0))
             # In some elements, the errors of such inputs cancel.
             room = np.maximum(room / scale, np.median((room / scale)[usable]))

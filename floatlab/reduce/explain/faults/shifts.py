@@ -39,6 +39,7 @@ _SHORT = 11  # significant bits; a factor needs 3 wrong elements as evidence up 
 _SAME = 6.0  # two medians of n elements count as equal if their ratio is at most 1 + this number / √n
 _LEAST = 3  # a fault is confirmed if the wrong elements outnumber its unknowns by at least this many
 _SIGNIFICANT = 6.0  # standard deviations by which the errors in a narrow format must prefer one sign to show a bias
+_VISIBLE = 0.25  # a bias is visible without statistics if it changes more than this share of the numbers by over 1 ulp
 _SCATTERED = 0.4  # largest share of elements that may be wrong in a result that is otherwise right or shifted
 _FAR = 4.0  # in error bounds; beside wrong elements, a bias or factor is reported if its median shift is this large
 _TELLING = 0.5  # largest median error bound, relative to the product; above it, any shift would fit
@@ -124,6 +125,8 @@ class ShiftFinder:
     def _is_hidden(self, view: View, error: Array, axis: int) -> bool:
         """Return whether rounding to a narrow output format hides a bias: no mean error is significant."""
         if not isinstance(view.half, np.ndarray):
+            return False
+        if (np.abs(error) > 2 * view.half)[view.usable].mean() > _VISIBLE:
             return False
         signs = np.where(view.usable, np.sign(error), 0.0)
         counts = np.maximum((signs != 0).sum(axis=axis), 1)

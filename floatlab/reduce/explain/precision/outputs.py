@@ -28,6 +28,7 @@ _DIGITS = 15  # roundings to fewer than this many printed digits are recognised
 _SOME = 1 << 12  # about this many numbers are examined first
 _MOST = 1 << 16  # the printed digits of at most this many numbers are examined
 _SURE = 20.0  # a rounding is reported if a coincidence has at most the probability exp(−20)
+_MOSTLY = 0.5  # a rounding beside a model of the inputs changes more than this share of the numbers
 _STEPS = 1, -1, 2, -3  # a number is compared with its neighbours at these distances in ulps
 _TOWARD = 0.9  # the rounding was toward zero if more than this share of magnitudes did not become larger
 _DIFFERENT = 4  # an unusual number of bits is recognised in at least this many different numbers
@@ -94,7 +95,8 @@ def casts_of(
             # If all elements are wrong, a rounding is recognised only if the format does not hold most exact values.
             local = fault.wrong if fault.name in ("elements", "region") else None
             wrong = np.asarray(not holds_mostly(side, exact)) if local is None else wrong & ~local
-        if wrong.any():
+        # If the product of a model fits most numbers without this rounding, the others are no evidence of it.
+        if wrong.any() and (product is None or faults or wrong[view.usable].mean() > _MOSTLY):
             names = [each.name for each in side.held] or [side.narrowest.name]
             yield (("format", ", ".join(names[:-1]) + " or " * (len(names) > 1) + names[-1]),)
     elif not faults:
