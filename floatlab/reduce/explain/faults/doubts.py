@@ -47,9 +47,9 @@ def rival_of(problem: ProductProblem, view: View, found: SideExplanation) -> tup
             return "wrong elements", "decimal digits that were cut off"
         if may_be_rearranged(view, wrong, problem.x, problem.y):
             return "wrong elements", REARRANGED
-    if names & _LOCAL and names <= _LOCAL | {"output-rounded"} and found.side.narrowest != found.side.format:
-        if found.wrong is not None and are_multiples(view, found.wrong):
-            return "wrong elements", "a result that was rounded to few digits and then multiplied by a scale"
+    is_cast = names & _LOCAL and names <= _LOCAL | {"output-rounded"} and found.side.narrowest != found.side.format
+    if is_cast and found.wrong is not None and are_multiples(view, found.wrong):
+        return "wrong elements", "a result that was rounded to few digits and then multiplied by a scale"
     product = None if found.model is PLAIN else problem.whole(found.model)
     is_local = names & _LOCAL and names <= _LOCAL | _PRECISION
     twice = any(("rounding", "twice") in each.evidence for each in found.causes)

@@ -56,7 +56,13 @@ class FaultFinder(ShiftFinder):
         if number == 0 and any((np.abs(x[x != 0]) < least).any() for x in (self.problem.x, self.problem.y)):
             return None  # the processor may have flushed the inputs to zero
         known = ("holds", "zeros") if number == 0 else ("number", number_text(number))
-        return Fault("region", (tuple((0, count) for count in values.shape),), (known, ("all", "elements")), wrong)
+        where = (tuple((0, count) for count in values.shape),)
+        evidence = known, ("all", "elements")
+        right = np.argwhere(view.usable & ~wrong & (values != 0))
+        if right.size:
+            at = tuple(right[0].tolist())
+            where, evidence = _all_but(at, values.shape), (*evidence, ("element", str(at)))
+        return Fault("region", where, evidence, wrong)
 
     def clipped(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
         """Look for a lower or upper bound that replaces all numbers beyond it, such as the 0 of a ReLU."""
@@ -198,3 +204,10 @@ class FaultFinder(ShiftFinder):
                 if not fit.wrong.any():
                     return Fault(name, (), (("transposed", which),), wrong)
         return None
+
+
+def _all_but(at: tuple[int, ...], shape: tuple[int, ...]) -> tuple[tuple[tuple[int, int], ...], ...]:
+    """Return rectangles that cover all elements of a matrix except one."""
+    (i, j), (m, n) = at, shape
+    boxes = ((0, i), (0, n)), ((i, i + 1), (0, j)), ((i, i + 1), (j + 1, n)), ((i + 1, m), (0, n))
+    return tuple(box for box in boxes if all(low < high for low, high in box))
