@@ -305,6 +305,7 @@ class View:
         self.half: Array | float = half_ulp(values, output) if 2.0**-output.precision > noise.u else 0.0
         if half is not None:
             self.half = half
+        self.slack: Array | float = 0.0  # the uncertainty of the product itself; see `stored`
 
     def against(self, totals: Totals) -> View:
         """Return a view of the same result that compares it with another product, given by its `Totals`."""
@@ -322,8 +323,10 @@ class View:
         low, high = (np.asarray(quantize(self.totals.product + end, self.format), np.float64) for end in (-room, room))
         with np.errstate(all="ignore"):
             totals = self.totals.replace(product=low / 2 + high / 2, missed=None)
-            half = self.half + np.where(np.isfinite(high - low), high - low, 0.0) / 2
-        return View(totals, self.values, self.usable, self.noise, self.format, half)
+            slack = np.where(np.isfinite(high - low), high - low, 0.0) / 2
+        view = View(totals, self.values, self.usable, self.noise, self.format, self.half)
+        view.slack = slack
+        return view
 
     def errors(self, product: Array | None = None, factor: float | Array = 1.0) -> tuple[Array, Array, Array]:
         """Return the errors against `factor`·product, their limits, and their sigmas.
@@ -337,7 +340,8 @@ class View:
             error = totals.error(values, product) if np.all(factor == 1) else values - factor * base
             size = np.abs(values) + np.abs(factor * base)
             extra = 2.0**-self.format.precision * size * 1.01 + self.noise.quantum
-            room = abs(factor) * self.noise.limit(totals, product) + self.half * (1 + 1e-6) + extra * (not is_narrow)
+            limit = self.noise.limit(totals, product) + self.slack
+            room = abs(factor) * limit + self.half * (1 + 1e-6) + extra * (not is_narrow)
             sigma = abs(factor) * self.noise.sigma(totals, product) + extra / 2
         return np.where(self.usable, error, np.nan), room, sigma
 
