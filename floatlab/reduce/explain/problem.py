@@ -29,6 +29,7 @@ _CHANCE = 10  # a narrower format is accepted if it forces at least this many bi
 _UNRELATED = 0.2  # errors above this multiple of √Σ(x·y)² exceed those of inputs rounded to two significant bits
 _FEW_VALUES = 256  # a result with at most this many different numbers may have been quantised
 _LEAST_SCALED = 20  # a scale is recognised if the numbers of the result have at least this precision
+_STEPS = 2.0  # each term of a scaled product is rounded twice: the scaled input, and the product of two inputs
 _SAMPLE_ROWS, _SAMPLE = 32, 32 * 32  # the least numbers of rows and of elements in a sample, if the product has as many
 
 
@@ -299,7 +300,10 @@ class View:
             error = totals.error(values, product) if np.all(factor == 1) else values - factor * base
             size = np.abs(values) + np.abs(factor * base)
             extra = 2.0**-self.format.precision * size * 1.01 + self.noise.quantum
-            room = abs(factor) * self.noise.limit(totals, product) + extra + self.half
+            limit = self.noise.limit(totals, product)
+            if np.any(factor != 1):  # an input may have been multiplied by the factor, and rounded; no sum is exact then
+                limit = np.maximum(limit, _STEPS * self.noise.u * totals.size)
+            room = abs(factor) * limit + extra + self.half
             sigma = abs(factor) * self.noise.sigma(totals, product) + extra / 2
         return np.where(self.usable, error, np.nan), room, sigma
 
