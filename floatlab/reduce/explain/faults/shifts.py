@@ -40,6 +40,7 @@ _SHORT = 11  # significant bits; a factor needs 3 wrong elements as evidence up 
 _SAME = 6.0  # two medians of n elements count as equal if their ratio is at most 1 + this number / √n
 _LEAST = 3  # a fault is confirmed if the wrong elements outnumber its unknowns by at least this many
 _SIGNIFICANT = 6.0  # standard deviations by which the errors in a narrow format must prefer one sign to show a bias
+_VISIBLE = 0.25  # a bias is visible without statistics if it changes more than this share of the numbers by over 1 ulp
 _SCATTERED = 0.4  # largest share of elements that may be wrong in a result that is otherwise right or shifted
 _FAR = 4.0  # in error bounds; beside wrong elements, a bias or factor is reported if its median shift is this large
 _TELLING = 0.5  # largest median error bound, relative to the product; above it, any shift would fit
@@ -61,6 +62,12 @@ class ShiftFinder:
         """Return the bias or the factor, whichever leaves smaller residuals."""
         if view.format.precision < _COARSE or is_flat(view.totals.product) or is_flat(view.values):
             return None  # with so few bits, or so few different numbers, any bias or factor fits
+        found = self._shifted(view, product, wrong)
+        if found is None and product is None and (stored := view.stored()):
+            found = self._shifted(stored, None, wrong)
+        return found
+
+    def _shifted(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
         found = [each for each in (self.bias(view, product, wrong), self.scale(view, product, wrong)) if each]
         self.tick()
         # A factor has one unknown, and a bias has many. The factor is chosen unless its residuals are clearly larger.
@@ -97,6 +104,8 @@ class ShiftFinder:
             is_rounding = may_be_rounding(view, self.problem.x, self.problem.y, shift, axis, product)
             if holds and everywhere and not is_rounding and (confirmed or left <= _CLEARLY):
                 alike = bool(np.ptp(shift) <= 8 * float(np.nanmax(sigma)))
+                if alike and isinstance(view.half, np.ndarray):  # the rounding of the output is larger than sigma
+                    alike = between((error - room).reshape(-1, 1), (error + room).reshape(-1, 1), 0)[1]
                 evidence = (
                     ("one number a", "result" if alike else words),
                     ("largest", f"{float(np.abs(shift).max()):.6g}"),
@@ -118,6 +127,8 @@ class ShiftFinder:
     def _is_hidden(self, view: View, error: Array, axis: int) -> bool:
         """Return whether rounding to a narrow output format hides a bias: no mean error is significant."""
         if not isinstance(view.half, np.ndarray):
+            return False
+        if (np.abs(error) > 2 * view.half)[view.usable].mean() > _VISIBLE:
             return False
         signs = np.where(view.usable, np.sign(error), 0.0)
         counts = np.maximum((signs != 0).sum(axis=axis), 1)
@@ -193,23 +204,18 @@ class ShiftFinder:
     def combined(self, view: View, narrow: Sequence[View]) -> tuple[Fault, ...] | None:
         """Look for a factor and a bias, or for one of them together with wrong elements.
 
-        Sums in the usual accumulator are assumed first, then those in narrower formats, whose views are `narrow`.
+        Sums in the usual accumulator are assumed. `narrow` holds views that assume sums in narrower formats, which have
+        larger error bounds. A factor or bias is rejected if an element that counts as wrong would be right by the
+        bounds of such a view.
         """
         if self._needs_no_shift(view):
             return None
-        found = self._combined(view, narrow, 1.0)
-        for each in narrow if found is None else ():
-            found = found or self._combined(each, (), _SURELY)
-            if found and found[-1].wrong is not None and find_places(found[-1].wrong) is None:
-                found = None  # such sums may cause scattered errors themselves
+        found = self._combined(view, narrow)
+        if found is None and (stored := view.stored()):
+            found = self._combined(stored, narrow)
         return found
 
-    def _combined(self, view: View, rivals: Sequence[View], times: float) -> tuple[Fault, ...] | None:
-        """Look for a factor, a bias or both in one view; a few other elements may be wrong.
-
-        An element is wrong if its error exceeds `times` error bounds. `rivals` are views with larger error bounds. A
-        factor or bias is rejected if an element that counts as wrong would be right by the bounds of a rival.
-        """
+    def _combined(self, view: View, rivals: Sequence[View]) -> tuple[Fault, ...] | None:
         usable, exact = view.usable, view.totals.product
         if view.format.precision < _COARSE or not usable.any() or is_flat(exact) or is_flat(view.values):
             return None
@@ -226,7 +232,7 @@ class ShiftFinder:
                     error = error.reshape(-1, 1) if axis == 2 else error
                     off = weighted_median(error, sigma.reshape(error.shape), min(axis, 1) if axis < 2 else 0)
                 shift = (factor - 1) * exact + off
-                room = times * (room + 2.0**-view.format.precision * np.abs(off))
+                room = room + 2.0**-view.format.precision * np.abs(off)
                 telling = float(np.nanmedian(room[usable] / np.abs((factor * exact)[usable]))) < _TELLING
                 error = np.abs(values - factor * exact - off)
                 wrong = usable & ~(error <= room)
