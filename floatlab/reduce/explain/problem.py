@@ -30,6 +30,7 @@ _LEAST_APART = 6  # two formats that hold all values are told apart if the wider
 _UNRELATED = 0.2  # errors above this multiple of √Σ(x·y)² exceed those of inputs rounded to two significant bits
 _FEW_VALUES = 256  # a result with at most this many different numbers may have been quantised
 _LEAST_SCALED = 20  # a scale is recognised if the numbers of the result have at least this precision
+_STEPS = 2.0  # each term of a scaled product is rounded twice: the scaled input, and the product of two inputs
 _SAMPLE_ROWS, _SAMPLE = 32, 32 * 32  # the least numbers of rows and of elements in a sample, if the product has as many
 
 
@@ -341,6 +342,8 @@ class View:
             size = np.abs(values) + np.abs(factor * base)
             extra = 2.0**-self.format.precision * size * 1.01 + self.noise.quantum
             limit = self.noise.limit(totals, product) + self.slack
+            if np.any(factor != 1):  # an input may have been multiplied by the factor and rounded; no sum is exact then
+                limit = np.maximum(limit, _STEPS * self.noise.u * totals.size)
             room = abs(factor) * limit + self.half * (1 + 1e-6) + extra * (not is_narrow)
             sigma = abs(factor) * self.noise.sigma(totals, product) + extra / 2
         return np.where(self.usable, error, np.nan), room, sigma
@@ -372,25 +375,6 @@ def middle(z: Array) -> float:
     return float(np.median(z)) if z.size else np.inf
 
 
-def find_overflow(problem: ProductProblem, side: Side) -> Array:
-    """Return the mask of infinities that are due to overflow: the exact product exceeds the format's largest number."""
-    exact, values = problem.totals.product, side.values
-    most = float(side.narrowest.largest) * (1 - 2.0**-side.narrowest.precision)
-    with np.errstate(all="ignore"):
-        overflow: Array = np.isinf(values) & (np.sign(values) == np.sign(exact)) & (np.abs(exact) >= most)
-    return overflow
-
-
-def find_stray(problem: ProductProblem, side: Side) -> Array:
-    """Return the mask of elements that are NaN or infinite although the inputs give a finite number, or vice versa."""
-    stray: Array = problem.known & ~side.finite & ~find_overflow(problem, side)
-    if problem.special is not None:
-        values = side.values
-        alike = (np.isnan(values) & np.isnan(problem.special)) | (values == problem.special)
-        stray |= ~problem.known & ~alike
-    return stray
-
-
 def unrelated_share(view: View) -> float:
     """Return how unrelated a result is to the product, from 0 to 1.
 
@@ -405,8 +389,3 @@ def unrelated_share(view: View) -> float:
         far = np.abs(b - (float(a @ b) / max(float(a @ a), 1e-300)) * a)
     share = float((far > _UNRELATED).mean())
     return max(share, 1.0 - abs(correlation(view.values / scale, totals.product / scale, view.usable)))
-
-
-def makes_stray(problem: ProductProblem, model: Model, stray: Array) -> bool:
-    """Return whether a model's product is NaN or infinite in all `stray` elements."""
-    return not np.isfinite(problem.whole(model)[stray]).any()

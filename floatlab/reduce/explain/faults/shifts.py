@@ -13,6 +13,7 @@ import numpy as np
 from floatlab.arrays.types import Array
 from floatlab.reduce.explain.faults.patterns import BIAS, drift_of
 from floatlab.reduce.explain.faults.rivals import ShiftRivals
+from floatlab.reduce.explain.faults.shared import may_be_rounding
 from floatlab.reduce.explain.findings import ENOUGH, SINGLE, Fault, number_text
 from floatlab.reduce.explain.problem import ProductProblem, Side, View, middle
 from floatlab.reduce.explain.residuals import (
@@ -102,7 +103,8 @@ class ShiftFinder:
             everywhere = follows_everywhere(error, np.broadcast_to(shift, error.shape), sigma)
             if self._is_hidden(view, error, axis):
                 continue
-            if holds and everywhere and (confirmed or left <= _CLEARLY):
+            is_rounding = may_be_rounding(view, self.problem.x, self.problem.y, shift, axis, product)
+            if holds and everywhere and not is_rounding and (confirmed or left <= _CLEARLY):
                 alike = bool(np.ptp(shift) <= 8 * float(np.nanmax(sigma)))
                 if alike and isinstance(view.half, np.ndarray):  # the rounding of the output is larger than sigma
                     alike = between((error - room).reshape(-1, 1), (error + room).reshape(-1, 1), 0)[1]
@@ -164,7 +166,7 @@ class ShiftFinder:
         if not holds or (error > room)[view.usable & zero].any() or not (confirmed or left <= _CLEARLY):
             return None
         off = float(factor[0, 0]) - 1
-        if abs(off) < view.noise.u / 4:
+        if may_be_rounding(view, self.problem.x, self.problem.y, off * exact, None):
             return None
         whole, _, sigma = view.errors(product)
         if not follows_everywhere(whole, off * exact, sigma):
