@@ -341,7 +341,7 @@ class View:
             error = totals.error(values, product) if np.all(factor == 1) else values - factor * base
             size = np.abs(values) + np.abs(factor * base)
             extra = 2.0**-self.format.precision * size * 1.01 + self.noise.quantum
-            limit = self.noise.limit(totals, product) + self.slack
+            limit: Array = self.noise.limit(totals, product) + self.slack
             if np.any(factor != 1):  # an input may have been multiplied by the factor and rounded; no sum is exact then
                 limit = np.maximum(limit, _STEPS * self.noise.u * totals.size)
             room = abs(factor) * limit + self.half * (1 + 1e-6) + extra * (not is_narrow)
