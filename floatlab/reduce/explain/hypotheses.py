@@ -164,7 +164,7 @@ class SideExplainer(ModelSearch):
                 found.append((each.model.weight, left, each.model, each.accumulator))
         for _, _, model, accumulator in sorted(found, key=lambda each: each[:2])[:6]:
             view = view_of(self.problem, self.side, accumulator)
-            product = self.problem.whole(model)
+            product = None if model is PLAIN else self.problem.whole(model)
             wrong = view.fit(product).wrong
             fault = self.faults.shifted(view, product, wrong)
             if fault is not None and model.name == "inputs-quantized" and is_stored_scale(fault):
@@ -268,7 +268,9 @@ class SideExplainer(ModelSearch):
         if replayed := self._with_all_wrong():
             return replayed
         if self.faults.doubt:
-            return self._found("unknown", (), z=fit.z, view=view).replace(doubt=self.faults.doubt)
+            return self._found("unknown", (), z=fit.z, view=view).replace(
+                doubt=self.faults.doubt, rival=self.faults.rival
+            )
         if model := best_scaled(self.problem, self.side, self.tick):
             for accumulator in self.accumulators:
                 if scaled := self._verified(model, accumulator, False):

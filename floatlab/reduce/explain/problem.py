@@ -306,6 +306,7 @@ class View:
         self.half: Array | float = half_ulp(values, output) if 2.0**-output.precision > noise.u else 0.0
         if half is not None:
             self.half = half
+        self.slack: Array | float = 0.0  # the uncertainty of the product itself; see `stored`
 
     def against(self, totals: Totals) -> View:
         """Return a view of the same result that compares it with another product, given by its `Totals`."""
@@ -323,8 +324,10 @@ class View:
         low, high = (np.asarray(quantize(self.totals.product + end, self.format), np.float64) for end in (-room, room))
         with np.errstate(all="ignore"):
             totals = self.totals.replace(product=low / 2 + high / 2, missed=None)
-            half = self.half + np.where(np.isfinite(high - low), high - low, 0.0) / 2
-        return View(totals, self.values, self.usable, self.noise, self.format, half)
+            slack = np.where(np.isfinite(high - low), high - low, 0.0) / 2
+        view = View(totals, self.values, self.usable, self.noise, self.format, self.half)
+        view.slack = slack
+        return view
 
     def errors(self, product: Array | None = None, factor: float | Array = 1.0) -> tuple[Array, Array, Array]:
         """Return the errors against `factor`·product, their limits, and their sigmas.
@@ -338,7 +341,7 @@ class View:
             error = totals.error(values, product) if np.all(factor == 1) else values - factor * base
             size = np.abs(values) + np.abs(factor * base)
             extra = 2.0**-self.format.precision * size * 1.01 + self.noise.quantum
-            limit = self.noise.limit(totals, product)
+            limit: Array = self.noise.limit(totals, product) + self.slack
             if np.any(factor != 1):  # an input may have been multiplied by the factor and rounded; no sum is exact then
                 limit = np.maximum(limit, _STEPS * self.noise.u * totals.size)
             room = abs(factor) * limit + self.half * (1 + 1e-6) + extra * (not is_narrow)
@@ -372,25 +375,6 @@ def middle(z: Array) -> float:
     return float(np.median(z)) if z.size else np.inf
 
 
-def find_overflow(problem: ProductProblem, side: Side) -> Array:
-    """Return the mask of infinities that are due to overflow: the exact product exceeds the format's largest number."""
-    exact, values = problem.totals.product, side.values
-    most = float(side.narrowest.largest) * (1 - 2.0**-side.narrowest.precision)
-    with np.errstate(all="ignore"):
-        overflow: Array = np.isinf(values) & (np.sign(values) == np.sign(exact)) & (np.abs(exact) >= most)
-    return overflow
-
-
-def find_stray(problem: ProductProblem, side: Side) -> Array:
-    """Return the mask of elements that are NaN or infinite although the inputs give a finite number, or vice versa."""
-    stray: Array = problem.known & ~side.finite & ~find_overflow(problem, side)
-    if problem.special is not None:
-        values = side.values
-        alike = (np.isnan(values) & np.isnan(problem.special)) | (values == problem.special)
-        stray |= ~problem.known & ~alike
-    return stray
-
-
 def unrelated_share(view: View) -> float:
     """Return how unrelated a result is to the product, from 0 to 1.
 
@@ -405,8 +389,3 @@ def unrelated_share(view: View) -> float:
         far = np.abs(b - (float(a @ b) / max(float(a @ a), 1e-300)) * a)
     share = float((far > _UNRELATED).mean())
     return max(share, 1.0 - abs(correlation(view.values / scale, totals.product / scale, view.usable)))
-
-
-def makes_stray(problem: ProductProblem, model: Model, stray: Array) -> bool:
-    """Return whether a model's product is NaN or infinite in all `stray` elements."""
-    return not np.isfinite(problem.whole(model)[stray]).any()

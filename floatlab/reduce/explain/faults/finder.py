@@ -22,6 +22,7 @@ from floatlab.reduce.explain.residuals import (
     term_range,
 )
 from floatlab.reduce.explain.stages import PLAIN, transposed_inputs
+from floatlab.reduce.results.diagnosis_record import Evidence, Place
 
 NEAR = 3.0  # largest median error that counts as rounding, in sigmas (expected root mean square errors)
 _REPLAYED = 0.98  # flushing is reported if a simulated sum that flushes reproduces at least this share of elements
@@ -56,8 +57,8 @@ class FaultFinder(ShiftFinder):
         if number == 0 and any((np.abs(x[x != 0]) < least).any() for x in (self.problem.x, self.problem.y)):
             return None  # the processor may have flushed the inputs to zero
         known = ("holds", "zeros") if number == 0 else ("number", number_text(number))
-        where = (tuple((0, count) for count in values.shape),)
-        evidence = known, ("all", "elements")
+        where: tuple[Place, ...] = (tuple((0, count) for count in values.shape),)
+        evidence: Evidence = (known, ("all", "elements"))
         right = np.argwhere(view.usable & ~wrong & (values != 0))
         if right.size:
             at = tuple(right[0].tolist())

@@ -14,7 +14,7 @@ from floatlab.arrays.types import Array
 from floatlab.reduce.explain.faults.patterns import BIAS, drift_of
 from floatlab.reduce.explain.faults.rivals import ShiftRivals
 from floatlab.reduce.explain.faults.shared import may_be_rounding
-from floatlab.reduce.explain.findings import ENOUGH, Fault, number_text
+from floatlab.reduce.explain.findings import ENOUGH, SINGLE, Fault, number_text
 from floatlab.reduce.explain.problem import ProductProblem, Side, View, middle
 from floatlab.reduce.explain.residuals import (
     EXACT,
@@ -47,6 +47,7 @@ _TELLING = 0.5  # largest median error bound, relative to the product; above it,
 _SURELY = 3.0  # among narrow sums, an element is wrong only if its error exceeds this many error bounds
 _BY_CHANCE = 3.0  # a rectangle may have this many times as many right elements as would be so by chance
 _AXES = ("column", "row", "result")
+CUT = "inputs that were cut off to fewer digits"
 
 
 class ShiftFinder:
@@ -57,6 +58,7 @@ class ShiftFinder:
         self.problem, self.side, self.tick = problem, side, tick
         self.doubts_all = True  # if true, every shift that directed rounding could cause counts as ambiguous
         self.doubt = ""  # the last shift that was not reported because it is ambiguous
+        self.rival = ""  # what may have caused it; if empty, sums that are rounded in one direction
 
     def shifted(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
         """Return the bias or the factor, whichever leaves smaller residuals."""
@@ -112,6 +114,7 @@ class ShiftFinder:
                 )
                 near = (np.abs(shift) <= self._directed_limit(view)).all()
                 has_rival = near and self._has_rival(view, product, shift, axis)
+                has_rival = has_rival or (product is None and self._may_be_cut(view, shift))
                 name = "" if has_rival or self._needs_no_model(view, product) else "bias"
                 found.append(Fault(name, (), evidence, wrong, left))
         return min(found, key=lambda each: each.left) if found else None
@@ -170,6 +173,7 @@ class ShiftFinder:
             return None
         near = abs(off) <= 1.05 * self.problem.terms * view.noise.u
         has_rival = near and self._has_rival(view, product, off * exact, None)
+        has_rival = has_rival or (product is None and self._may_be_cut(view, off * exact))
         name = "" if has_rival or self._needs_no_model(view, product) else "scale"
         return Fault(name, (), (("factor", f"{1 + off:.9g}"),), wrong, left)
 
@@ -233,18 +237,20 @@ class ShiftFinder:
                     off = weighted_median(error, sigma.reshape(error.shape), min(axis, 1) if axis < 2 else 0)
                 shift = (factor - 1) * exact + off
                 room = room + 2.0**-view.format.precision * np.abs(off)
-                telling = float(np.nanmedian(room[usable] / np.abs((factor * exact)[usable]))) < _TELLING
+                telling = middle(room[usable] / np.abs((factor * exact)[usable])) < _TELLING
                 error = np.abs(values - factor * exact - off)
                 wrong = usable & ~(error <= room)
                 rooms = [np.broadcast_to(_SURELY * each.errors(None, factor)[1], error.shape) for each in rivals]
                 clear = all(
-                    float(np.nanmedian(np.abs(shift[usable]) / np.maximum(each[usable], 1e-320))) > _FAR / _SURELY
+                    _FAR / _SURELY < middle(np.abs(shift[usable]) / np.maximum(each[usable], 1e-320)) < np.inf
                     for each in (_SURELY * room, *rooms)
                 )
             factors = factor.size if isinstance(factor, np.ndarray) else int(factor != 1)
             unknowns = factors + (0 if axis is None else off.size)
             right = int(usable.sum() - wrong.sum())
             doubted = any((wrong & (error <= each)).any() for each in rooms)
+            if find_places(wrong) is None and self._may_be_cut(view, shift, bool(wrong.any())):
+                continue
             if (
                 clear
                 and telling
@@ -290,6 +296,17 @@ class ShiftFinder:
         if product is not None:  # matrix units round inputs like these models, and truncate the sums
             return axis is None and float(np.nansum(shift * product)) < 0
         return not self.rivals.are_excluded(shift, axis)
+
+    def _may_be_cut(self, view: View, shift: Array, is_scattered: bool = False) -> bool:
+        """Return whether a shift may be due to inputs that were cut off; `rival` then says so.
+
+        Programs that compute binary64 from slices of digits cut off inputs. In other formats, only scattered errors
+        that the shift does not explain point to such inputs.
+        """
+        is_likely = is_scattered or view.format.precision > SINGLE.precision
+        is_cut = is_likely and self.rivals.are_inputs_cut(shift)
+        self.rival = CUT if is_cut else self.rival
+        return is_cut
 
     def _needs_no_model(self, view: View, product: Array | None) -> bool:
         """Return whether a model is unnecessary: `product` is that of a model, but plain sums explain all errors.
