@@ -109,33 +109,12 @@ def stray_words(side: Side, stray: Array) -> str:
     return "NaN or infinite" if not side.finite[stray].any() else "not the NaN or ∞ that the inputs make"
 
 
-def find_overflow(problem: ProductProblem, side: Side) -> Array:
-    """Return the mask of infinities that are due to overflow: the exact product exceeds the format's largest number."""
-    exact, values = problem.totals.product, side.values
-    most = float(side.narrowest.largest) * (1 - 2.0**-side.narrowest.precision)
-    with np.errstate(all="ignore"):
-        overflow: Array = np.isinf(values) & (np.sign(values) == np.sign(exact)) & (np.abs(exact) >= most)
-    return overflow
-
-
-def find_stray(problem: ProductProblem, side: Side) -> Array:
-    """Return the mask of elements that are NaN or infinite although the inputs give a finite number, or vice versa."""
-    stray: Array = problem.known & ~side.finite & ~find_overflow(problem, side)
-    if problem.special is not None:
-        values = side.values
-        alike = (np.isnan(values) & np.isnan(problem.special)) | (values == problem.special)
-        stray |= ~problem.known & ~alike
-    return stray
-
-
-def makes_stray(problem: ProductProblem, model: Model, stray: Array) -> bool:
-    """Return whether a model's product is NaN or infinite in all `stray` elements."""
-    return not np.isfinite(problem.whole(model)[stray]).any()
-
-
 def overflow_of(problem: ProductProblem, side: Side, other: Side) -> DiagnosedCause | None:
     """Return a cause with the elements that overflowed to infinity but are finite in the other result, or None."""
     overflow = find_overflow(problem, side) & other.finite
+    if other.format == side.format:  # if the product is far beyond the largest number, other numbers are wrong
+        largest = float(side.format.largest)
+        overflow &= (np.abs(other.values) >= largest) | (np.abs(problem.totals.product) < 2 * largest)
     if not overflow.any():
         return None
     sizes = np.abs(problem.totals.product[overflow])
