@@ -237,6 +237,7 @@ class ShiftFinder:
                 if axis is not None:
                     error = error.reshape(-1, 1) if axis == 2 else error
                     off = weighted_median(error, sigma.reshape(error.shape), min(axis, 1) if axis < 2 else 0)
+                axis = axis if off.any() else None
                 shift = (factor - 1) * exact + off
                 room = room + 2.0**-view.format.precision * np.abs(off)
                 telling = middle(room[usable] / np.abs((factor * exact)[usable])) < _TELLING
