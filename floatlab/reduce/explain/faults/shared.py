@@ -50,14 +50,15 @@ def may_be_rounding(
     if not known.any() or float(np.median(factor[known])) <= _ROUNDED * view.noise.u:
         return True
     is_small = float(np.median(sigmas[known])) <= _LARGER
-    return is_small and any(may_be_shared(view, x, y, shift, each) for each in (0, 1))
+    return is_small and any(may_be_shared(view, x, y, shift, each, True) for each in (0, 1))
 
 
-def may_be_shared(view: View, x: Array, y: Array, shift: Array, axis: int) -> bool:
+def may_be_shared(view: View, x: Array, y: Array, shift: Array, axis: int, is_factor: bool = False) -> bool:
     """Return whether the errors that elements share in a rearranged product may be as large as a shift.
 
     A shift is an array of the errors that a bias or a factor would cause. Its mean along an axis is compared: along
-    axis 0 for a bias of each column, along axis 1 for a bias of each row.
+    axis 0 for a bias of each column, along axis 1 for a bias of each row. If the shift is that of one factor
+    (`is_factor`), the errors of all columns agree in sign with the product.
 
     >>> from floatlab.reduce.explain.noise import multiply_exactly, noise_of
     >>> from floatlab.formats import parse_format
@@ -93,9 +94,10 @@ def may_be_shared(view: View, x: Array, y: Array, shift: Array, axis: int) -> bo
         ratio = np.where(means == 0, 0.0, means / sizes)
     # Equal columns of y have equal errors.
     lines = len(np.unique((weight * exact[:, columns]).sum(axis=0) / sums))
-    mean, spread = abs(float(np.mean(ratio))), float(np.std(ratio))
+    mean, spread, rms = abs(float(np.mean(ratio))), float(np.std(ratio)), float(np.sqrt(np.mean(ratio * ratio)))
+    mean, spread = (rms, 0.0) if is_factor else (mean, spread)
     is_coherent = spread <= mean and mean * lines**0.5 > _COHERENT
-    return bool(float(np.sqrt(np.mean(ratio * ratio))) <= _LARGER and not is_coherent)
+    return rms <= _LARGER and not is_coherent
 
 
 def _are_running_sums(view: View, shift: Array, axis: int) -> bool:
