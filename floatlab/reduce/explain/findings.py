@@ -114,7 +114,8 @@ def overflow_of(problem: ProductProblem, side: Side, other: Side) -> DiagnosedCa
     overflow = find_overflow(problem, side) & other.finite
     if other.format == side.format:  # if the product is far beyond the largest number, other numbers are wrong
         largest = float(side.format.largest)
-        overflow &= (np.abs(other.values) >= largest) | (np.abs(problem.totals.product) < 2 * largest)
+        product = np.abs(problem.totals.product)
+        overflow &= (np.abs(other.values) >= largest) | (product < 2 * largest) | np.isinf(product)
     if not overflow.any():
         return None
     sizes = np.abs(problem.totals.product[overflow])
