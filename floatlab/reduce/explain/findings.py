@@ -112,6 +112,9 @@ def stray_words(side: Side, stray: Array) -> str:
 def overflow_of(problem: ProductProblem, side: Side, other: Side) -> DiagnosedCause | None:
     """Return a cause with the elements that overflowed to infinity but are finite in the other result, or None."""
     overflow = find_overflow(problem, side) & other.finite
+    if other.format == side.format:  # if the product is far beyond the largest number, other numbers are wrong
+        largest = float(side.format.largest)
+        overflow &= (np.abs(other.values) >= largest) | (np.abs(problem.totals.product) < 2 * largest)
     if not overflow.any():
         return None
     sizes = np.abs(problem.totals.product[overflow])

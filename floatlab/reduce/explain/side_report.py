@@ -17,7 +17,7 @@ from floatlab.reduce.explain.findings import (
     find_stray,
     makes_stray,
     stray_words,
-)  # fmt: skip
+)
 from floatlab.reduce.explain.precision.outputs import casts_of
 from floatlab.reduce.explain.problem import (
     ProductProblem,

@@ -114,7 +114,7 @@ class ShiftFinder:
                 )
                 near = (np.abs(shift) <= self._directed_limit(view)).all()
                 has_rival = near and self._has_rival(view, product, shift, axis)
-                has_rival = has_rival or (product is None and self._may_be_cut(view, shift))
+                has_rival = has_rival or (product is None and self._may_be_cut(view, shift, True))
                 name = "" if has_rival or self._needs_no_model(view, product) else "bias"
                 found.append(Fault(name, (), evidence, wrong, left))
         return min(found, key=lambda each: each.left) if found else None
@@ -228,6 +228,8 @@ class ShiftFinder:
         options: list[tuple[float | Array, int | None]] = [*robust_shifts(values, exact, sigma)]
         options += [(each, None) for each in line_factors(values, exact, sigma)]
         for factor, axis in options:
+            if axis is None and not isinstance(factor, np.ndarray):
+                factor = _within(factor, values, exact, view.errors(None, factor)[1])
             off = np.zeros((1, 1))
             _, room, sigma = view.errors(None, factor)
             with np.errstate(all="ignore"):
@@ -235,6 +237,7 @@ class ShiftFinder:
                 if axis is not None:
                     error = error.reshape(-1, 1) if axis == 2 else error
                     off = weighted_median(error, sigma.reshape(error.shape), min(axis, 1) if axis < 2 else 0)
+                axis = axis if off.any() else None
                 shift = (factor - 1) * exact + off
                 room = room + 2.0**-view.format.precision * np.abs(off)
                 telling = middle(room[usable] / np.abs((factor * exact)[usable])) < _TELLING
@@ -297,13 +300,13 @@ class ShiftFinder:
             return axis is None and float(np.nansum(shift * product)) < 0
         return not self.rivals.are_excluded(shift, axis)
 
-    def _may_be_cut(self, view: View, shift: Array, is_scattered: bool = False) -> bool:
+    def _may_be_cut(self, view: View, shift: Array, is_likely: bool = False) -> bool:
         """Return whether a shift may be due to inputs that were cut off; `rival` then says so.
 
-        Programs that compute binary64 from slices of digits cut off inputs. In other formats, only scattered errors
-        that the shift does not explain point to such inputs.
+        Programs that compute binary64 from slices of digits cut off inputs. In other formats, a bias or
+        scattered errors may point to such inputs, and a factor does not.
         """
-        is_likely = is_scattered or view.format.precision > SINGLE.precision
+        is_likely = is_likely or view.format.precision > SINGLE.precision
         is_cut = is_likely and self.rivals.are_inputs_cut(shift)
         self.rival = CUT if is_cut else self.rival
         return is_cut
@@ -341,3 +344,17 @@ class ShiftFinder:
             with np.errstate(all="ignore"):
                 lefts.append(middle(np.abs(error) / sigma))
         return min(lefts)
+
+
+def _within(factor: float, values: Array, exact: Array, room: Array) -> float:
+    """Return a factor for all those elements that a first estimate nearly explains; the estimate if there is none.
+
+    `room` holds the largest errors of the elements.
+    """
+    with np.errstate(all="ignore"):
+        near = (np.abs(values - factor * exact) <= 2 * room) & (exact != 0)
+        ends = ((values - room) / exact)[near], ((values + room) / exact)[near]
+    if not near.any():
+        return factor
+    low, high = (float(end) for end in (np.minimum(*ends).max(), np.maximum(*ends).min()))
+    return shortest_between(low, high) if low <= high else factor
