@@ -252,7 +252,7 @@ class _PairDiagnosis:
         view = view_of(self.problem, found.side, own_accumulator(found.side.narrowest))
         wrong = view.fit().wrong
         few = bool(found.doubt) and len(np.unique(view.values)) < _FEW
-        return not wrong.any() or (not few and evidence_bits(view, wrong, found.side.format) >= BITS_OF_SUMS)
+        return not wrong.any() or (not few and evidence_bits(view, wrong, found.side.coarsest) >= BITS_OF_SUMS)
 
     def _ways(self) -> tuple[list[Way], list[Way]]:
         """Return for each result the candidates that reproduce its elements; cached by formats and models."""

@@ -12,7 +12,7 @@ import numpy as np
 from floatlab.arrays.types import Array
 from floatlab.formats import Format, parse_format
 from floatlab.record import Individual, Record
-from floatlab.reduce.explain.problem import ProductProblem, Side, View, find_overflow
+from floatlab.reduce.explain.problem import ProductProblem, Side, View
 from floatlab.reduce.explain.residuals import indices_of
 from floatlab.reduce.explain.stages import PLAIN, Model
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Evidence, Place
@@ -75,6 +75,30 @@ class Fault(Record):
     __hash__ = object.__hash__
 
 
+def find_overflow(problem: ProductProblem, side: Side) -> Array:
+    """Return the mask of infinities that are due to overflow: the exact product exceeds the format's largest number."""
+    exact, values = problem.totals.product, side.values
+    most = float(side.narrowest.largest) * (1 - 2.0**-side.narrowest.precision)
+    with np.errstate(all="ignore"):
+        overflow: Array = np.isinf(values) & (np.sign(values) == np.sign(exact)) & (np.abs(exact) >= most)
+    return overflow
+
+
+def find_stray(problem: ProductProblem, side: Side) -> Array:
+    """Return the mask of elements that are NaN or infinite although the inputs give a finite number, or vice versa."""
+    stray: Array = problem.known & ~side.finite & ~find_overflow(problem, side)
+    if problem.special is not None:
+        values = side.values
+        alike = (np.isnan(values) & np.isnan(problem.special)) | (values == problem.special)
+        stray |= ~problem.known & ~alike
+    return stray
+
+
+def makes_stray(problem: ProductProblem, model: Model, stray: Array) -> bool:
+    """Return whether a model's product is NaN or infinite in all `stray` elements."""
+    return not np.isfinite(problem.whole(model)[stray]).any()
+
+
 def stray_words(side: Side, stray: Array) -> str:
     """Describe the elements in the mask `stray`: NaN, infinite, or finite although the inputs give NaN or ∞."""
     values = side.values[stray]
@@ -88,6 +112,10 @@ def stray_words(side: Side, stray: Array) -> str:
 def overflow_of(problem: ProductProblem, side: Side, other: Side) -> DiagnosedCause | None:
     """Return a cause with the elements that overflowed to infinity but are finite in the other result, or None."""
     overflow = find_overflow(problem, side) & other.finite
+    if other.format == side.format:  # if the product is far beyond the largest number, other numbers are wrong
+        largest = float(side.format.largest)
+        product = np.abs(problem.totals.product)
+        overflow &= (np.abs(other.values) >= largest) | (product < 2 * largest) | np.isinf(product)
     if not overflow.any():
         return None
     sizes = np.abs(problem.totals.product[overflow])

@@ -189,6 +189,8 @@ def _cause_text(cause: DiagnosedCause) -> str:
         said = "; ".join(_box(box) for box in cause.where[:_MOST])
         more = f" and {len(cause.where) - _MOST:,} more places" if len(cause.where) > _MOST else ""
         state = "zero" if known.get("holds") == "zeros" else "wrong"
+        if "element" in known:
+            return f"{whose} holds one number everywhere, that of element {known['element']}"
         return f"all of {whose} is {state}" if "all" in known else f"{said}{more} of {whose} are {state}"
     if cause.name in ("rows-moved", "columns-moved", "products-moved"):
         noun = cause.name.partition("-")[0]

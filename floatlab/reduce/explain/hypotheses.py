@@ -54,6 +54,7 @@ _CHOICES = {"inputs-rounded", "inputs-quantized", "inputs-split", "output-rounde
 _LOCAL = {"elements", "region", "not-the-product"}
 # The evidence for sums in a narrow format beside some elements that they do not give, in bits.
 _BITS_EACH, _BITS_ENOUGH = 8.0, 60.0
+_BITS_OF_FOUR = 8.0  # the evidence for one of four sums in narrow formats, in bits
 _FEW = 4  # a final rounding, too, may give fewer different numbers than this
 _SUMS = 8  # sums of narrow formats are computed for this many rows and columns
 _STAGNANT = 2.0**-8  # sums in bfloat16 may lose this share of Σ|x·y| in each step
@@ -163,7 +164,7 @@ class SideExplainer(ModelSearch):
                 found.append((each.model.weight, left, each.model, each.accumulator))
         for _, _, model, accumulator in sorted(found, key=lambda each: each[:2])[:6]:
             view = view_of(self.problem, self.side, accumulator)
-            product = self.problem.whole(model)
+            product = None if model is PLAIN else self.problem.whole(model)
             wrong = view.fit(product).wrong
             fault = self.faults.shifted(view, product, wrong)
             if fault is not None and model.name == "inputs-quantized" and is_stored_scale(fault):
@@ -180,7 +181,8 @@ class SideExplainer(ModelSearch):
         wrong = view.fit().wrong
         if are_exact(view, wrong) and wrong.size == 1:
             return self._found("bug", (self.faults.placed(view, wrong),), view=view)
-        for format in map(parse_format, ("fp16", "bf16")):
+        telling = evidence_bits(view, view.usable, self.side.coarsest) >= _BITS_OF_FOUR
+        for format in map(parse_format, ("fp16", "bf16") if telling else ()):
             for fma in (True, False):
                 x, y = self.problem.x[self.problem.rows[:_SUMS]], self.problem.y[:, self.problem.columns[:_SUMS]]
                 if (promoted(x, y, format, self.problem.terms, fma) == self.side.values.flat[0]).all():
@@ -209,7 +211,7 @@ class SideExplainer(ModelSearch):
             return None
         replay, missed = found
         fault = Fault(replay.name, (), replay.evidence)
-        bits = evidence_bits(plain, wrong & ~missed, self.side.format)
+        bits = evidence_bits(plain, wrong & ~missed, self.side.coarsest)
         if not missed.any() and (bits < BITS_OF_SUMS or self._may_be_cast(plain)):
             return self._in_doubt("wrong elements", f"sums in {replay.format.name}")
         if not missed.any():
@@ -266,7 +268,9 @@ class SideExplainer(ModelSearch):
         if replayed := self._with_all_wrong():
             return replayed
         if self.faults.doubt:
-            return self._found("unknown", (), z=fit.z, view=view).replace(doubt=self.faults.doubt)
+            return self._found("unknown", (), z=fit.z, view=view).replace(
+                doubt=self.faults.doubt, rival=self.faults.rival
+            )
         if model := best_scaled(self.problem, self.side, self.tick):
             for accumulator in self.accumulators:
                 if scaled := self._verified(model, accumulator, False):
@@ -277,7 +281,7 @@ class SideExplainer(ModelSearch):
             fault = self.faults.of_narrow_sums(each, format, fit.wrong, scattered is not None)
             if fault is not None:
                 return self._found("bug", (fault,), PLAIN, format, None, each)
-        if scattered is not None and are_among_others(view, fit.wrong):
+        if scattered is not None and (are_among_others(view, fit.wrong) or not view.values[fit.wrong].any()):
             return self._found("bug", (scattered,), view=view)
         times, share = self.problem.times_coarsest(self.side), unrelated_share(view)
         if times > 1 and (share >= _UNRELATED or view.values.size < ENOUGH):

@@ -59,6 +59,19 @@ class Totals(Individual):
         assert squares is not None
         return Totals(self.product[index], missed, size, squares, grain, self.terms)
 
+    def off_grid(self, values: Array) -> Array:
+        """Return the mask of the values that no additions and multiplications of these inputs give.
+
+        All products and sums are multiples of the smallest grain, and rounding them keeps them multiples. Other numbers
+        come from inputs that were divided, or multiplied by other numbers, and rounded again.
+        """
+        grain = np.zeros(0) if self.grain is None else self.grain[(self.grain > 0) & np.isfinite(self.grain)]
+        if not grain.size:
+            return np.zeros(values.shape, np.bool_)
+        with np.errstate(all="ignore"):
+            off: Array = np.remainder(values, grain.min()) != 0
+        return off & np.isfinite(values)
+
     def error(self, values: Array, product: Array | None = None) -> Array:
         """Return `values` − `product`.
 

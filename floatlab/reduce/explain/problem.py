@@ -22,13 +22,15 @@ from floatlab.reduce.explain.stages import PLAIN, Model, coarsest_models, input_
 from floatlab.reduce.results.diagnosis_record import Evidence
 from floatlab.reduce.results.product_error import spread_indices
 
-_SINGLE, _DOUBLE = parse_format("fp32"), parse_format("fp64")
+_SINGLE, _DOUBLE, _BFLOAT = parse_format("fp32"), parse_format("fp64"), parse_format("bf16")
 _NARROW = tuple(parse_format(name) for name in ("e5m2", "e4m3", "bf16", "fp16", "tf32", "fp32"))
 _FEW = 4  # if a result has more values than this, and all are equal, they are not evidence of a narrower format
 _CHANCE = 10  # a narrower format is accepted if it forces at least this many bits of the values to 0
+_LEAST_APART = 6  # two formats that hold all values are told apart if the wider one has this many bits more
 _UNRELATED = 0.2  # errors above this multiple of √Σ(x·y)² exceed those of inputs rounded to two significant bits
 _FEW_VALUES = 256  # a result with at most this many different numbers may have been quantised
 _LEAST_SCALED = 20  # a scale is recognised if the numbers of the result have at least this precision
+_STEPS = 2.0  # each term of a scaled product is rounded twice: the scaled input, and the product of two inputs
 _SAMPLE_ROWS, _SAMPLE = 32, 32 * 32  # the least numbers of rows and of elements in a sample, if the product has as many
 
 
@@ -92,19 +94,38 @@ class Side:
 
     @cached_property
     def narrowest(self) -> Format:
-        """The narrowest usual format that holds all values of this result; the result's own format if none does."""
+        """The narrowest usual format that holds all values of this result; the result's own format if none does.
+
+        Few numbers of a wider format may lie in a narrower one by chance. The wider format is then returned.
+        """
+        return self.held[-1] if self.held else self.format
+
+    @property
+    def coarsest(self) -> Format:
+        """The narrowest usual format that holds all values, even if these may be numbers of a wider format."""
+        return self.held[0] if self.held else self.format
+
+    @cached_property
+    def held(self) -> tuple[Format, ...]:
+        """The formats that hold all values and are too alike to tell which one it was, the narrowest first.
+
+        It is empty if only the result's own format holds the values.
+        """
         values = self.values[self.finite]
+        found: list[Format] = []
+        if not values.any():
+            return ()
+        some = values[:: max(1, values.size // 4096)]
         for format in _NARROW:
-            if format.precision < self.format.precision and values.any():
-                some = values[:: max(1, values.size // 4096)]
-                if _spare_bits(some, self.format, format) < _CHANCE:
-                    continue
-                for part in (some, values):
-                    if not np.array_equal(np.asarray(quantize(part, format), np.float64), part):
-                        break
-                else:
-                    return format
-        return self.format
+            if format.precision >= self.format.precision or _spare_bits(some, self.format, format) < _CHANCE:
+                continue
+            if found and format.precision == found[-1].precision:
+                continue
+            if found and _spare_bits(some, format, found[-1]) >= _LEAST_APART:
+                break
+            if all(np.array_equal(np.asarray(quantize(part, format), np.float64), part) for part in (some, values)):
+                found.append(format)
+        return tuple(found)
 
 
 class ProductProblem:
@@ -242,6 +263,8 @@ class ProductProblem:
             few = np.unique(values).size
             if few <= min(_FEW_VALUES, values.size / 2):
                 room = np.maximum(room, np.abs(exact).max() / 14)
+            # Partial sums may be rounded to bfloat16. If they cancel, their errors exceed those of rounded inputs.
+            room = np.maximum(room, self.sample.size * 2.0**-_BFLOAT.precision)
             scale = np.sqrt(np.where(self.sample.squares > 0, self.sample.squares, 1.0))
             # In some elements, the errors of such inputs cancel.
             room = np.maximum(room / scale, np.median((room / scale)[usable]))
@@ -283,23 +306,45 @@ class View:
         self.half: Array | float = half_ulp(values, output) if 2.0**-output.precision > noise.u else 0.0
         if half is not None:
             self.half = half
+        self.slack: Array | float = 0.0  # the uncertainty of the product itself; see `stored`
 
     def against(self, totals: Totals) -> View:
         """Return a view of the same result that compares it with another product, given by its `Totals`."""
         return View(totals, self.values, self.usable, self.noise, self.format, np.asarray(self.half))
 
+    def stored(self) -> View | None:
+        """Return a view against the product rounded to the narrow format of the output; None if it is not narrow.
+
+        A factor or bias was then applied to numbers that were already rounded. A product close to a tie may have been
+        rounded up or down, which the view allows for.
+        """
+        if not isinstance(self.half, np.ndarray):
+            return None
+        room = self.noise.limit(self.totals)
+        low, high = (np.asarray(quantize(self.totals.product + end, self.format), np.float64) for end in (-room, room))
+        with np.errstate(all="ignore"):
+            totals = self.totals.replace(product=low / 2 + high / 2, missed=None)
+            slack = np.where(np.isfinite(high - low), high - low, 0.0) / 2
+        view = View(totals, self.values, self.usable, self.noise, self.format, self.half)
+        view.slack = slack
+        return view
+
     def errors(self, product: Array | None = None, factor: float | Array = 1.0) -> tuple[Array, Array, Array]:
         """Return the errors against `factor`·product, their limits, and their sigmas.
 
-        The limits allow for a rounding before the multiplication by the factor and another one after it.
+        The limits allow for a rounding before the multiplication by the factor and another one after it. If the output
+        was rounded to a narrower format, they allow for this rounding only; see `stored`.
         """
-        totals, values = self.totals, self.values
+        totals, values, is_narrow = self.totals, self.values, isinstance(self.half, np.ndarray)
         with np.errstate(all="ignore"):
             base = totals.product if product is None else product
             error = totals.error(values, product) if np.all(factor == 1) else values - factor * base
             size = np.abs(values) + np.abs(factor * base)
             extra = 2.0**-self.format.precision * size * 1.01 + self.noise.quantum
-            room = abs(factor) * self.noise.limit(totals, product) + extra + self.half
+            limit: Array = self.noise.limit(totals, product) + self.slack
+            if np.any(factor != 1):  # an input may have been multiplied by the factor and rounded; no sum is exact then
+                limit = np.maximum(limit, _STEPS * self.noise.u * totals.size)
+            room = abs(factor) * limit + self.half * (1 + 1e-6) + extra * (not is_narrow)
             sigma = abs(factor) * self.noise.sigma(totals, product) + extra / 2
         return np.where(self.usable, error, np.nan), room, sigma
 
@@ -330,25 +375,6 @@ def middle(z: Array) -> float:
     return float(np.median(z)) if z.size else np.inf
 
 
-def find_overflow(problem: ProductProblem, side: Side) -> Array:
-    """Return the mask of infinities that are due to overflow: the exact product exceeds the format's largest number."""
-    exact, values = problem.totals.product, side.values
-    most = float(side.narrowest.largest) * (1 - 2.0**-side.narrowest.precision)
-    with np.errstate(all="ignore"):
-        overflow: Array = np.isinf(values) & (np.sign(values) == np.sign(exact)) & (np.abs(exact) >= most)
-    return overflow
-
-
-def find_stray(problem: ProductProblem, side: Side) -> Array:
-    """Return the mask of elements that are NaN or infinite although the inputs give a finite number, or vice versa."""
-    stray: Array = problem.known & ~side.finite & ~find_overflow(problem, side)
-    if problem.special is not None:
-        values = side.values
-        alike = (np.isnan(values) & np.isnan(problem.special)) | (values == problem.special)
-        stray |= ~problem.known & ~alike
-    return stray
-
-
 def unrelated_share(view: View) -> float:
     """Return how unrelated a result is to the product, from 0 to 1.
 
@@ -363,8 +389,3 @@ def unrelated_share(view: View) -> float:
         far = np.abs(b - (float(a @ b) / max(float(a @ a), 1e-300)) * a)
     share = float((far > _UNRELATED).mean())
     return max(share, 1.0 - abs(correlation(view.values / scale, totals.product / scale, view.usable)))
-
-
-def makes_stray(problem: ProductProblem, model: Model, stray: Array) -> bool:
-    """Return whether a model's product is NaN or infinite in all `stray` elements."""
-    return not np.isfinite(problem.whole(model)[stray]).any()

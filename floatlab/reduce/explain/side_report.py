@@ -9,14 +9,20 @@ import numpy as np
 from floatlab.arrays.types import Array
 from floatlab.formats import Format
 from floatlab.reduce.explain.faults.finder import FaultFinder
-from floatlab.reduce.explain.findings import DOUBLE, SINGLE, Fault, SideExplanation, stray_words
+from floatlab.reduce.explain.findings import (
+    DOUBLE,
+    SINGLE,
+    Fault,
+    SideExplanation,
+    find_stray,
+    makes_stray,
+    stray_words,
+)
 from floatlab.reduce.explain.precision.outputs import casts_of
 from floatlab.reduce.explain.problem import (
     ProductProblem,
     Side,
     View,
-    find_stray,
-    makes_stray,
     middle,
 )  # fmt: skip
 from floatlab.reduce.explain.residuals import find_places, indices_of

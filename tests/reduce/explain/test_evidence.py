@@ -127,11 +127,12 @@ def test_a_narrow_file_of_one_number():
 
 
 @pytest.mark.parametrize("operation", ["dot", "sum"])
-def test_exact_sums_are_not_off_by_rounding(operation):
+def test_one_exact_sum_that_is_off_by_rounding(operation):
     ones = np.ones(3, np.float32)
     off = np.nextafter(np.float32(3), np.float32(4))
+    # No order of addition gives this number. A sum of ones that were divided and multiplied again may give it.
     found = diagnose_operation(operation, ones, None if operation == "sum" else ones, np.float32(3), off)
-    assert found.first == "Yes: the only element of B is wrong."
+    assert found.status == "unknown"
 
 
 def test_a_product_beyond_binary64():

@@ -70,3 +70,64 @@ def test_a_result_of_one_row_with_one_wrong_element():
     wrong = fl.matmul(x, y, "reversed")
     wrong[0, 7] *= np.float32(1.01)
     assert diagnose(x, y, x @ y, wrong).causes[0].where == ((0, 7),)
+
+
+def pruned(x, y):
+    """Return x·y without half of the weights: in every four terms of a column, those with the two smallest weights."""
+    y = y.copy()
+    for k in range(0, len(y) - 3, 4):
+        np.put_along_axis(y[k : k + 4], np.argsort(np.abs(y[k : k + 4]), axis=0)[:2], 0, 0)
+    return x @ y
+
+
+@pytest.mark.parametrize("name", ["fp16", "bf16"])
+def test_a_factor_that_only_nearly_fits_sixteen_bits(name):
+    rng = np.random.default_rng(56)
+    usual = rng.random(32) + 0.2
+    x, y = usual + 0.1 * rng.standard_normal((13, 32)), usual[:, None] + 0.1 * rng.standard_normal((32, 3))
+    x, y = (fl.arrays.quantize(each, name).astype(np.float32) for each in (x, y))
+    good, bad, scaled = (fl.arrays.quantize(each, name) for each in (x @ y, pruned(x, y), 1.5 * (x @ y)))
+    assert not {"scale", "bias"} & set(diagnose(x, y, good, bad.astype(np.float32)).names)
+    assert "scale" in diagnose(x, y, good, scaled.astype(np.float32)).names
+
+
+def test_one_number_that_was_bounded_is_no_narrow_sum():
+    rng = np.random.default_rng(57)
+    x, y = rng.random((1, 60)).astype(np.float32), -rng.random((60, 1)).astype(np.float32) / 10
+    assert -2 < (x @ y)[0, 0] < -1
+    assert diagnose(x, y, x @ y, np.maximum(x @ y, -1)).status != "rounding"
+
+
+def test_few_numbers_in_sixteen_bits_may_be_of_two_formats():
+    rng = np.random.default_rng(58)
+    x, y = rng.standard_normal((1, 30)).astype(np.float32), rng.standard_normal((30, 1)).astype(np.float32)
+    number = fl.arrays.quantize(x @ y, "bf16")
+    x[0, 0] += (number * (1 + 2.0**-14) - x @ y)[0, 0] / y[0, 0]  # the product is now close to a number of both formats
+    made = fl.arrays.quantize(x @ y, "fp16").astype(np.float32)
+    assert (made == number).all()
+    formats = [dict(cause.evidence)["format"] for cause in diagnose(x, y, x @ y, made).causes]
+    assert formats
+    assert all("bfloat16 or binary16" in format for format in formats)
+
+
+def test_subnormal_numbers_have_few_bits_without_any_rounding():
+    rng = np.random.default_rng(59)
+    x, y = (rng.standard_normal(shape).astype(np.float32) * np.float32(1e-20) for shape in ((25, 15), (15, 14)))
+    exact = (x.astype(np.float64) @ y.astype(np.float64)).astype(np.float32)
+    assert diagnose(x, y, exact, 2 * exact).names == ("scale",)
+
+
+def test_one_number_everywhere_is_that_of_an_element():
+    rng = np.random.default_rng(60)
+    x, y = rng.standard_normal((6, 18)), rng.standard_normal((18, 2))
+    found = diagnose(x, y, x @ y, np.full((6, 2), (x @ y)[0, 0]))
+    assert found.first == "Yes: B holds one number everywhere, that of element (0, 0)."
+    assert found.causes[0].where == (((0, 1), (1, 2)), ((1, 6), (0, 2)))
+
+
+def test_slices_of_digits_that_were_cut_off_are_no_bias():
+    rng = np.random.default_rng(61)
+    x, y = rng.random((12, 100)) + 0.2, rng.random((100, 7)) + 0.2
+    cut = [np.trunc(each * 2.0**40) * 2.0**-40 for each in (x, y)]
+    assert diagnose(x, y, x @ y, cut[0] @ cut[1]).status != "bug"
+    assert diagnose(x, y, x @ y, x @ y + 1e-9).names == ("bias",)

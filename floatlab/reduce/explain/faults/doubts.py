@@ -47,9 +47,13 @@ def rival_of(problem: ProductProblem, view: View, found: SideExplanation) -> tup
             return "wrong elements", "decimal digits that were cut off"
         if may_be_rearranged(view, wrong, problem.x, problem.y):
             return "wrong elements", REARRANGED
+    is_cast = names & _LOCAL and names <= _LOCAL | {"output-rounded"} and found.side.narrowest != found.side.format
+    if is_cast and found.wrong is not None and are_multiples(view, found.wrong):
+        return "wrong elements", "a result that was rounded to few digits and then multiplied by a scale"
     product = None if found.model is PLAIN else problem.whole(found.model)
     is_local = names & _LOCAL and names <= _LOCAL | _PRECISION
-    if is_local and found.wrong is not None and may_be_rounded_again(view, product, found.wrong):
+    twice = any(("rounding", "twice") in each.evidence for each in found.causes)
+    if is_local and found.wrong is not None and may_be_rounded_again(view, product, found.wrong, twice):
         format = found.side.narrowest.name
         return "wrong elements", f"results or partial sums that were rounded to {format} in another way"
     if names & {"bias", "not-the-product"} and may_be_fixed_point(view, product, found.side.format):
@@ -61,11 +65,12 @@ def rival_of(problem: ProductProblem, view: View, found: SideExplanation) -> tup
     return None
 
 
-def may_be_rounded_again(view: View, product: Array | None, wrong: Array) -> bool:
+def may_be_rounded_again(view: View, product: Array | None, wrong: Array, twice: bool = False) -> bool:
     """Return whether rounding to the narrow format of a result explains the wrong elements.
 
     Either the partial sums were rounded to this format, too, or the result was rounded to it in another way. `product`
-    is the product of a model of the inputs, or None for the exact product.
+    is the product of a model of the inputs, or None for the exact product. If the other elements show that numbers were
+    rounded `twice`, partial sums were probably rounded, too.
     """
     if not isinstance(view.half, np.ndarray):
         return False
@@ -76,7 +81,7 @@ def may_be_rounded_again(view: View, product: Array | None, wrong: Array) -> boo
         room = _HALVES * half_ulp(largest, view.format) + view.noise.limit(view.totals, product)
     seen = view.usable & ~wrong & ~exact
     claim = _CLAIM + _EACH * int(wrong.sum())
-    return bool(((error <= room) & ~exact)[wrong].all()) and _WITHIN * int(seen.sum()) < claim
+    return bool(((error <= room) & ~exact)[wrong].all()) and (twice or _WITHIN * int(seen.sum()) < claim)
 
 
 def may_be_truncated(view: View, wrong: Array) -> bool:
@@ -113,3 +118,14 @@ def may_be_fixed_point(view: View, product: Array | None, output: Format) -> boo
         between = np.remainder(exact, step) != 0
     error = np.abs(view.totals.error(view.values, product))[view.usable]
     return bool(between.mean() > 0.5 and (error <= (view.totals.terms + 1) * step).all())
+
+
+def are_multiples(view: View, wrong: Array) -> bool:
+    """Return whether all numbers are multiples of one number, and the wrong ones are off by less than half of it.
+
+    If a result in a narrow format is multiplied by a power of two, its subnormal numbers become normal ones. They still
+    have few digits.
+    """
+    step = float(last_places(view.values[view.usable]).min(initial=np.inf))
+    error = np.abs(view.totals.error(view.values)) - view.noise.limit(view.totals)
+    return bool(wrong.any() and np.isfinite(step) and (error <= step / 2)[wrong].all())

@@ -14,6 +14,7 @@ import numpy as np
 from floatlab.arrays.types import Array
 from floatlab.record import Record
 from floatlab.reduce.explain.faults.patterns import drift_of
+from floatlab.reduce.explain.faults.rearranged import shapes_of
 from floatlab.reduce.explain.noise import Noise, multiply_exactly
 from floatlab.reduce.explain.problem import View
 from floatlab.reduce.results.diagnosis_record import Evidence
@@ -85,17 +86,21 @@ def find_fast_product(view: View, x: Array, y: Array) -> FastProduct | None:
     if min(m, n) < _LEAST or k < 2 or m * n * k > _WORK or not view.usable.all():
         return None
     error = np.asarray(view.totals.error(view.values))
-    if _is_beyond(view, error, x, y):
-        return None
+    if _is_beyond(view, error, x, y) or view.totals.off_grid(view.values).any():
+        return None  # a fast product only adds and multiplies
     drift = drift_of(view)
     in_empty = error[view.totals.size == 0] != 0
     if in_empty.any() and in_empty.mean() < _IN_EMPTY:
         return None
     # A conventional product with a small bias or factor is another alternative.
     shifts = [np.zeros(error.shape), *drift.means, drift.factor * view.totals.product]
+    # In other rearranged products, errors have other sizes. Rows and columns may share some of them; the rest is
+    # independent.
+    others = [(view.noise.u * shape) ** 2 for shape in shapes_of(x, y)]
+    unshared = error - error.mean(axis=0) - error.mean(axis=1, keepdims=True) + error.mean()
     extra = np.asarray(view.half) ** 2 / 3 + np.zeros(error.shape)
     usual = view.noise.sigma(view.totals) ** 2 * (view.totals.size > 0)
-    best: tuple[float, str] | None = None
+    best: tuple[float, float, str] | None = None
     for peeled in (False, True)[: 1 + (m % 2 or n % 2 or k % 2)]:
         # An odd size is padded with zeros, or its last row or column is computed in the conventional way.
         (left, right), inner = _cropped(x, y, peeled), np.s_[: m - m % 2 * peeled, : n - n % 2 * peeled]
@@ -103,16 +108,25 @@ def find_fast_product(view: View, x: Array, y: Array) -> FastProduct | None:
             for levels in _DEPTHS[: 2 if m * n * k > _DEEP else 3]:
                 with np.errstate(all="ignore"):
                     made = _covariances(left, right, algorithm, levels, view.noise, peeled)
-                    conventional = np.zeros_like(made)
-                    for i, (each, more) in enumerate(zip(_halved(usual[inner]), _halved(extra[inner]), strict=True)):
-                        conventional[i, i] = np.where(each > 0, each, made[i, i]) + more
-                        made[i, i] += more
-                    gain = _likelihood(error[inner], made) - max(
-                        _likelihood((error - shift)[inner], conventional) for shift in shifts
+                    conventional, *rearranged = (
+                        _independent(each[inner], extra[inner], made) for each in (usual, *others)
                     )
+                    for i, more in enumerate(_halved(extra[inner])):
+                        made[i, i] += more
+                    found = _likelihood(error[inner], made)
+                    gain = found - max(_likelihood((error - shift)[inner], conventional) for shift in shifts)
                     if gain > _EXCLUDED and (best is None or gain > best[0]) and _fits(error[inner], made):
-                        best = gain, algorithm.name
-    return None if best is None else FastProduct(best[1], best[0] > _SURE)
+                        certain = found - max(_likelihood(unshared[inner], each) for each in rearranged)
+                        best = gain, min(gain, certain), algorithm.name
+    return None if best is None else FastProduct(best[2], best[1] > _SURE)
+
+
+def _independent(variance: Array, extra: Array, fast: Array) -> Array:
+    """Return the covariances of independent errors; where no variance is known, it is that of the fast product."""
+    found = np.zeros_like(fast)
+    for i, (each, more) in enumerate(zip(_halved(variance), _halved(extra), strict=True)):
+        found[i, i] = np.where(each > 0, each, fast[i, i]) + more
+    return found
 
 
 def _is_beyond(view: View, error: Array, x: Array, y: Array) -> bool:

@@ -22,6 +22,7 @@ from floatlab.reduce.explain.residuals import (
     term_range,
 )
 from floatlab.reduce.explain.stages import PLAIN, transposed_inputs
+from floatlab.reduce.results.diagnosis_record import Evidence, Place
 
 NEAR = 3.0  # largest median error that counts as rounding, in sigmas (expected root mean square errors)
 _REPLAYED = 0.98  # flushing is reported if a simulated sum that flushes reproduces at least this share of elements
@@ -29,7 +30,7 @@ _LEAST = 3  # a fault is confirmed if the wrong elements outnumber its unknowns 
 _SAME_NUMBERS = 4  # a result of equal elements is reported as constant if it has at least this many
 _CLIPPED = 4  # clipping is reported if the bound replaces at least this many different numbers
 _SCATTERED = 0.4  # largest share of elements that may be wrong in a result that is otherwise right or shifted
-_SURELY = 3.0  # among narrow sums, an element is wrong only if its error exceeds this many error bounds
+_MASKED, _MOST_MASKED = 16, 0.75  # zeros are wrong beside at least so many right numbers, up to this share of elements
 
 
 class FaultFinder(ShiftFinder):
@@ -56,7 +57,13 @@ class FaultFinder(ShiftFinder):
         if number == 0 and any((np.abs(x[x != 0]) < least).any() for x in (self.problem.x, self.problem.y)):
             return None  # the processor may have flushed the inputs to zero
         known = ("holds", "zeros") if number == 0 else ("number", number_text(number))
-        return Fault("region", (tuple((0, count) for count in values.shape),), (known, ("all", "elements")), wrong)
+        where: tuple[Place, ...] = (tuple((0, count) for count in values.shape),)
+        evidence: Evidence = (known, ("all", "elements"))
+        right = np.argwhere(view.usable & ~wrong & (values != 0))
+        if right.size:
+            at = tuple(right[0].tolist())
+            where, evidence = _all_but(at, values.shape), (*evidence, ("element", str(at)))
+        return Fault("region", where, evidence, wrong)
 
     def clipped(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
         """Look for a lower or upper bound that replaces all numbers beyond it, such as the 0 of a ReLU."""
@@ -91,8 +98,18 @@ class FaultFinder(ShiftFinder):
         return None
 
     def scattered(self, view: View, wrong: Array) -> Fault | None:
-        """Return the wrong elements as a fault if most elements of the result are right."""
-        if not wrong.any() or middle(view.fit().z) > NEAR or wrong[view.usable].mean() >= _SCATTERED:
+        """Return the wrong elements as a fault if most elements of the result are right.
+
+        More of them may be wrong if these are zeros, as in a masked product, and not only the smallest numbers.
+        """
+        right, z = view.usable & ~wrong & (view.values != 0), view.fit().z
+        if not wrong.any():
+            return None
+        if not view.values[wrong].any() and right.sum() >= _MASKED:
+            sizes = np.abs(view.totals.product)
+            if sizes[wrong].max() > np.median(sizes[right]) and wrong[view.usable].mean() < _MOST_MASKED:
+                return self.placed(view, wrong) if middle(z[right]) <= NEAR else None
+        if middle(z) > NEAR or wrong[view.usable].mean() >= _SCATTERED:
             return None
         return self.placed(view, wrong)
 
@@ -112,7 +129,6 @@ class FaultFinder(ShiftFinder):
             return None
         wrong = view.fit().wrong
         found = self.transposed(view, wrong) or self.moved(view, None, wrong) or self.clipped(view, None, wrong)
-        found = found or self.scattered(view, view.fit(times=_SURELY).wrong)
         if found is None or found.wrong is None or not (beyond & ~found.wrong).any():
             return found
         # No replay shows that the sums are narrow, so elements with smaller errors may be wrong, too.
@@ -189,3 +205,10 @@ class FaultFinder(ShiftFinder):
                 if not fit.wrong.any():
                     return Fault(name, (), (("transposed", which),), wrong)
         return None
+
+
+def _all_but(at: tuple[int, ...], shape: tuple[int, ...]) -> tuple[tuple[tuple[int, int], ...], ...]:
+    """Return rectangles that cover all elements of a matrix except one."""
+    (i, j), (m, n) = at, shape
+    boxes = ((0, i), (0, n)), ((i, i + 1), (0, j)), ((i, i + 1), (j + 1, n)), ((i + 1, m), (0, n))
+    return tuple(box for box in boxes if all(low < high for low, high in box))

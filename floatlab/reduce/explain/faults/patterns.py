@@ -48,7 +48,9 @@ _NEARER = 1.0  # a model is named only if it reduces the median error to at most
 # The evidence for one of about a hundred models, in bits, is larger than this; few numbers need more.
 _BITS, _MORE_BITS = 9.0, 3.0
 _MARGIN = 6.0  # the evidence for one of many models exceeds log2 of their number by this many bits
-BITS_OF_SUMS = 9.0  # the evidence for one of about a hundred sums in narrow formats, or for a final rounding, in bits
+# The evidence for one of about a hundred sums in narrow formats, or for a final rounding, in bits: one of them fits by
+# chance in one of a hundred results.
+BITS_OF_SUMS = 13.0
 _APART = 0.01  # two models can be compared only if their products differ by at least this many sigmas
 
 

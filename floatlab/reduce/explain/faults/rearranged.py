@@ -30,9 +30,13 @@ _EVEN = 2.0 ** np.arange(-16, 0.5, 0.5)  # typical errors of rearranged products
 # Transforms multiply the errors at most by this number, in units of u·√n times the largest norms of the factors.
 _AMPLIFIED = 48.0
 _WRONG = 4.0  # −ln of the probability density of a wrong element's error, times the error, which may have any size
-_LIKELY = -2.0  # a rearranged product is possible if the logarithm of the likelihood ratio exceeds this
+_LIKELY = -6.0  # a rearranged product is possible if the logarithm of the likelihood ratio exceeds this
 _FLOOR = 2.0**-20  # errors count as at least this share of the median sigma
 _LARGER = 4.0  # the errors of wrong elements are at most this many times the largest error of the others
+# Among exact sums, up to this many are wrong if this many times as many are right, and if their errors exceed this
+# many u, relative to the size of the sums.
+_FEW, _OTHERS, _ULPS = 3, 8, 4.0
+_MIDDLE = 1 / 8  # numbers rounded to a narrow format are off by at most this share more than half an ulp
 _SAMPLE = 1 << 16  # at most this many of the right elements are compared
 
 
@@ -57,12 +61,25 @@ def may_be_rearranged(view: View, wrong: Array, x: Array, y: Array) -> bool:
     if not wrong.any():
         return False
     error = np.abs(view.totals.error(view.values))
-    shapes = list(_shapes(x, y, view))
+    shapes = list(shapes_of(x, y))
     most = _AMPLIFIED * view.noise.u * view.totals.terms**0.5
     others = usable & ~wrong
-    if not (error <= most * shapes[0])[wrong].all() or not others.any() or not error[others].any():
-        return False  # the errors are too large, or all other sums are exact
-    if view.noise.is_exact(view.totals)[wrong].all() and error[wrong].max() > _LARGER * error[others].max():
+    if isinstance(view.half, np.ndarray):
+        # Errors far below an ulp of the narrow format show only if a number is near the middle of two of its numbers.
+        excess = error - view.half
+        if ((excess <= _MIDDLE * view.half) & (excess <= most * shapes[0]))[wrong].all():
+            return True
+    if not (error <= most * shapes[0])[wrong].all():
+        return False  # the errors are too large
+    are_exact = bool(view.noise.is_exact(view.totals)[wrong].all())
+    if are_exact and view.totals.grain is not None and (error < view.totals.grain)[wrong].all():
+        # No sums of these inputs give such numbers. A rearranged product gives many of them, or is off by few ulps.
+        many = wrong.sum() > _FEW or others.sum() < _OTHERS * wrong.sum()
+        small = error <= _ULPS * view.noise.u * np.maximum(view.totals.size, shapes[-1])
+        return bool(many or small[wrong].all())
+    if not others.any() or not error[others].any():
+        return False  # all other sums are exact
+    if are_exact and error[wrong].max() > _LARGER * error[others].max():
         return False
     right = np.flatnonzero(others)[:: max(1, int(others.sum()) // _SAMPLE)]
     chosen, count = np.concatenate([np.flatnonzero(wrong), right]), int(wrong.sum())
@@ -111,16 +128,22 @@ class _Errors(Record):
         return float(sum(mixed) - (np.log(spread) + (_FREEDOM + 1) / 2 * np.log1p(far / _FREEDOM)).sum())
 
 
-def _shapes(x: Array, y: Array, view: View) -> Iterator[Array]:
+def shapes_of(x: Array, y: Array) -> Iterator[Array]:
     """Yield arrays to which the errors of a rearranged product may be proportional.
 
-    Each is a product of norms: that of the element's row of x, or the largest of all rows, times that of the element's
-    column of y, or the largest of all columns. The first array has the largest norms everywhere.
+    Most are products of norms: that of the element's row of x, or the largest of all rows, times that of the element's
+    column of y, or the largest of all columns. The first array has the largest norms everywhere, and the last one those
+    of the element. In the others, each term has its own size: that of the number, or the root mean square of all rows
+    or columns. Inputs that are divided by a scale and rounded cause such errors.
     """
     rows, columns = (np.sqrt((side * side).sum(axis=axis, keepdims=True)) for side, axis in ((x, 1), (y, 0)))
-    shape = view.values.shape
+    shape = len(x), y.shape[1]
     largest = float(rows.max()), float(columns.max())
     yield np.broadcast_to(np.float64(largest[0] * largest[1]), shape)
     yield np.broadcast_to(rows * largest[1], shape)
     yield np.broadcast_to(largest[0] * columns, shape)
+    left, right = x * x, y * y
+    down, across = np.broadcast_to(left.mean(axis=0), x.shape), np.broadcast_to(right.mean(axis=1)[:, None], y.shape)
+    for a, b in ((left, right), (down, right), (left, across), (down, across)):
+        yield np.sqrt(a @ b)
     yield rows * columns

@@ -35,6 +35,8 @@ _PATTERN = 0.8
 # Their errors must also contain at least this share of the shift. It is below 1, because other orders of addition may
 # cause larger errors than the simulated orders.
 _SIZE = 0.4
+_CUT = 2.0**-10  # a shift of at most this share of Σ|x·y| may be due to inputs that were cut off
+_VARIED = 0.25  # the errors of a result that was computed from such inputs vary at least this much as simulated ones
 _SLOPE = 0.15  # the slope of a result against the product may differ by this much from the slope of simulated sums
 _STEPS = 1 << 24  # a whole product is simulated with rounding at every step if it has at most this many multiply-adds
 _ALIKE, _FEW_TERMS = 32, 8  # equal bits are evidence only for at least this many elements and terms
@@ -139,6 +141,42 @@ class ShiftRivals:
         shift = shift[np.ix_(self.grid.rows, self.grid.columns)]
         return not any(self._is_alike(shift, made) for made in self._directed_errors())
 
+    def are_inputs_cut(self, shift: Array) -> bool:
+        """Return whether inputs that were cut off to fixed-point numbers with many digits may explain a small shift.
+
+        Products of some slices of digits, as in Ozaki's scheme, are examples. The errors of such a product are nearly
+        the same number in many elements if the inputs have one sign, but they vary more than rounding errors.
+        """
+        shift = np.broadcast_to(shift, self.problem.shape)[np.ix_(self.grid.rows, self.grid.columns)]
+        with np.errstate(all="ignore"):
+            share = np.abs(shift) / self.totals.size
+        share = share[np.isfinite(share) & (share > 0)]
+        if not share.size or not 0 < float(np.median(share)) < _CUT:
+            return False
+        x, y = self.problem.x[self.grid.rows], self.problem.y[:, self.grid.columns]
+        bits = round(-np.log2(float(np.median(share))))
+        scales = [_power_above(each, axis) for each, axis in ((x, 1), (y, 0))]
+        error = self.totals.error(self.values)
+        for count in (bits - 2, bits - 1, bits):
+            lost = [side - np.trunc(np.ldexp(side / scale, count)) * np.ldexp(scale, -count)
+                    for side, scale in zip((x, y), scales, strict=True)]  # fmt: skip
+            for made in (lost[0] @ y + x @ lost[1], lost[0] @ y, x @ lost[1]):
+                if self._leaves_as_much(shift, error, -made):
+                    return True
+        return False
+
+    def _leaves_as_much(self, shift: Array, error: Array, made: Array) -> bool:
+        """Return whether the errors `made` contain the shift, and vary around it no more than the result's errors."""
+        with np.errstate(all="ignore"):
+            weight = np.where((self.totals.size > 0) & np.isfinite(error), 1 / self.totals.size, 0.0)
+            h, mine, theirs = (np.where(weight > 0, each * weight, 0.0) for each in (shift, error, made))
+        power = float((h * h).sum())
+        times = float((h * theirs).sum()) / power if power else 0.0
+        if times <= 0:
+            return False
+        left, spread = (float(np.median(np.abs(each - h))) for each in (mine, theirs / times))
+        return left > _VARIED * spread
+
     def _is_alike(self, shift: Array, made: Array) -> bool:
         """Return whether sums with the errors `made` may look like the shift."""
         noise = self.problem.noise(self.grid.accumulator)
@@ -195,3 +233,10 @@ class ShiftRivals:
                     found.append(np.asarray(decode(codes, grid.into), np.float64).reshape(self.values.shape))
             self._plain = found
         return self._plain
+
+
+def _power_above(numbers: Array, axis: int) -> Array:
+    """Return for each row or column a power of two that exceeds all magnitudes in it."""
+    most = np.abs(numbers).max(axis=axis, keepdims=True)
+    made: Array = np.ldexp(1.0, np.frexp(np.where(most == 0, 1.0, most))[1])
+    return made

@@ -13,7 +13,8 @@ import numpy as np
 from floatlab.arrays.types import Array
 from floatlab.reduce.explain.faults.patterns import BIAS, drift_of
 from floatlab.reduce.explain.faults.rivals import ShiftRivals
-from floatlab.reduce.explain.findings import ENOUGH, Fault, number_text
+from floatlab.reduce.explain.faults.shared import may_be_rounding
+from floatlab.reduce.explain.findings import ENOUGH, SINGLE, Fault, number_text
 from floatlab.reduce.explain.problem import ProductProblem, Side, View, middle
 from floatlab.reduce.explain.residuals import (
     EXACT,
@@ -39,12 +40,14 @@ _SHORT = 11  # significant bits; a factor needs 3 wrong elements as evidence up 
 _SAME = 6.0  # two medians of n elements count as equal if their ratio is at most 1 + this number / √n
 _LEAST = 3  # a fault is confirmed if the wrong elements outnumber its unknowns by at least this many
 _SIGNIFICANT = 6.0  # standard deviations by which the errors in a narrow format must prefer one sign to show a bias
+_VISIBLE = 0.25  # a bias is visible without statistics if it changes more than this share of the numbers by over 1 ulp
 _SCATTERED = 0.4  # largest share of elements that may be wrong in a result that is otherwise right or shifted
 _FAR = 4.0  # in error bounds; beside wrong elements, a bias or factor is reported if its median shift is this large
 _TELLING = 0.5  # largest median error bound, relative to the product; above it, any shift would fit
 _SURELY = 3.0  # among narrow sums, an element is wrong only if its error exceeds this many error bounds
 _BY_CHANCE = 3.0  # a rectangle may have this many times as many right elements as would be so by chance
 _AXES = ("column", "row", "result")
+CUT = "inputs that were cut off to fewer digits"
 
 
 class ShiftFinder:
@@ -55,11 +58,18 @@ class ShiftFinder:
         self.problem, self.side, self.tick = problem, side, tick
         self.doubts_all = True  # if true, every shift that directed rounding could cause counts as ambiguous
         self.doubt = ""  # the last shift that was not reported because it is ambiguous
+        self.rival = ""  # what may have caused it; if empty, sums that are rounded in one direction
 
     def shifted(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
         """Return the bias or the factor, whichever leaves smaller residuals."""
         if view.format.precision < _COARSE or is_flat(view.totals.product) or is_flat(view.values):
             return None  # with so few bits, or so few different numbers, any bias or factor fits
+        found = self._shifted(view, product, wrong)
+        if found is None and product is None and (stored := view.stored()):
+            found = self._shifted(stored, None, wrong)
+        return found
+
+    def _shifted(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
         found = [each for each in (self.bias(view, product, wrong), self.scale(view, product, wrong)) if each]
         self.tick()
         # A factor has one unknown, and a bias has many. The factor is chosen unless its residuals are clearly larger.
@@ -93,14 +103,18 @@ class ShiftFinder:
             everywhere = follows_everywhere(error, np.broadcast_to(shift, error.shape), sigma)
             if self._is_hidden(view, error, axis):
                 continue
-            if holds and everywhere and (confirmed or left <= _CLEARLY):
+            is_rounding = may_be_rounding(view, self.problem.x, self.problem.y, shift, axis, product)
+            if holds and everywhere and not is_rounding and (confirmed or left <= _CLEARLY):
                 alike = bool(np.ptp(shift) <= 8 * float(np.nanmax(sigma)))
+                if alike and isinstance(view.half, np.ndarray):  # the rounding of the output is larger than sigma
+                    alike = between((error - room).reshape(-1, 1), (error + room).reshape(-1, 1), 0)[1]
                 evidence = (
                     ("one number a", "result" if alike else words),
                     ("largest", f"{float(np.abs(shift).max()):.6g}"),
                 )
                 near = (np.abs(shift) <= self._directed_limit(view)).all()
                 has_rival = near and self._has_rival(view, product, shift, axis)
+                has_rival = has_rival or (product is None and self._may_be_cut(view, shift, True))
                 name = "" if has_rival or self._needs_no_model(view, product) else "bias"
                 found.append(Fault(name, (), evidence, wrong, left))
         return min(found, key=lambda each: each.left) if found else None
@@ -116,6 +130,8 @@ class ShiftFinder:
     def _is_hidden(self, view: View, error: Array, axis: int) -> bool:
         """Return whether rounding to a narrow output format hides a bias: no mean error is significant."""
         if not isinstance(view.half, np.ndarray):
+            return False
+        if (np.abs(error) > 2 * view.half)[view.usable].mean() > _VISIBLE:
             return False
         signs = np.where(view.usable, np.sign(error), 0.0)
         counts = np.maximum((signs != 0).sum(axis=axis), 1)
@@ -150,13 +166,14 @@ class ShiftFinder:
         if not holds or (error > room)[view.usable & zero].any() or not (confirmed or left <= _CLEARLY):
             return None
         off = float(factor[0, 0]) - 1
-        if abs(off) < view.noise.u / 4:
+        if may_be_rounding(view, self.problem.x, self.problem.y, off * exact, None):
             return None
         whole, _, sigma = view.errors(product)
         if not follows_everywhere(whole, off * exact, sigma):
             return None
         near = abs(off) <= 1.05 * self.problem.terms * view.noise.u
         has_rival = near and self._has_rival(view, product, off * exact, None)
+        has_rival = has_rival or (product is None and self._may_be_cut(view, off * exact))
         name = "" if has_rival or self._needs_no_model(view, product) else "scale"
         return Fault(name, (), (("factor", f"{1 + off:.9g}"),), wrong, left)
 
@@ -191,23 +208,18 @@ class ShiftFinder:
     def combined(self, view: View, narrow: Sequence[View]) -> tuple[Fault, ...] | None:
         """Look for a factor and a bias, or for one of them together with wrong elements.
 
-        Sums in the usual accumulator are assumed first, then those in narrower formats, whose views are `narrow`.
+        Sums in the usual accumulator are assumed. `narrow` holds views that assume sums in narrower formats, which have
+        larger error bounds. A factor or bias is rejected if an element that counts as wrong would be right by the
+        bounds of such a view.
         """
         if self._needs_no_shift(view):
             return None
-        found = self._combined(view, narrow, 1.0)
-        for each in narrow if found is None else ():
-            found = found or self._combined(each, (), _SURELY)
-            if found and found[-1].wrong is not None and find_places(found[-1].wrong) is None:
-                found = None  # such sums may cause scattered errors themselves
+        found = self._combined(view, narrow)
+        if found is None and (stored := view.stored()):
+            found = self._combined(stored, narrow)
         return found
 
-    def _combined(self, view: View, rivals: Sequence[View], times: float) -> tuple[Fault, ...] | None:
-        """Look for a factor, a bias or both in one view; a few other elements may be wrong.
-
-        An element is wrong if its error exceeds `times` error bounds. `rivals` are views with larger error bounds. A
-        factor or bias is rejected if an element that counts as wrong would be right by the bounds of a rival.
-        """
+    def _combined(self, view: View, rivals: Sequence[View]) -> tuple[Fault, ...] | None:
         usable, exact = view.usable, view.totals.product
         if view.format.precision < _COARSE or not usable.any() or is_flat(exact) or is_flat(view.values):
             return None
@@ -216,6 +228,8 @@ class ShiftFinder:
         options: list[tuple[float | Array, int | None]] = [*robust_shifts(values, exact, sigma)]
         options += [(each, None) for each in line_factors(values, exact, sigma)]
         for factor, axis in options:
+            if axis is None and not isinstance(factor, np.ndarray):
+                factor = _within(factor, values, exact, view.errors(None, factor)[1])
             off = np.zeros((1, 1))
             _, room, sigma = view.errors(None, factor)
             with np.errstate(all="ignore"):
@@ -223,20 +237,23 @@ class ShiftFinder:
                 if axis is not None:
                     error = error.reshape(-1, 1) if axis == 2 else error
                     off = weighted_median(error, sigma.reshape(error.shape), min(axis, 1) if axis < 2 else 0)
+                axis = axis if off.any() else None
                 shift = (factor - 1) * exact + off
-                room = times * (room + 2.0**-view.format.precision * np.abs(off))
-                telling = float(np.nanmedian(room[usable] / np.abs((factor * exact)[usable]))) < _TELLING
+                room = room + 2.0**-view.format.precision * np.abs(off)
+                telling = middle(room[usable] / np.abs((factor * exact)[usable])) < _TELLING
                 error = np.abs(values - factor * exact - off)
                 wrong = usable & ~(error <= room)
                 rooms = [np.broadcast_to(_SURELY * each.errors(None, factor)[1], error.shape) for each in rivals]
                 clear = all(
-                    float(np.nanmedian(np.abs(shift[usable]) / np.maximum(each[usable], 1e-320))) > _FAR / _SURELY
+                    _FAR / _SURELY < middle(np.abs(shift[usable]) / np.maximum(each[usable], 1e-320)) < np.inf
                     for each in (_SURELY * room, *rooms)
                 )
             factors = factor.size if isinstance(factor, np.ndarray) else int(factor != 1)
             unknowns = factors + (0 if axis is None else off.size)
             right = int(usable.sum() - wrong.sum())
             doubted = any((wrong & (error <= each)).any() for each in rooms)
+            if find_places(wrong) is None and self._may_be_cut(view, shift, bool(wrong.any())):
+                continue
             if (
                 clear
                 and telling
@@ -283,6 +300,17 @@ class ShiftFinder:
             return axis is None and float(np.nansum(shift * product)) < 0
         return not self.rivals.are_excluded(shift, axis)
 
+    def _may_be_cut(self, view: View, shift: Array, is_likely: bool = False) -> bool:
+        """Return whether a shift may be due to inputs that were cut off; `rival` then says so.
+
+        Programs that compute binary64 from slices of digits cut off inputs. In other formats, a bias or
+        scattered errors may point to such inputs, and a factor does not.
+        """
+        is_likely = is_likely or view.format.precision > SINGLE.precision
+        is_cut = is_likely and self.rivals.are_inputs_cut(shift)
+        self.rival = CUT if is_cut else self.rival
+        return is_cut
+
     def _needs_no_model(self, view: View, product: Array | None) -> bool:
         """Return whether a model is unnecessary: `product` is that of a model, but plain sums explain all errors.
 
@@ -316,3 +344,17 @@ class ShiftFinder:
             with np.errstate(all="ignore"):
                 lefts.append(middle(np.abs(error) / sigma))
         return min(lefts)
+
+
+def _within(factor: float, values: Array, exact: Array, room: Array) -> float:
+    """Return a factor for all those elements that a first estimate nearly explains; the estimate if there is none.
+
+    `room` holds the largest errors of the elements.
+    """
+    with np.errstate(all="ignore"):
+        near = (np.abs(values - factor * exact) <= 2 * room) & (exact != 0)
+        ends = ((values - room) / exact)[near], ((values + room) / exact)[near]
+    if not near.any():
+        return factor
+    low, high = (float(end) for end in (np.minimum(*ends).max(), np.maximum(*ends).min()))
+    return shortest_between(low, high) if low <= high else factor

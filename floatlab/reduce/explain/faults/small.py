@@ -17,6 +17,7 @@ from floatlab.reduce.explain.faults.outliers import are_isolated, are_rough, bey
 from floatlab.reduce.explain.faults.patterns import Drift, are_among_others, drift_of, is_no_order, small_fault
 from floatlab.reduce.explain.faults.rearranged import REARRANGED, may_be_rearranged
 from floatlab.reduce.explain.faults.rivals import ShiftRivals
+from floatlab.reduce.explain.faults.shared import may_be_rounding
 from floatlab.reduce.explain.first_line import LETTERS, bug_line, doubt_line, lone_line, outlying_line, rough_line
 from floatlab.reduce.explain.grid import CandidateGrid, Way, own_accumulator
 from floatlab.reduce.explain.problem import ProductProblem, Side, view_of
@@ -144,11 +145,20 @@ class SmallFaults:
             return Claim("rounding", "", (DiagnosedCause("accumulator", "accumulator", whose, 1.0, (), evidence),))
         axis = {"one number a column": 0, "one number a row": 1}.get(words)
         shift = drift.factor * self.problem.totals.product if axis is None else drift.means[axis]
-        has_rival = not ShiftRivals(self.problem, side, self.tick).are_excluded(shift, axis)
-        if has_rival or not is_certain:
+        rival = self._rival_of_shift(i, shift, axis) or ("" if is_certain else "an order that was not tried")
+        if rival:
             doubt = f"a bias ({words.replace(' a ', ' per ')})" if " " in words else f"a factor of {words}"
-            rival = "sums that are rounded in one direction" if has_rival else "an order that was not tried"
             return Claim("unknown", doubt_line([f"{doubt} in {LETTERS[whose]}"], rival))
         known = ("factor", words) if name == "scale" else ("one number a", words.rpartition(" ")[2])
         cause = DiagnosedCause(name, "result", whose, 1.0, (), (known, ("seen by", "means over many elements")))
         return Claim("bug", bug_line((cause,)), (cause,))
+
+    def _rival_of_shift(self, i: int, shift: Array, axis: int | None) -> str:
+        """Return a computation without a fault that may shift a result in the same way; empty if there is none.
+
+        The shift is a bias of each column (axis 0), a bias of each row (axis 1), or a factor (axis None).
+        """
+        if not ShiftRivals(self.problem, self.sides[i], self.tick).are_excluded(shift, axis):
+            return "sums that are rounded in one direction"
+        is_rounding = may_be_rounding(self.views[i], self.problem.x, self.problem.y, shift, axis)
+        return REARRANGED if is_rounding else ""

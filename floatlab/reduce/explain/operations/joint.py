@@ -211,7 +211,7 @@ class _JointDiagnosis:
         evidence = tuple(pair for pair in first.evidence if all(pair in cause.evidence for _, cause in alike))
         wrong = mark_wrong(self.products, self.results[first.side == "expected"], alike)
         if not wrong.all():
-            evidence = tuple(pair for pair in evidence if pair[0] != "all")
+            evidence = tuple(pair for pair in evidence if pair[0] not in ("all", "element"))
         name, where = places_of(wrong)
         if first.name == "nan":
             name, where = "nan", indices_of(wrong)

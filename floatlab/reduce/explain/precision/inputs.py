@@ -8,7 +8,14 @@ import numpy as np
 
 from floatlab.formats import Format
 from floatlab.reduce.explain.faults.finder import NEAR
-from floatlab.reduce.explain.faults.patterns import CERTAIN, OUTLIER, certainty, look_closer
+from floatlab.reduce.explain.faults.patterns import (
+    BITS_OF_SUMS,
+    CERTAIN,
+    OUTLIER,
+    certainty,
+    evidence_bits,
+    look_closer,
+)
 from floatlab.reduce.explain.findings import ENOUGH, Fault, SampledModel
 from floatlab.reduce.explain.grid import grid_of, names_between, own_accumulator
 from floatlab.reduce.explain.problem import ProductProblem, Side, View, middle, view_of
@@ -81,7 +88,8 @@ def far_replay(
     """
     own, into = own_accumulator(side.narrowest), side.narrowest
     error, size = np.abs(view.totals.error(view.values))[view.usable], view.totals.size[view.usable]
-    if middle(view.fit().z) * view.noise.u > _FAR:
+    wrong = view.fit().wrong
+    if middle(view.fit().z) * view.noise.u > _FAR or evidence_bits(view, wrong, side.coarsest) < BITS_OF_SUMS:
         return None
     plain = next(each for each in options if each.model is PLAIN)
     rounded = [each for each in options if each.model.name == "inputs-rounded" and each.wrong <= plain.wrong]

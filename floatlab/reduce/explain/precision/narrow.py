@@ -100,9 +100,9 @@ def narrow_replays(problem: ProductProblem, side: Side, tick: Callable[[], None]
             key=lambda each: each.precision,
         )
         yield Replay(name, (("format", narrowest.name), ("computed as", text)), values, narrowest)
+    yield from _by_way_of_single(problem, side, tick)
     if widest > _HALF:
         return
-    yield from _by_way_of_single(problem, side, tick)
     yield from _in_blocks(problem, side, tick)
     if into.precision != SINGLE.precision:
         return
@@ -125,7 +125,8 @@ def _by_way_of_single(problem: ProductProblem, side: Side, tick: Callable[[], No
     """Yield sums in which every step is computed in binary32 and stored in a narrow format, like NumPy's einsum."""
     rows, columns = problem.rows, problem.columns
     goal = side.values[np.ix_(rows, columns)]
-    for format in dict.fromkeys(source.format for source in problem.sources):
+    formats = dict.fromkeys(each.format for each in (*problem.sources, side) if each.format.precision <= _HALF)
+    for format in formats:
         for order, step in (("serial", 1), ("reversed", -1)):
             tick()
             made = stored(problem.x[rows, ::step], problem.y[::step, columns], format)

@@ -18,6 +18,7 @@ from floatlab.reduce.explain.faults.patterns import BITS_OF_SUMS, evidence_bits
 from floatlab.reduce.explain.findings import Fault
 from floatlab.reduce.explain.noise import Totals, half_ulp
 from floatlab.reduce.explain.problem import ProductProblem, Side, View
+from floatlab.reduce.explain.residuals import last_places
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Evidence
 
 _SINGLE = parse_format("fp32")
@@ -27,6 +28,7 @@ _DIGITS = 15  # roundings to fewer than this many printed digits are recognised
 _SOME = 1 << 12  # about this many numbers are examined first
 _MOST = 1 << 16  # the printed digits of at most this many numbers are examined
 _SURE = 20.0  # a rounding is reported if a coincidence has at most the probability exp(−20)
+_MOSTLY = 0.5  # a rounding beside a model of the inputs changes more than this share of the numbers
 _STEPS = 1, -1, 2, -3  # a number is compared with its neighbours at these distances in ulps
 _TOWARD = 0.9  # the rounding was toward zero if more than this share of magnitudes did not become larger
 _DIFFERENT = 4  # an unusual number of bits is recognised in at least this many different numbers
@@ -69,8 +71,10 @@ def best_cast(side: Side, view: View) -> tuple[Evidence, Array]:
     for evidence, wrong in other_roundings(side, view) if best.any() else ():
         if wrong.sum() < best.sum():
             best, known = wrong, evidence
+    # Numbers of a narrow format are evidence of this format, but not of the direction of the rounding.
+    step = side.coarsest if "rounding" in dict(known) else side.format
     few = "bits" in dict(known).get("format", "") and len(np.unique(view.values[plain & ~best])) < _DIFFERENT
-    if known and (few or evidence_bits(view, plain & ~best, side.format) < BITS_OF_SUMS):
+    if known and (few or evidence_bits(view, plain & ~best, step) < BITS_OF_SUMS):
         return (), plain  # so few numbers may fit by chance
     return known, best
 
@@ -91,8 +95,10 @@ def casts_of(
             # If all elements are wrong, a rounding is recognised only if the format does not hold most exact values.
             local = fault.wrong if fault.name in ("elements", "region") else None
             wrong = np.asarray(not holds_mostly(side, exact)) if local is None else wrong & ~local
-        if wrong.any():
-            yield (("format", side.narrowest.name),)
+        # If the product of a model fits most numbers without this rounding, the others are no evidence of it.
+        if wrong.any() and (product is None or faults or wrong[view.usable].mean() > _MOSTLY):
+            names = [each.name for each in side.held] or [side.narrowest.name]
+            yield (("format", ", ".join(names[:-1]) + " or " * (len(names) > 1) + names[-1]),)
     elif not faults:
         digits = printed_digits(side, view.totals, product)
         if digits:
@@ -127,7 +133,8 @@ def printed_digits(side: Side, totals: Totals, product: Array | None = None) -> 
     cancelled = np.log2(np.maximum(partial[is_changed][places] / np.abs(changed), 1.0))
     for format in _formats(side):
         share = float((np.asarray(quantize(usual, format), np.float64) == usual).mean())
-        spare = log(2) * np.maximum(side.format.precision - format.precision - cancelled, 0)
+        bits = np.minimum(side.format.precision, np.frexp(changed)[1] - side.format.qmin)
+        spare = log(2) * np.maximum(bits - format.precision - cancelled, 0)
         if min(-changed.size * log(max(share, 1e-6)), float(spare.sum())) > _SURE:
             less = (np.abs(values) <= np.abs(usual)).mean() > _TOWARD
             return (("format", _name(format, side)), *((("rounding", "RTZ"),) * bool(less)))
@@ -196,9 +203,8 @@ def _formats(side: Side) -> list[Format]:
     values = side.values[side.finite & (side.values != 0)]
     if kind is None or kind.itemsize < 4 or not values.size:
         return [side.format] if side.format.precision < _SINGLE.precision else []
-    digits = np.ldexp(np.frexp(values)[0], 53).astype(np.int64)
-    together = int(np.bitwise_or.reduce(np.abs(digits)))
-    spare = (together & -together).bit_length() - 1 - (53 - side.format.precision)
+    # Subnormal numbers have fewer bits without any rounding.
+    spare = int(np.log2(last_places(values) / (2 * half_ulp(values, side.format))).min())
     left = side.format.precision - spare
     if spare < _SPARE or left < 2:
         return []

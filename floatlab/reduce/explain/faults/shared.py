@@ -1,0 +1,128 @@
+"""Rounding errors that all elements of a column or of a row share.
+
+In most products, each element has rounding errors of its own. In rearranged products, some errors are shared:
+
+- If y is changed before the product and rounded again, as in (x / s) @ (y * s), column j has the errors x @ dy, where
+  dy are the rounding errors of that column of y. Rows of x that are alike give this column the same error.
+- If the mean of y is added apart, as in x @ (y - m) + x @ m, row i has the rounding error of its sum x @ m.
+
+Such errors look like a bias. Both are errors of one product: that of the mean row of x and the column of y, or of the
+row of x and the mean column of y. A bias is certain only if it is larger than the rounding errors of this product.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from floatlab.arrays.types import Array
+from floatlab.reduce.explain.noise import Totals, half_ulp
+from floatlab.reduce.explain.problem import View
+
+# In 13 rearranged products whose shared errors looked like a bias, these were at most 1.8 sigmas, as root mean square
+# over all columns or rows.
+_LARGER = 4.0
+# One row may be multiplied apart from the differences between rows. Its error is at most this share of `_LARGER`, in
+# sigmas of an element.
+_APART = 0.4
+# Standard deviations by which the shared errors of independent columns may prefer one sign. Only one number for all
+# columns is that coherent; the errors of running sums differ more than their mean.
+_COHERENT = 6.0
+# Errors of running sums change little from row to row: by at most this share of the change of independent errors.
+_STEADY, _LEAST = 0.5, 8
+_ROUNDED = 4.0  # scales that are rounded make a factor that differs from 1 by at most this many u
+_SPREAD = 0.58  # the standard deviation of a rounding error, in half ulps
+
+
+def may_be_rounding(
+    view: View, x: Array, y: Array, shift: Array, axis: int | None, product: Array | None = None
+) -> bool:
+    """Return whether rounding in a rearranged product may be the reason for a shift.
+
+    The shift is a bias of each column (axis 0), a bias of each row (axis 1), or a factor (axis None). `product` is that
+    of a model of the inputs, or None for the exact product.
+    """
+    if axis is not None:
+        return may_be_shared(view, x, y, shift, axis) or (product is None and _are_running_sums(view, shift, axis))
+    with np.errstate(all="ignore"):
+        factor = np.abs(shift / view.totals.product)
+        sigmas = np.abs(shift) / (view.noise.sigma(view.totals) + view.half)
+    known = view.usable & np.isfinite(factor) & np.isfinite(sigmas)
+    if not known.any() or float(np.median(factor[known])) <= _ROUNDED * view.noise.u:
+        return True
+    is_small = float(np.median(sigmas[known])) <= _LARGER
+    return is_small and any(may_be_shared(view, x, y, shift, each, True) for each in (0, 1))
+
+
+def may_be_shared(view: View, x: Array, y: Array, shift: Array, axis: int, is_factor: bool = False) -> bool:
+    """Return whether the errors that elements share in a rearranged product may be as large as a shift.
+
+    A shift is an array of the errors that a bias or a factor would cause. Its mean along an axis is compared: along
+    axis 0 for a bias of each column, along axis 1 for a bias of each row. If the shift is that of one factor
+    (`is_factor`), the errors of all columns agree in sign with the product.
+
+    >>> from floatlab.reduce.explain.noise import multiply_exactly, noise_of
+    >>> from floatlab.formats import parse_format
+    >>> rng, single = np.random.default_rng(1), parse_format("fp32")
+    >>> x, y = rng.random((30, 20)), rng.random((20, 30))
+    >>> totals = multiply_exactly(x, y, False)
+    >>> view = View(totals, totals.product, np.ones((30, 30), bool), noise_of(single), single)
+    >>> signs = rng.choice([-1.0, 1.0], (1, 30))
+    >>> may_be_shared(view, x, y, 1e-6 * signs, 0), may_be_shared(view, x, y, 1e-4 * signs, 0)
+    (True, False)
+    >>> may_be_shared(view, x, y, np.full((1, 30), 1e-6), 0)  # independent columns do not have one error
+    False
+    """
+    shift = np.broadcast_to(shift, view.values.shape)
+    with np.errstate(all="ignore"):
+        square = view.noise.sigma(view.totals) ** 2 + np.asarray(view.half) ** 2 / 3
+        weight = np.where(view.usable & (square > 0) & (view.totals.size > 0), 1 / square, 0.0)
+    weight = np.where(np.isfinite(weight), weight, 0.0)
+    exact = view.totals.product
+    if axis == 1:
+        x, y, shift, weight, exact = y.T, x.T, shift.T, weight.T, exact.T
+    columns = weight.any(axis=0)
+    if not columns.any():
+        return True
+    weight, sums = weight[:, columns], weight[:, columns].sum(axis=0)
+    y, means = y[:, columns], (weight * shift[:, columns]).sum(axis=0) / sums
+    with np.errstate(all="ignore"):
+        sizes = _APART * np.sqrt(np.nanmedian(np.where(weight > 0, 1 / weight, np.nan), axis=0))
+    # Rows with small errors determine the mean error, but the mean row that is added apart has equal weights.
+    for mean_row in (x.T @ weight / sums, np.broadcast_to(x.mean(axis=0)[:, None], y.shape)):
+        sizes = np.maximum(sizes, _sigma(view, mean_row, y))
+    with np.errstate(all="ignore"):
+        ratio = np.where(means == 0, 0.0, means / sizes)
+    # Equal columns of y have equal errors.
+    lines = len(np.unique((weight * exact[:, columns]).sum(axis=0) / sums))
+    mean, spread, rms = abs(float(np.mean(ratio))), float(np.std(ratio)), float(np.sqrt(np.mean(ratio * ratio)))
+    mean, spread = (rms, 0.0) if is_factor else (mean, spread)
+    is_coherent = spread <= mean and mean * lines**0.5 > _COHERENT
+    return rms <= _LARGER and not is_coherent
+
+
+def _are_running_sums(view: View, shift: Array, axis: int) -> bool:
+    """Return whether the errors that a shift leaves change little from one row (or column) to the next one.
+
+    Each row may be the row before it plus the product of a difference. The errors of the rows then add up.
+    """
+    with np.errstate(all="ignore"):
+        left = (view.totals.error(view.values) - shift) / view.noise.sigma(view.totals)
+    left = np.where(view.usable & np.isfinite(left), left, 0.0)
+    steps = np.diff(left, axis=axis)
+    usual = 2 * float((left * left).mean()) * steps.size
+    return left.shape[axis] >= _LEAST and float((steps * steps).sum()) < _STEADY * usual
+
+
+def _sigma(view: View, row: Array, y: Array) -> Array:
+    """Return the expected root mean square error of the product of a row of x and the columns of y.
+
+    `row` has a copy of the row for each column of y. An algorithm may rotate the factors, which spreads large numbers
+    over all terms; the squares are therefore at least those of even terms.
+    """
+    terms, n = row * y, len(y)
+    even = (row * row).sum(axis=0) * (y * y).sum(axis=0) / n
+    total, squares = terms.sum(axis=0), np.maximum((terms * terms).sum(axis=0), even)
+    sigma = view.noise.sigma(Totals(total, None, np.abs(terms).sum(axis=0), squares, None, n))
+    # A part that is added apart may have been rounded to the format of the result.
+    last = _SPREAD * half_ulp(total, view.format) if isinstance(view.half, np.ndarray) else 0.0
+    return np.asarray(np.hypot(sigma, last))
