@@ -114,7 +114,8 @@ def overflow_of(problem: ProductProblem, side: Side, other: Side) -> DiagnosedCa
     overflow = find_overflow(problem, side) & other.finite
     if other.format == side.format:  # if the product is far beyond the largest number, other numbers are wrong
         largest = float(side.format.largest)
-        overflow &= (np.abs(other.values) >= largest) | (np.abs(problem.totals.product) < 2 * largest)
+        size = np.abs(problem.totals.product)  # infinite if it is beyond binary64
+        overflow &= (np.abs(other.values) >= largest) | (size < 2 * largest) | np.isinf(size)
     if not overflow.any():
         return None
     sizes = np.abs(problem.totals.product[overflow])
