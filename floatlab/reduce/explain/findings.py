@@ -114,8 +114,8 @@ def overflow_of(problem: ProductProblem, side: Side, other: Side) -> DiagnosedCa
     overflow = find_overflow(problem, side) & other.finite
     if other.format == side.format:  # if the product is far beyond the largest number, other numbers are wrong
         largest = float(side.format.largest)
-        size = np.abs(problem.totals.product)  # infinite if it is beyond binary64
-        overflow &= (np.abs(other.values) >= largest) | (size < 2 * largest) | np.isinf(size)
+        product = np.abs(problem.totals.product)
+        overflow &= (np.abs(other.values) >= largest) | (product < 2 * largest) | np.isinf(product)
     if not overflow.any():
         return None
     sizes = np.abs(problem.totals.product[overflow])

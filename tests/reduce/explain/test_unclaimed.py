@@ -101,7 +101,7 @@ def test_few_numbers_in_sixteen_bits_may_be_of_two_formats():
     rng = np.random.default_rng(58)
     x, y = rng.standard_normal((1, 30)).astype(np.float32), rng.standard_normal((30, 1)).astype(np.float32)
     number = fl.arrays.quantize(x @ y, "bf16")
-    x[0, 0] += (number - x @ y)[0, 0] / y[0, 0]  # the product is now close to a number of bfloat16 and binary16
+    x[0, 0] += (number * (1 + 2.0**-14) - x @ y)[0, 0] / y[0, 0]  # the product is now close to a number of both formats
     made = fl.arrays.quantize(x @ y, "fp16").astype(np.float32)
     assert (made == number).all()
     formats = [dict(cause.evidence)["format"] for cause in diagnose(x, y, x @ y, made).causes]
