@@ -106,8 +106,11 @@ def _are_running_sums(view: View, shift: Array, axis: int) -> bool:
     Each row may be the row before it plus the product of a difference. The errors of the rows then add up.
     """
     with np.errstate(all="ignore"):
-        left = (view.totals.error(view.values) - shift) / view.noise.sigma(view.totals)
-    left = np.where(view.usable & np.isfinite(left), left, 0.0)
+        sigma = view.noise.sigma(view.totals)
+        left, sizes = (view.totals.error(view.values) - shift) / sigma, np.abs(shift) / sigma
+    left, sizes = (np.where(view.usable & np.isfinite(each), each, 0.0) for each in (left, sizes))
+    if float((sizes * sizes).mean()) > (_LARGER * _LARGER) * float((left * left).mean()):
+        return False  # the sum of some errors is not that much larger than their changes
     steps = np.diff(left, axis=axis)
     usual = 2 * float((left * left).mean()) * steps.size
     return left.shape[axis] >= _LEAST and float((steps * steps).sum()) < _STEADY * usual
