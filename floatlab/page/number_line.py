@@ -13,7 +13,7 @@ from floatlab.page.words import GLANCE, PAGE_DIGITS, brief, operand_text, plain_
 _SIDE = 2  # neighbours on each side
 _TYPED = 24  # at most this many characters of the typed number are shown
 _TAIL = 3  # number of last digits of a code that are shown if the whole codes do not fit
-_GAP = 14  # a distance is shown as a decimal of at most this many characters, else as a power of two
+_GAP = 14  # most characters of a power of two written as a decimal, and of a short label
 _LEFT, _RIGHT = -1.0, 2.0  # positions for numbers beyond the ends of the line
 
 
@@ -206,7 +206,7 @@ def _distance(datum: Datum, context: Context, up: bool) -> Line:
 
 
 def _offsets(derivation: Derivation) -> list[Line]:
-    """Return the distances from the typed number to the two neighbouring numbers, lower first; empty if it is exact."""
+    """Return the distances from the typed number to the numbers around it, lower first; empty if none is known."""
     truth, datum = derivation.truth, derivation.result
     if isinstance(truth, Ratio) and not truth.is_short(EXACT_ERROR_BITS):
         return []

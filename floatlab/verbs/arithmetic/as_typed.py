@@ -19,7 +19,10 @@ _NOUNS = {"add": "sum", "subtract": "difference", "multiply": "product", "divide
 
 
 def typed_result(derivation: Derivation) -> Fraction | None:
-    """Return the exact result of the typed numbers; None if no operand was rounded, or for other operations.
+    """Return the exact result of the typed numbers; None if there is none, or if no operand was rounded.
+
+    There is none for operations without a name in `_NOUNS`, for operands that are not finite, and for a zero divisor. A
+    typed number with very many digits also gives None.
 
     >>> from floatlab import add
     >>> typed_result(add("0.1", "0.2", "fp64")), typed_result(add("1", "0.5", "fp64"))
@@ -56,7 +59,10 @@ def _readings(derivation: Derivation) -> tuple[Derivation | None, ...]:
 
 
 def typed_rows(derivation: Derivation) -> list[Block]:
-    """Return rows with the rounded result of the typed numbers, if it differs from the result of the operands.
+    """Return rows with the rounded result of the typed numbers, if it differs from that of the operands.
+
+    There are none if the exact result of the typed numbers is not a short decimal.
+
 
     >>> from floatlab import add
     >>> from floatlab.page.model import Page
