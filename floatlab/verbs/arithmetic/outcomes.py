@@ -42,7 +42,7 @@ _DIRECTED = {
 
 
 def portion(part: Fraction) -> str:
-    """Return a positive number of ulps as text: as a short fraction, as just over or under 1 or 1/2, or rounded after ≈.
+    """Return a positive number of ulps as text: a short fraction, just over or under 1 or 1/2, or rounded after ≈.
 
     >>> from fractions import Fraction
     >>> portion(Fraction(9, 16)), portion(Fraction(1, 3)), portion(Fraction(2**30 + 1, 2**31))

@@ -105,7 +105,7 @@ def expression(derivation: Derivation) -> str:
 
 
 def framed(x: Exact, top: int, fraction: int, least_tail: int = 0) -> tuple[str, str]:
-    """Return |x| in units of 2^top: the digits up to `fraction` places after the point, and at most `TAIL` digits after these.
+    """Return |x| in units of 2^top: the digits up to `fraction` places after the point, and at most `TAIL` more.
 
     >>> framed(Exact(False, 0b1111111001, -13), 0, 10)
     ('0.0001111111', '001')

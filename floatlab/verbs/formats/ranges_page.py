@@ -14,7 +14,7 @@ from floatlab.page.model import AxisInterval, Block, Page, Role, Row, Span, Tabl
 from floatlab.page.words import counted, listed
 from floatlab.verbs.formats.page import specials_words
 
-_TICKS = 8  # the approximate maximum of ticks on the scale
+_TICKS = 8  # the approximate maximum number of ticks on the scale
 _MANY = 3  # with this many other formats or more, reasons are omitted
 _SHORT = 9  # characters of a number in the table
 _DIGITS = (

@@ -27,7 +27,7 @@ SHORT = 16  # up to this many terms, all roundings are shown; up to this many el
 _TRACED = 1024  # up to this many terms, products are included in the search for the worst roundings
 _SEARCHED = 1 << 21  # with more terms, the search for the worst roundings would take many seconds and gigabytes
 _WORST = 5
-_SPELT = 6  # if a node has more operands, only the first operands and the last one are named
+_SPELT = 6  # if a node has more operands, only the first two and the last one are named
 _HEADER = ("id", "of", "code", "value", "ulps", "in result")
 _NOUNS = {"sum": "sum", "dot": "dot product"}
 

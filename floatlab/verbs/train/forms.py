@@ -52,7 +52,7 @@ PARTS = (
 
 
 def has(question: Question, part: FormPart) -> bool:
-    """Return whether a question has a part; it has either an update, or a gradient with a learning rate."""
+    """Return whether a question has a part; a gradient and a learning rate take the place of an update."""
     form = form_of(question)
     if form in ("run", "step") and part.name in ("grad", "lr", "update"):
         return (question.option("grad") is None) == (part.name == "update")

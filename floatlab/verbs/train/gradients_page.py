@@ -18,7 +18,7 @@ from floatlab.training.underflow import Underflow
 class GradientCheck(Record):
     """Errors of difference quotients of a function at a point, and the check of a reported derivative, if there is one.
 
-    `curves` has a curve of errors for each kind of difference: forward, central, or both.
+    `curves` has one curve of errors per kind of difference: forward, central, or one of each.
     """
 
     function: str
