@@ -49,7 +49,7 @@ LIBRARIES = {"numpy": _NUMPY, "ml_dtypes": _ML_DTYPES, "torch": _TORCH}
 
 
 class Opinion(Record):
-    """A library's result for a value; `type_name` and `code` are None if it has no type for the format."""
+    """A library's result for a value; `type_name` and `code` are None if the library has no type for the format."""
 
     library: str
     version: str

@@ -5,9 +5,9 @@ their magnitudes, the codes of each sign form a strip
 
     finite ... | infinity, if there is one | NaNs, if there are any
 
-In a signed format, the code of −0 is either −0 or a NaN. Finite magnitudes increase with the values, and neighbouring
-values have neighbouring magnitudes (in a format without subnormals, except zero and its neighbours). No value in this
-module is a float.
+In a signed format, the code of −0 is either −0 or a NaN. Finite magnitudes increase with the absolute values, and
+neighbouring values have neighbouring magnitudes (in a format without subnormals, except zero and its neighbours). No
+value in this module is a float.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Format(Record):
     signed: bool
     subnormals: bool  # False: exponent field 0 has no number but zero (in e8m0, a power of two)
     explicit_integer_bit: bool  # x87 extended
-    ties_to_even_code: bool  # at p = 1: false in IEEE 754-2019 (4.3.1) and e8m0; true at every p marks P3109
+    ties_to_even_code: bool  # at p = 1: not in IEEE 754-2019 (4.3.1). True marks P3109, whose overflow also differs
     trailing_bits: int  # t = p − 1
     width: int  # k
     emin: int
@@ -137,7 +137,7 @@ class Format(Record):
 
     @property
     def is_p3109(self) -> bool:
-        """Whether P3109's rules apply: ties at precision 1 go to the even code, and overflow follows P3109."""
+        """Whether P3109's rules apply to ties at p = 1 and to overflow; also true in formats given by a table."""
         return self.ties_to_even_code
 
     @property
@@ -175,7 +175,7 @@ class Format(Record):
 
     @property
     def ties_away(self) -> bool:
-        """Whether roundTiesToEven rounds ties away from zero: at p = 1, all significands are odd (4.3.1)."""
+        """Whether roundTiesToEven rounds ties away from zero: IEEE 754's rule at p = 1: no significand is even."""
         return not self.trailing_bits and not self.ties_to_even_code
 
     @property

@@ -22,7 +22,7 @@ from functools import lru_cache
 from floatlab.formats.formulas import Formula, parse_formula
 from floatlab.record import Record
 
-# How often a line is computed: once for the tensor, for each block, or for each element.
+# How often a line is computed: once for each tensor scale, for each block, or for each element.
 TENSOR, BLOCK, ELEMENT = range(3)
 PRODUCT = "q * scale * tensor"  # the formula that decodes an element, unless a rule has another one
 _LEVELS = {
@@ -49,8 +49,8 @@ class ScaleChoice(Record):
     The lines of the rule use the factor as `grow`. `error` is the formula of an element's error, where `q` is the
     rounded element. `measure` says how the errors of a block are combined: the sum of their squares (`square`), the sum
     of their magnitudes (`absolute`), or the `largest` magnitude. A sum adds the elements of each row one after the
-    other. It then adds the rows in pairs, row i to row i + n/2. If several factors give the same error, the first one
-    is kept.
+    other. It then adds the n sums of rows in pairs, that of row i + ⌈n/2⌉ to that of row i, until one sum is left. If
+    several factors give the same error, the first one is kept.
     """
 
     factors: tuple[str, ...]
@@ -64,17 +64,18 @@ class ScaleRule(Record):
     `working` is the format to which every operation is rounded: the name of a format, `input` for the format of the
     values, or empty for exact arithmetic. `stored` is the direction in which scales are rounded to their format.
     `rounding` says how elements are rounded: in a direction, with `RNZ` or `RND` (nearest with ties toward zero, or
-    toward −∞), or `closest` (the first code with the smallest |q·scale − x|, computed in the working precision). `nan`
-    is the code that a library's rule gives for NaN in formats without NaN (exact rules give zero). If `wraps` is true,
-    elements beyond the largest number do not saturate; the excess bits of the exponent are lost. `elements` are the
-    element formats to which a library's rule applies. If it is empty, the rule applies to all floating-point formats
-    not given by a table, except those that an earlier rule of its name and family lists. Exact rules apply to all
-    elements. `value` is the exact formula that decodes an element `q`. `search` names an algorithm
-    (`arith.blocks.searches`) that computes more variables of a block for the lines, such as `step`. `tensor_step` is
-    then the largest step among the blocks that share a tensor scale, and `found` is the element that the search gave.
-    `takes` is the format to which values are rounded first. If it is empty, exact rules take the values as they are;
-    other rules keep a format narrower than binary32, and round everything else to binary32. `shapes` are the shapes of
-    blocks to which the rule applies; if it is empty, it applies to all.
+    toward −∞), or `closest` (the first code with the smallest |q·scale − x|, computed in the working precision). A
+    direction of the context other than RNE takes precedence, except over `closest`. `nan` is the code that a library's
+    rule gives for NaN in formats without NaN (exact rules give zero). If `wraps` is true, elements beyond the largest
+    number do not saturate; the excess bits of the exponent are lost. `elements` are the element formats to which a
+    library's rule applies. If it is empty, the rule applies to all floating-point formats not given by a table, except
+    those that an earlier rule of its name and family lists. Exact rules apply to all elements. `value` is the exact
+    formula that decodes an element `q`. `search` names an algorithm (`arith.blocks.searches`) that computes more
+    variables of a block for the lines, such as `step`. `tensor_step` is then the largest step among the blocks that
+    share a tensor scale, and `found` is the element that the search gave. `takes` is the format to which values are
+    rounded first. If it is empty, exact rules take the values as they are; other rules keep a format narrower than
+    binary32, and round everything else to binary32. `shapes` are the shapes of blocks to which the rule applies; if it
+    is empty, it applies to all.
 
     >>> rule = ScaleRule("own", "mx", ("scale = amax / largest",), source="custom")
     >>> [str(line) for line in rule.steps()]

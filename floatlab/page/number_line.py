@@ -206,7 +206,10 @@ def _distance(datum: Datum, context: Context, up: bool) -> Line:
 
 
 def _offsets(derivation: Derivation) -> list[Line]:
-    """Return the distances from the typed number to the numbers around it, lower first; empty if none is known."""
+    """Return the distances from the typed number to the numbers below and above it, in this order.
+
+    There are none if the result is exact, or if its error is not known exactly.
+    """
     truth, datum = derivation.truth, derivation.result
     if isinstance(truth, Ratio) and not truth.is_short(EXACT_ERROR_BITS):
         return []

@@ -19,10 +19,10 @@ _NOUNS = {"add": "sum", "subtract": "difference", "multiply": "product", "divide
 
 
 def typed_result(derivation: Derivation) -> Fraction | None:
-    """Return the exact result of the typed numbers; None if there is none, or if no operand was rounded.
+    """Return the exact result of the typed numbers; None if no operand was rounded, or if there is no such result.
 
-    There is none for operations without a name in `_NOUNS`, for operands that are not finite, and for a zero divisor. A
-    typed number with very many digits also gives None.
+    There is none for operations that `_NOUNS` lacks, for operands that are not finite or are irrational, for a zero
+    divisor, and for typed numbers with very many digits.
 
     >>> from floatlab import add
     >>> typed_result(add("0.1", "0.2", "fp64")), typed_result(add("1", "0.5", "fp64"))
