@@ -89,8 +89,8 @@ class BlockFormat(Record):
     the whole tensor, for each row (`by_row`), or for every `superblock` elements. With `flat`, blocks are parts of the
     flattened tensor. With `minimum`, a minimum is stored beside each scale and each tensor scale, in the same format.
     HiF4 has `groups` (8, 4): each group of 8 and each group of 4 elements in a block has a bit that doubles these
-    elements if it is set. Scales are stored as their codes minus `first_scale`. An element denotes the number element ×
-    scale × tensor scale, unless the scale rule says otherwise.
+    elements if it is set. Scales are stored as their codes minus `first_scale`. The decoded value of an element is
+    element × scale × tensor scale, unless the scale rule has another formula.
 
     >>> mxfp4 = parse_block_format("mxfp4")
     >>> mxfp4.element.name, mxfp4.scale.name, mxfp4.block, float(mxfp4.bits)
@@ -239,7 +239,7 @@ _BY_NAME = {name: row for row in BLOCK_CATALOG for name in (row.format.name, *ro
 
 
 def block_row(format: BlockFormat) -> BlockRow:
-    """Return the row of a block format, a new row if the catalog lacks the format.
+    """Return the row of a block format; if the catalog lacks it, a new row.
 
     The source of a new row is "custom", or the source of the format from which only the block size differs.
 
@@ -286,7 +286,8 @@ def _lookup(name: str) -> BlockFormat:
 def parse_block_format(name: str | BlockFormat) -> BlockFormat:
     """Return the block format of a name; a BlockFormat is returned unchanged.
 
-    Case is ignored, and `-` equals `_`. Raises FormatError for other names; the message suggests a name that is near.
+    Case is ignored, and `-` equals `_`. Raises FormatError for a name that is not that of a block format; the message
+    suggests a near one.
 
     >>> parse_block_format("MXFP8-E4M3").element.largest
     Fraction(448, 1)

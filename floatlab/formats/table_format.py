@@ -2,10 +2,10 @@
 
 A `TableFormat` has the properties and methods of a `Format`. Its *magnitudes* are ranks among the numbers of one sign,
 so neighbours in value are still neighbours in magnitude. Only the step from a magnitude to a code, and back, needs a
-table. To round a number, the `Place` of the number says between which neighbours it is, and whether it is below, on or
-above the boundary between them. This boundary is the midpoint of the neighbours (HiF8), this midpoint rounded to
-binary32 (NF4), or halfway between the codes (posits, takums: the number whose code is the lower neighbour's code with a
-1 appended, in the format that is one bit wider).
+table. For rounding, the `Place` of a number says between which entries the number is, and whether it is below, on or
+above the boundary between them. This boundary is the midpoint of both entries (HiF8), this midpoint rounded to binary32
+(NF4), or halfway between the codes (posits, takums: the number whose code is the lower neighbour's code with a 1
+appended, in the format that is one bit wider).
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ class TableFormat(Format):
     ) -> None:  # fmt: skip
         """Set all fields.
 
-        `precision` is the largest number of digits that a number has, if it is rational. `largest`, `lowest` and
-        `smallest_normal` are ranks of numbers.
+        In formats of rational numbers, `precision` is the largest number of digits that a significand has. `largest`,
+        `lowest` and `smallest_normal` are ranks of numbers.
         """
         settled: dict[str, object] = {
             "name": name, "width": width, "precision": precision, "trailing_bits": precision - 1, "bias": 0,
@@ -94,7 +94,7 @@ class TableFormat(Format):
     # --- defined by subclasses
 
     def number(self, code: int, width: int) -> Real:
-        """Return the magnitude of a code, which is positive in two's complement.
+        """Return the magnitude of the number with this code; a code in two's complement must be positive.
 
         For boundaries, `width` may be one more than the format's.
         """
@@ -180,7 +180,7 @@ class TableFormat(Format):
 
     @property
     def nan_code(self) -> int:
-        """The NaN's code: the sign bit alone, which would be −0 in a sign-magnitude format."""
+        """The NaN's code: the sign bit alone. Raises FormatError if the format has no NaN."""
         if not self.has_nan:
             return super().nan_code
         return 1 << (self.width - 1)
@@ -202,15 +202,15 @@ class TableFormat(Format):
         return None
 
     def compare(self, x: Real, rank: int, negative: bool) -> int:
-        """Return −1, 0 or 1 as a magnitude is below, equal to or above that of the number with this rank and sign."""
+        """Return −1, 0 or 1 if a magnitude is below, equal to or above that of the number with this rank and sign."""
         return compare(x, self.real(rank, negative))
 
     def reaches(self, x: Real, rank: int, negative: bool) -> int:
-        """Return −1, 0 or 1 as a magnitude is below, on or above the boundary between `rank` and the next."""
+        """Return −1, 0 or 1 if a magnitude is below, on or above the boundary between `rank` and `rank` + 1."""
         return compare(x, self.boundary(rank, negative))
 
     def place(self, x: Real, negative: bool, linear: bool = False) -> Place:
-        """Return the place of a magnitude among the numbers of a sign; `linear` is for stochastic rounding."""
+        """Return the place of a magnitude among the numbers of a sign; stochastic rounding sets `linear`."""
         most = self.most(negative)
         if not x[0]:
             return Place(0, 0, 1, None)
@@ -284,7 +284,7 @@ class TwosComplementFormat(TableFormat):
     """
 
     def __init__(self, name: str, width: int) -> None:
-        """Set the fields. The precision is that of the numbers from 1 to 2, whose regime is the shortest."""
+        """Set the fields. The precision is that of the numbers from 1 to 2, whose fraction is the longest."""
         self._set(name, width, width - 4, (1 << (width - 1)) - 1, ties="even", saturates=True)
 
     def compose(self, negative: bool, magnitude: int) -> int:

@@ -152,7 +152,7 @@ class LogarithmicTakum(Takum):
         return (c, q), (c + bool(power), q)
 
     def _against(self, x: Real, power: Fraction) -> int:
-        """Compare a magnitude with √e^power, with as many digits as it takes."""
+        """Compare a magnitude with √e^power; raises UnsupportedError if fewer than `_DIGITS` digits do not decide."""
         digits = self.width + GUARD
         while digits < _DIGITS:
             c, q = root_of_e(power, digits)

@@ -1,6 +1,7 @@
 """Charts: the letter and the role of each curve, scales with round tick values, and a chart drawn in characters.
 
-A curve is drawn with its letter, so that curves can be distinguished without colour, or in Braille dots.
+A curve is drawn with its letter, so that curves can be distinguished without colour. It can also be drawn in Braille
+dots, which need colours.
 """
 
 from __future__ import annotations
@@ -284,7 +285,7 @@ def _value(curve: Curve, xs: list[float], x: float, scales: ChartScales) -> floa
 
 
 def _drawn(chart: Chart, scales: ChartScales, room: int) -> list[list[list[int]]]:
-    """Return, for each row and column of the plot, the indices of the curves that pass through this cell."""
+    """Return, for each row and column of the plot, the indices of the curves that pass through that cell."""
     cells: list[list[list[int]]] = [[[] for _ in range(room)] for _ in range(chart.height)]
     for i, curve in enumerate(chart.curves):
         xs = [x for x, _ in curve.points]

@@ -91,7 +91,7 @@ def cut_columns(runs: Line, start: int, end: int) -> Line:
 def wrap(runs: Line, width: int) -> list[Line]:
     """Break a line into lines of at most max(width, 8) columns, at spaces if possible.
 
-    A line ends neither after an operator nor between a name and its equals sign.
+    It is not broken after an operator, nor between a name and its equals sign, if there is another space.
     """
     width = max(width, 8)
     text = text_of(runs)
@@ -326,7 +326,7 @@ class Page(Record):
         return presenter().svg_of(self, width)
 
     def __repr__(self) -> str:
-        """Show the title; `print` shows the page."""
+        """Return the title and the number of blocks; `print` shows the page."""
         return f"Page({self.title!r}, blocks: {len(self.blocks)})"
 
     def __str__(self) -> str:

@@ -109,7 +109,7 @@ def _chain(datum: Datum, up: bool) -> list[Datum]:
 def _limit(chain: list[Datum], up: bool) -> Exact:
     """Return an end of the line: halfway between the last neighbour and the next number.
 
-    If no number follows the last neighbour, the end is just past this neighbour.
+    If no number follows the last neighbour, the end is just past this neighbour, or at 0 in a format without zero.
     """
     last = chain[-1]
     if (following := _step(last, up)) is not None:

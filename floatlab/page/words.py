@@ -57,7 +57,7 @@ def equals(datum: Datum) -> str:
 
 
 def abbreviated(text: str, limit: int = 44) -> str:
-    """Return a text, shortened if it is longer than `limit`, with its length appended."""
+    """Return a text; if it is longer than `limit`, return its two ends and its length."""
     return text if len(text) <= limit else f"{text[:24]}…{text[-6:]} ({len(text):,} characters)"
 
 
@@ -90,7 +90,7 @@ def ulps_text(ulps: Fraction) -> str:
 
 
 def signed_text(text: str) -> str:
-    """Give a number an explicit sign."""
+    """Return a number with an explicit sign; 0 has none."""
     if text.startswith("-"):
         return f"−{text[1:]}"
     return text if text == "0" else f"+{text}"
