@@ -41,7 +41,7 @@ class PlanError(FloatlabError, ValueError):
 
 
 class FileFormatError(FloatlabError, ValueError):
-    """A file with unexpected contents."""
+    """A file or standard stream that cannot be read or written, or a file with unexpected contents."""
 
 
 class RefusedError(FloatlabError):

@@ -74,7 +74,7 @@ class DefaultMode:
             _setter()[1](self._before)
 
     def outside(self, call: Callable[Given, Found]) -> Callable[Given, Found]:
-        """Return a function that runs in the caller's mode, for use within this context.
+        """Return a function that calls `call` in the caller's mode, for use within this context.
 
         `reveal` uses this to call a library in the user's own mode. If `call` changes the mode, the change
         persists after the context exits.
@@ -115,7 +115,7 @@ def in_default_mode(call: Callable[Given, Found]) -> Callable[Given, Found]:
 def methods_in_default_mode(kind: Kind) -> Kind:
     """Make the methods and properties of a class run inside `DefaultMode`.
 
-    Private, static and inherited methods are left unchanged, and special methods that `_SPECIAL` does not contain.
+    It leaves private, static and inherited methods unchanged, and special methods that are not in `_SPECIAL`.
 
     >>> @methods_in_default_mode
     ... class Length:

@@ -83,7 +83,7 @@ def ask(library: str, format_name: str, value: float) -> Opinion:
 
 
 def explain(literal: Literal, result: Datum, code: int) -> str:
-    """Return in words a way of rounding that gives `code`, if one is found; empty if `code` is the result's."""
+    """Return in words a way of rounding that gives `code`, or `another value`; empty if it is the result's code."""
     fmt, theirs = result.format, Datum(result.format, code)
     if theirs == result:
         return ""

@@ -198,7 +198,7 @@ def write(answers: list[Answer], manner: Manner, first: bool = True, document: s
 
 @in_default_mode
 def _drawn(answers: list[Answer], manner: Manner, first: bool, document: str) -> str:
-    """Return the text for standard output; a picture or table with its own file is saved here."""
+    """Return the text for standard output; a picture or table that goes to a file is saved here."""
     if manner.svg is not None:
         picture = _picture(_page(answers), manner.width)
         if manner.svg == "-":

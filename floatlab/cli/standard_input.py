@@ -23,7 +23,7 @@ def standard_input() -> IO[bytes]:
 
 
 def bounded_lines(stream: IO[bytes], most: int) -> Iterator[tuple[int, bytes | None]]:
-    """Yield lines with their numbers; a line longer than `most` bytes is not kept in memory, and None is yielded."""
+    """Yield lines with their numbers; for a line of more than `most` bytes, yield None and do not keep the line."""
     number = 0
     while raw := stream.readline(most + 1):
         number += 1

@@ -195,7 +195,7 @@ def rounding_rows(rounded: Rounded, derivation: Derivation, fmt: Format) -> list
 
 
 def step_blocks(step: Step, derivation: Derivation, seen: tuple[Step, ...], strips: bool = True) -> list[Block]:
-    """Return the rows of one step; `seen` are the earlier steps. Without `strips`, the operands are not drawn."""
+    """Return the rows of one step; `seen` are the earlier steps. Without `strips`, no operand's bits are drawn."""
     fmt, own = derivation.rounding_format, derivation.result.format
     match step:
         case steps.Decode() if not any(isinstance(each, steps.Decode) for each in seen):
@@ -268,7 +268,7 @@ def operand_rows(
 
 
 def integral_rows(rounded: Rounded, context: Context) -> list[Block]:
-    """Return rows for a rounding to an integer: the digits around the point, the rounding decision, the integer."""
+    """Return rows for a rounding to an integer: the digits before and after the point, and the rounding decision."""
     shift = rounded.unit.bit_length() - 1
     tail = f"{rounded.rest2 >> 1:0{shift}b}".rstrip("0") if shift else ""
     shown = tail[:TAIL] + "…" * (len(tail) > TAIL)

@@ -91,7 +91,10 @@ def _missing(narrow: Format, wide: Format) -> list[str]:
 
 
 def _conversions(format: Format, others: list[Format]) -> list[Block]:
-    """Return lines that name the formats to which conversion is always exact, and the obstacles for the others."""
+    """Return lines that name the formats to which conversion is always exact, and the others with their obstacles.
+
+    If there are `_MANY` formats or more, the obstacles are left out.
+    """
     exact = [(each, _missing(format, each)) for each in others if not lacks(each, format)]
     whole = [each.name for each, missing in exact if not missing]
     words = [f"always into {listed(whole)}"] if whole else []

@@ -77,7 +77,7 @@ def text_in(question: Question, part: FormPart) -> str:
 
 
 def with_text(question: Question, part: FormPart, text: str) -> Question:
-    """Return the question with one part set to `text`; an empty text selects the default.
+    """Return the question with one part set to `text`; an empty text selects the default, or gives an error.
 
     >>> from floatlab.verbs.registry import command_of
     >>> command_of(with_text(Question("train", ("step", "1.125", "0.1")), PARTS[1], "0.2"))
