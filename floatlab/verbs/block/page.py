@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 FEW = 4  # up to this many elements are shown step by step; more elements are shown in a table
-_GLANCE = 12  # the largest number of characters of a number in a table
+_GLANCE = 12  # an exact decimal with more characters is rounded
 _FIGURES = 6
 
 

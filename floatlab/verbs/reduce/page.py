@@ -172,7 +172,7 @@ def missed(entry: Contribution, found: Reduction) -> tuple[Line, Line]:
 
 
 def worst_of(found: Reduction) -> list[Contribution]:
-    """Return the entries with the largest rounding errors, the worst first; none if they cannot be found quickly."""
+    """Return the entries with the largest rounding errors, the worst first; none if they are not found quickly."""
     if len(found) <= _TRACED:
         entries = [each for each in error_contributions(found) if each.error]
         return nlargest(_WORST, entries, key=lambda each: abs(each.error or Fraction(0)))

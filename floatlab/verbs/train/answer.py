@@ -31,7 +31,7 @@ STEPS = 100  # default number of steps
 NETWORK_STEPS = 500
 NETWORKS = ("fp32", "fp16", "fp16+master+dynamic", "bf16", "bf16+stochastic", "fp8+master")
 Numbers = str | list[str] | Datum | Array | Source  # the value of an argument; text is rounded only once, to its format
-_RECORDED = 1 << 20  # most numbers that a run records
+_RECORDED = 1 << 20  # most numbers that a run records by default, without --every
 
 
 @in_default_mode

@@ -174,7 +174,7 @@ def histogram(found: Underflow) -> model.Axis:
     counts = {e + shift: count for e, count in found.histogram}
     low, high = min(counts), max(counts)
     width = -(-(high - low + 1) // _LANES)
-    # Bins end where the outcome changes: at half the smallest number, at the smallest normal number, at the largest.
+    # Bins end where the outcome changes: at half the smallest number, the smallest, the smallest normal, the largest.
     edges = sorted({fmt.qmin - 1, fmt.qmin, fmt.emin, fmt.emax + 1})
     bins: dict[tuple[int, int], int] = {}
     for e, count in counts.items():
