@@ -31,7 +31,7 @@ STEPS = 100  # default number of steps
 NETWORK_STEPS = 500
 NETWORKS = ("fp32", "fp16", "fp16+master+dynamic", "bf16", "bf16+stochastic", "fp8+master")
 Numbers = str | list[str] | Datum | Array | Source  # the value of an argument; text is rounded only once, to its format
-_RECORDED = 1 << 20  # most numbers that a run records
+_RECORDED = 1 << 20  # most numbers that a run records by default, without --every
 
 
 @in_default_mode
@@ -273,7 +273,7 @@ def _check(question: Question, started: Started | None) -> Answer:
 
     _, name, x = question.values
     reported, derivative = question.option("reported"), question.option("derivative")
-    with redirect_stdout(sys.stderr):  # discard the output that the function prints
+    with redirect_stdout(sys.stderr):  # what the function prints must not mix with the answer
         target = function_of(name, x, next(iter(question.formats), None))
         call, fmt, own = target.call, target.format, target.own
         curves = [target.checked(sweep_steps(call, x, fmt, way, derivative=derivative, own=own)) for way in WAYS]

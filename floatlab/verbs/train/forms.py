@@ -52,7 +52,7 @@ PARTS = (
 
 
 def has(question: Question, part: FormPart) -> bool:
-    """Return whether a question has a part; it has either an update, or a gradient with a learning rate."""
+    """Return whether a question has a part; a gradient and a learning rate take the place of an update."""
     form = form_of(question)
     if form in ("run", "step") and part.name in ("grad", "lr", "update"):
         return (question.option("grad") is None) == (part.name == "update")
@@ -77,7 +77,7 @@ def text_in(question: Question, part: FormPart) -> str:
 
 
 def with_text(question: Question, part: FormPart, text: str) -> Question:
-    """Return the question with one part set to `text`; an empty text selects the default.
+    """Return the question with one part set to `text`; an empty text selects the default, or gives an error.
 
     >>> from floatlab.verbs.registry import command_of
     >>> command_of(with_text(Question("train", ("step", "1.125", "0.1")), PARTS[1], "0.2"))

@@ -67,8 +67,9 @@ class NamedFunction(Record):
 def function_of(name: str, x: str, format: Format | None = None) -> NamedFunction:
     """Return the function with this name (`x^3`, `sin`, …) or MODULE:FUNCTION, to be evaluated in a format at x.
 
-    A function of a module is first called with numbers that round each operation. If it does not accept these, only its
-    argument and its value are rounded. Raises UnsupportedError if it is not a function of one number.
+    A function of a module is also called with a number that rounds each operation. If it does not accept this number,
+    only its argument and its value are rounded. Raises UnsupportedError for an unknown name, an object that is not a
+    function of one number, and an x outside the domain.
 
     >>> function_of("x^3", "1.5").own, function_of("math:atan", "1").own
     (True, False)

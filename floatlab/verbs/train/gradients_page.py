@@ -18,7 +18,7 @@ from floatlab.training.underflow import Underflow
 class GradientCheck(Record):
     """Errors of difference quotients of a function at a point, and the check of a reported derivative, if there is one.
 
-    `curves` has a curve of errors for each kind of difference: forward, central, or both.
+    `curves` has one curve of errors per kind of difference: forward, central, or one of each.
     """
 
     function: str
@@ -174,7 +174,7 @@ def histogram(found: Underflow) -> model.Axis:
     counts = {e + shift: count for e, count in found.histogram}
     low, high = min(counts), max(counts)
     width = -(-(high - low + 1) // _LANES)
-    # Bins end where the outcome changes: at half the smallest number, at the smallest normal number, at the largest.
+    # Bins end where the outcome changes: at half the smallest number, the smallest, the smallest normal, the largest.
     edges = sorted({fmt.qmin - 1, fmt.qmin, fmt.emin, fmt.emax + 1})
     bins: dict[tuple[int, int], int] = {}
     for e, count in counts.items():

@@ -111,7 +111,11 @@ class Laboratory:
         self.changes = (*self.changes, Switch(self.steps, place, word))
 
     def extend(self, steps: int) -> None:
-        """Increase the goal by `steps`; raises UnsupportedError at a limit, or if all lines have diverged."""
+        """Increase the goal by `steps`, but not beyond `limit`.
+
+        Raises UnsupportedError if the goal is at the limit already, if there is no room to record more steps, or if all
+        lines have diverged.
+        """
         if self.has_ended:
             raise UnsupportedError("no line can continue: no weight is finite any more")
         goal = self.goal + steps

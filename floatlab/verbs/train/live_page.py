@@ -24,7 +24,7 @@ from floatlab.verbs.train.network_page import Learnings, losses_chart, network_p
 from floatlab.verbs.train.run_page import error_text, value_text, values_chart
 from floatlab.verbs.train.words import CAUSES, figures
 
-_NOWHERE = math.nan  # a point with this value is not drawn, but the horizontal scale includes it
+_NOWHERE = math.nan  # a point with this value is not drawn, but the horizontal scale includes its step
 
 
 class Switch(Record):

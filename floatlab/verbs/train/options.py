@@ -166,7 +166,7 @@ VERB = Verb(
             part="output",
         ),
         FORMATS,
-        # The other subcommands always round to nearest.
+        # The other subcommands take no rounding direction.
         _DIRECTION.replace(forms=(*_UPDATES, _UNDERFLOW)),
         _SEED.replace(forms=(*_UPDATES, _UNDERFLOW, _NETWORK)),
         *(rule.replace(forms=_UPDATES) for rule in _RULES),

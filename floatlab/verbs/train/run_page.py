@@ -93,7 +93,7 @@ def _read(found: Training) -> list[Block]:
 
 
 def shown_steps(run: TrainingRun) -> list[int]:
-    """Return the indices of some recorded steps: the first two, the middle one and the last one.
+    """Return the indices of some recorded steps: the first two after the start, the middle one and the last one.
 
     >>> from floatlab import train
     >>> shown_steps(train("1.125", update="0.00041999", steps=101, remedies="plain").runs[0])

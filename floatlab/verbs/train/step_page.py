@@ -29,7 +29,7 @@ _LONG = {"g": "gradient", "c": "carried"}
 
 
 def step_page(found: UpdateTrace, brief: bool = False) -> Page:
-    """Return the page of one update; with `brief`, the stages are in a table.
+    """Return the page of one update; with `brief`, or with many stages, a table shows the stages.
 
     >>> from floatlab.page.text_layout import to_text
     >>> from floatlab.training import step
@@ -159,7 +159,7 @@ def verdict_blocks(found: UpdateTrace) -> list[Block]:
 
 
 def steps_to_move(found: UpdateTrace) -> int | None:
-    """Return about how many updates like this one move w; None if w has no master copy that keeps them.
+    """Return about how many updates like this one move w; None if that is unknown, as without a master copy.
 
     The number is exact as long as every update moves the master copy by the same amount.
 
