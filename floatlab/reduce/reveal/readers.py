@@ -80,7 +80,7 @@ class Lines:
 class ProbeReader:
     """Finds the subtrees in which the terms of a target meet.
 
-    Without `lines`, each probe is one call of a sum. `probes` is the number of probes made.
+    Without `lines`, each vector takes one call of a sum or dot product. `probes` is the number of probes made.
     """
 
     def __init__(self, sized: SizedTarget, lines: Lines | None = None) -> None:
@@ -100,7 +100,7 @@ class ProbeReader:
 
     @property
     def batch(self) -> int:
-        """The number of probes that one call of the target answers."""
+        """The largest number of probes that one call of the target answers."""
         return 1 if self.lines is None else len(self.lines)
 
     def check(self) -> None:

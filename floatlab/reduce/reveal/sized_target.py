@@ -71,7 +71,7 @@ class SizedTarget:
             raise UnsupportedError(f"{layout} has equally many rows and columns, not {self.shape[0]} × {self.shape[1]}")
 
     def resized(self, terms: int, shape: tuple[int, ...], layout: str) -> SizedTarget:
-        """Return the same target with another number of terms, another shape of the results, and another layout."""
+        """Return the same target with another number of terms, shape of the results and layout, and without a batch."""
         other = SizedTarget(self.target, terms, self.format.name, shape, layout, self._mode)
         other.before_product = self.before_product
         return other
@@ -170,7 +170,7 @@ class RandomProduct:
 
 
 def check_mode(target: Target, mode: DefaultMode | None) -> DefaultMode | None:
-    """Return `mode`; raises UnsupportedError if the caller's floating-point mode does not round to nearest."""
+    """Return `mode`; raises UnsupportedError if the mode before it was entered does not round to nearest."""
     if mode is not None and not mode.outside(rounds_to_nearest)():
         raise UnsupportedError(
             f"{target.name} can be probed only if this thread rounds to nearest, which it does not: "
