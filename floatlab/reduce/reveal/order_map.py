@@ -159,10 +159,7 @@ class _Mapping:
         return []
 
     def _probed(self, places: Array) -> tuple[Plan | None, ProbeReader | None, str]:
-        """Return the tree of the elements, the reader that probed it, and the reason if no tree was found.
-
-        The tree is None if none was found; the reader is None if too few elements can be probed.
-        """
+        """Return the tree (None if not found), its reader (None if too few can be probed), and why there is no tree."""
         sized = self.sized
         lines, most = self._lines(places)
         if sized.terms > max(most, 1):
@@ -221,8 +218,7 @@ class _Mapping:
     def _best_fit(self, ways: list[Candidate], places: Array) -> tuple[Candidate | None, Array]:
         """Return the candidate that reproduces the most elements bit for bit, and the mask of these elements.
 
-        At most `_ROUNDS` of the candidates `ways` are compared; samples of the elements choose them. An element counts
-        only if it is equal in all random products (`trials`).
+        Samples choose the candidates to compare. An element counts only if it is equal in all random products.
         """
         failed, best = np.zeros((len(self.trials), *self.shape), np.bool_), np.zeros_like(places)
         tried: list[Candidate] = []
@@ -250,8 +246,7 @@ class _Mapping:
     def _best_on_sample(self, ways: list[Candidate], places: Array, failed: Array) -> Candidate | None:
         """Return the candidate that reproduces the most elements of a sample bit for bit.
 
-        The sample includes elements in the masks `failed`, which the previous candidate did not reproduce. The result
-        is None if no candidate reproduces any element.
+        The sample includes elements in the masks `failed`, which the previous candidate did not reproduce.
         """
         rows, columns = np.nonzero(places)
         total = len(rows) * len(self.trials)
@@ -360,8 +355,7 @@ def order_map(
 
     Notes
     -----
-    A class has a candidate, its order and arithmetic, only if a replay on random matrices gives all of its elements bit
-    for bit.
+    A class has a candidate only if a replay of it on random matrices gives all elements of the class bit for bit.
 
     Examples
     --------
