@@ -1,4 +1,7 @@
-"""Candidate computations of a product or a sum. Each has an order and an adder, or is a model of a matrix unit."""
+"""Candidate computations of a product or a sum: an order and an adder, which may be those of a model of a matrix unit.
+
+One candidate has no order and no adder: the exact sum, rounded once.
+"""
 
 from __future__ import annotations
 
@@ -198,9 +201,9 @@ def list_adders(
 ) -> list[Adder]:
     """Return candidate adders for sums of terms, or of products of two factors, in each format of accumulators.
 
-    For products, adders with FMA are added if FMA can give other results, and adders that round products to a factor's
-    format. By default, the formats of accumulators are `into`, the formats of `factors` that contain all the others,
-    and the formats in WIDER that contain `into`.
+    For products, there are also adders with FMA if FMA can give other results, and adders that round products to the
+    format of a factor. By default, the formats of accumulators are `into`, the formats of `factors` that contain all
+    the others, and the formats in WIDER that contain `into`.
 
     >>> half, single = parse_format("fp16"), parse_format("fp32")
     >>> [(each.accumulator.name, each.products.name, each.fma) for each in list_adders((half, half), single)][1:3]

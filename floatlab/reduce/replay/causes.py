@@ -143,8 +143,8 @@ def refutations_of(
 ) -> tuple[Refutation, ...]:
     """Return the refutations of FMA and of order, for two results that neither of them explains alone.
 
-    A cause in which alone no two candidates differ has no refutation. The pair of a refutation reproduces one of the
-    results if a pair does. Among the pairs that do so, or else among all pairs, the simplest is chosen.
+    The pair of a refutation differs in this cause alone. If there is no such pair, the cause has no refutation. Pairs
+    that reproduce one of the results are preferred. Among equally good pairs, the simplest is chosen.
     """
     simplicity = {each: i for i, each in enumerate(tried)}
     firsts, seconds = ([each for each in ranked if each.candidate in simplicity] for ranked in explanations)

@@ -1,4 +1,4 @@
-"""The exact product of two matrices, and the errors of computed products: in ulps, and as q (see `quotients`)."""
+"""Products of matrices in more than binary64, and errors of computed products: in ulps and as q (see `quotients`)."""
 
 from __future__ import annotations
 

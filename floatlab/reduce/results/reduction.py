@@ -104,7 +104,7 @@ class Reduction(Answering, Individual):
 
     @property
     def nodes(self) -> list[Node]:
-        """Every node with its value and derivations, in order; with a single term, the only node is its conversion.
+        """Every node with its value and derivations, in order; with a single term, the only node converts it.
 
         Raises UnsupportedError for more than 2^14 terms.
 

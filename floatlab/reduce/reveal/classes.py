@@ -34,7 +34,7 @@ _FEW_VECTORS = 2  # this many random vectors are tried if only the class of the 
 class Classes:
     """Classes of the elements of a result. `labels` holds the class number of each element.
 
-    In every product that was tried, in which the terms of all elements are equal, the elements of a class are equal.
+    The elements of a class had the same bits in all products that were tried, whose elements all have the same terms.
     """
 
     def __init__(self, sized: SizedTarget, seed: int = 754) -> None:

@@ -15,7 +15,7 @@ from floatlab.reduce.reveal.revelation import prober_of
 from floatlab.reduce.reveal.targets import target_of
 from floatlab.reduce.timing.devices import DTYPES
 
-# The usual functions of each kind by library. A library is probed only if it is already imported.
+# For each kind, the usual functions of each library. A library is probed only if it is already imported.
 _USUAL: dict[str, dict[str, tuple[str, ...]]] = {
     "sum": {"numpy": ("numpy.sum",), "torch": ("torch.sum",), "jax": ("jax.numpy.sum",)},
     "dot": {"numpy": ("numpy.dot", "numpy.einsum"), "torch": ("torch.dot",), "jax": ("jax.numpy.dot",)},

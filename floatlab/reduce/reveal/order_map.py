@@ -39,7 +39,7 @@ from floatlab.reduce.simulate.adders import PartlyFused
 _WORK, _WORK_SHARED = 1 << 35, 1 << 39
 _SAMPLE = 256  # every kind of node arithmetic is tried on about this many elements of a class
 _TRIALS, _MOST_TRIALS = 2, 64  # the smallest and the largest number of random products that are replayed
-_REPLAYED = 1024  # as many elements of a class should be replayed, counted over all random products
+_REPLAYED = 1024  # at least this many elements of a class are replayed in all random products, if the limits allow it
 _REPLAY_WORK = 1 << 32  # no more random products are made after about this many multiply-adds
 _MEMORY = 1 << 25  # the random products, which stay in memory, contain at most about this many numbers
 _REPEATED = 16  # if some elements are not explained, up to this many random products are computed again

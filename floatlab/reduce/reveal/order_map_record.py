@@ -77,7 +77,7 @@ class OrderClass(Record):
 
     @property
     def schedule(self) -> Schedule | None:
-        """A schedule that gives the plan; None if none was found. It is searched for up to 2^11 terms only."""
+        """A schedule that gives the plan; None if none was found, or for more than 2^11 terms."""
         return None if self.plan is None else _schedule_of(self.plan)
 
     @property

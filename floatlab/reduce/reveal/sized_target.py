@@ -29,8 +29,8 @@ class SizedTarget:
     """A target, the type and number of its terms, and the shape and layout of its operands.
 
     `shape` is the shape of the results: () for sums and dot products, (rows,) or (rows, columns) for products.
-    `carrier` is the dtype in which operands are prepared: NumPy's dtype for their format, or else binary32, which
-    contains the format. If `mode` is given, the target runs in the floating-point mode that was active before `mode`
+    `carrier` is the NumPy dtype in which operands are prepared: that of their format, or else float32, which contains
+    the format. If `mode` is given, the target runs in the floating-point mode that was active before `mode`
     was entered. In a batch, all products have the same right operand, and their rows are counted together.
     """
 

@@ -165,7 +165,7 @@ class Adder(NodeRule):
 class PartlyFused(Record):
     """Addition of products where FMA adds the products in `fused`, and all other products are rounded first.
 
-    If both operands of a node are products in `fused`, the first is rounded as well. Compiled code may add so: a
+    If both operands of a node are products in `fused`, the first is rounded as well. Compiled code may do this: a
     vectorised loop uses FMA, and the loop over the remaining terms does not. The sums of the nodes in `kept` are
     rounded to the format `partials` before they are used, as if one loop stored them and another loop read them.
     """
@@ -197,8 +197,9 @@ class PartlyFused(Record):
 class Joined(Record):
     """Addition whose last node adds two sums of different adders.
 
-    `first` computes the first operand of the last node, and `second` the second one. They may describe a vectorised
-    loop and the loop over the remaining terms. The last node rounds to the wider of their accumulators.
+    The adder `first` computes the first operand of the last node, and `second` computes the second operand. For
+    example, one operand is the sum of a vectorised loop, and the other is that of the loop over the remaining terms.
+    The last node rounds to the wider of the two accumulators.
     """
 
     first: Adder | PartlyFused
@@ -256,7 +257,7 @@ def derive_exact_sum(values: Sequence[Term | Datum], format: Format, context: Co
 
 @in_default_mode
 def fold(plan: Plan, terms: Sequence[Term], adder: NodeRule, element: int = 0) -> list[Node]:
-    """Return every node of a plan, evaluated in order; in a plan of one term, the only node is its conversion.
+    """Return every node of a plan, evaluated in order; in a plan of one term, the only node converts this term.
 
     >>> from floatlab import encode
     >>> terms = [Term(encode(x, "fp16")) for x in (2048, 1, 1)]

@@ -35,7 +35,7 @@ _FEW_FLOATS = 4  # with more sums, arrays are faster than Python's floats
 
 Sides = tuple[Source, ...]  # the terms of sums, or the two factors of products
 Argument = tuple[bool, Array]  # an argument of a node: (True, slots of terms) or (False, numbers)
-Walk = Callable[[Array, list[Array]], Array]  # takes sums (sums,), and terms or factors (steps, sums)
+Walk = Callable[[Array, list[Array]], Array]  # (sums, terms or factors) → sums after each step
 
 
 class CodeEngine:
@@ -238,7 +238,7 @@ class CodeEngine:
         return sums, len(slots)
 
     def _compiled_walk(self, count: int) -> Walk | None:
-        """Return a compiled loop that adds terms, or products by FMA; None if no loop can be compiled or pays."""
+        """Return a compiled loop that adds terms, or products by FMA; None if there is none or if NumPy is faster."""
         fed = ["a", "b"] if self.fma else ["a"]
         stage = RecurrenceStage("s", "fma" if self.fma else "add", (*fed, "s"), self.format, self.adder.context)
         line = Recurrence(["s", *fed], [stage])

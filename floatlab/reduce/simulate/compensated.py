@@ -3,8 +3,8 @@
 The rules are those of Kahan (*Further remarks on reducing truncation errors*, CACM 8(1), 1965), Neumaier
 (*Rundungsfehleranalyse einiger Verfahren zur Summation endlicher Summen*, ZAMM 54(1), 1974), Klein, of second order (*A
 generalized Kahan-Babuška-summation-algorithm*, Computing 76, 2006), and Dekker's double-double addition (Numerische
-Mathematik 18, 1971). Each rule is one function, whose operands may be `Datum` objects, arrays or names of rows. From
-names of rows, it makes the stages of a compiled loop.
+Mathematik 18, 1971). Each rule is one function, whose operands may be `Datum` objects, arrays or names of rows. With
+names of rows, the function makes the stages of a compiled loop.
 """
 
 from __future__ import annotations
@@ -228,9 +228,9 @@ class Compensated(Record):
         return nodes, result
 
     def evaluated(self, batches: Batches, engine: CodeEngine) -> Array:
-        """Return the results, an array of the shape `engine.batch`; PlanError unless `batches` are one serial chain.
+        """Return the results, an array of the shape `engine.batch`.
 
-        `engine` adds and subtracts as `adder` does.
+        `engine` adds and subtracts as `adder` does. Raises PlanError if `batches` are not one serial chain.
         """
         if len(batches.each) > 1 or any(chains.lanes > 1 or chains.rest.shape[1] > 1 for chains in batches.each):
             raise self._serial()

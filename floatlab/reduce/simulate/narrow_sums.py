@@ -1,4 +1,4 @@
-"""Sums of products in which each step is rounded to a narrow format."""
+"""Matrix products whose partial sums are rounded to a narrow format."""
 
 from __future__ import annotations
 

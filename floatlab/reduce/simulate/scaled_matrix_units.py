@@ -151,7 +151,7 @@ def _plain(name: str) -> str:
 
 
 def unmodelled(name: str) -> str | None:
-    """Return why there is no model of the machine with this name; None unless its architecture is known to have none.
+    """Return why there is no model of the machine with this name; None if its architecture is not known to lack one.
 
     >>> unmodelled("cdna4.mxf4.f32")
     'no model of the matrix units of MI350, MI355 has been published'

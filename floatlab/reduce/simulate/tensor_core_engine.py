@@ -38,12 +38,14 @@ class TensorCore(NodeRule):
     of fraction bits, which is smaller than that of the accumulator. If `sum_bits` is given, the products are aligned to
     their own largest exponent and added first; zeros have the exponent −126 there if `groups` is 0. A product of
     magnitude 2^128 or more counts as infinite. The sum of the products and the partial sum are next aligned to the
-    larger of their exponents, or to −126 if that is larger. The sum of the products is
-    truncated toward −∞ at `sum_bits` bits below this exponent, the partial sum at `fraction_bits` bits, and both are
-    added. `groups` is 0 or, with `sum_bits`, 1 or 2. If it is not 0, one more bit is kept until the total is
-    normalised. If it is 2, the products at even and those at odd positions are aligned and added separately; the two
-    sums are truncated toward −∞ at `fraction_bits` bits below the larger exponent, and added. A partial sum that is
-    then more than `fraction_bits` + 1 bits below the sum of the products is dropped.
+    larger of their exponents, or to −126 if that is larger. The sum of the products is truncated toward −∞ at
+    `sum_bits` bits below this exponent, and the partial sum at `fraction_bits` bits below it. Then both are added.
+
+    `groups` is 0 or, with `sum_bits`, 1 or 2. If it is not 0, one more bit of the sum of the products is kept until the
+    total is normalised. If it is 2, the products at even and those at odd positions are aligned and added separately.
+    Each of the two sums is truncated toward −∞ at `fraction_bits` bits below the larger of their exponents, and both
+    are added. A partial sum whose exponent is more than `fraction_bits` + 1 below the larger exponent is dropped if
+    `groups` is 2.
     """
 
     accumulator: Format
