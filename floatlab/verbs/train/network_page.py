@@ -100,7 +100,7 @@ def _table(learnings: Learnings) -> Table:
 
 
 def mean_loss(each: LearningComparison) -> float | None:
-    """Return the geometric mean of the final losses; None if one network diverged."""
+    """Return the geometric mean of the final losses; None if a network diverged."""
     return None if each.diverged else math.exp(sum(math.log(loss) for loss in each.finals) / len(each.finals))
 
 
@@ -121,7 +121,7 @@ def verdict_words(compared: list[LearningComparison], reference: str, seeds: int
 
 
 def verdict(each: LearningComparison, is_reference: bool, seeds: int) -> Line:
-    """Return the verdict on a configuration: as good as the reference, or worse by more than the noise of the seeds.
+    """Return the verdict on a configuration: diverged, the reference itself, worse, as good, or not compared.
 
     >>> from floatlab.training import LearningComparison
     >>> verdict(LearningComparison("fp16", (0.1,), 2.0, 1.0, True, 0), False, 1)[0].text
