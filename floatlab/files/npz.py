@@ -60,7 +60,7 @@ def _zipped(path: str) -> Iterator[None]:
 
 
 class MemberSource(ArraySource):
-    """An array in a member of a zip file. It is read from front to back; to go back, it is read from the start again."""
+    """An array in a member of a zip file. It is read from front to back; to go back, the member is opened again."""
 
     def __init__(self, name: str, bundle: Bundle, member: str, owns_bundle: bool = False) -> None:
         """Open a member and read its header. If `owns_bundle` is true, closing the array closes the file."""

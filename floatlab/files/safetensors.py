@@ -1,4 +1,6 @@
-"""Reads `.safetensors` files. The library safetensors is not used: it maps files into memory, and NumPy lacks bfloat16.
+"""Reads `.safetensors` files, without the library safetensors.
+
+The library maps files into memory, and does not read bfloat16 and fp8 into NumPy's arrays.
 
 A file consists of eight bytes with the length of the header, the header, and the bytes of the tensors, without gap or
 overlap. The header is JSON: for each tensor its dtype, its shape, and where its bytes begin and end, counted from the

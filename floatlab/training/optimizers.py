@@ -5,14 +5,15 @@ derivations, NumPy runs it stage by stage, and the compiled extension runs many 
 
 The input row g is the gradient times the loss scale S, rounded to the gradients' format. With a loss scale, the first
 stage computes g/S = g·(1/S) in the update's format, and this quotient takes the place of g below. The optimizer's
-stages follow; they compute the update u. The last stages compute the new weight:
+stages follow; they compute the update u. The last stages compute the new weight. They are, on the right for `Updates`:
 
-    w = w − u      is computed in the accumulator's format, and then rounded to the format of the stored weights
-    y = u + c, t = w − y, d = t − w, c = d + y, w = t      replace it with compensation; t is rounded like w − u above,
-                   and the other results are rounded to the format of the stored weights
-    w = w + u, or y = u − c, t = w + y, d = t − w, c = d − y, w = t      are the same lines for `Updates`
+    without compensation:  w = w − u                                     w = w + u
+    with compensation:     y = u + c, t = w − y, d = t − w,              y = u − c, t = w + y, d = t − w,
+                           c = d + y, w = t                              c = d − y, w = t
 
-With a master copy, w in these lines is the copy; one more stage rounds the copy to the format of the weights.
+w ± u and w ± y are computed in the accumulator's format, and then rounded to the format of the stored weights. The
+other results are rounded only to the format of the stored weights. With a master copy, w in these lines is the copy;
+one more stage rounds the copy to the format of the weights.
 
 The optimizers turn a gradient into an update:
 

@@ -27,10 +27,10 @@ _SCALES = (-1074, 1023)  # the exponents of the powers of two in binary64
 class Underflow(Answering, Record):
     """The effect of a format's range on gradients: exponents, number lost, and a loss scale that avoids losses.
 
-    `nonzero` is the number of gradients that are finite and not zero; all other fields but `total` and `not_finite`
-    describe these gradients. `counts` has the number of gradients for each exponent (of the leading digit) in
-    `exponents`, before scaling. `flushed`, `subnormal` and `overflowed` count gradients after multiplication by
-    `scale`; the shares are these numbers divided by `nonzero`.
+    `nonzero` is the number of gradients that are finite and not zero; the numbers below describe only these gradients.
+    `counts` has the number of gradients for each exponent (of the leading digit) in `exponents`, before scaling.
+    `flushed`, `subnormal` and `overflowed` count gradients after multiplication by `scale`; the shares are these
+    numbers divided by `nonzero`.
 
     `safe_scale` is the largest power of two (in binary64) at which no gradient overflows. `flushed_by_safe_scale` is
     the number of gradients that become zero at this scale. Both are None if `nonzero` is 0. `least_scale` is the
