@@ -48,7 +48,7 @@ _BLOCKS = {name: (elements, size) for name, elements, size in _TYPES.values() if
 
 
 class GgufTensor(Record):
-    """The entry of a tensor: `start` is its position in the file, and `shape` has the order of NumPy."""
+    """The entry of a tensor: its bytes in the file are those from `start` to `end`; `shape` is in the order of NumPy."""
 
     name: str
     dtype: str
@@ -192,7 +192,7 @@ def read_gguf(file: IO[bytes]) -> GgufHeader:
 
 
 def _entry(header: _Header) -> GgufTensor:
-    """Read the entry of a tensor. Its `start` and `end` are still relative to the first byte of all tensors."""
+    """Read the entry of a tensor; its `start` and `end` are counted from the first byte of the first tensor."""
     name = header.text(_MAX_NAME, "the name of a tensor")
     axes = header.count("<I")
     if not axes <= _MAX_AXES:

@@ -109,7 +109,7 @@ def _header_of(path: str, name: str) -> tuple[str, tuple[int, ...] | None]:
 
 
 def completed(typed: str) -> str | None:
-    """Return the first longer path that begins with the typed text, or None: a folder, a file, or FILE::NAME.
+    """Return the first folder, file or FILE::NAME that begins with the typed text and is longer, or None.
 
     >>> completed("no such folder/a") is None
     True

@@ -39,7 +39,7 @@ class Learning(Answering, Individual):
     weights: Array
     skipped: tuple[int, ...]
     scales: tuple[tuple[int, float], ...]
-    unmoved: int  # number of weights that no step changed (nor their master copy or compensation)
+    unmoved: int  # number of weights whose `TrainingRun.moves` is 0
     diverged: Divergence | None
     seconds: float
 
@@ -145,7 +145,8 @@ class LearningComparison(Record):
     `finals` has one loss per seed. `ratio` is the geometric mean, over the seeds, of the final loss divided by the
     reference's loss for the same seed. `spread` is the standard deviation of that mean, as a factor (1.05 means 5 %).
     `diverged` is the number of runs that diverged. `worse` is true if a run diverged. It is also true if `ratio`
-    exceeds 1.02, and either `ratio` exceeds the square of `spread`, or the quotient of every seed exceeds 1.02.
+    exceeds 1.02, and either `ratio` exceeds `spread` squared (two standard deviations), or the quotient of every seed
+    exceeds 1.02.
     """
 
     label: str

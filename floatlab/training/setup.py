@@ -188,7 +188,7 @@ def _scaled(usual: float, interval: int | None = None) -> Change:
 
 
 def _all_in(name: Format | str) -> Change:
-    """Return a function that sets the format of the weights; all others but the master copy's become defaults."""
+    """Return a function that sets the weights' format; all other formats but the master copy's become defaults."""
     return lambda setup, _: Setup(name, master=setup.master, **setup.rules)
 
 

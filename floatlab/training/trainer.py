@@ -197,7 +197,7 @@ class Trainer:
         self._install(setup, is_new=False)
 
     def advance(self, steps: int, tick: Callable[[int], None] | None = None) -> None:
-        """Do `steps` more steps, or fewer if the run diverges; `tick` is called with the number since its last call.
+        """Do `steps` more steps, or fewer if the run diverges; `tick` is called with the number of new steps.
 
         Raises UnsupportedError if there are fewer gradients than steps.
         """

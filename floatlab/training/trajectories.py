@@ -110,8 +110,8 @@ class Trajectory(Record):
     reference moved in this time. One step suffices if the updates are constant and neither state nor draws change their
     effect. No weight counts as stalled if the run diverged, or if several weights are rounded stochastically. `stalled`
     is the number of the last step that changed the weight: 0 if no step did, None if the weight is not stalled. For
-    several weights, it is the largest such number. `still` is the number of stalled weights. `moves` is the sum of the
-    weights' moves. `why` is the outcome of the next step, None if it cannot be traced.
+    several weights, it is the largest such number. `still` is the number of stalled weights. `moves` is the number of
+    moves of all weights together. `why` is the outcome of the next step, None if it cannot be traced.
     """
 
     label: str

@@ -153,7 +153,7 @@ def _arithmetic(found: Findings) -> str:
 
 
 def _fusions(fused: set[int], terms: Sequence[int]) -> str:
-    """Return as text the products that are fused or the products that are not, whichever are fewer ranges of terms."""
+    """Return as text the terms whose products are fused, or the others; of the two lists, the one with fewer ranges."""
     inside, outside = ([each for each in terms if (each in fused) is wanted] for wanted in (True, False))
     if not inside or not outside:
         return f"with{'out' if outside else ''} fused multiply-add"

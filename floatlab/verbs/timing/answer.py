@@ -67,7 +67,10 @@ def backends_answer(
 
 
 def answer_of(found: BackendComparison) -> Answer:
-    """Return the answer for products on several backends; its short text is that of `_fastest`."""
+    """Return the answer for products on several backends.
+
+    Its short text names the fastest backend, or those that cannot be told apart.
+    """
 
     def page() -> Page:
         from floatlab.verbs.timing.page import backends_page

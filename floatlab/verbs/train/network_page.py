@@ -29,14 +29,14 @@ class Learnings(Record):
 
     @classmethod
     def of(cls, rows: list[list[Learning]]) -> Learnings:
-        """Compare the rows with fp32 if there is such a row, else with the first row."""
+        """Compare the rows with the row of fp32 if there is one, else with the first row."""
         labels = [row[0].configuration.label for row in rows]
         reference = "fp32" if "fp32" in labels else labels[0]
         return cls(rows, compare_learnings(rows, reference), reference)
 
 
 def network_page(learnings: Learnings) -> Page:
-    r"""Return the page of the losses of all configurations, over seeds.
+    r"""Return the page of the losses of all configurations, over all seeds.
 
     >>> from floatlab.page.text_layout import to_text
     >>> from floatlab.training import learn
