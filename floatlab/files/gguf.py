@@ -48,7 +48,7 @@ _BLOCKS = {name: (elements, size) for name, elements, size in _TYPES.values() if
 
 
 class GgufTensor(Record):
-    """The entry of a tensor: its bytes in the file are those from `start` to `end`; `shape` is in the order of NumPy."""
+    """The entry of a tensor. Its bytes are those from `start` to `end` of the file; `shape` has NumPy's order."""
 
     name: str
     dtype: str

@@ -24,7 +24,7 @@ from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Flags, read
 
 MAX_TEXT = 1 << 26  # the largest text file in bytes
-MAX_EXACT = 1 << 18  # the largest number of literals that the exact reader reads, which is slow (cached ones excepted)
+MAX_EXACT = 1 << 18  # the largest number of literals that are read exactly, which is slow; cached literals do not count
 MAX_LINE = 1 << 22
 _BATCH = 1 << 16  # the number of literals that are rounded at once
 _DIGITS = 15  # decimals of up to this many digits are distinct in binary64

@@ -35,7 +35,7 @@ class Why(Enum):
     NO_UPDATE = "no update"  # the given update is zero
     GRADIENT_VANISHED = "gradient vanished"  # the gradient is zero in its format
     UPDATE_VANISHED = "update vanished"  # the gradient is not zero, but the update computed from it is
-    BELOW_HALF = "below half"  # too small to change the rounding of the sum
+    BELOW_HALF = "below half"  # the sum is nearer to w than to its neighbour
     TIE = "tie"  # exactly half the distance to w's neighbour, and the tie was rounded to w
     BY_DIRECTION = "direction"  # a directed rounding gave w
     DRAWN = "drawn"  # a stochastic rounding gave w
@@ -337,7 +337,7 @@ def _by_rounding(total: TracedStage, before: Datum) -> Why:
         return Why.DRAWN
     if stage.context.rounding not in (Direction.RNE, Direction.RNA) or not isinstance(truth, Exact):
         return Why.BY_DIRECTION
-    w = encode(before.exact, single(stage.format))  # ulp of the accumulator's format, not of the weight's
+    w = encode(before.exact, single(stage.format))  # its neighbours are those in the accumulator's format
     neighbour = w.next_up if before.exact < truth else w.next_down
     gap = abs(neighbour.exact - w.exact).as_fraction() if neighbour.is_finite else w.ulp.as_fraction()
     missed = abs(truth - w.exact).as_fraction()

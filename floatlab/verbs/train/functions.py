@@ -27,8 +27,8 @@ def _root(x: RoundedNumber | float) -> RoundedNumber | float:
     return x.sqrt() if isinstance(x, RoundedNumber) else math.sqrt(x)
 
 
-# Every operation of the functions in OWN is rounded. The functions in WHOLE are computed in binary64; only argument and
-# value are rounded.
+# Every operation of the functions in OWN is rounded. The functions in WHOLE are computed in binary64; only their
+# argument and value are rounded.
 OWN: dict[str, Function] = {
     "x^2": lambda x: x * x,
     "x^3": lambda x: x * x * x,
