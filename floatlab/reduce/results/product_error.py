@@ -1,4 +1,7 @@
-"""Products of matrices in more than binary64, and errors of computed products: in ulps and as q (see `quotients`)."""
+"""Matrix products of higher precision than binary64, and the errors of computed products, in ulps and as q.
+
+`quotients` defines q.
+"""
 
 from __future__ import annotations
 

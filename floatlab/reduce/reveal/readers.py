@@ -143,10 +143,11 @@ class ProbeReader:
         return np.concatenate(parts)
 
     def fused(self, plan: Plan) -> tuple[int, ...]:
-        """Return the terms whose products are added by FMA, so that they are not rounded; all nodes add two numbers.
+        """Return the terms whose products are added by FMA, so that they are not rounded before.
 
-        Each probe has two inexact products, x·y and −x·y. If both are rounded, their sum is 0. If only one is rounded,
-        their sum is its rounding error. The rounded product is a power of two, so a narrower partial sum can hold it.
+        Each node of the plan must add two numbers. Each probe has two inexact products, x·y and −x·y. If both are
+        rounded, their sum is 0. If only one is rounded, their sum is its rounding error. The rounded product is a power
+        of two, so a narrower partial sum can hold it.
         """
         n, first = plan.terms, plan.first_terms
         nodes = [node for node in plan.nodes if min(node) < n]
@@ -165,9 +166,8 @@ class ProbeReader:
     def kept(self, plan: Plan, into: Format) -> tuple[tuple[int, ...], int]:
         """Return the nodes whose sums are rounded to fewer bits than others, and the number of bits.
 
-        All nodes add two numbers.
-        If all nodes round to the same number of bits, either all nodes are returned or none. The root is returned only
-        if its sum has fewer significand bits than the format of the results.
+        Each node must add two numbers. If all nodes round to the same number of bits, either all nodes are returned or
+        none. The root is returned only if its sum has fewer significand bits than the format of the results.
         """
         ids = range(plan.terms, plan.root + 1)
         found: tuple[int, ...] = ()

@@ -51,7 +51,7 @@ ALL = ("numpy", "torch", "torch:cuda", "jax", "jax:gpu", "cupy")
 
 
 class BackendTiming(Individual):
-    """The product of one backend: its times in seconds, its codes, and its errors against the exact product."""
+    """The product of one backend: its times in seconds, its codes, and its errors, computed from the exact product."""
 
     name: str
     words: str  # the name of the library and its device
@@ -65,7 +65,7 @@ class BackendTiming(Individual):
     codes: Array
     repeats: bool  # whether all products have the same bits as the first
     errors: ProductErrors
-    judgement: Judgement | None  # how large its errors are, against the exact product; None if a number is not finite
+    judgement: Judgement | None  # how large its errors are (see `ProductJudge`); None if a number is not finite
 
     @property
     def sent(self) -> float:

@@ -37,7 +37,7 @@ BLOCK = 64
 
 
 class TimedProduct(Record):
-    """A product computed with one partition: its name, its times, and its errors against the exact product."""
+    """A product computed whole or with one partition: its name, its times, and its largest errors."""
 
     name: str
     product: Array
