@@ -1,4 +1,4 @@
-"""Characters for the console of Linux (TERM=linux), whose fonts have only some 256 or 512 characters."""
+"""Characters for the console of Linux (TERM=linux), whose fonts have at most 512 characters."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class BackgroundAnswer:
         self._goes_on.set()
         self._total = self._done = self._part = 0  # `_part` counts the computations that reported progress
         self._began = self._counted_from = monotonic()
-        self.late = False  # whether the screen has stopped waiting
+        self.late = False  # whether the answer took longer than the screen waited for it
 
     def start(self) -> None:
         """Start the work on a daemon thread."""
@@ -136,7 +136,7 @@ class BackgroundAnswer:
             return "stopping …"
         part = f" part {self._part}:" if self._part > 1 else ""
         if self._total:
-            # What follows the counted work, such as the figures of a page, is not counted.
+            # The work after the counted part, such as computing the figures of a page, is not counted.
             part += f" {100 * self._done // self._total} %" if self._done < self._total else " last steps"
         return f"working …{part.removesuffix(':')}{self._estimate()} · Esc stops"
 
