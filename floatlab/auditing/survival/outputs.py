@@ -10,7 +10,7 @@ import numpy as np
 from floatlab.arrays.types import Array
 from floatlab.record import Record
 
-MOST_SAMPLES = 256  # rows of inputs that are used
+MOST_SAMPLES = 256  # most rows of inputs that are used
 
 
 class OutputErrors(Record):
@@ -47,7 +47,7 @@ def output_errors(inputs: Array, weight: Array, rounded: Array) -> OutputErrors:
 
 
 def merged_outputs(parts: Iterable[OutputErrors | None]) -> OutputErrors | None:
-    """Return the errors of several parts of a layer together; None if a part has none."""
+    """Return the errors of several parts of a layer together; None if a part has none, or without parts."""
     found = list(parts)
     if not found or any(each is None for each in found):
         return None

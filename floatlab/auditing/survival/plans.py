@@ -8,7 +8,7 @@ from floatlab.auditing.survival.figures import RecipeAudit
 
 
 def plan_text(found: RecipeAudit) -> str:
-    """Return the recommended recipe of each tensor as JSON; it is null for tensors that stay as they are.
+    """Return a recommendation as JSON. The recipe of a tensor that stays as it is is null.
 
     >>> import numpy as np
     >>> from floatlab.auditing.survival.survey import audit_recipes

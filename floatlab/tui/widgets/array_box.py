@@ -62,8 +62,8 @@ class ArrayBox(Horizontal):
     ) -> None:  # fmt: skip
         """Take the label, which is padded to `width` columns, and the function to call when the array changes.
 
-        `take` receives the box, and whether its array was picked (True) or typed (False). If `whole`, the
-        user picks a file or a folder, instead of an array in a file.
+        `take` receives the box, and whether its array was picked (True) or typed (False). If `whole`, the user
+        picks a file or a folder, instead of an array in a file.
         """
         super().__init__(id=id, classes="entry")
         self._examples, self._whole = examples, whole
@@ -156,9 +156,9 @@ class FilePicker(Picker):
             self.dismiss(name)
 
     def take_free(self, text: str) -> None:
-        """Close the window with the path of typed text in the listed folder, or with the text if there is no such path.
+        """Close the window with a typed path: in the listed folder if it exists there, else as it was typed.
 
-        If it is a folder, open the folder instead.
+        If it is a folder in the listed folder, open that instead.
         """
         path = os.path.join(self._place, text)
         if is_folder(path):
