@@ -34,7 +34,10 @@ def shown(path: str) -> str:
 
 @contextmanager
 def named(path: str) -> Iterator[None]:
-    """Put the file's name before the message of an error that is raised inside the `with`."""
+    """Put the file's name before the message of a FileFormatError that is raised inside the `with`.
+
+    An OSError becomes a FileFormatError.
+    """
     try:
         yield
     except FileFormatError as trouble:

@@ -58,13 +58,13 @@ _WHOLE, _NEAR, _SHORT = 4, 0.25, 1 << 26
 
 
 class Attribution(Answering, Individual):
-    """The candidate computations that reproduce each observed result. For two results, also pairs that reproduce both.
+    """The candidate computations for each observed result. For two results, also pairs that reproduce both.
 
-    `explanations` ranks the candidates for each result. `pairs` holds at most 256 of the `pair_count` pairs; pairs with
-    the fewest causes come first. If neither order alone nor FMA alone explains two results of one dot product,
-    `refutations` has an entry for each of these two causes: the best pair of candidates that differ only in it.
-    `tile_edges` has one entry per result. The entry is None unless one candidate reproduces most of the result and
-    another one the remaining rows or columns. All candidates except hardware models round by `context`.
+    `explanations` ranks the candidates for each result by how much of it they reproduce. `pairs` holds at most 256 of
+    the `pair_count` pairs; pairs with the fewest causes come first. If no single cause explains two results of one dot
+    product, `refutations` holds the best pair of candidates that differ only in FMA, and the best pair that differ only
+    in the order. `tile_edges` has one entry per result. The entry is None unless one candidate reproduces most of the
+    result and another one the remaining rows or columns. All candidates except hardware models round by `context`.
     """
 
     shape: tuple[int, ...]
@@ -86,7 +86,7 @@ class Attribution(Answering, Individual):
 
     @property
     def diagnosis(self) -> Diagnosis | None:
-        """The diagnosis of why two arrays differ; None for other results. Each access computes it again."""
+        """The diagnosis of why two arrays differ; None without two factors and two arrays. Each access computes it."""
         return diagnose(*self.product) if self.product else None
 
     @property
@@ -96,12 +96,12 @@ class Attribution(Answering, Individual):
 
     @property
     def verdict(self) -> Verdict | None:
-        """The verdict of the pair of candidates with the fewest differences; None for one result."""
+        """The verdict on the pair of candidates with the fewest causes; None for one result."""
         return self.verdicts[0] if self.verdicts else None
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
-        """The verdicts of all pairs with the fewest causes, beginning with `verdict`; empty for one result."""
+        """The verdicts on all pairs with the fewest causes, beginning with `verdict`; empty for one result."""
         if len(self.explanations) < 2:
             return ()
         least = [pair.causes for pair in self.pairs if len(pair.causes) == len(self.pairs[0].causes)]
@@ -109,7 +109,7 @@ class Attribution(Answering, Individual):
 
     @property
     def text(self) -> str:
-        """One line: the verdict on two results, or the best candidate for one result and how much it reproduces."""
+        """One line: the verdict on two results, or how much of one result the best candidate reproduces."""
         if self.verdict is not None:
             found = ", or ".join(each.value for each in self.verdicts)
             if not self.pairs:
@@ -161,11 +161,12 @@ def attribute(
     machines : sequence of str or Machine, optional
         The models of matrix units to try. The default is all models that accept the format of the factors.
     targets : sequence of str or callable, optional
-        Functions whose orders of addition are found by `reveal` and tried, too. By default, if no other candidate
-        reproduces a result, these are functions of NumPy and of the libraries that are already imported. With an empty
-        list, neither these orders nor rounded inputs are tried.
+        Functions whose orders of addition are found by `reveal` and tried, too. By default, these are functions of
+        NumPy and of the libraries that are already imported; they are tried only if `schedules` is not given and no
+        other candidate reproduces a result. With an empty list, neither these orders nor rounded inputs are tried.
     context : Context or str
-        The rounding of all candidates except hardware models. It can, for example, flush subnormal numbers.
+        The rounding of all candidates except hardware models. It can, for example, flush subnormal numbers. It cannot
+        be stochastic.
     started : callable, optional
         Called with the number of candidates and the word "candidates". It must return a function, which is then called
         with 1 after each candidate.
@@ -178,7 +179,8 @@ def attribute(
     Raises
     ------
     UnsupportedError
-        If the shapes or formats of operands and results do not match, or the options leave no candidates.
+        If the shapes or formats of operands and results do not match, the options leave no candidates, or the rounding
+        is stochastic.
     LiteralError
         If a text does not denote a number.
     PlanError, FormatError, MissingPartError
@@ -186,8 +188,8 @@ def attribute(
 
     Notes
     -----
-    For large products, candidates are first compared on 1,024 elements. For products of more than 2^30 multiply-adds,
-    no other elements are compared.
+    For large products, candidates are first compared on at most 1,024 elements. For products of more than 2^30
+    multiply-adds, no other elements are compared.
 
     Examples
     --------
@@ -306,7 +308,8 @@ def _explained(
 ) -> tuple[tuple[Explanation, ...], ...]:
     """Rank the candidates for each result by the share of its elements that they reproduce.
 
-    All are tried on a sample. Those that reproduce it, and the best others, are then tried on all elements.
+    All candidates are tried on a sample. Those that reproduce the sample are then tried on all elements, and in a small
+    product also the best others.
     """
     told = None if started is None else started(len(tried), "candidates")
     for candidate in tried:
@@ -327,7 +330,7 @@ def _explained(
 def _with_rounded_inputs(
     evaluator: Evaluator, explanations: tuple[tuple[Explanation, ...], ...], goals: list[Observed]
 ) -> tuple[tuple[Explanation, ...], ...]:
-    """Add, for each unexplained result, the candidates that reproduce it from rounded inputs."""
+    """Add, for each result that no candidate reproduces, the candidates that reproduce it from rounded inputs."""
     found = [list(ranked) for ranked in explanations]
     for inputs in _input_roundings(evaluator):
         for candidate in list_candidates(evaluator.terms, evaluator.formats, evaluator.into, None, [evaluator.into]):
@@ -339,7 +342,10 @@ def _with_rounded_inputs(
 
 
 def _input_roundings(evaluator: Evaluator) -> list[InputRounding]:
-    """Return the roundings to narrower formats that change the inputs; those with equal results are merged."""
+    """Return the roundings to narrower formats that change the inputs, without those that give equal inputs.
+
+    Directions of one format that give equal inputs are merged.
+    """
     found: list[tuple[InputRounding, list[Array]]] = []
     plain = [side.codes for side in evaluator.sides]
     for name in _INPUTS:
@@ -364,10 +370,9 @@ def _with_habits(
     kind: str,
     targets: Sequence[object] | None,
 ) -> tuple[tuple[Explanation, ...], ...]:
-    """Try, for each result that no candidate reproduced, also the orders that libraries use.
+    """Try also the orders of `targets` for each result, or by default those of libraries, until one reproduces it.
 
-    Each order is tried in several variants. The first variant that reproduces every element ends the search in this
-    order.
+    Each order is tried in several variants, up to the first one that reproduces every element.
     """
     found = [list(ranked) for ranked in explanations]
     for habit in find_known_orders(kind, evaluator.terms, evaluator.into.name, targets):

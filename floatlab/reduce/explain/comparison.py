@@ -36,17 +36,18 @@ def compare(
     rtol, atol : float
         The tolerances of `numpy.allclose`; the defaults are those of NumPy.
     inputs : tuple of two array_like, optional
-        The inputs x and y of `op`, if both arrays should be its result. `diagnosis` then says whether the arrays differ
-        by rounding or by a bug, why, and where.
+        The inputs x and y of the operation `op`, if both arrays should be its result. The member `diagnosis` then says
+        whether the arrays differ by rounding or by a bug, why, and where.
     op : str
         The operation on the inputs: matmul, linear, dot, sum (y is None), `einsum:ij,jk->ik` or `conv2d:stride=2`.
     bias : array_like, optional
-        The array that was added to the result of the operation: one number per output, or any shape that broadcasts.
+        The array that was added to the result of the operation. For linear and conv2d it has one number per output; for
+        other operations it is broadcast to the shape of the result.
     equal_nan : bool
         If true, two NaNs count as close, as in `numpy.allclose`.
     format : Format or str, optional
-        The format whose ulps are counted. The default is the format of the arrays or, if they have two, the narrower
-        one; the other array is first rounded to it.
+        The format whose ulps are counted. The default is the format of both arrays. If their formats differ, it is the
+        narrower one, and the other array is first rounded to it.
     torch_tolerances : tuple of two floats, optional
         The rtol and atol of `torch.testing.assert_close`. The defaults depend on the dtype.
     worst : int
@@ -57,8 +58,8 @@ def compare(
     Returns
     -------
     Differences
-        Errors, distances in ulps, whether NumPy and PyTorch call the arrays close, and the worst elements. If inputs
-        are given, also `diagnosis`.
+        Errors, distances in ulps, whether NumPy and PyTorch call the arrays close, and the worst elements. The member
+        `diagnosis` is None if no inputs are given.
 
     Raises
     ------

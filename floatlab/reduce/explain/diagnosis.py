@@ -56,34 +56,38 @@ def diagnose(
     Parameters
     ----------
     x, y : array_like
-        The factors: vectors or matrices. x may have more than two axes if y is a matrix.
+        The factors. y is a vector or a matrix. x has one axis or more; its last axis and the first axis of y are
+        summed.
     actual, expected : array_like
-        The two results, each with the shape of the product.
+        The two results, each with the shape of the product, or at least with its number of elements.
     maps : sequence of OrderMap, optional
         Maps of the orders in which a library adds each element. Their method `replay(x, y)` gives a product that is
         compared bit for bit.
     progress : callable, optional
         Called without arguments after each step. An exception that it raises ends the search.
     keep_interrupted : bool
-        If true, Ctrl-C ends the search and returns the findings so far, instead of raising KeyboardInterrupt.
+        If true, Ctrl-C during the search ends it and returns the findings so far, instead of raising KeyboardInterrupt.
+        The exact product, which is computed before the search, is not a part of it.
     problem : ProductProblem, optional
         The exact product of these factors, if it is already computed.
 
     Returns
     -------
     Diagnosis
-        The status, the first line, the causes with their positions, and the result nearer to the exact product.
+        The status, the first line, the causes with their positions, and which result is nearer to the exact product.
 
     Raises
     ------
     UnsupportedError
-        If the shapes do not fit together, or a format is wider than binary64.
+        If the shapes do not fit together, the product has no terms or elements, or a format is more precise than
+        binary64.
 
     Notes
     -----
     Each result is first compared with the exact product. If its errors exceed the rounding error bound of these inputs,
     one hypothesis after another is verified on every element. If both results are within the bound, candidate
-    computations are replayed. A cause is named only if the remaining errors are within the bound.
+    computations are replayed. A cause that explains errors of all elements is named only if the errors that it leaves
+    are within the bound, or if the result is reproduced bit for bit.
 
     Examples
     --------
@@ -185,7 +189,7 @@ class _PairDiagnosis:
         return Diagnosis("unknown", f"Stopped: {what}; a complete search would settle it.", causes, None, True)
 
     def _replayed(self) -> tuple[SideExplanation, SideExplanation] | None:
-        """Recognise two results within the rounding error bound, each reproduced bit for bit by some computation."""
+        """Recognise two results within the rounding error bound that computations reproduce bit for bit; else None."""
         accumulators = [own_accumulator(side.format) for side in self.sides]
         views = [view_of(self.problem, *each) for each in zip(self.sides, accumulators, strict=True)]
         first, second = (
@@ -229,7 +233,8 @@ class _PairDiagnosis:
     def _unknown(self, causes: tuple[DiagnosedCause, ...]) -> Diagnosis:
         """Replay candidate computations on the results that are not explained yet.
 
-        If no candidate reproduces one of them, the diagnosis says what information would settle the question.
+        If all of these are reproduced, rounding is diagnosed. Otherwise, or if only a few elements are in doubt, the
+        diagnosis says what information would settle the question.
         """
         lone = [each for each in causes if each.name == "elements"]
         if lone:
@@ -248,14 +253,14 @@ class _PairDiagnosis:
         return self._done("unknown", unexplained_line(letter, all(map(is_function_of_product, views))), causes)
 
     def _is_evidence(self, found: SideExplanation) -> bool:
-        """Return whether a computation that gives all numbers of a result is unlikely to do so by chance."""
+        """Return whether it is unlikely that a computation gives all numbers of this result by chance."""
         view = view_of(self.problem, found.side, own_accumulator(found.side.narrowest))
         wrong = view.fit().wrong
         few = bool(found.doubt) and len(np.unique(view.values)) < _FEW
         return not wrong.any() or (not few and evidence_bits(view, wrong, found.side.coarsest) >= BITS_OF_SUMS)
 
     def _ways(self) -> tuple[list[Way], list[Way]]:
-        """Return for each result the candidates that reproduce its elements; cached by formats and models."""
+        """Return for each result the ways that reproduce its elements; they are cached by formats and models."""
         key = tuple((each.side.narrowest, each.model) for each in self.explained)
         if key not in self._found:
             self._found[key] = self._searched_ways()
@@ -265,7 +270,7 @@ class _PairDiagnosis:
         found: tuple[list[Way], list[Way]] = ([], [])
         for i, each in enumerate(self.explained):
             if each.model.name and not each.model.is_one_rounding:
-                continue  # orders are replayed with unchanged inputs and with inputs that are rounded to one format
+                continue  # orders are replayed only with unchanged inputs, or with inputs rounded to one format
             into = each.side.narrowest
             alike = (self.explained[0].side.narrowest, self.explained[0].model) == (
                 self.explained[1].side.narrowest,
@@ -311,7 +316,7 @@ class _PairDiagnosis:
         return self._done("rounding", rounding_line(tuple(found), self._worth()), tuple(found))
 
     def _all_ways(self) -> tuple[list[Way], list[Way]]:
-        """Return for each result the candidates and the libraries that reproduce its elements."""
+        """Return for each result the ways that reproduce its elements, including library calls."""
         ways = self._ways()
         if self.libraries is None:
             self.libraries = [library_ways(self.problem, side, self.maps) for side in self.sides]
@@ -347,7 +352,7 @@ class _PairDiagnosis:
 
 _SHARED = {"bias", "scale", "terms-missing", "terms-twice", "transposed-operand", "transposed-output"}
 _SHARED |= {"rows-moved", "columns-moved"}
-# Faults that determine every number of a result up to rounding, or, with their positions, all numbers but a few.
+# Faults after which every number of a result is known up to rounding; with positions, all numbers but those there.
 _ALIKE = {"transposed-operand", "transposed-output", "rows-moved", "columns-moved", "function-applied", "clipped"}
 _ALIKE |= {"elements", "region"}
 _CAST = {"output-rounded"}

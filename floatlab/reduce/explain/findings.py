@@ -1,8 +1,8 @@
 """Records of the search on one result: its explanation, the models that fit a sample, and faults.
 
-A *model* assumes a change of the inputs, such as rounding to bfloat16. A *sigma* is the expected root mean square
-rounding error of an element. *Evidence* is a tuple of details, each with a name and a text, such as ("format",
-"binary16").
+A *model* assumes a change of the inputs or of the sums, such as inputs rounded to bfloat16. A *sigma* is the expected
+root mean square rounding error of an element. *Evidence* is a tuple of details, each with a name and a text, such as
+("format", "binary16").
 """
 
 from __future__ import annotations
@@ -76,7 +76,10 @@ class Fault(Record):
 
 
 def find_overflow(problem: ProductProblem, side: Side) -> Array:
-    """Return the mask of infinities that are due to overflow: the exact product exceeds the format's largest number."""
+    """Return the mask of infinities that are due to overflow.
+
+    The exact product has the same sign, and is at least the format's largest number (up to half an ulp).
+    """
     exact, values = problem.totals.product, side.values
     most = float(side.narrowest.largest) * (1 - 2.0**-side.narrowest.precision)
     with np.errstate(all="ignore"):
@@ -85,7 +88,10 @@ def find_overflow(problem: ProductProblem, side: Side) -> Array:
 
 
 def find_stray(problem: ProductProblem, side: Side) -> Array:
-    """Return the mask of elements that are NaN or infinite although the inputs give a finite number, or vice versa."""
+    """Return the mask of elements that are NaN, infinite or finite where the inputs give another of these.
+
+    An infinity that is due to overflow is not stray. An infinity with the wrong sign is.
+    """
     stray: Array = problem.known & ~side.finite & ~find_overflow(problem, side)
     if problem.special is not None:
         values = side.values
@@ -100,7 +106,7 @@ def makes_stray(problem: ProductProblem, model: Model, stray: Array) -> bool:
 
 
 def stray_words(side: Side, stray: Array) -> str:
-    """Describe the elements in the mask `stray`: NaN, infinite, or finite although the inputs give NaN or ∞."""
+    """Describe the elements in the mask `stray`: NaN, infinite, both, or (if some are finite) not NaN or infinite."""
     values = side.values[stray]
     if np.isnan(values).all():
         return "NaN"
@@ -110,9 +116,9 @@ def stray_words(side: Side, stray: Array) -> str:
 
 
 def overflow_of(problem: ProductProblem, side: Side, other: Side) -> DiagnosedCause | None:
-    """Return a cause with the elements that overflowed to infinity but are finite in the other result, or None."""
+    """Return a cause with the elements that overflowed but are finite in the other result; None if there are none."""
     overflow = find_overflow(problem, side) & other.finite
-    if other.format == side.format:  # if the product is far beyond the largest number, other numbers are wrong
+    if other.format == side.format:  # where the product is far beyond the largest number, `other` is wrong if smaller
         largest = float(side.format.largest)
         product = np.abs(problem.totals.product)
         overflow &= (np.abs(other.values) >= largest) | (product < 2 * largest) | np.isinf(product)
@@ -135,7 +141,7 @@ def overflow_of(problem: ProductProblem, side: Side, other: Side) -> DiagnosedCa
 
 
 def number_text(value: float) -> str:
-    """Format a number for a message: rounded to an integer from 1,000 to 10^9, else to six significant digits.
+    """Format a number for a message: rounded to an integer if its magnitude is from 1,000 to 10^9, else to six digits.
 
     >>> number_text(65504), number_text(3.4028235e38), number_text(-0.125)
     ('65,504', '3.40282e+38', '-0.125')

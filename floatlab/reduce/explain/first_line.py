@@ -43,7 +43,7 @@ _MOST = 4  # largest number of positions that the first line lists
 
 
 def rounding_line(causes: tuple[DiagnosedCause, ...], share: float) -> str:
-    """Return the line for two results that differ by rounding: the causes, and the size of the difference.
+    """Return the line for two results that differ by rounding: the causes and, if these are usual, the difference.
 
     `share` is the largest difference of an element, relative to the sum of the rounding error bounds of both results.
 
@@ -57,7 +57,7 @@ def rounding_line(causes: tuple[DiagnosedCause, ...], share: float) -> str:
     plain = [each for each in causes if _is_plain(each)]
     if len(plain) == len(causes):
         names = " or ".join(dict.fromkeys(_NOUNS[each.name] for each in causes))
-        # A size above 1 is omitted. The causes were then confirmed bit for bit, so the size does not matter.
+        # A share above 1 is omitted. The causes were then confirmed bit for bit, so the share does not matter.
         size = f", {_percent(share)} of what would be worth a look" if share <= 1 else ""
         return f"No: this is rounding ({names}){size}."
     said = "; ".join(dict.fromkeys(_cause_text(each) for each in causes if each not in plain or each.side != "both"))
@@ -71,7 +71,7 @@ def _is_plain(cause: DiagnosedCause) -> bool:
 
 
 def shared_line(causes: tuple[DiagnosedCause, ...]) -> str:
-    """Return the line for two results that share a deviation from the product and otherwise differ by rounding."""
+    """Return the line for two results that deviate from the product in the same way, and differ only by rounding."""
     said = "; ".join(_cause_text(each) for each in causes)
     return f"No: A and B differ from each other only by rounding. But {said.replace('A and B are', 'both are')}."
 
@@ -84,7 +84,7 @@ def lone_line(cause: DiagnosedCause) -> str:
 
 
 def doubt_line(doubts: list[str], rival: str) -> str:
-    """Return the line for a fault that is not certain, since an alternative explains the errors, too."""
+    """Return the line for faults that are not certain, because the alternative `rival` explains the errors, too."""
     tell = "the precision of the inputs" if rival.startswith("inputs") else "how the sums are computed"
     return f"I can't tell: the cause is {' and '.join(doubts)}, or {rival}; knowing {tell} would settle it."
 
@@ -119,8 +119,8 @@ def unexplained_line(letter: str, is_function: bool) -> str:
 def bug_line(causes: tuple[DiagnosedCause, ...], differing: Array | None = None, are_known: bool = True) -> str:
     """Return the line for a result that is wrong: it names first the faults, then other causes of the difference.
 
-    `differing` marks the elements whose bits differ. `are_known` says whether all elements that are not named as wrong
-    agree within rounding.
+    `differing` marks the elements whose values differ. `are_known` says whether all elements that are not named as
+    wrong agree within rounding.
 
     >>> bug_line((DiagnosedCause("elements", "result", "expected", 0.01, ((11, 7),), ()),))
     'Yes: element (11, 7) of B is wrong; all others agree.'
@@ -143,7 +143,7 @@ def bug_line(causes: tuple[DiagnosedCause, ...], differing: Array | None = None,
 
 
 def _of_others(causes: list[DiagnosedCause], differing: Array | None, are_known: bool) -> str:
-    """Return whether all elements but the wrong ones are equal, or agree within rounding, as the end of the line."""
+    """Return the end of the line: how the elements agree that are not wrong. It is empty if this is not known."""
     others = [value for cause in causes for key, value in cause.evidence if key == "others"]
     if others:
         return f"; others are {others[0]}"

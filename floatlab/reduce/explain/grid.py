@@ -1,7 +1,7 @@
 """Find the candidate computations that reproduce a result bit for bit, by replaying them on a sample of its elements.
 
-A *candidate* is an order of addition with an accumulator format and use of FMA, or a model of a matrix unit. A `Way`
-is a candidate or another computation, such as a library call, that reproduces all replayed elements.
+A *candidate* is an order of addition in an accumulator format, with or without FMA, or a model of a matrix unit. A
+`Way` is a candidate or another computation, such as a library call, that reproduces all replayed elements.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from floatlab.reduce.simulate.compensated import Compensated
 from floatlab.reduce.simulate.simulation import simulate
 
 NUMPY = "numpy.matmul of this machine"
-_TERMS = 1 << 17  # largest number of terms in all replayed elements together
-_MOST, _LEAST = 256, 36  # largest and smallest number of replayed elements
-_LONG = 400  # terms; for longer sums, formats without processor support are tried in only a few orders
-_WHOLE = 1 << 28  # largest number of multiply-adds for replaying all elements instead of the sample
+_TERMS = 1 << 17  # all replayed elements together have about this many terms at most, unless _LEAST elements have more
+_MOST, _LEAST = 256, 36  # about the largest and the smallest number of replayed elements
+_LONG = 400  # for sums of more terms, formats without processor support are tried in only a few orders
+_WHOLE = 1 << 28  # ways are replayed on all elements until this number of multiply-adds is reached
 _TELLING = 16  # a way is tried on at most this many rows and columns in which the results differ
 _SLOWER = 16  # an addition in a format without processor support costs as much as this many others
 _NEAR_LARGEST = 2.0**-64  # sums above this fraction of the largest number are simulated in integers, which is slow
@@ -71,10 +71,10 @@ class CandidateGrid:
     """Replays candidate computations on a sample of the elements and compares them with both results."""
 
     def __init__(self, problem: ProductProblem, model: Model, into: Format, tick: Callable[[], None]) -> None:
-        """Choose the sample, and round the inputs as `model` says. `into` is the format of the results."""
+        """Choose the sample, and round the inputs if `model` rounds them. `into` is the format of the results."""
         self.problem, self.into, self.tick = problem, into, tick
         self.telling: Array | None = None  # the mask of the elements in which the two results differ, if it is known
-        self.nearest: dict[str, Array] = {}  # for a result without a way, the mask of elements that the best one misses
+        self.nearest: dict[str, Array] = {}  # per result: the mask of elements that the best rejected way misses
         self.shares: dict[str, list[tuple[float, Candidate]]] = {}  # per result: (share reproduced, candidate)
         m, n = problem.shape
         most = min(_MOST, max(_LEAST, _TERMS // problem.terms))
@@ -129,8 +129,9 @@ class CandidateGrid:
     def flushing_share(self, side: Side, wrong: Array) -> float:
         """Return the share of elements that the best flushing sum reproduces.
 
-        A flushing sum replaces subnormal inputs, subnormal results of operations, or both by zero. Its share is the
-        smaller one of two: its share of all replayed elements, and its share of the replayed wrong ones.
+        A flushing sum replaces subnormal inputs, subnormal results of operations, or both by zero. The share is the
+        smaller one of two: the reproduced share of all replayed elements, and the reproduced share of those replayed
+        elements that `wrong` marks. It is 0 if `wrong` marks no replayed element.
         """
         goal, best = self._observed(side), 0.0
         off = wrong[np.ix_(self.rows, self.columns)].reshape(-1)
@@ -160,7 +161,7 @@ class CandidateGrid:
         return self._verified(ways, side, False)
 
     def ways(self, sides: Sequence[Side]) -> list[list[Way]]:
-        """Return, for each result, the ways that reproduce all replayed elements."""
+        """Return, for each result, the ways that reproduce it in the sample and, if this is checked, outside of it."""
         goals = [self._observed(side) for side in sides]
         found: list[list[Way]] = [[] for _ in sides]
         formats = self.sides[0].format, self.sides[1].format
@@ -219,8 +220,9 @@ class CandidateGrid:
     def _verified(self, ways: list[Way], side: Side, keeps_nearest: bool = True) -> list[Way]:
         """Return the ways that also reproduce the elements outside the sample.
 
-        Once the check would exceed _WHOLE multiply-adds, ways are checked only in some elements in which both results
-        differ. `nearest` stores, for each result, the mask of elements that the best rejected way does not reproduce.
+        Once all checks together would exceed _WHOLE multiply-adds, ways are checked only in some elements in which the
+        two results differ. If an input is NaN or infinite, nothing is checked. If `keeps_nearest` is true, `nearest`
+        keeps the mask of the elements that the best rejected way does not reproduce.
         """
         kept, work = [], 0
         each_work = self.problem.shape[0] * self.problem.shape[1] * self.problem.terms
@@ -243,7 +245,7 @@ class CandidateGrid:
     def chance(self) -> float:
         """Return a low estimate of the share of elements that another order of addition changes.
 
-        Five common candidates are compared in pairs. The share is that of the two whose sums differ least often.
+        Five common candidates are compared in pairs. The share is that of the pair whose sums differ least often.
         """
         codes = []
         for text, fma in (
@@ -279,7 +281,8 @@ class CandidateGrid:
     def _fails_where_telling(self, way: Way, side: Side) -> bool:
         """Return whether a way fails in a few rows and columns in which the two results differ.
 
-        Most elements of a narrow result are the same in every computation, so equal bits there are not evidence.
+        Most elements of a narrow result are the same in every computation, so equal bits there are not evidence. Return
+        False if it is not known where the results differ, or if an input is NaN or infinite.
         """
         if self.telling is None or not self.telling.any() or self.problem.special is not None:
             return False
@@ -310,8 +313,9 @@ def grid_of(problem: ProductProblem, model: Model, into: Format, tick: Callable[
 def names_between(first: list[Way], second: list[Way], own: Format) -> tuple[dict[str, str], tuple[Way, Way] | None]:
     """Return the causes by which two results differ, each with a description, and the best pair of ways or None.
 
-    The best pairs are those whose two ways differ in the fewest causes. The causes of all best pairs are returned.
-    `own` is the accumulator format that libraries use for these results.
+    The best pairs of candidates are those that differ in the fewest causes; the causes of all best pairs are returned.
+    If there is no pair, or a pair differs in no cause, no pair is returned. The causes then say how each result differs
+    from usual sums, or are only "order". `own` is the accumulator format that libraries use for these results.
     """
     pairs = [(one, other) for one in first for other in second if one.candidate and other.candidate]
     if pairs:
@@ -347,7 +351,7 @@ def _causes(one: Way, other: Way, own: Format) -> tuple[str, ...]:
         name = _NAMES[cause]
         adders = (*one.candidate.adders, *other.candidate.adders)
         if cause is Cause.ACCUMULATOR and _accumulators(one) == _accumulators(other) != (None,):
-            # Sums in a wider format often add products rounded to `own`. Only narrower products are a separate cause.
+            # The accumulators are equal, so the products differ. Only those narrower than `own` are a separate cause.
             name = "products" if any(each.products.precision < own.precision for each in adders) else name
         names.append(name)
     return tuple(dict.fromkeys(names))

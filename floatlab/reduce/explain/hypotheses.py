@@ -1,7 +1,8 @@
 """Hypotheses on why one result differs from the product of its inputs. Each is verified on all elements.
 
-A hypothesis consists of a model of the inputs (`stages`), an accumulator format, and possibly a fault (`faults`). It is
-accepted only if it leaves every error within the rounding error bound. Simpler hypotheses are tried first.
+A hypothesis consists of a model of the inputs (`stages`), an accumulator format, and possibly a fault (`faults`). In
+general it is accepted only if it leaves every error within the rounding error bound, except at the positions of the
+fault. Simpler hypotheses are tried first.
 """
 
 from __future__ import annotations
@@ -52,10 +53,11 @@ from floatlab.reduce.simulate.narrow_sums import promoted
 _SCATTERED = 0.4  # largest share of wrong elements beside sums in a narrow format
 _CHOICES = {"inputs-rounded", "inputs-quantized", "inputs-split", "output-rounded"}  # choices of precision
 _LOCAL = {"elements", "region", "not-the-product"}
-# The evidence for sums in a narrow format beside some elements that they do not give, in bits.
+# Sums in a narrow format that miss some elements need this much more evidence, in bits, for each of these elements; but
+# _BITS_ENOUGH bits always suffice.
 _BITS_EACH, _BITS_ENOUGH = 8.0, 60.0
-_BITS_OF_FOUR = 8.0  # the evidence for one of four sums in narrow formats, in bits
-_FEW = 4  # a final rounding, too, may give fewer different numbers than this
+_BITS_OF_FOUR = 8.0  # the evidence, in bits, that is needed if four kinds of sums in narrow formats are tried
+_FEW = 4  # a result with fewer different numbers than this may also come from a final rounding
 _SUMS = 8  # sums of narrow formats are computed for this many rows and columns
 _STAGNANT = 2.0**-8  # sums in bfloat16 may lose this share of Σ|x·y| in each step
 _UNRELATED = 0.5  # smallest share of unrelated elements in a result that is not the product
@@ -66,7 +68,7 @@ class SideExplainer(ModelSearch):
     """Searches for an explanation of one result."""
 
     def explain(self) -> SideExplanation:
-        """Return the first hypothesis that fits, or "unknown" if its fault has an alternative."""
+        """Return the first hypothesis that fits; "unknown" if none fits, or if an alternative fits as well."""
         found, view = self._first_found(), view_of(self.problem, self.side, self.accumulators[0])
         names = {each.name for each in found.causes}
         may_be_fast = found.status == "unknown" or (found.status == "bug" and bool(names & _LOCAL))
@@ -107,7 +109,7 @@ class SideExplainer(ModelSearch):
         return self._unexplained()
 
     def _plain_or_flushed(self) -> SideExplanation | None:
-        """Recognise flushed results, printed digits, sums with directed rounding, or results rounded again."""
+        """Recognise flushed results, printed digits, sums with directed rounding, and results rounded once more."""
         view = view_of(self.problem, self.side, self.accumulators[0])
         fit = view.fit()
         flushed = self.faults.flushed(view, None, fit.wrong) if fit.wrong.any() else None
@@ -229,8 +231,8 @@ class SideExplainer(ModelSearch):
         moved = moved or self.faults.clipped(view, replay.values, missed)
         if moved is not None:
             return self._found("bug", (moved, fault), PLAIN, SINGLE)
-        # Libraries may add the elements at the edges of tiles in another order.
-        # A kernel may also round a partial sum twice, which moves it by one ulp.
+        # Libraries may add the terms of the elements at the edges of tiles in another order. A kernel may also round a
+        # partial sum twice, which moves it by one ulp.
         with np.errstate(all="ignore"):
             largest = np.maximum(np.abs(view.values), np.sqrt(view.totals.squares))
             far = np.abs(replay.values - view.values) > 4 * half_ulp(largest, replay.format)

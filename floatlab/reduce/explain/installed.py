@@ -27,7 +27,7 @@ _UNMAPPED = 0.1  # a map of orders is compared if at most this share of its elem
 
 
 def installed_ways(problem: ProductProblem, side: Side) -> list[Way]:
-    """Return one candidate computation if orders of the installed numpy.matmul give every element; else an empty list.
+    """Return a list of one way if each element is given by some order of the installed numpy.matmul; else no way.
 
     numpy.matmul uses different orders in different parts of a product. Every order is tried at every element, because
     the result may have been computed as a part of a larger product, in which the orders occur at other positions.
@@ -63,7 +63,7 @@ def _map_of(shape: tuple[int, int, int], dtype: str) -> OrderMap | None:
 
 
 def numpy_product(x: Source, y: Source) -> Array | None:
-    """Return the product that NumPy computes on this machine; None if BLAS has no routine for the formats."""
+    """Return NumPy's product on this machine; None unless both factors are binary32, or both are binary64."""
     kind = native_dtype(x.format)
     if x.format != y.format or kind is None or kind.itemsize == 2:
         return None
@@ -73,7 +73,10 @@ def numpy_product(x: Source, y: Source) -> Array | None:
 
 
 def library_ways(problem: ProductProblem, side: Side, maps: Sequence[Replaying]) -> list[Way]:
-    """Return the libraries that reproduce a result bit for bit: NumPy on this machine, and those of `maps`."""
+    """Return a way for each library that reproduces a result: NumPy on this machine, and the libraries of `maps`.
+
+    Elements for which a map has no order are not compared.
+    """
     found = []
     x, y = problem.sources
     if side.format == x.format and (product := numpy_product(x, y)) is not None:

@@ -21,7 +21,7 @@ from floatlab.reduce.explain.residuals import find_places
 from floatlab.reduce.explain.side_report import SideReport
 from floatlab.reduce.explain.stages import PLAIN, Model
 
-_SURPRISING = 0.2  # for a fault, the largest ratio of wrong elements to elements that narrower sums change
+_SURPRISING = 0.2  # a fault is looked for up to this ratio of wrong elements to elements that narrower sums change
 _BESIDES = 3  # largest number of models beside which moved rows and missing terms are looked for on all elements
 _TRIED = 8  # largest number of models that are verified on all elements
 GAIN = 8  # smallest number of elements that a narrower format must explain if a fault is reported besides
@@ -40,7 +40,7 @@ class ModelSearch(SideReport):
 
     @property
     def options(self) -> list[SampledModel]:
-        """All models of the inputs, with their residuals in the sample."""
+        """All models of the inputs that were tried, with their residuals in the sample."""
         return self._sampled[0]
 
     @property
@@ -82,7 +82,7 @@ class ModelSearch(SideReport):
         return None
 
     def _models_beside_fault(self) -> SideExplanation | None:
-        """Recognise terms that are missing, or rows in other places, in a product of rounded inputs."""
+        """Recognise missing terms, or moved rows or columns, in a product of rounded or quantised inputs."""
         if self.narrower is not None:
             return None
         kinds = ("inputs-rounded", "inputs-quantized")
@@ -116,7 +116,10 @@ class ModelSearch(SideReport):
         return None
 
     def _verified(self, model: Model, accumulator: Format, faulty: bool) -> SideExplanation | None:
-        """Return the explanation by a model if it leaves only rounding errors or, with `faulty`, also one fault."""
+        """Return the explanation by a model if it leaves only rounding errors or, if `faulty` is true, also one fault.
+
+        Return None if the model does not fit, or if it is not needed.
+        """
         view = view_of(self.problem, self.side, accumulator)
         product = None if model is PLAIN else self.problem.whole(model)
         fit = view.fit(product)
@@ -161,8 +164,8 @@ class ModelSearch(SideReport):
                 fault = fault_beside(self.problem, self.side, model, accumulator, self.tick)
         if fault is not None and not fault.name:
             return None
-        # Beside wrong elements, a model must explain several times as many elements that plain rounding does not
-        # explain.
+        # If some elements stay wrong, the model must explain at least three times as many elements that exceed the
+        # limits without it.
         gained = 0 if product is None else int((view.fit().wrong & ~fit.wrong).sum())
         is_gain = product is None or (places is not None and gained >= max(GAIN, 3 * places.count))
         if fault is None and places is not None and is_gain and places.count * 2 <= fit.wrong.size:
@@ -175,7 +178,7 @@ class ModelSearch(SideReport):
 
     @cached_property
     def narrower(self) -> SideExplanation | None:
-        """The explanation by sums that are rounded at every step to a narrower format; None if it does not fit."""
+        """The explanation by sums that are rounded to a narrower format at every step; None if these do not fit."""
         found = narrow_sums(self.problem, self.side, self.accumulators[0])
         if found is None:
             return None
@@ -188,7 +191,7 @@ class ModelSearch(SideReport):
         return found if found is not None and self._is_certain(view, product, wrong) else None
 
     def _is_certain(self, view: View, product: Array | None, wrong: Array) -> bool:
-        """Return whether the errors are too large for a narrower accumulator to explain them."""
+        """Return whether the errors are too large for the narrower accumulator; True if no such accumulator fits."""
         if self.narrower is None:
             return True
         error = np.abs(view.totals.error(view.values, product))[wrong]

@@ -3,9 +3,9 @@
 When n terms are added one after the other, each step errs by about a third of an ulp of the partial sum. Let P be the
 result, and T the sum of the squared terms. Partial sum k is about P·k/n plus a random deviation, so the squares of all
 partial sums add up to about n·(P²/3 + T/6). This gives the standard deviation of the error, called sigma. The limit is
-a multiple of sigma, and a simulation on the given inputs determines this multiple. The limit is at most 2·n·u·Σ|x·y|:
-to first order, no order of addition and no rounding direction causes larger errors (Higham, *Accuracy and Stability of
-Numerical Algorithms*, section 3.1).
+a multiple of sigma. For binary32 and binary64, a simulation on the given inputs may increase this multiple. The limit
+is at most 2·n·u·Σ|x·y|: to first order, no order of addition and no rounding direction causes larger errors (Higham,
+*Accuracy and Stability of Numerical Algorithms*, section 3.1).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LEAST_FACTOR = 16.0
 _ROOM = 3.0  # the limit is at least this many times the largest simulated error
 _ROWS, _COLUMNS = 16, 32  # the simulation uses at most this many rows and columns
 _SLICES = 4  # each input is divided into this many slices of digits
-# `tick` is called after each block of rows; a block has about this many multiply-adds, and at least this many rows.
+# `tick` is called after each block of rows; a block has at least this many rows, and about this many multiply-adds.
 _ROWS_AT_ONCE, _AT_ONCE = 128, 1 << 31
 _EXACT_ELEMENTS = 1 << 22  # elements that need more digits are computed in blocks of about this many terms
 _BITS = 53  # the precision of binary64
@@ -38,9 +38,9 @@ _LARGER = 1.1  # rounding the inputs or the sums increases Σ|x·y| at most by t
 class Totals(Individual):
     """The exact product of two matrices, and sums over the terms x·y of each element.
 
-    The exact product is `product` + `missed`. `size` is Σ|x·y|, and `squares` is Σ(x·y)².
-    Every partial sum of an element is a multiple of its `grain`, so elements with a large grain are added exactly.
-    `terms` is the number of terms of each element. `missed` and `grain` are None if they were not computed.
+    The exact product is `product` + `missed`. If `missed` is None, `product` was computed in binary64. `size` is
+    Σ|x·y|, and `squares` is Σ(x·y)². Every partial sum of an element is a multiple of its `grain`, so sums with a
+    large grain are exact. `grain` is None if it was not computed. `terms` is the number of terms of each element.
     """
 
     product: Array
@@ -60,10 +60,10 @@ class Totals(Individual):
         return Totals(self.product[index], missed, size, squares, grain, self.terms)
 
     def off_grid(self, values: Array) -> Array:
-        """Return the mask of the values that no additions and multiplications of these inputs give.
+        """Return the mask of the finite values that no sum of products of these inputs gives, whatever its rounding.
 
-        All products and sums are multiples of the smallest grain, and rounding them keeps them multiples. Other numbers
-        come from inputs that were divided, or multiplied by other numbers, and rounded again.
+        All products and sums are multiples of the smallest grain, also after they are rounded. Other numbers come from
+        inputs that were divided, or multiplied by other numbers, and rounded again.
         """
         grain = np.zeros(0) if self.grain is None else self.grain[(self.grain > 0) & np.isfinite(self.grain)]
         if not grain.size:
@@ -75,8 +75,7 @@ class Totals(Individual):
     def error(self, values: Array, product: Array | None = None) -> Array:
         """Return `values` − `product`.
 
-        If no `product` is given, return the errors against the exact product: `self.product`, plus `self.missed` if
-        that was computed.
+        The default of `product` is the exact product: `self.product`, plus `self.missed` if this is not None.
         """
         with np.errstate(all="ignore"):
             if product is not None:
@@ -116,7 +115,7 @@ def _grain(x: Array, y: Array, tick: Callable[[], None] | None) -> Array:
 
 
 def _last_place(x: Array, axis: int) -> Array:
-    """Return the weight of the last nonzero bit in each row or column, as a column or a row."""
+    """Return the smallest weight of a nonzero bit in each row (axis 1) or column (axis 0); 0 if all numbers are 0."""
     fraction, exponent = np.frexp(x)
     digits = np.ldexp(fraction, _BITS).astype(np.int64)
     weight = np.ldexp((digits & -digits).astype(np.float64), exponent - _BITS)
@@ -160,7 +159,7 @@ def _scale(x: Array, axis: int) -> Array:
 
 
 def _sliced(x: Array, digits: int) -> list[Array]:
-    """Divide numbers below 1 into slices: each slice holds the next `digits` significant bits."""
+    """Divide numbers of magnitude below 1 into slices: each slice holds the next `digits` bits of the fraction."""
     slices, rest = [], x
     for i in range(1, _SLICES + 1):
         big = 1.5 * 2.0 ** (_BITS - 1 - digits * i)
@@ -184,8 +183,8 @@ def _added(x: Array, y: Array) -> tuple[Array, Array]:
 class Noise(Record):
     """The rounding errors of an accumulator.
 
-    `u` is its unit roundoff, and `quantum` is the distance of its subnormal numbers. `factor` is the limit of an error,
-    in sigmas.
+    `u` is its unit roundoff, and `quantum` is its smallest positive number. `factor` is the limit of an error, in
+    sigmas.
     """
 
     u: float
@@ -213,7 +212,7 @@ class Noise(Record):
         return least
 
     def is_exact(self, totals: Totals, product: Array | None = None) -> Array:
-        """Return the mask of elements whose partial sums are exact in every order of addition."""
+        """Return the mask of elements whose partial sums are certainly exact in every order of addition."""
         if totals.grain is None:
             return np.zeros(totals.size.shape, np.bool_)
         with np.errstate(all="ignore"):
@@ -221,7 +220,7 @@ class Noise(Record):
             exact |= totals.size == 0  # sums of zeros are exact
             if product is not None:  # the product is that of a model, which rounds the inputs or the sums of blocks
                 exact &= (totals.size * self.u * _LARGER <= totals.grain) & (np.remainder(product, totals.grain) == 0)
-                exact &= product != 0  # 0 is a multiple of any number
+                exact &= product != 0  # 0 is a multiple of every grain, so it says nothing
         return exact
 
 
@@ -248,7 +247,7 @@ def calibrated(noise: Noise, x: Array, y: Array, totals: Totals, kind: DType) ->
 
 
 def half_ulp(values: Array, format: Format) -> Array:
-    """Return half an ulp of each value in a format, which is the largest error of rounding to nearest."""
+    """Return half an ulp of each value, the largest error of rounding to nearest; 0 for NaN and infinity."""
     with np.errstate(all="ignore"):
         least = format.emin + 1
         exponent = np.where(values == 0, least, np.maximum(np.frexp(values)[1], least)) - format.precision - 1

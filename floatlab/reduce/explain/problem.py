@@ -24,20 +24,22 @@ from floatlab.reduce.results.product_error import spread_indices
 
 _SINGLE, _DOUBLE, _BFLOAT = parse_format("fp32"), parse_format("fp64"), parse_format("bf16")
 _NARROW = tuple(parse_format(name) for name in ("e5m2", "e4m3", "bf16", "fp16", "tf32", "fp32"))
-_FEW = 4  # if a result has more values than this, and all are equal, they are not evidence of a narrower format
-_CHANCE = 10  # a narrower format is accepted if it forces at least this many bits of the values to 0
-_LEAST_APART = 6  # two formats that hold all values are told apart if the wider one has this many bits more
+_FEW = 4  # more values than this are not evidence of a narrower format if all have the same magnitude
+_CHANCE = 10  # a narrower format is accepted only if at least this many bits of the values must be 0 for it
+_LEAST_APART = 6  # two formats that hold all values are told apart if the values have this many bits more in the wider
 _UNRELATED = 0.2  # errors above this multiple of √Σ(x·y)² exceed those of inputs rounded to two significant bits
 _FEW_VALUES = 256  # a result with at most this many different numbers may have been quantised
-_LEAST_SCALED = 20  # a scale is recognised if the numbers of the result have at least this precision
-_STEPS = 2.0  # each term of a scaled product is rounded twice: the scaled input, and the product of two inputs
-_SAMPLE_ROWS, _SAMPLE = 32, 32 * 32  # the least numbers of rows and of elements in a sample, if the product has as many
+_LEAST_SCALED = 20  # a scale is looked for only if the numbers of the result need at least this precision
+_STEPS = 2.0  # each term of a scaled product is rounded twice: when an input is scaled, and when it is multiplied
+# The sample has at least _SAMPLE_ROWS rows and columns and about _SAMPLE elements, if the product has as many.
+_SAMPLE_ROWS, _SAMPLE = 32, 32 * 32
 
 
 def _spare_bits(values: Array, own: Format, format: Format) -> int:
-    """Return how many more significant bits numbers have in `own` than in `format`, summed over all different numbers.
+    """Return the number of significant bits that `own` has beyond `format`, summed over the different magnitudes.
 
-    Subnormal numbers have fewer significant bits than the precision of their format.
+    A number that is subnormal in `own` has fewer significant bits than the precision of `own`. The result is 0 if more
+    than four values have only one magnitude.
     """
     different = np.unique(np.abs(values[values != 0]))
     if values.size > _FEW and different.size < 2:
@@ -51,7 +53,8 @@ def matrices_of(
 ) -> tuple[tuple[Source, Source], tuple[Source, Source]]:
     """Return both factors and both results as matrices.
 
-    Raises UnsupportedError if the shapes do not fit together or a format is wider than binary64.
+    Raises UnsupportedError if the shapes do not fit together, the product has no terms or no elements, or a format is
+    more precise than binary64.
     """
     left, right, first, second = (source_of(each, name) for each, name in (
         (x, "x"), (y, "y"), (actual, "actual"), (expected, "expected"),
@@ -83,10 +86,10 @@ def matrices_of(
 
 
 class Side:
-    """One of the two results: its values as float64, its format, and the narrowest format that holds all values."""
+    """One of the two results: its values as float64, its format, and the narrower formats that hold all values."""
 
     def __init__(self, name: str, source: Source) -> None:
-        """Decode a result, which has two axes."""
+        """Decode the result `source`, which is a matrix."""
         self.name, self.source, self.format = name, source, source.format
         with np.errstate(all="ignore"):  # signaling NaNs would cause a warning
             self.values = np.asarray(decode(source.codes, source.format), np.float64)
@@ -94,22 +97,23 @@ class Side:
 
     @cached_property
     def narrowest(self) -> Format:
-        """The narrowest usual format that holds all values of this result; the result's own format if none does.
+        """The format to which this result was probably rounded: the widest one of `held`; its own format if empty.
 
-        Few numbers of a wider format may lie in a narrower one by chance. The wider format is then returned.
+        It is the widest one because a few numbers of this format may lie in a narrower format by chance.
         """
         return self.held[-1] if self.held else self.format
 
     @property
     def coarsest(self) -> Format:
-        """The narrowest usual format that holds all values, even if these may be numbers of a wider format."""
+        """The narrowest format of `held`; the result's own format if `held` is empty."""
         return self.held[0] if self.held else self.format
 
     @cached_property
     def held(self) -> tuple[Format, ...]:
-        """The formats that hold all values and are too alike to tell which one it was, the narrowest first.
+        """The usual formats to which this result may have been rounded, the narrowest first.
 
-        It is empty if only the result's own format holds the values.
+        Each is narrower than the result's own format and holds all finite values. The values do not suffice to tell
+        them apart. There are none if all values are 0, or too few to be evidence.
         """
         values = self.values[self.finite]
         found: list[Format] = []
@@ -131,8 +135,9 @@ class Side:
 class ProductProblem:
     """The inputs as float64, and their exact product.
 
-    Rows and columns that contain NaN or infinity are replaced by zeros. The mask `known` marks the elements that do not
-    depend on them, and `special` holds the results of the others.
+    Rows of x and columns of y that contain NaN or infinity are replaced by zeros. The mask `known` marks the elements
+    of the product that depend on none of these rows and columns. `special` holds the product of the original inputs in
+    all other elements; it is None if there are none.
     """
 
     def __init__(
@@ -145,11 +150,11 @@ class ProductProblem:
     ) -> None:
         """Multiply the inputs with enough precision for computing the errors of results in these formats.
 
-        If `has_bias` is true, the last term of each sum is a bias, which no model of the inputs changes. If the product
-        is large, `tick` is called after each step.
+        If `has_bias` is true, the last term of each sum is a bias, which no model of the inputs changes. In a large
+        product, `tick` is called after each block of rows.
         """
         self.sources, self.has_bias = (x, y), has_bias
-        # The widest format of inputs and results. A result in a narrower format was rounded to that format at the end.
+        # The most precise format of inputs and results. A less precise result was rounded to its format at the end.
         self.widest = max((x.format, y.format, *results), key=lambda each: each.precision)
         first, second = (np.asarray(decode(side.codes, side.format), np.float64) for side in (x, y))
         rows = np.asarray(np.isfinite(first).all(axis=1))
@@ -173,7 +178,7 @@ class ProductProblem:
         self._models: dict[bool, list[tuple[Model, Array | None]]] = {}
 
     def noise(self, accumulator: Format) -> Noise:
-        """Return the rounding errors of sums in a format; they are measured on these inputs if NumPy has the format."""
+        """Return the rounding errors of sums in a format; for binary32 and binary64, these inputs are simulated."""
         if accumulator.name not in self._noises:
             noise = noise_of(accumulator)
             kind = native_dtype(accumulator)
@@ -183,9 +188,9 @@ class ProductProblem:
         return self._noises[accumulator.name]
 
     def scaled_output(self, side: Side) -> tuple[Evidence, Array] | None:
-        """Return the evidence that a result was stored with a scale, and the largest errors of this rounding.
+        """Return the evidence that a result was quantised with a scale, and the largest errors of this quantisation.
 
-        All numbers of such a result are numbers of a narrow format times a scale, and the exact products are not.
+        All numbers of such a result are numbers of a narrow format times a scale, but most exact products are not.
         Return None for other results.
         """
         if side.name not in self._scaled:
@@ -197,7 +202,7 @@ class ProductProblem:
 
     @contextmanager
     def unscaled(self, side: Side) -> Iterator[None]:
-        """Within this context, a result counts as not stored with a scale."""
+        """Context manager: within it, `scaled_output` returns None for this result."""
         found = self.scaled_output(side)
         self._scaled[side.name] = None
         try:
@@ -208,12 +213,13 @@ class ProductProblem:
     def sampled_models(self, tick: Callable[[], None], rare: bool = False) -> list[tuple[Model, Array | None]]:
         """Return the usual or the rare models of the inputs, each with its product in the sample; the list is cached.
 
-        The usual models begin with the unchanged inputs. Models that do not change the product are left out.
+        The usual models begin with `PLAIN`, the unchanged inputs, whose product is given as None. Other models are left
+        out if they do not change the product in the sample.
         """
         if rare not in self._models:
             x, y = self.x[self.rows], self.y[:, self.columns]
             as_they_are = self.made(PLAIN, x, y)
-            # Equal numbers in another memory layout may be multiplied in another order, which causes small differences.
+            # BLAS may add the same terms in another order if the memory layout differs, which causes small differences.
             room = 2 * (self.terms + 1) * 2.0**-_DOUBLE.precision * self.sample.size
             formats = self.sources[0].format, self.sources[1].format
             found: list[tuple[Model, Array | None]] = [] if rare else [(PLAIN, None)]
@@ -245,10 +251,11 @@ class ProductProblem:
         return product
 
     def times_coarsest(self, side: Side) -> float:
-        """Return the median ratio of a result's errors to the largest plausible errors.
+        """Return the median ratio of a result's errors to the largest plausible errors; 0 if no error is known.
 
-        The largest plausible error of an element is twice the error that inputs quantised to 4 bits cause. If the
-        result has few different numbers, it is at least twice that of an output quantised to 4 bits.
+        The ratios are those of the sampled elements. The largest plausible error is twice the largest of these: the
+        error that inputs quantised to 4 bits cause, the error that partial sums in bfloat16 cause, and the error of an
+        output quantised to 4 bits. The last one counts only if the result has few different numbers.
         """
         index = np.ix_(self.rows, self.columns)
         usable = side.finite[index] & self.known[index] & (self.sample.size > 0)
@@ -263,10 +270,10 @@ class ProductProblem:
             few = np.unique(values).size
             if few <= min(_FEW_VALUES, values.size / 2):
                 room = np.maximum(room, np.abs(exact).max() / 14)
-            # Partial sums may be rounded to bfloat16. If they cancel, their errors exceed those of rounded inputs.
+            # Partial sums may be rounded to bfloat16. If terms cancel, these errors exceed those of rounded inputs.
             room = np.maximum(room, self.sample.size * 2.0**-_BFLOAT.precision)
             scale = np.sqrt(np.where(self.sample.squares > 0, self.sample.squares, 1.0))
-            # In some elements, the errors of such inputs cancel.
+            # In some elements, the errors of the quantised inputs cancel, so the median is the least room.
             room = np.maximum(room / scale, np.median((room / scale)[usable]))
             return float(np.median((np.abs(self.sample.error(values)) / scale / (2 * room))[usable]))
 
@@ -277,9 +284,10 @@ class ProductProblem:
 
 
 class Fit(Record):
-    """The errors of a result against a model's product.
+    """The errors of a result against the exact product or a model's product.
 
-    `z` holds the errors in sigmas (see `noise`), and `wrong` is the mask of the errors above their limits.
+    `z` holds the errors in sigmas (see `noise`), after the largest error of the final rounding is subtracted. It is 0
+    for smaller errors, and NaN for unusable elements. `wrong` is the mask of the errors above their limits.
     """
 
     z: Array
@@ -299,8 +307,8 @@ class View:
     ) -> None:
         """Take the rounding errors of the accumulator as `noise`.
 
-        If the format `output` is narrower, half an ulp of it is added to the limits of all errors. If the output was
-        rounded in another way, `half` holds the largest errors of this rounding.
+        If the format `output` is narrower than the accumulator, half an ulp in `output` is added to the limit of each
+        error. If the output was rounded in another way, `half` holds the largest errors of this rounding instead.
         """
         self.totals, self.values, self.usable, self.noise, self.format = totals, values, usable, noise, output
         self.half: Array | float = half_ulp(values, output) if 2.0**-output.precision > noise.u else 0.0
@@ -313,10 +321,10 @@ class View:
         return View(totals, self.values, self.usable, self.noise, self.format, np.asarray(self.half))
 
     def stored(self) -> View | None:
-        """Return a view against the product rounded to the narrow format of the output; None if it is not narrow.
+        """Return a view that compares the result with the product rounded to the output format.
 
-        A factor or bias was then applied to numbers that were already rounded. A product close to a tie may have been
-        rounded up or down, which the view allows for.
+        A factor or bias was then applied to numbers that were already rounded; `slack` allows for products close to a
+        tie. Return None if the output format is not narrower than the accumulator.
         """
         if not isinstance(self.half, np.ndarray):
             return None
@@ -332,8 +340,8 @@ class View:
     def errors(self, product: Array | None = None, factor: float | Array = 1.0) -> tuple[Array, Array, Array]:
         """Return the errors against `factor`·product, their limits, and their sigmas.
 
-        The limits allow for a rounding before the multiplication by the factor and another one after it. If the output
-        was rounded to a narrower format, they allow for this rounding only; see `stored`.
+        Besides the errors of the sums, the limits allow for two roundings, before and after the multiplication by the
+        factor; or only for the second one, if it is to a narrower format (see `stored`). Unusable errors are NaN.
         """
         totals, values, is_narrow = self.totals, self.values, isinstance(self.half, np.ndarray)
         with np.errstate(all="ignore"):
@@ -349,7 +357,7 @@ class View:
         return np.where(self.usable, error, np.nan), room, sigma
 
     def fit(self, product: Array | None = None, times: float = 1.0) -> Fit:
-        """Compare the result with a product, by default the exact one; errors above `times`·limit are wrong."""
+        """Compare the result with a product, by default the exact one; errors above half + `times`·limit are wrong."""
         totals = self.totals
         with np.errstate(all="ignore"):
             limit, sigma = self.noise.limit(totals, product), self.noise.sigma(totals, product)
@@ -370,7 +378,7 @@ def view_of(problem: ProductProblem, side: Side, accumulator: Format, sampled: b
 
 
 def middle(z: Array) -> float:
-    """Return the median of the values that are not NaN; infinity if all are."""
+    """Return the median of the values that are not NaN; infinity if there are none."""
     z = z[~np.isnan(z)]
     return float(np.median(z)) if z.size else np.inf
 
@@ -378,8 +386,8 @@ def middle(z: Array) -> float:
 def unrelated_share(view: View) -> float:
     """Return how unrelated a result is to the product, from 0 to 1.
 
-    This is the larger of two numbers: the share of elements that no rounding of the inputs explains, and
-    1 − |correlation| between the result and the product.
+    This is the larger of two numbers: the share of elements that are too far from a multiple of the product for any
+    rounding of the inputs, and 1 − |correlation| between the result and the product.
     """
     totals = view.totals
     usable = view.usable & (totals.squares > 0) if (view.usable & (totals.squares > 0)).any() else view.usable

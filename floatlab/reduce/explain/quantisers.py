@@ -1,6 +1,7 @@
 """Changes of an input: rounding to a format, and quantisation with a scale per tensor, row, group of terms or block.
 
-Each function takes a part of an input, the whole input, and the axis of its terms. It returns the changed part.
+Each change takes its settings, a part of an input, the whole input, and the axis of its terms. It returns the changed
+part.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from floatlab.formats.recipes import parse_recipe
 
 # Formats of results that are stored with a scale, and the number to which the largest magnitude is scaled.
 _STORED = (("int8", 127.0), ("e4m3", 448.0), ("e5m2", 57344.0), ("int8", 128.0))
-_EXACTLY = 2.0**-22  # a stored result and its scale are rounded to binary32, so their quotient is off by less than this
-_EVIDENCE = 20.0  # the values of a result lie on a grid by chance with at most the probability 2^−20
-_BEYOND = 1.1  # numbers above this many times the largest finite number overflow in every rounding direction
+_EXACTLY = 2.0**-22  # a result and its scale are rounded to binary32; the relative error of their quotient is smaller
+_EVIDENCE = 20.0  # a grid is accepted if the values lie on it by chance with a probability of less than 2^−20
+_BEYOND = 1.1  # numbers above this many times the largest finite number become infinite in every rounding direction
 
 
 def rounded(name: str, direction: str, part: Array, whole: Array, axis: int) -> Array:
-    """Round to a format; numbers far above its largest become infinite."""
+    """Round to a format; numbers far beyond its largest finite number become infinite, even if RTZ is given."""
     made = np.asarray(quantize(part, name, rounding=direction), np.float64)
     return np.where(np.abs(part) > float(parse_format(name).largest) * _BEYOND, np.copysign(np.inf, part), made)
 
@@ -34,26 +35,29 @@ def rounded_twice(name: str, direction: str, part: Array, whole: Array, axis: in
 
 
 def saturated(name: str, part: Array, whole: Array, axis: int) -> Array:
-    """Round to a format; numbers above its largest become the largest."""
+    """Round to a format; numbers beyond its largest finite number become this number, with their sign."""
     return np.asarray(quantize(part, name, overflow="saturate"), np.float64)
 
 
 def flushed(least: float, part: Array, whole: Array, axis: int) -> Array:
-    """Replace subnormal numbers by zero."""
+    """Replace numbers whose magnitude is below `least` by zero."""
     return np.where(np.abs(part) < least, 0.0, part)
 
 
 def quantized(by_row: bool, part: Array, whole: Array, axis: int, steps: float = 127, stored: str = "") -> Array:
-    """Quantise to integers with the scale `largest / steps`, which is stored as `_stored` describes."""
+    """Quantise to integers and return the dequantised values.
+
+    The scale is the largest magnitude divided by `steps`; `_stored` says how it is stored.
+    """
     scale = _stored(_largest(by_row, part, whole, axis) / steps, stored)
     made: Array = np.clip(np.rint(part / scale), -np.ceil(steps), np.floor(min(steps, 127))) * scale
     return made
 
 
 def clipped(share: float, part: Array, whole: Array, axis: int) -> Array:
-    """Quantise to int8 with one scale per tensor, whose range holds only the share `share` of the magnitudes.
+    """Quantise to int8 with one scale per tensor, and return the dequantised values.
 
-    The largest magnitudes are out of range and become 127 times the scale.
+    The share `share` of the magnitudes is at most 127 times the scale. All larger magnitudes become this number.
     """
     scale = float(np.quantile(np.abs(whole), share)) / 127 or 1.0
     made: Array = np.clip(np.rint(part / scale), -127, 127) * scale
@@ -63,7 +67,7 @@ def clipped(share: float, part: Array, whole: Array, axis: int) -> Array:
 def fixed_point(bits: int, part: Array, whole: Array, axis: int) -> Array:
     """Round to fixed-point numbers with `bits` bits, including the sign.
 
-    Their range reaches up to the smallest power of two that is at least the largest magnitude.
+    Their range ends one step below the smallest power of two that is at least the largest magnitude of the input.
     """
     one = 2.0 ** (bits - 1)
     scale = _stored(_largest(False, part, whole, axis), "a power of two") / one
@@ -112,11 +116,11 @@ def scaled(name: str, most: float, by_row: bool, part: Array, whole: Array, axis
 
 
 def scaled_formats(values: Array, exact: Array, known: Array) -> Iterator[tuple[tuple[tuple[str, str], ...], Array]]:
-    """Yield formats to which a result may have been quantised, with one scale per tensor, row or column.
+    """Yield formats to which a result may have been quantised: at most one each for a scale per tensor, row or column.
 
-    Each value of the result is then a number of the format times its scale. An item has the evidence, and the largest
-    rounding error of each value. `known` masks the values that count. A format is left out if most of the exact
-    products are such numbers, too.
+    Each value of the result is then a number of the format times its scale. An item has the evidence, and an array with
+    the largest rounding error of each value. `known` is the mask of the values that count. A format is left out if the
+    values may be such numbers by chance, or if at least half of the exact products are such numbers, too.
     """
     sizes = np.where(known, np.abs(values), 0.0)
     for axis, words in ((None, "tensor"), (1, "row"), (0, "column")):
@@ -129,7 +133,7 @@ def scaled_formats(values: Array, exact: Array, known: Array) -> Iterator[tuple[
                 off = np.abs(number - made) > _EXACTLY * number
             if off.any():
                 continue
-            # The largest value of each scale lies on the grid in any case, and equal values count once.
+            # The largest value of each scale lies on the grid by definition. Equal values count once.
             others = np.unique(np.where((made > 0) & (made < most), sizes, 0.0), return_index=True)[1]
             number, made = number.ravel()[others], made.ravel()[others]
             step = 1.0 if name == "int8" else np.exp2(np.frexp(made)[1] - float(parse_format(name).precision))
@@ -144,7 +148,7 @@ def scaled_formats(values: Array, exact: Array, known: Array) -> Iterator[tuple[
 
 
 def _on_grid(name: str, numbers: Array) -> Array:
-    """Return the numbers rounded to a format of `scaled_formats`."""
+    """Return the numbers rounded to a format of `_STORED`."""
     made: Array = np.rint(numbers) if name == "int8" else np.asarray(quantize(numbers, name), np.float64)
     return made
 
@@ -170,7 +174,8 @@ def in_blocks(recipe: str, part: Array, whole: Array, axis: int) -> Array:
     rows, every = (side if axis else side.T for side in (part, whole))
     count, terms = rows.shape
     if format.tensor is not None and count < len(every):
-        # The scale of the tensor depends on its largest number, whose row is no part of the last tile.
+        # The scale of the tensor depends on its largest number. The row of this number is appended, after padding that
+        # keeps it out of the last tile.
         rows = np.pad(rows, [(0, -count % (format.rows or 1)), (0, 0)])
         rows = np.vstack([rows, every[np.unravel_index(int(np.abs(every).argmax()), every.shape)[0]]])
     block = format.block or terms
@@ -186,7 +191,7 @@ def _largest(by_row: bool, part: Array, whole: Array, axis: int) -> Array:
 
 
 def _stored(scale: Array, stored: str) -> Array:
-    """Return a scale as it is stored: unchanged, in a format, or as the next power of two; 1 instead of 0."""
+    """Return a scale as it is stored: unchanged, rounded to a format, or rounded up to a power of two; 1 if it is 0."""
     if stored == "a power of two":
         with np.errstate(all="ignore"):
             scale = np.exp2(np.ceil(np.log2(scale)))

@@ -1,7 +1,7 @@
 """Find faults in the residuals: wrong elements and regions, a bias, a factor, moved rows, missing terms.
 
-The residual of a result is its difference from the exact product. Each function examines a residual and returns a fault
-that may explain it, or None. The caller checks whether this fault leaves only rounding errors.
+The residual of a result is its difference from the exact product. Functions that find a fault return its positions or
+numbers, or None. The caller checks whether this fault leaves only rounding errors.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ _PAIRS = 1 << 20  # at most this many ranges of terms are examined
 _WITNESSES = 24  # a range of terms is tested at up to this many elements
 _CERTAIN = 0.2  # a fitted count of a term may differ from an integer by less than this
 _FILLED = 0.6  # a rectangle is reported if more than this share of its elements is wrong
-EXACT = 0.999  # with this share, all elements of a rectangle are wrong
-_FEW = 8  # up to this many wrong elements are always reported one by one
-_SHARE = 0.02  # wrong elements are also reported one by one if they are at most this share of all elements
+EXACT = 0.999  # a value of `filled` with which a rectangle is reported only if (nearly) all of its elements are wrong
+_FEW = 8  # up to this many wrong elements that form no rectangles are reported one by one
+_SHARE = 0.02  # so are more wrong elements, if they are at most this share of all elements
 _BOXES = 16  # wrong elements are divided into at most this many rectangles
 _LISTED = 1 << 12  # at most this many elements are listed
-_FLAT = 1e-6  # numbers that differ by less than this share of them count as equal
+_FLAT = 1e-6  # numbers count as equal up to this relative difference
 _LEAST = 3  # rectangles are reported only if more than this many elements are wrong
 _LARGEST_FACTOR = 1e5  # factors above this, or below its reciprocal, are not tried
 _CLEAR = 9.0  # a part of a result is examined if the sum of (shift/sigma)² in it exceeds this
-# A shift is accepted if the median of error/shift exceeds the first number in at least the second number of all parts.
+# A shift is accepted if the median of error/shift exceeds the first number in at least this share of all parts.
 _FOLLOWED, _MOST_PARTS = 0.25, 0.75
 
 
@@ -37,7 +37,7 @@ class Places(Record):
     """The positions of `count` wrong elements.
 
     If `name` is "region", `where` holds rectangles as half-open ranges of rows and columns. If it is "elements",
-    `where` holds indices.
+    `where` holds the indices of at most 4,096 elements.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Places(Record):
 
 
 def find_places(wrong: Array, filled: float = _FILLED) -> Places | None:
-    """Return the positions of the wrong elements in a mask; None if they are scattered over the result.
+    """Return the positions of the wrong elements in a mask; None if there are none, or if many are scattered.
 
     A region is returned as one or more rectangles; in each, more than the share `filled` of the elements is wrong. A
     few wrong elements that form no region are returned as single indices.
@@ -110,7 +110,8 @@ def _boxes(wrong: Array, count: int, filled: float) -> tuple[tuple[tuple[int, in
     """Return rectangles that contain all wrong elements, as half-open ranges of rows and of columns.
 
     Each rectangle lies in the intersection of adjacent rows and adjacent columns that contain wrong elements. Return
-    None if too few elements of a rectangle are wrong, or if there are too many rectangles for so few elements.
+    None if too few elements of a rectangle are wrong, if there may be more than 16 rectangles, or if they contain fewer
+    than four wrong elements on average.
     """
     rows, columns = (_runs(np.asarray(wrong.any(axis=axis))) for axis in (1, 0))
     if len(rows) * len(columns) > _BOXES:
@@ -135,7 +136,7 @@ def is_flat(product: Array) -> bool:
 
 
 def has_few_bits(number: float) -> bool:
-    """Return whether a number has at most 11 significant bits, as those of 16-bit formats have."""
+    """Return whether a number has at most 11 significant bits, as numbers of binary16 and bfloat16 have."""
     scaled = np.frexp(number)[0] * 2.0**11
     return bool(scaled == np.rint(scaled))
 
@@ -164,9 +165,9 @@ def weighted_median(values: Array, sigma: Array, axis: int) -> Array:
 
 
 def between(low: Array, high: Array, axis: int) -> tuple[Array, bool]:
-    """Return the middle of the intervals that satisfy all bounds along an axis, and whether no interval is empty.
+    """Intersect the intervals from `low` to `high` along an axis; return the middles, and whether none is empty.
 
-    Bounds that are NaN are ignored. The middle is 0 if an interval is unbounded.
+    Bounds that are NaN are ignored. The middle of an unbounded intersection is 0.
 
     >>> between(np.array([[1.0], [2.0]]), np.array([[4.0], [3.0]]), 0)
     (array([[2.5]]), True)
@@ -190,9 +191,9 @@ def shortest_between(low: float, high: float) -> float:
 
 
 def factor_between(values: Array, product: Array, limit: Array) -> float | None:
-    """Return the median of values/product over the elements whose product is well above the rounding error limit.
+    """Return the median of values/product over the elements whose product exceeds 16 times the rounding error limit.
 
-    Return None if there are no elements like these.
+    Return None if there are no such elements.
     """
     with np.errstate(all="ignore"):
         clear = np.isfinite(values) & (np.abs(product) > 16 * limit) & (product != 0)
@@ -200,9 +201,10 @@ def factor_between(values: Array, product: Array, limit: Array) -> float | None:
 
 
 def moved_rows(values: Array, product: Array, wrong: Array) -> Array | None:
-    """Return, for each row of a result, the index of the most similar row of the product; None if no row was moved.
+    """Return, for each row of a result, the index of the row of the product that it holds; None if no row was moved.
 
-    `wrong` is the mask of the rows that do not match the row of the product at the same position.
+    `wrong` is the mask of the rows that do not match the row of the product at the same position. Each of these is
+    assigned to the most similar row of the product.
     """
     with np.errstate(all="ignore"):
         weight = np.sqrt(np.mean(product * product, axis=0))
@@ -229,7 +231,7 @@ def term_range(x: Array, y: Array, error: Array, limit: Array) -> tuple[int, int
     """Return a range of terms (first, stop), and −1 if it was omitted or 1 if it was counted twice.
 
     The error of each element is then plus or minus the sum of these terms, which is the difference of two prefix sums.
-    Return None if no range explains the errors.
+    Some elements with clear errors are tested. Return None if no error is clear, or if no range explains them.
     """
     m, columns = error.shape
     with np.errstate(all="ignore"):
@@ -264,7 +266,8 @@ def term_range(x: Array, y: Array, error: Array, limit: Array) -> tuple[int, int
 def term_counts(x: Array, y: Array, error: Array) -> Array | None:
     """Return the number of extra times that each term was counted, which is −1 if the term was omitted.
 
-    The counts are found by least squares. Return None if they are not all close to integers, or if all are 0.
+    The counts are found by least squares. Return None if they are not all close to integers, if all are 0, if there are
+    too many terms for the elements, or if an error is not finite.
     """
     n = x.shape[1]
     if n > _MOST_TERMS or 2 * n > error.size or not np.isfinite(error).all():
@@ -284,7 +287,7 @@ def term_counts(x: Array, y: Array, error: Array) -> Array | None:
 def correlation(values: Array, product: Array, usable: Array) -> float:
     """Return the correlation of a result with the product, after the means of rows and columns are subtracted.
 
-    Return 1 if there are too few elements, or some are not usable.
+    Return 1 if there are too few elements, if some are not usable, or if the correlation is not defined.
     """
     if not usable.all() or min(values.shape) < 4 or values.size < 30:
         return 1.0
@@ -297,7 +300,8 @@ def correlation(values: Array, product: Array, usable: Array) -> float:
 def follows_everywhere(error: Array, shift: Array, sigma: Array) -> bool:
     """Return whether the errors contain a shift in most parts of a result, not only in a few elements.
 
-    A shift is an array of the errors that a bias or a factor would cause.
+    A shift is an array of the errors that a bias or a factor would cause. Return also True if the shift exceeds the
+    rounding errors in fewer than two parts.
 
     >>> shift, error = np.ones((8, 8)), np.zeros((8, 8))
     >>> error[:2, :2] = 1
@@ -323,8 +327,8 @@ def robust_shifts(values: Array, exact: Array, sigma: Array) -> Iterator[tuple[f
     """Yield candidate factors, each with the kind of bias that is combined with it.
 
     The kind is None without a bias, 0 for one number per column, 1 for one number per row, and 2 for one number for all
-    elements. Candidates with fewer unknowns come first. The factors are medians, so a few wrong elements do not change
-    them.
+    elements. Candidates with fewer unknowns come first. A factor is 1 or a median, which a few wrong elements hardly
+    change. Implausibly large or small factors are left out.
 
     >>> exact = np.arange(12.0).reshape(3, 4) ** 2
     >>> [factor for factor, axis in robust_shifts(2 * exact + 5, exact, np.ones((3, 4))) if axis == 2]
@@ -342,7 +346,7 @@ def robust_shifts(values: Array, exact: Array, sigma: Array) -> Iterator[tuple[f
 
 
 def line_factors(values: Array, exact: Array, sigma: Array) -> Iterator[Array]:
-    """Yield a factor for each column, and one for each row, if all of these are plausible.
+    """Yield an array of factors, one per column, and another, one per row, each if all of its factors are plausible.
 
     >>> exact = 1 + np.arange(12.0).reshape(3, 4) ** 2
     >>> [each.ravel().tolist() for each in line_factors(exact * [[2], [3], [5]], exact, np.ones((3, 4)))][-1]

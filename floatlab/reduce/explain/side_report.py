@@ -41,11 +41,11 @@ class SideReport:
     """Makes the explanations of one result from models, faults and accumulators."""
 
     def __init__(self, problem: ProductProblem, side: Side, tick: Callable[[], None]) -> None:
-        """Find the NaNs and infinities that the inputs do not explain; the search ignores these elements."""
+        """Find the elements of `find_stray`, such as unexpected NaNs; the later search ignores them."""
         self.problem, self.side, self.tick = problem, side, tick
         self.faults = FaultFinder(problem, side, tick)
         self.stray = find_stray(problem, side)
-        self.doubt: tuple[str, str] | None = None  # a factor or bias, and a model that fits equally well
+        self.doubt: tuple[str, str] | None = None  # two explanations that fit equally well: a factor or bias, a model
         self.before: tuple[DiagnosedCause, ...] = ()
         if self.stray.any():
             places = find_places(self.stray)
@@ -56,7 +56,7 @@ class SideReport:
 
     @property
     def accumulators(self) -> tuple[Format, ...]:
-        """The accumulator formats that libraries usually use for results in this format."""
+        """The accumulator formats that are tried for this result; the first is the one that libraries usually use."""
         if self.side.format.precision <= SINGLE.precision:
             return (SINGLE,)
         return (DOUBLE,) if self.side.narrowest.precision > SINGLE.precision else (DOUBLE, SINGLE)

@@ -1,7 +1,7 @@
-"""Models of a product: each model assumes a change of the inputs or the terms, and computes the exact product after it.
+"""Models of a product: each model assumes a change of the inputs, the terms or partial sums, and computes the product.
 
-This product does not depend on the order of addition. If a model is right, the result differs from it only by rounding
-errors.
+This product is computed in binary64, so the order of addition hardly matters. If the assumption is right, a result
+differs from this product only by the rounding errors of its sums and its final rounding.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ _CHUNK = 64  # the products of this many terms are rounded at once
 # Each pair is a number of parts and a limit: products of parts i and j are added only if i + j is below the limit.
 _PARTS = ((2, 2), (2, 3), (3, 2), (3, 3), (3, 4))
 _GROUPS = (32, 64, 128)  # numbers of terms that share a scale
-_FP8 = (("e4m3", 448.0), ("e4m3", 240.0), ("e5m2", 57344.0))  # FP8 formats, with the largest number after scaling
-# The largest scaled number is assumed to be in this range, which spans a factor of 2. A further power of two in the
-# scale does not change how normal numbers are rounded.
+_FP8 = (("e4m3", 448.0), ("e4m3", 240.0), ("e5m2", 57344.0))  # FP8 formats, with the largest magnitude after scaling
+# The largest magnitude after scaling is assumed to be an integer in this range, which spans a factor of 2. A further
+# power of two in the scale does not change how normal numbers are rounded.
 _LARGEST = 224, 449
 _STORED = 2.0**-26  # relative changes up to this do not change numbers that are stored in binary32
 _SIDES = (("both", (True, True)), ("x", (True, False)), ("y", (False, True)))
 
 
 class Model(Record):
-    """A model: an assumed change of the inputs or the terms.
+    """A model: an assumed change of the inputs, the terms or partial sums.
 
-    `name` is the cause that is reported, and `stage` is the stage of the computation that it affects. `evidence` holds
+    `name` is the cause that is reported, and `stage` is the stage of the computation that is changed. `evidence` holds
     the details of the change as pairs (name, text). `make` computes the product after the change.
     """
 
@@ -68,7 +68,10 @@ class Model(Record):
 
     @property
     def is_one_rounding(self) -> bool:
-        """Whether the inputs are rounded to one format in one direction, so that sums can be replayed with them."""
+        """Whether the evidence names one format and direction to which inputs are rounded; sums can then be replayed.
+
+        This is also true of inputs that are first rounded to binary32.
+        """
         return self.name == "inputs-rounded" and {"format", "rounding"} <= dict(self.evidence).keys()
 
     @property
@@ -140,7 +143,10 @@ def _changing_each(name: str, known: Known, change: Side) -> Iterator[tuple[str,
 
 
 def input_models(formats: tuple[Format, Format], x: Array, y: Array) -> Iterator[Model]:
-    """Yield the usual models: inputs that are rounded to narrower formats, quantised, split into parts, or flushed."""
+    """Yield the usual models: inputs rounded to narrower formats, quantised to int8, or split into parts.
+
+    If inputs or products are below the normal numbers of x's format, models that flush them to zero are also yielded.
+    """
     widest = max(each.precision for each in formats)
     for name in _NARROWER:
         format = parse_format(name)
@@ -181,7 +187,10 @@ def input_models(formats: tuple[Format, Format], x: Array, y: Array) -> Iterator
 
 
 def rare_models(formats: tuple[Format, Format], n: int) -> Iterator[Model]:
-    """Yield less usual models: quantisation to int4, in groups of terms, or to scaled FP8, and double rounding."""
+    """Yield less usual models: inputs quantised to other integers, in groups of terms, or to scaled FP8.
+
+    If an input is more precise than binary32, inputs rounded twice are also yielded.
+    """
     known: Known
     rows = {True: "row", False: "tensor"}
     for by_row in (True, False):
@@ -221,7 +230,7 @@ def rare_models(formats: tuple[Format, Format], n: int) -> Iterator[Model]:
 
 
 def coarsest_models() -> Iterator[Model]:
-    """Yield the models with the largest errors that are plausible: inputs of 4 bits, with a scale per tensor or row."""
+    """Yield the models with the largest plausible errors: inputs quantised to int4, with a scale per tensor or row."""
     for by_row, words in ((False, "tensor"), (True, "row")):
         change = partial(quantized, by_row, steps=7)
         known = (("format", "int4"), ("scale per", words), ("inputs", "both"))
@@ -229,7 +238,7 @@ def coarsest_models() -> Iterator[Model]:
 
 
 def scaled_models() -> Iterator[Model]:
-    """Yield the models of FP8 inputs that are scaled so that the largest number of x and of y becomes some integer."""
+    """Yield the models of scaled FP8 inputs: each model scales the largest magnitude of x, and of y, to one integer."""
     for name in ("e4m3", "e5m2"):
         for most in range(*_LARGEST):
             known = (("format", parse_format(name).name), ("scale per", "tensor"), ("largest", str(most)))
@@ -240,8 +249,8 @@ def scaled_models() -> Iterator[Model]:
 def known_of(model: Model, x: Array, y: Array) -> tuple[tuple[str, str], ...]:
     """Return the evidence of a model, adapted to these inputs.
 
-    It names only the inputs that the model really changes. If several formats or rounding directions give the same
-    numbers, it names all of them.
+    If the model is one of both inputs but changes only one of them, only this one is named. If several rounding
+    directions give the same numbers, or TF32 and binary16 do, all of them are named.
     """
     known = dict(model.evidence)
     if model.changes is not None and known.get("inputs") == "both":
@@ -289,7 +298,7 @@ def _partials_rounded(name: str, edges: tuple[int, ...], x: Array, y: Array, all
 
 
 def sum_models(result: Format, n: int) -> Iterator[Model]:
-    """Yield the models that round products, or partial sums of blocks of terms, to a narrower format."""
+    """Yield the models that round products, or the sums of blocks of terms, to formats narrower than `result`."""
     for name in ("fp32", "fp16", "bf16"):
         format = parse_format(name)
         if format.precision >= result.precision:
@@ -301,7 +310,7 @@ def sum_models(result: Format, n: int) -> Iterator[Model]:
 
 
 def block_edges(n: int) -> Iterator[tuple[tuple[int, ...], str]]:
-    """Yield the usual divisions of n terms into blocks, as the edges of the blocks and a description.
+    """Yield the usual divisions of n terms into blocks: the edges of the blocks, and a description of the division.
 
     >>> [edges for edges, _ in block_edges(5)][:2]
     [(0, 2, 5), (0, 3, 5)]
@@ -322,9 +331,10 @@ def block_edges(n: int) -> Iterator[tuple[tuple[int, ...], str]]:
 
 
 def transposed_inputs(x: Array, y: Array) -> Iterator[tuple[str, str, Array, Array]]:
-    """Yield every transposition of the inputs whose product has the same shape.
+    """Yield the factors of every product of the same shape in which operands are transposed, swapped or misread.
 
-    Each item has the name of the cause, the operand that is transposed, and the two factors.
+    Each item has the name of the cause, a text that says which operand is transposed, and both factors. An operand "in
+    memory" was read in the wrong order, as if its memory held the transpose.
     """
     (m, n), columns = x.shape, y.shape[1]
     if m == columns and m > 1:

@@ -15,7 +15,7 @@ from floatlab.page.words import equals, listed, plural
 _MOST_DIGITS = 24  # a longer decimal result is not shown
 _SHORT = 4096  # bits of the numerator and the denominator of a typed number
 
-_NOUNS = {"add": "sum", "subtract": "difference", "multiply": "product", "divide": "quotient", "fma": "result"}
+_NOUNS = {"add": "sum", "subtract": "difference", "multiply": "product", "divide": "quotient"}
 
 
 def typed_result(derivation: Derivation) -> Fraction | None:
@@ -42,7 +42,7 @@ def typed_result(derivation: Derivation) -> Fraction | None:
         typed.append(truth.as_fraction() if isinstance(truth, Ratio) else datum.exact.as_fraction())
     if not is_rounded:
         return None
-    first, second, *others = typed
+    first, second = typed
     match derivation.operation:
         case "add":
             return first + second
@@ -50,7 +50,7 @@ def typed_result(derivation: Derivation) -> Fraction | None:
             return first - second
         case "divide":
             return first / second if second else None
-    return first * second + sum(others)
+    return first * second
 
 
 def _readings(derivation: Derivation) -> tuple[Derivation | None, ...]:
