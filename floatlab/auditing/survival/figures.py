@@ -72,7 +72,7 @@ class RecipeFigures(Record):
 class TensorFigures(Record):
     """A tensor, and its errors in each recipe.
 
-    `kind` is the type of its numbers. `convention` names how a quantised weight was stored, which is read as numbers.
+    `kind` is the type of its numbers. `convention` names how a quantised weight, which is read as numbers, was stored.
     `zeros` of the `elements` are 0, `nonfinite` are NaN or infinite. `largest` and `smallest` are the extreme nonzero
     finite magnitudes; `exponents` counts these magnitudes by floor(log2), in ascending order. `choice` is the
     recommended recipe; it is empty if the tensor should stay as it is. `left_out` says why a tensor was not measured.

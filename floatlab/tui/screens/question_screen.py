@@ -96,8 +96,8 @@ class QuestionScreen(Screen[None]):
         complaint.update(printable_lines(text if hint else f"! {text}"))
         complaint.set_class(bool(text), "-shown")
         complaint.set_class(hint, "-hint")
-        # A message covers the end of the page, so that the page does not move. A hint does so only while one types or
-        # waits.
+        # A message covers the end of the page, so that the page does not move. A hint does so only while the user types
+        # or waits, or after the computation was stopped.
         moves = hint and self.pending is None and not self.is_stopped and not isinstance(self.focused, Input)
         complaint.set_class(not moves, "-over")
 
@@ -279,7 +279,7 @@ class QuestionScreen(Screen[None]):
         self.show_frame()
 
     def action_undo(self, by: int = -1) -> None:
-        """Go one question back. If a box has wrong text or a question was stopped, only drop these."""
+        """Go one question back; if a box has wrong text or a question was stopped, drop that text or question."""
         now = self.history.now
         if (self.forget_mistakes() or self._stopped is not None) and now is not None:
             self._stopped = None

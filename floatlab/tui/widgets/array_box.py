@@ -145,7 +145,7 @@ class FilePicker(Picker):
         return True
 
     def take(self, name: str) -> None:
-        """Open the folder, or the file that contains arrays, with this name; close the window with any other name."""
+        """Open the folder (unless `whole`, also the file with several arrays) of this name, or close with the name."""
         if name == _UP:
             above = whole_path(os.path.join(self._place, os.pardir))
             self._go("" if os.path.abspath(above) == os.getcwd() else above)
