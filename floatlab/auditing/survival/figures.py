@@ -22,7 +22,7 @@ class RecipeFigures(Record):
     """The errors of a tensor, or of all tensors together, in one recipe.
 
     `bits` is the number of bits per element, scales included. Of the `elements`, `exact` are unchanged,
-    `flushed` become 0, `subnormal` become subnormal numbers of the element format, `saturated` are clipped to its
+    `flushed` become 0, `subnormal` end as subnormal numbers of the element format, `saturated` are clipped to its
     largest number, and `lost` become NaN or infinite. `mean_relative`, `relative_999` (the 99.9th percentile, up to
     1/128 too large) and `largest_relative` are relative errors of the nonzero numbers; `largest_relative_at` is the
     index of the first element that has the largest one. `largest_error` is the largest absolute error. `squares` is the

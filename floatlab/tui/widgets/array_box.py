@@ -145,7 +145,7 @@ class FilePicker(Picker):
         return True
 
     def take(self, name: str) -> None:
-        """Open the folder (unless `whole`, also the file with several arrays) of this name, or close with the name."""
+        """Open a folder (unless `whole`, also a file of arrays) with this name, or close the window with the name."""
         if name == _UP:
             above = whole_path(os.path.join(self._place, os.pardir))
             self._go("" if os.path.abspath(above) == os.getcwd() else above)
