@@ -1,4 +1,4 @@
-"""The results of an audit of recipes: records with the errors of each tensor in each recipe, in the usual measures."""
+"""The results of an audit of recipes: records with the errors of each tensor in each recipe."""
 
 from __future__ import annotations
 

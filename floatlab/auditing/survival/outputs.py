@@ -31,7 +31,7 @@ class OutputErrors(Record):
 def output_errors(inputs: Array, weight: Array, rounded: Array) -> OutputErrors:
     """Return the errors of the outputs that belong to some rows of a layer's weight, computed in float64.
 
-    `inputs` has the shape samples × columns. It is multiplied by the rows `weight`, and by their copy `rounded`.
+    `inputs` has the shape samples × columns. It is multiplied by the rows `weight` and by their rounded copy.
 
     >>> found = output_errors(np.float64([[1, 2]]), np.float32([[1, 1]]), np.float32([[1, 1.5]]))
     >>> found.squares, found.error_squares, found.largest_error

@@ -8,7 +8,7 @@ from floatlab.auditing.survival.figures import RecipeAudit
 
 
 def plan_text(found: RecipeAudit) -> str:
-    """Return a recommendation as JSON. The recipe of a tensor that stays as it is is null.
+    """Return a recommendation as JSON; tensors that should stay as they are have null as recipe.
 
     >>> import numpy as np
     >>> from floatlab.auditing.survival.survey import audit_recipes

@@ -63,8 +63,8 @@ def audit_recipes(
         The keywords that follow.
     min_sqnr
         The smallest ratio of signal to quantisation noise that is good enough, in dB. By default, the ratio may be at
-        most 3 dB below that of normally distributed numbers in the same recipe, and at most 25 % more numbers than
-        usual may become 0.
+        most 3 dB below that of normally distributed numbers in the same recipe, and the share of numbers that
+        become 0 may be at most 0.25 above theirs.
     activations
         Samples of the inputs of layers: arrays that are named after the layers. Their first 256 rows are used. Weights
         with samples are judged by the error of the layer's output.
@@ -311,10 +311,11 @@ class _Survey:
 
 
 def _rank(found: TensorFigures) -> tuple[float, ...]:
-    """Return a sort key: unreadable tensors come first, then those that overflow, are damaged, survive, are left out.
+    """Return a sort key of a tensor, made of the worst figures of all its recipes.
 
-    Among these, the larger share of numbers that become NaN or infinite comes first; if it is equal, the lower
-    difference between a recipe's SQNR and the SQNR that is expected of it.
+    Unreadable tensors come first; then those that overflow, those that are damaged, those that survive, and those that
+    were left out. In each class, the largest share of numbers that become NaN or infinite comes first. For equal
+    shares, it is the SQNR farthest below that expected of the recipe.
     """
     if not found.is_readable:
         return (0,)

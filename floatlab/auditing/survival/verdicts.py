@@ -64,8 +64,8 @@ def judged(found: RecipeFigures, flushed: float, nonzero: int, nonfinite: int, m
     """Return the errors with a verdict and its reason.
 
     The tensor overflows if numbers become NaN or infinite. It is damaged if its SQNR is unknown (unless all numbers are
-    0), if the SQNR is below `min_sqnr`, or, without `min_sqnr`, if it is more than 3 dB below the expected SQNR or far
-    more numbers than usual become 0.
+    0) or below `min_sqnr`. Without `min_sqnr`, it is damaged if its SQNR is more than 3 dB below the expected one, or
+    if the share of nonzero numbers that become 0 is more than 0.25 above `flushed`.
 
     `flushed` is the share of normally distributed numbers that become 0 in this recipe. `nonzero` and `nonfinite` count
     the nonzero numbers, and the NaNs and infinities, in the source.

@@ -22,7 +22,8 @@ class Resumption:
     def __init__(self, path: str, belongs: Mapping[str, object]) -> None:
         """Open or create the file; `belongs` identifies the audit.
 
-        Raises FileFormatError if the file belongs to another audit, was not written by `--resume`, or is damaged.
+        Raises FileFormatError if the file belongs to another audit, was not written by `--resume`, is damaged,
+        or cannot be opened; RefusedError in a confined process.
         """
         self.path = path
         self._journal = Journal(path, "audit", {"revision": _REVISION, **belongs})
