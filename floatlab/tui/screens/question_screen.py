@@ -127,6 +127,14 @@ class QuestionScreen(Screen[None]):
         """Say why the text that stays in a box is wrong."""
         self.complain(f"{self._error}; u goes back to the last text without an error")
 
+    def mark_taken(self, box: Input, valid: bool, picked: bool) -> None:
+        """Mark a box whose text was asked; if the text was picked and is wrong, lead the user to the box."""
+        mark_valid(box, valid)
+        if picked and not valid:
+            box.focus()  # so that the user can correct it
+        elif picked and self.pending is not None:
+            self._asked_in = (box, box.value)  # an error that comes later belongs to this box, too
+
     # The question.
 
     @property
