@@ -10,7 +10,7 @@ import numpy as np
 from floatlab.auditing.originals.arranged import rope_rows
 from floatlab.record import Record
 
-Place = tuple[str, bool, int]  # a row of the original: the name of its tensor, whether it is a column, its index
+Place = tuple[str, bool, int]  # a row or column of the original: its tensor's name, whether it is a column, its index
 
 _HEAD_SIZES = (32, 48, 64, 80, 96, 112, 128, 160, 192, 256)
 _QUERY_OR_KEY = re.compile(r"(^|[._])(w?[qk]|wqk|qk|qkv|query|key)([._]|$)|[._](q|k|qk|qkv)_proj\b|attn_[qk]\b")

@@ -36,7 +36,7 @@ class ScaleTally(Record):
 
     @property
     def spread(self) -> float | None:
-        """log2 of the largest scale divided by the smallest one."""
+        """The binary logarithm of the ratio of the largest scale to the smallest one; None if there are no scales."""
         return log2(self.largest) - log2(self.smallest) if self.largest and self.smallest else None
 
 

@@ -65,8 +65,8 @@ def audit_recipes(
         The smallest ratio of signal to quantisation noise that is good enough, in dB. By default, the ratio may be at
         most 3 dB below that of normally distributed numbers.
     activations
-        Samples of the inputs of layers: arrays that are named as the layers, of any number of rows. Weights with
-        samples are judged by the error of the layer's output.
+        Samples of the inputs of layers: arrays that are named as the layers. Their first 256 rows are used. Weights
+        with samples are judged by the error of the layer's output.
     overflow
         The result of numbers beyond the largest, without scales: `native` (∞ or NaN, if the format has them) or
         `saturate`. With scales, they saturate.

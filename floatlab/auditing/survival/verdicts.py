@@ -108,7 +108,7 @@ def _shared(count: int, of: int, words: str) -> str:
 
 
 def _share(count: int, of: int) -> str:
-    """Return a count as a percentage with two digits; a small count as it is.
+    """Return a count as a percentage with two digits; a small count as it is, and 100 % as "all".
 
     >>> _share(3, 1_000_000), _share(125_000, 1_000_000), _share(999, 1000), _share(7, 7)
     ('3 numbers', '12 %', 'over 99 %', 'all')
@@ -122,7 +122,7 @@ def _share(count: int, of: int) -> str:
 
 
 def choice_of(tensor: TensorFigures, width: float) -> str:
-    """Return the recipe with the fewest bits that a tensor survives; empty if there is none.
+    """Return the recipe with the fewest bits that a tensor survives; empty if there is none, or if no number is finite.
 
     Of recipes with equal bits, the one with the best SQNR is returned. `width` is the number of bits per number as the
     tensor is stored; a recipe must need at least 1 % less.
