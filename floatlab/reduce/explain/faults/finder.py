@@ -30,7 +30,7 @@ _LEAST = 3  # a fault is confirmed if the wrong elements outnumber its unknowns 
 _SAME_NUMBERS = 4  # a result of equal elements is reported as constant if it has at least this many
 _CLIPPED = 4  # clipping is reported if the bound replaces at least this many different numbers
 _SCATTERED = 0.4  # largest share of elements that may be wrong in a result that is otherwise right or shifted
-_MASKED, _MOST_MASKED = 16, 0.75  # wrong zeros need at least this many right numbers, and are at most this share
+_MASKED, _MOST_MASKED = 16, 0.75  # zeros are wrong beside this many right numbers or more, up to this share of elements
 
 
 class FaultFinder(ShiftFinder):

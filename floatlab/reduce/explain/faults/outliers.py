@@ -56,8 +56,8 @@ def standing_out(problem: ProductProblem, side: Side, differing: Array, accumula
     """Return the mask of those differing elements whose errors are too large for the simulated orders of addition.
 
     Orders are simulated in the usual accumulator unless another one is given. All differing elements are returned if
-    many of them have errors that are too large together, or if they form rectangles and at least a quarter of the
-    errors are too large.
+    there are many and their median error is too large, or if they form rectangles and at least a quarter of the errors
+    are too large.
     """
     found = np.zeros_like(differing)
     accumulator = accumulator or own_accumulator(side.narrowest)
@@ -225,8 +225,8 @@ def are_isolated(differing: Array, chance: float) -> bool:
 def beyond_orders(problem: ProductProblem, side: Side, differing: Array) -> tuple[Array, Array]:
     """Return two masks of differing elements.
 
-    The first marks errors that another order of addition is unlikely to cause. The second marks the errors above the
-    limit for certain faults. It is empty unless at least one error is far above this limit.
+    The first marks errors that another order of addition is unlikely to cause. The second is empty unless at least one
+    error is far too large for another order; it then marks all errors that are too large.
     """
     doubtful, wrong = np.zeros_like(differing), np.zeros_like(differing)
     rows, columns, times = _times_of_likely(problem, side, differing, own_accumulator(side.narrowest))

@@ -169,7 +169,7 @@ class ShiftRivals:
     def _leaves_as_much(self, shift: Array, error: Array, made: Array) -> bool:
         """Return whether the errors `made` contain the shift, and the result's errors vary enough around it.
 
-        They must vary more than a quarter as much as the errors `made`.
+        The result's errors must vary more than a quarter as much as the errors `made`.
         """
         with np.errstate(all="ignore"):
             weight = np.where((self.totals.size > 0) & np.isfinite(error), 1 / self.totals.size, 0.0)

@@ -92,7 +92,10 @@ AS_IS = Reading("", (), 0, lambda part, whole, axis: part)
 
 
 def readings_of(matrix: Array, format: Format) -> Iterator[Reading]:
-    """Yield the readings of an input, the unchanged input first. Its terms lie along the rows; its format is given."""
+    """Yield the readings of an input, the unchanged input first.
+
+    The terms lie along the rows of `matrix`, and `format` is the format of its numbers.
+    """
     yield AS_IS
     for name, direction in _ROUNDED:
         narrow = parse_format(name)

@@ -149,7 +149,7 @@ class _JointDiagnosis:
     def _by_error(self) -> tuple[list[int], Array]:
         """Return the products to diagnose, and the largest relative error of both results in each product.
 
-        The products with the largest errors come first. The error of a single product is not computed; it is 0.
+        The products with the largest errors come first. If there is only one product, its errors are given as 0.
         """
         count = len(self.products)
         if count == 1:

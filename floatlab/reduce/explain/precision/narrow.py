@@ -62,7 +62,10 @@ class Replay(Individual):
 def best_replay(
     problem: ProductProblem, side: Side, usable: Array, tick: Callable[[], None]
 ) -> tuple[Replay, Array] | None:
-    """Return the computation in a narrow format that misses the fewest elements, and their mask; None if none fits."""
+    """Return the computation in a narrow format that misses the fewest elements, and the mask of the missed elements.
+
+    Return None if no computation reproduces enough of a sample.
+    """
     best: tuple[Replay, Array] | None = None
     exact = problem.noise(SINGLE).is_exact(problem.totals)  # in exact sums, no partial sum is close to a tie
     for replay in narrow_replays(problem, side, tick):
