@@ -40,8 +40,8 @@ Progress = Callable[[int], None]
 SOUND, BROKEN, UNKNOWN = "sound", "broken", "cannot tell"
 _DROPPED = "the original has this bias, but the checkpoint does not"
 _ORDER = (BROKEN, UNKNOWN, SOUND)
-# Pairs of a number of bits and the usual relative error of codes with at least so many bits. If the error is smaller,
-# and the weight fits, no cause is looked for.
+# Pairs of a number of bits and the usual relative error of codes with at least this many bits. If the error of a weight
+# that fits is smaller, no cause is looked for.
 _USUAL = ((7.0, 0.05), (3.0, 0.15))
 _CODES = 8  # bits; floats of this width or less are codes
 _OTHER = 0.75  # with a smaller cosine, numbers may be those of another tensor
@@ -71,9 +71,9 @@ class Audit(Record, Answering):
     """The audit of a quantised checkpoint: an `AuditedTensor` for each quantised weight, the broken ones first.
 
     `original` is the name of the original checkpoint; it is empty if none was given. An audit does not look at tensors
-    that are not quantised: `unchecked` counts them by dtype. Of these, `unscaled` counts separately the tensors of
-    floats of 8 bits or less, which are probably codes without scales. `missing` has the tensors of the original that
-    the checkpoint lacks, as far as names can tell. These three are empty if weights were chosen by a glob.
+    that are not quantised: `unchecked` counts them by dtype, except floats of 8 bits or less. `unscaled` counts the
+    tensors of such floats, which are probably codes without scales. `missing` has the tensors of the original that the
+    checkpoint lacks, as far as names can tell. These three are empty if weights were chosen by a glob.
     """
 
     _ASKS = ".is_sound"

@@ -41,8 +41,8 @@ class Fidelity(Record):
     """The errors of a quantised weight relative to its original.
 
     `left` is |q − x| / |x| in the Euclidean norm, where q is the weight and x its original. `sqnr` is −20·log10(`left`)
-    in dB; it is infinite if there is no error. `cosine` is the cosine of the angle between q and x; it is 0 if one of
-    them is 0. `largest_error` and `mse` are absolute. `largest` is the largest magnitude in x. `nans` counts the
+    in dB; it is infinite if there is no error. `cosine` is the cosine of the angle between q and x; it is 0 if q or x
+    has only zeros. `largest_error` and `mse` are absolute. `largest` is the largest magnitude in x. `nans` counts the
     elements that are NaN or infinite in q but finite in x. All other measures leave out the elements that are NaN or
     infinite in q or x. `blocks` counts blocks of 32 or 16 neighbouring elements.
     `bad_blocks` of them have a larger relative error than any quantiser causes. `most` and `nearest` are limits of

@@ -45,7 +45,7 @@ _SCATTERED = 0.4  # largest share of elements that may be wrong in a result that
 _FAR = 4.0  # in error bounds; beside wrong elements, a bias or factor is reported if its median shift is this large
 _TELLING = 0.5  # largest median error bound, relative to the product; above it, any shift would fit
 _SURELY = 3.0  # among narrow sums, an element is wrong only if its error exceeds this many error bounds
-_BY_CHANCE = 3.0  # a rectangle may have this many times as many right elements as would be so by chance
+_BY_CHANCE = 3.0  # a rectangle may have this many times as many right elements as would be right by chance
 _AXES = ("column", "row", "result")
 CUT = "inputs that were cut off to fewer digits"
 
