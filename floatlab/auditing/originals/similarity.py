@@ -24,7 +24,8 @@ _CLEARLY, _LESS = 0.05, 0.15
 # Limits for finding a weight row by row: the rows and numbers of the weight, and the rows and numbers of the originals.
 _MOST_ROWS, _MOST_NUMBERS, _MOST_OWN, _MOST_READ = 1 << 13, 1 << 22, 1 << 14, 1 << 25
 _MOST_PRODUCTS = 1 << 34  # products in all comparisons of rows of a weight with rows of originals
-_SHORTEST, _LONGEST = 24, 1 << 10  # shorter rows are similar by chance; of longer ones, only the beginning is compared
+# Shorter rows may be similar by chance. Of longer rows, only the beginning is compared.
+_SHORTEST, _LONGEST = 24, 1 << 10
 _ALMOST_ALL = 0.95
 _TRANSPOSED = ", transposed"
 

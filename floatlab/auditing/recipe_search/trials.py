@@ -30,7 +30,7 @@ from floatlab.auditing.recipe_search.stored_codes import FLOATS, ScaleReading
 from floatlab.errors import FloatlabError
 
 _POWERS = ("e8m0fnu", "e4m3fn")
-# Relative errors of codes as they are read: smaller in the right format, larger in a wrong one.
+# `unlikeness` of codes: it is below _ALIKE in the right format, and above _UNLIKE in most wrong ones.
 _ALIKE, _UNLIKE = 0.35, 0.75
 _HOPELESS = 0.5  # a slow recipe that gives a smaller share of the codes is not followed
 

@@ -301,7 +301,7 @@ class _Survey:
                 recipe.name, float(bits / count) if count else 0.0, whole.tally, whole.scales, None,
                 usual(recipe).sqnr,
             )  # fmt: skip
-            figures = figures.replace(largest_relative_at=None)  # an index is that of one tensor
+            figures = figures.replace(largest_relative_at=None)  # the totals are those of several tensors
             found.append(judged(figures, usual(recipe).flushed, count - zeros - nonfinite, nonfinite, self.min_sqnr))
         return tuple(found)
 

@@ -150,7 +150,7 @@ class _Run:
                     yield from self.here(chain(waiting, batches))
                     return
         finally:
-            if not isinstance(executor, Processes):  # their calls end with them
+            if not isinstance(executor, Processes):  # calls in `Processes` end with the processes
                 for batch in waiting:
                     if batch.future is not None:
                         batch.future.cancel()
