@@ -106,7 +106,7 @@ def _presenter() -> Presenter:
     return presenting
 
 
-# The public names and their subpackages; each subpackage is imported when its first name is used (PEP 562).
+# The public names by module; each module is imported when its first name is used (PEP 562).
 _ROOMS = {
     "floatlab.errors": (
         "ContextError", "FileFormatError", "FloatlabError", "FormatError", "LiteralError", "MissingPartError",
@@ -168,7 +168,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Return a public name from its subpackage, or the subpackage of that name; import it at first use."""
+    """Return the object with a public name, or the subpackage `arrays` or `training`; import it at first use."""
     if name not in _ROOM_OF and name not in _OPEN_ROOMS:
         raise AttributeError(f"module 'floatlab' has no attribute {name!r}")
     from floatlab.lazy_names import open_module

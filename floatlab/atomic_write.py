@@ -32,10 +32,10 @@ def no_file(mode: int) -> str:
 
 
 def state_of(path: str) -> os.stat_result | None:
-    """Return the `os.stat` result of a file, following symbolic links; None if the file does not exist.
+    """Return the `os.stat` result of a file, following symbolic links; None if its folder has no such file.
 
-    Raises FileFormatError if it is not a regular file, and OSError or ValueError if the path is invalid. The message of
-    FileFormatError is meant to follow the name of the file.
+    Raises FileFormatError if it is not a regular file, OSError if it cannot be written or its folder does not exist,
+    and ValueError if the path is invalid. The message of FileFormatError is meant to follow the name of the file.
     """
     try:
         state = os.stat(path)

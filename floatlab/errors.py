@@ -1,6 +1,6 @@
-"""The exceptions that floatlab raises on purpose: one base class, and one clear line per message.
+"""The exceptions that floatlab raises on purpose, and functions for their messages.
 
-The functions help to write such lines: they escape and shorten texts, and count things.
+The functions escape and shorten texts, and count things.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ _LONG_NAME = 60  # characters of a name in a sentence
 
 
 class FloatlabError(Exception):
-    """The base class of floatlab's errors; the one-line message names the wrong argument and the accepted ones."""
+    """The base class of floatlab's errors; the first line of the message says what was wrong."""
 
 
 class FormatError(FloatlabError, ValueError):
@@ -33,7 +33,7 @@ class TruthValueError(UnsupportedError, TypeError):
 
 
 class ContextError(FloatlabError, ValueError):
-    """An unknown rounding direction, rule or seed."""
+    """An unknown rounding direction or rule, or another setting that a rounding or a recipe does not accept."""
 
 
 class PlanError(FloatlabError, ValueError):
@@ -41,7 +41,7 @@ class PlanError(FloatlabError, ValueError):
 
 
 class FileFormatError(FloatlabError, ValueError):
-    """A file with unexpected contents."""
+    """A file or standard stream that cannot be read or written, or a file with unexpected contents."""
 
 
 class RefusedError(FloatlabError):
@@ -56,8 +56,8 @@ def printable(text: str) -> str:
     r"""Return `text`, with all characters escaped that a terminal would interpret, reorder or not display.
 
     Control characters (C0, C1, DEL), formatting characters such as the bidirectional controls, line separators,
-    surrogates and unassigned code points are escaped; other characters are unchanged. All output of names goes through
-    this function.
+    surrogates, private and unassigned code points are escaped; so are spaces, except the ASCII space and the no-break
+    space. Other characters are unchanged. All output of names goes through this function.
 
     >>> printable("a\x1b[31m\x9b\u202e😀")
     'a\\x1b[31m\\x9b\\u202e😀'

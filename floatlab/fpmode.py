@@ -52,8 +52,9 @@ def is_default() -> bool:
 
 
 class DefaultMode:
-    """Context manager: this thread rounds to nearest and keeps subnormals inside; the exit restores the previous mode.
+    """Context manager: within it, this thread rounds to nearest and keeps subnormals.
 
+    The exit restores the previous mode.
     Raises UnsupportedError if another mode is active and cannot be changed.
 
     >>> with DefaultMode():
@@ -73,9 +74,9 @@ class DefaultMode:
             _setter()[1](self._before)
 
     def outside(self, call: Callable[Given, Found]) -> Callable[Given, Found]:
-        """Return a function that runs in the caller's mode, for use within this context.
+        """Return a function that calls `call` in the caller's mode, for use within this context.
 
-        `reveal` uses this to call a library in the user's own mode. If the function changes the mode, the change
+        `reveal` uses this to call a library in the user's own mode. If `call` changes the mode, the change
         persists after the context exits.
         """
 
@@ -112,7 +113,9 @@ def in_default_mode(call: Callable[Given, Found]) -> Callable[Given, Found]:
 
 
 def methods_in_default_mode(kind: Kind) -> Kind:
-    """Make the methods and properties of a class run inside `DefaultMode`, except private and inherited ones.
+    """Make the methods and properties of a class run inside `DefaultMode`.
+
+    It leaves private, static and inherited methods unchanged, and special methods that are not in `_SPECIAL`.
 
     >>> @methods_in_default_mode
     ... class Length:

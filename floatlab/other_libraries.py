@@ -49,7 +49,7 @@ LIBRARIES = {"numpy": _NUMPY, "ml_dtypes": _ML_DTYPES, "torch": _TORCH}
 
 
 class Opinion(Record):
-    """A library's result for a value; `code` is None if the library has no type for the format."""
+    """A library's result for a value; `type_name` and `code` are None if the library has no type for the format."""
 
     library: str
     version: str
@@ -58,7 +58,7 @@ class Opinion(Record):
 
 
 def parse_libraries(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Check library names; raises FloatlabError, which suggests the nearest one.
+    """Return the names of libraries as `LIBRARIES` has them, each once; raises FloatlabError for unknown names.
 
     >>> parse_libraries(("NumPy", "ml-dtypes"))
     ('numpy', 'ml_dtypes')
@@ -83,7 +83,7 @@ def ask(library: str, format_name: str, value: float) -> Opinion:
 
 
 def explain(literal: Literal, result: Datum, code: int) -> str:
-    """Return how the library must have rounded to give `code`; empty if `code` is the same as the result's."""
+    """Return in words a way of rounding that gives `code`, or `another value`; empty if it is the result's code."""
     fmt, theirs = result.format, Datum(result.format, code)
     if theirs == result:
         return ""

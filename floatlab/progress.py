@@ -41,7 +41,7 @@ def reporting(started: Started | None) -> Iterator[None]:
     """Report the progress of all simulations inside the `with`.
 
     `started` is called at the start of each. Its arguments are the number of additions, and the noun to show with it.
-    It returns the function that receives the number of additions done since its last call.
+    It returns a function; each call of this function receives the number of additions done since the previous call.
 
     >>> from floatlab import sum
     >>> done = []

@@ -48,7 +48,7 @@ class RecordType(type):
 
 
 class Record(metaclass=RecordType):
-    """An immutable value: records with equal fields are equal."""
+    """An immutable value: records of the same type with equal fields are equal."""
 
     _fields: ClassVar[tuple[str, ...]] = ()
     _hash: ClassVar[int]  # a slot, set at first use

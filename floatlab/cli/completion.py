@@ -1,4 +1,4 @@
-"""`completion`: shtab writes the script from argparse parsers, built from the command line's own option tables."""
+"""The verb `completion`: shtab writes the script of a shell from a parser built from the option tables of all verbs."""
 
 from __future__ import annotations
 
@@ -45,6 +45,6 @@ def _whole_parser(file: object) -> argparse.ArgumentParser:
                 action.choices = suggests()
             elif action.dest == "formats" and action.metavar:
                 action.choices = SHORTHANDS
-            elif action.dest == "formats":  # --help lists the shorthands in one line
+            elif action.dest == "formats":  # a shorthand of -f, which --help does not list as an option
                 action.help = f"-f {flag[2:]}"
     return parser

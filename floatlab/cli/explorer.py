@@ -17,7 +17,7 @@ from floatlab.verbs.registry import VERBS, answers_of, verb_named
 from floatlab.verbs.tui.options import DEFAULT_HOST, DEFAULT_PORT, VERB, VISITORS
 
 _PATIENCE = 0.1  # seconds to wait for an error in the question before the screen opens
-_BROWSER = {"TERM": "xterm-256color", "COLORTERM": "truecolor"}  # the terminal in a visitor's page
+_BROWSER = {"TERM": "xterm-256color", "COLORTERM": "truecolor"}  # the environment for the terminal in a visitor's page
 
 
 def _parted(words: list[str]) -> tuple[list[str], list[str]]:
@@ -33,7 +33,7 @@ def _parted(words: list[str]) -> tuple[list[str], list[str]]:
 
 
 def run(words: list[str]) -> int:
-    """Open the explorer; return its exit status."""
+    """Open or serve the explorer; return the exit status."""
     own, question = _parted(words)
     options = Parser(VERB).parse(own)
     if question and question[0] in VERBS and screen_for(question[0]) is None:
@@ -42,7 +42,7 @@ def run(words: list[str]) -> int:
     if {"-h", "--help", "help"} & set(question[:1]) or {"-h", "--help"} & set(question):
         Parser(VERB).print_help()
         return 0
-    # Under Textual's web driver the process is sandboxed whichever server started it: its users are untrusted.
+    # Under Textual's web driver, the process is sandboxed, whichever server started it: its users are untrusted.
     if "web_driver" in os.environ.get("TEXTUAL_DRIVER", ""):
         options.served = True
         os.environ.update(_BROWSER)  # instead of the terminal in which the server was started
@@ -58,7 +58,7 @@ def run(words: list[str]) -> int:
     except FloatlabError as error:
         if not chosen.option("served"):
             raise
-        excuse = str(error)  # a visitor with a bad link sees it in the explorer
+        excuse = str(error)  # the explorer shows the message to a visitor with a bad link
     if chosen.option("serve"):
         if pending is not None:
             pending.stop()  # each visitor's explorer computes its own answer
@@ -66,7 +66,7 @@ def run(words: list[str]) -> int:
         return 0
     if "TEXTUAL_DRIVER" not in os.environ:  # under a driver, Textual draws in the visitor's browser
         _check_terminal()
-    from floatlab.tui.app.opening import open_explorer  # slow; the answer may fail meanwhile
+    from floatlab.tui.app.opening import open_explorer  # a slow import, during which the answer may fail
 
     if pending is not None and pending.ends(0) and not chosen.option("served"):
         pending.result()
@@ -118,11 +118,11 @@ def _serve(chosen: Question, here: str, question: list[str]) -> None:
 
 
 def _begun(start: Question) -> BackgroundAnswer:
-    """Start computing the answer; report an error here if it is found before the terminal switches to full screen.
+    """Start computing the answer; raise an error that is found before the terminal switches to full screen.
 
-    A longer computation pauses until the screen is drawn, and the screen waits for it.
+    A longer computation pauses when it next reports progress, and continues when the screen is drawn.
     """
-    answers_of(start.verb)  # imports NumPy first, so that this does not count against _PATIENCE
+    answers_of(start.verb)  # imports the verb's modules first, so that this does not count against _PATIENCE
     pending = BackgroundAnswer(start)
     row = screen_for(start.verb)
     if row is not None and row.slow:
@@ -136,7 +136,7 @@ def _begun(start: Question) -> BackgroundAnswer:
 
 
 def _check_terminal() -> None:
-    """Raise UsageError if there is no terminal to draw on. Textual draws on standard error."""
+    """Raise UsageError if there is no terminal that Textual can draw on (it draws on standard error)."""
     if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
         serve = VERB.option("serve").flag
         raise UsageError(f"tui needs a terminal to draw on; floatlab VERB … answers in pipes, tui {serve} in a browser")

@@ -61,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def run() -> None:
-    """Run as a program: also end quietly on Ctrl-C and on a broken pipe."""
+    """Run `main` as a program, which Ctrl-C and a broken pipe end without a traceback."""
     try:
         status = main()
     except KeyboardInterrupt as stop:
@@ -79,7 +79,10 @@ def _end(status: int, message: str, place: str = "") -> int:
 
 
 def _report(error: Exception) -> str:
-    """Write the traceback to a file; return the message that requests a report."""
+    """Return the message that requests a report, after writing the traceback to a file.
+
+    If no file can be written, the message has the place of the error.
+    """
     import tempfile
     import traceback
 
@@ -170,7 +173,7 @@ def _compiled_lane() -> str:
 
 
 def _help(words: list[str]) -> int:
-    """Handle `floatlab help`, and `floatlab help show` like `floatlab show --help`."""
+    """Write the overview for `floatlab help`, and the help of a verb for `floatlab help VERB`."""
     if not words or words[0].startswith("-"):
         put(overview())
         return DONE
@@ -181,7 +184,10 @@ def _help(words: list[str]) -> int:
 
 
 def _answers(question: Question, first: str | None, started: Started | None) -> list[Answer]:
-    """Answer a question; `first` is the word in the verb's position if no verb was typed."""
+    """Answer a question; `first` is the first word of the command if no verb was typed, else None.
+
+    Raises UsageError with a suggestion for a value that cannot be read, or LiteralError if there is no suggestion.
+    """
     try:
         return answer_question(question, started)
     except LiteralError:

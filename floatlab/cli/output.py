@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _HTML_WIDTH = 100
 _TO_OUTPUT = ("svg", "csv", "html", "plan")  # options that name a file to write, or - for standard output
-# The files of a checkpoint in a folder, which no output may overwrite.
+# Endings of the files of a checkpoint, which no output may overwrite; and the most entries of a folder to look at.
 _PARTS, _MOST_PARTS = (".safetensors", ".gguf", ".npz", ".npy", "config.json", ".index.json"), 1 << 16
 _WRITING = (*_TO_OUTPUT, "plot")
 _PLAIN = str.maketrans({"−": "-", "…": "...", "×": "x"})  # replaced in error messages if the encoding lacks them
@@ -56,7 +56,7 @@ def output() -> TextIO:
 def put(text: str, drawn: bool = False) -> None:
     """Write data immediately; raises OutputError on failure, BrokenPipeError if the reader has gone.
 
-    Control sequences are escaped, except the colour codes that `to_text` put into a page (`drawn`).
+    Control sequences are escaped, but not in a page of `to_text` (`drawn`), which may have colour codes.
     """
     out = output()
     if not drawn and not text.replace("\n", "").isprintable():
@@ -76,13 +76,13 @@ def put(text: str, drawn: bool = False) -> None:
 
 
 def say(message: str, place: str = "") -> None:
-    """Write one message line to standard error. Control sequences are escaped, and I/O errors are ignored.
+    """Write one message line to standard error. Control sequences are escaped; most I/O errors are ignored.
 
-    The lines of `place` follow unchanged: an excerpt of the typed text and a caret.
-    Only BrokenPipeError propagates; otherwise an endless stream of bad lines would never stop.
+    The lines of `place` follow: an excerpt of the typed text, and a caret below it. BrokenPipeError is raised, since
+    otherwise an endless stream of bad lines would never stop.
     """
     err: TextIO | None = sys.stderr
-    if err is None:  # print would write to standard output instead
+    if err is None:  # for file=None, print would write to standard output
         return
     lines = [" ".join(message.split()), *place.splitlines()]
     words = "\n".join(map(printable, lines))
@@ -136,7 +136,7 @@ class Manner(Record):
 
 
 def manner_of(options: argparse.Namespace, out: TextIO) -> Manner:
-    """Determine colour, width and characters from the options, the environment and the terminal."""
+    """Return the settings that the options, the environment and the terminal determine; raises UsageError."""
     color = "auto" if options.color is None else options.color
     if color not in ("auto", "always", "never"):
         raise UsageError(f"--color is one of auto always never, not {quoted(color)}")
@@ -187,8 +187,8 @@ def _width(text: str | None, out: TextIO) -> int:
 def write(answers: list[Answer], manner: Manner, first: bool = True, document: str = "") -> None:
     """Write answers; `first` is false if other answers were written before on the same stream.
 
-    A `document` goes to standard output in place of the answers. Everything is drawn before anything is written, so an
-    answer that fails leaves standard output empty.
+    A `document` goes to standard output in place of the answers. Everything is drawn before standard output is written,
+    so an answer that fails leaves it empty.
     """
     text = _drawn(answers, manner, first, document)
     for hint in dict.fromkeys(hint for answer in answers for hint in answer.hints):
@@ -198,7 +198,7 @@ def write(answers: list[Answer], manner: Manner, first: bool = True, document: s
 
 @in_default_mode
 def _drawn(answers: list[Answer], manner: Manner, first: bool, document: str) -> str:
-    """Return the text for standard output; a picture or table with its own file is saved here."""
+    """Return the text for standard output; a picture or table that goes to a file is saved here."""
     if manner.svg is not None:
         picture = _picture(_page(answers), manner.width)
         if manner.svg == "-":
@@ -230,14 +230,14 @@ def _page(answers: list[Answer]) -> Page:
 
 
 def _picture(page: Page, width: int) -> str:
-    """Return a page as SVG that standard output can represent; XML without a declaration is UTF-8."""
+    """Return a page as SVG, in characters that standard output can represent."""
     from floatlab.page.svg import to_svg
 
     return _with_references(to_svg(page, width))
 
 
 def _with_references(markup: str) -> str:
-    """Return XML or HTML; if standard output is not UTF-8, with a character reference for each non-ASCII character."""
+    """Return XML or HTML. If standard output is not UTF-8, replace non-ASCII characters by character references."""
     if (getattr(output(), "encoding", None) or "utf-8").lower() in ("utf-8", "utf8"):
         return markup
     return markup.encode("ascii", "xmlcharrefreplace").decode("ascii")
@@ -271,7 +271,7 @@ def write_files(question: Question, answer: Answer, manner: Manner) -> str:
 
 
 def save(option: str, path: str, text: str) -> None:
-    """Write the output of an option to its file; raises FileFormatError that names both."""
+    """Write the output of an option to its file; a FileFormatError names the option and the file."""
     from floatlab.atomic_write import replacing
 
     with refusing(option, path), replacing(path) as file:

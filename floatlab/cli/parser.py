@@ -31,7 +31,7 @@ _NEGATIVE_VALUE = re.compile(r"-(?:\.?[0-9]|inf|[sq]?nan)", re.IGNORECASE)
 _QUIET = {"--quiet=value": "--quiet", "--quiet=code": "--quiet-code"}
 
 
-# Help has a fixed width: reading the terminal's width would import shutil at every start, for argparse's checks.
+# Help has a fixed width: argparse makes a formatter for each argument, and would import shutil for the width.
 _Help = partial(argparse.RawDescriptionHelpFormatter, width=_HELP_WIDTH)
 
 
@@ -173,7 +173,9 @@ class AppendFormats(argparse.Action):
 
 
 def read_question(words: list[str]) -> Question:
-    """Return the question of a command; without a verb it is `show`. Raises UsageError if the verb has no questions.
+    """Return the question of a command; if the first word is not a verb with questions, the verb is `show`.
+
+    Raises UsageError for --help, for - (standard input), and for invalid arguments.
 
     >>> from floatlab.verbs.registry import command_of
     >>> command_of(read_question(["0.1", "--fp16"]))

@@ -1,4 +1,4 @@
-"""Progress on standard error: a bar on a terminal if the work takes a while, else a line each minute."""
+"""Progress on standard error: on a terminal, a bar if the work takes a while; elsewhere, a line each minute."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Bar(Watched):
             say(text)
 
     def text(self, seconds: float) -> str:
-        """Return the bar after a number of seconds.
+        """Return the bar, or the count if the total is 0, after a number of seconds.
 
         >>> bar = Bar()
         >>> bar.begin(4_000_000, "elements")(1_000_000)

@@ -23,7 +23,7 @@ def standard_input() -> IO[bytes]:
 
 
 def bounded_lines(stream: IO[bytes], most: int) -> Iterator[tuple[int, bytes | None]]:
-    """Yield lines with their numbers; a line longer than `most` bytes is None, and is not kept in memory."""
+    """Yield lines with their numbers; for a line of more than `most` bytes, yield None and do not keep the line."""
     number = 0
     while raw := stream.readline(most + 1):
         number += 1
@@ -50,8 +50,8 @@ def lines() -> Iterator[tuple[int, str | None]]:
 def input_as_file() -> Iterator[str]:
     """Provide the path of a temporary file with the contents of standard input.
 
-    Arrays are read from files, which may be read twice. Errors in this file are reported as errors of standard input.
-    Raises FileFormatError if the input is too large or cannot be read.
+    A command may read an array twice, which is possible only in a file. Errors in this file are reported as errors of
+    standard input. Raises FileFormatError if the input is too large or cannot be read.
     """
     import re
     from contextlib import ExitStack

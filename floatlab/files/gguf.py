@@ -1,8 +1,8 @@
 """Reads the headers of GGUF files (llama.cpp): the metadata, and the type, shape and position of each tensor.
 
-The header consists of metadata (each with a key, a type and a value) and of one entry for each tensor. The bytes of the
-tensors come after the header, at a multiple of `general.alignment`. All numbers are little-endian. Shapes are stored in
-reverse order: the first number is the length of a row. The format is described at
+The header has metadata entries (each with a key, a type and a value), and then one entry for each tensor. The bytes of
+the tensors come after the header; those of each tensor begin at a multiple of `general.alignment`. All numbers are
+little-endian. Shapes are stored in reverse order: the first number is the length of a row. The format is described at
 <https://github.com/ggml-org/ggml/blob/master/docs/gguf.md>.
 """
 
@@ -27,7 +27,7 @@ _MAX_TENSORS, _MAX_KEYS, _MAX_NAME = 1 << 18, 1 << 16, 1 << 10
 _MAX_AXES, _MAX_DEPTH, _MAX_ALIGNMENT = 8, 4, 1 << 20
 _SHORTEST = 24
 _PIECE = 1 << 20
-_KEPT_TEXT = 1 << 12  # longer texts are skipped, and so are all arrays
+_KEPT_TEXT = 1 << 12  # texts in the metadata with more bytes are skipped; so are all arrays
 _LEAST_ENTRY, _LEAST_KEY = 24, 13  # the smallest sizes in bytes of the entry of a tensor, and of a key with its value
 _STRING, _ARRAY = 8, 9
 _SCALARS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<B", 10: "<Q", 11: "<q", 12: "<d"}
@@ -48,7 +48,7 @@ _BLOCKS = {name: (elements, size) for name, elements, size in _TYPES.values() if
 
 
 class GgufTensor(Record):
-    """The entry of a tensor: `start` is its position in the file, and `shape` has the order of NumPy."""
+    """The entry of a tensor. Its bytes are those from `start` to `end` of the file; `shape` has NumPy's order."""
 
     name: str
     dtype: str
@@ -98,7 +98,7 @@ class _Header:
         return found
 
     def count(self, form: str = "<Q") -> int:
-        """Return the next number as an unsigned integer."""
+        """Return the next unsigned integer; by default, it has 64 bits."""
         return int(self.number(form))
 
     def text(self, most: int, noun: str) -> str:
@@ -192,7 +192,7 @@ def read_gguf(file: IO[bytes]) -> GgufHeader:
 
 
 def _entry(header: _Header) -> GgufTensor:
-    """Read the entry of a tensor. Its `start` and `end` are still relative to the first byte of all tensors."""
+    """Read the entry of a tensor; its `start` and `end` are counted from the first byte of the first tensor."""
     name = header.text(_MAX_NAME, "the name of a tensor")
     axes = header.count("<I")
     if not axes <= _MAX_AXES:
@@ -256,7 +256,10 @@ def open_tensor(path: str, tensor: GgufTensor) -> ArraySource:
 
 
 def open_gguf(path: str, name: str | None) -> ArraySource:
-    """Open a tensor of plain numbers by its name, or the only tensor of a file; raises FileFormatError."""
+    """Open a tensor of plain numbers by its name, or the only tensor of a file.
+
+    Raises FileFormatError for a bad file or an unknown name, and UnsupportedError for a quantised tensor.
+    """
     from floatlab.files.safetensors import chosen
 
     with keeping_open(path) as file, named(path):

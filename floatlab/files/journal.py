@@ -26,16 +26,16 @@ _KIND = "floatlab"  # the member of the first line that says what the journal is
 
 
 class Journal:
-    """An open journal; `len` is the number of its lines after the first. Close it after use."""
+    """An open journal; `len()` gives the number of lines after the first. Close the journal after use."""
 
     def __init__(self, path: str, what: str, belongs: Mapping[str, object]) -> None:
         """Open or create the journal of some work.
 
-        `what` is the kind of work, such as "audit". `belongs` has the inputs and settings of the work; they are in the
-        first line of the journal. If that line has others, the journal belongs to other work.
+        `what` is the kind of work, such as "audit". `belongs` has the inputs and settings of the work. Both are in the
+        first line of the journal; if that line has others, the journal belongs to other work.
 
-        Raises FileFormatError for a file that is no journal or belongs to other work, and RefusedError in a confined
-        process. Such files are not changed.
+        Raises FileFormatError for a file that is no journal, belongs to other work or cannot be opened, and
+        RefusedError in a confined process. A file that is refused is not changed.
         """
         if confined():
             raise RefusedError("visitors of a served explorer cannot write files")
@@ -89,7 +89,10 @@ class Journal:
         return len(self._places)
 
     def __getitem__(self, index: int) -> dict[str, object]:
-        """Return the JSON object in a line after the first; raises FileFormatError if the line has none."""
+        """Return the JSON object in a line; index 0 is the line after the first.
+
+        Raises FileFormatError if the line has no JSON object.
+        """
         place, length = self._places[index]
         with named(self.path):
             return parse_object(read_bytes(self._file, place, length), f"is damaged: line {index + 2:,} ")

@@ -1,4 +1,4 @@
-"""Reads JSON objects from files of unknown origin; limits length and nesting, and refuses repeated names."""
+"""Reads JSON objects from files of unknown origin; limits length and number of brackets, and refuses repeated names."""
 
 from __future__ import annotations
 

@@ -22,10 +22,10 @@ _ONE = (".npy", ".txt", ".csv", ".tsv", ".dat", ".bin", ".raw")
 
 
 class FileEntry(Record):
-    """A file, a folder, or an array in a file: it can be opened by its path `word`.
+    """A file, a folder, or an array in a file; `word` is the path that opens it.
 
-    `is_container` is true for folders and for files with several arrays. `size` is the size of a file in bytes. `kind`
-    and `shape` describe an array in a file that has several. What is not known is None or empty.
+    `is_container` is true for folders and for files that can have several arrays. `size` is the size of a file in
+    bytes. `kind` and `shape` describe an array in such a file. A field that is not known is None or empty.
     """
 
     word: str
@@ -37,11 +37,12 @@ class FileEntry(Record):
 
 
 def entries(place: str, whole: bool = False) -> list[FileEntry]:
-    """Return the entries of a folder, or of a file with several arrays, sorted by name.
+    """Return the entries of a folder, or of a file that can have several arrays.
 
-    If `whole` is true, the index files of checkpoints are also entries: such an index lists several files, and can only
-    be opened as a whole. Hidden files, unprintable names and files that this process may not read are left out. Raises
-    FileFormatError (one line) and RefusedError.
+    In a folder, the entries are folders and then array files, each sorted by name. If `whole` is true, the index files
+    of checkpoints are also entries: such an index lists several files, and can only be opened as a whole. Hidden files
+    and folders, unprintable names, files with other suffixes, quantised tensors and, in a confined process, links to
+    unreadable places are left out. Raises FileFormatError (one line) and RefusedError.
     """
     admitted(place or os.curdir)
     return _arrays(place) if place.lower().endswith(_SEVERAL) and not is_folder(place) else _folder(place, whole)
@@ -79,7 +80,7 @@ def _arrays(path: str) -> list[FileEntry]:
 
 @lru_cache(maxsize=8)
 def _arrays_of(path: str, changed: int, length: int) -> tuple[FileEntry, ...]:
-    """Return the arrays in a file.
+    """Return the arrays in a file, in the file's order, without quantised tensors.
 
     The result is cached until the file changes, since completion calls this function at every typed letter.
     """
@@ -99,7 +100,7 @@ def _arrays_of(path: str, changed: int, length: int) -> tuple[FileEntry, ...]:
 
 
 def _header_of(path: str, name: str) -> tuple[str, tuple[int, ...] | None]:
-    """Return the dtype and the shape of an array in a `.npz`."""
+    """Return the dtype and the shape of an array in a `.npz`; if it is unreadable, "cannot be read" and None."""
     try:
         with open_npz(path, name) as source:
             return source.kind, source.shape
@@ -108,7 +109,7 @@ def _header_of(path: str, name: str) -> tuple[str, tuple[int, ...] | None]:
 
 
 def completed(typed: str) -> str | None:
-    """Return the first path that begins with the typed text: a folder, a file, or FILE::NAME; None if there is none.
+    """Return the first folder, file or FILE::NAME that begins with the typed text and is longer, or None.
 
     >>> completed("no such folder/a") is None
     True

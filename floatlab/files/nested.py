@@ -44,21 +44,22 @@ _LEFT_OUT = (
 class PrintedLayout(Record):
     """Where the numbers of a printed array are in the text, and the dtype that the array states or implies.
 
-    `first` is the index of the first bracket, and `stop` is the index after the last one.
+    `first` is the index of the first bracket, and `stop` is the index after the last one. If there are no brackets, as
+    in `tensor(1.5)`, they enclose the only number.
     """
 
     first: int
     stop: int
-    kind: Format | DType | None  # None for a list, and for integers without a dtype
-    states_dtype: bool  # whether the dtype is written out
+    kind: Format | DType | None  # None if the text has no dtype and is a list, or has only integers
+    states_dtype: bool  # whether the text contains the dtype
 
 
 @in_default_mode
 def parse_nested(text: str, format: Format, name: str = "", own: bool = False) -> ArraySource:
     r"""Return the array in a nested list or in printed text, rounded into its dtype; without a dtype, into `format`.
 
-    If `own` is true, the user asked for `format` for this array: a stated dtype must then equal it, and an implied
-    dtype (float32 in PyTorch, float64 in NumPy) is ignored. Raises LiteralError in one line.
+    If `own` is true, the user asked for `format` for this array: a stated dtype must then equal `format`, and an
+    implied dtype (float64 in NumPy, else float32) is ignored. Raises LiteralError in one line.
 
     >>> from floatlab.formats import parse_format
     >>> found = parse_nested("tensor([[1, 2],\n [3, 4]], device='cuda:0', dtype=torch.float16)", parse_format("fp32"))
@@ -97,7 +98,7 @@ def file_has_dtype(path: str) -> bool:
 
 
 def split_arrays(text: str) -> tuple[str, ...]:
-    """Split text at the commas outside of brackets.
+    """Split text at the commas outside of brackets and parentheses.
 
     >>> split_arrays("[[1,2],[3,4]],[[1,2],[3,5]]"), split_arrays("1,2")
     (('[[1,2],[3,4]]', '[[1,2],[3,5]]'), ('1', '2'))
@@ -113,7 +114,7 @@ def split_arrays(text: str) -> tuple[str, ...]:
 
 
 def layout_of(text: str) -> PrintedLayout:
-    """Return the positions of a printed array's brackets, and its dtype; raises LiteralError."""
+    """Return where the numbers of a printed array are, and its dtype; raises LiteralError."""
     if "..." in text or "…" in text:
         raise LiteralError(_LEFT_OUT)
     head = _HEAD.match(text)
@@ -218,7 +219,7 @@ class _BracketReader:
         self.leaf = 0  # the depth of the rows of numbers
 
     def read(self) -> tuple[int, ...]:
-        """Read all numbers and return the shape; raises LiteralError with the line."""
+        """Read all numbers and return the shape; raises LiteralError, which names the line if there are several."""
         text, at, stop = self.text, self.first, self.stop
         counts = [0] * (MOST_AXES + 1)  # number of elements so far in the open list at each depth
         depth = 0

@@ -39,7 +39,7 @@ class _Sparing:
         self.seek, self.tell, self.seekable = file.seek, file.tell, file.seekable
 
     def read(self, size: int = -1) -> bytes:
-        """Read `size` bytes, or all if it is negative; raises FileFormatError for more than a central directory has."""
+        """Read `size` bytes, or all if it is negative; raises FileFormatError for more than `_MAX_DIRECTORY` bytes."""
         found = b"" if size > _MAX_DIRECTORY else self.file.read(size if size >= 0 else _MAX_DIRECTORY + 1)
         if max(size, len(found)) > _MAX_DIRECTORY:
             raise FileFormatError(f"is not an .npz file: its list of members has over {_MAX_DIRECTORY:,} bytes")
@@ -60,7 +60,7 @@ def _zipped(path: str) -> Iterator[None]:
 
 
 class MemberSource(ArraySource):
-    """An array in a member of a zip file. It is read from front to back; an earlier part is read from the start."""
+    """An array in a member of a zip file. It is read from front to back; to go back, the member is opened again."""
 
     def __init__(self, name: str, bundle: Bundle, member: str, owns_bundle: bool = False) -> None:
         """Open a member and read its header. If `owns_bundle` is true, closing the array closes the file."""
@@ -83,7 +83,7 @@ class MemberSource(ArraySource):
             raise FileFormatError(f"has a member {quoted(self.member)} that {trouble}") from None
 
     def read(self, first: int, count: int) -> Piece:
-        """Return `count` numbers from index `first` on; raises FileFormatError if the bytes have changed."""
+        """Return `count` numbers from index `first` on; raises FileFormatError if the bytes are damaged or too few."""
         with _zipped(self.path):
             if first < self.reached:
                 self._rewind()
@@ -105,7 +105,7 @@ class MemberSource(ArraySource):
 
 
 def _checked(info: zipfile.ZipInfo) -> None:
-    """Raise FileFormatError for a member with an impossible or too large size, or not compressed with deflate."""
+    """Raise FileFormatError for a member with an impossible or too large size, or a compression other than deflate."""
     name = quoted(info.filename)
     if info.compress_type not in _KNOWN:
         raise FileFormatError(f"has a member {name} with an unsupported compression (only deflate is read)")
@@ -139,14 +139,14 @@ class Bundle:
         return {each["member"]: read_format(each["format"]) for each in entries if each["format"] is not None}
 
     def kind_of(self, member: str, dtype: DType) -> Format | DType:
-        """Return the dtype of a member; for codes, their format."""
+        """Return the dtype of a member; for codes, return their format. Raises FileFormatError if these contradict."""
         format = self.formats.get(member)
         if format is not None and dtype != container(format):
             raise FileFormatError(f"has codes of {format.name} as {dtype.name}")
         return format or dtype
 
     def open(self, name: str, word: str = "", owned: bool = False) -> MemberSource:
-        """Open an array by its name; `word` is its name in messages. If `owned` is true, closing it closes the file."""
+        """Open an array by its name; `word` is its name in messages. If `owned`, closing the array closes the file."""
         with _zipped(self.path):
             return MemberSource(word or f"{self.path}::{name}", self, f"{name}.npy", owned)
 

@@ -1,4 +1,4 @@
-"""Pickled files: how to recognise them, and the command that converts them. They are not read: that could run code."""
+"""Pickled files: how to recognise and convert them. They are not read, because reading them could run any code."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 """Reproducible random arrays: `random:uniform:400x400:seed=1`.
 
 Element i is computed from two draws: a = draw(seed, 2i) and b = draw(seed, 2i + 1) (`floatlab.numbers.rounding.draw`,
-SplitMix64). So any part of an array can be computed separately, on any machine. With n = a·2^32 + b, `uniform` is low +
-(high − low)·floor(n / 2^11) / 2^53. `normal` is Box and Muller's sqrt(−2 ln u)·cos(2πv) with u = (a + 1)/2^32 and v =
-b/2^32. `lognormal` is exp of a `normal` number. The last two depend on the machine's ln, cos and exp, which may differ
-in the last place. Finally the number is rounded once, to nearest, into the format. The same array in two formats
-therefore differs by this rounding only; in a narrow format, a number may round to `high`.
+SplitMix64). So any part of an array can be computed separately. All formulas are evaluated in binary64. With
+n = a·2^32 + b, `uniform` is low + (high − low)·floor(n / 2^11) / 2^53. `normal` is mean + std·z, with Box and Muller's
+z = sqrt(−2 ln u)·cos(2πv), u = (a + 1)/2^32 and v = b/2^32. `lognormal` is exp(mean + sigma·z). The last two depend on
+the machine's ln, cos and exp, which may differ in the last place. Finally the number is rounded to nearest, into the
+format. The same array in two formats therefore differs by this rounding only; a `uniform` number may round to `high`.
 """
 
 from __future__ import annotations
@@ -65,9 +65,10 @@ class RandomSource(ArraySource):
 
 @in_default_mode
 def parse_random(text: str, format: Format) -> ArraySource:
-    """Return the array of `random:DISTRIBUTION:SHAPE[:NAME=VALUE…]`; raises UnsupportedError.
+    """Return the array of `random:DISTRIBUTION:SHAPE[:NAME=VALUE…]`.
 
-    Distributions are uniform (low, high), normal (mean, std) and lognormal (mean, sigma); all take a seed.
+    Distributions are uniform (low, high), normal (mean, std) and lognormal (mean, sigma); all take a seed. Raises
+    UnsupportedError for a text that is none of these, and FormatError for a format without a zero or a sign.
 
     >>> from floatlab.formats import parse_format
     >>> parse_random("random:uniform:2x2:seed=1", parse_format("fp16")).whole().tolist()

@@ -24,7 +24,7 @@ _FILLED = 8  # this many codes of any width end on a byte boundary
 class RawSource(ArraySource):
     """An array in a file, beginning at byte `offset`: numbers of a dtype, or codes of a format.
 
-    Codes that are shorter than a byte are packed.
+    Codes of fewer than eight bits are packed.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class RawSource(ArraySource):
 
 
 def bits_of_kind(kind: Format | DType) -> int:
-    """Return the bits per element in a file: codes shorter than a byte are packed, longer ones take whole bytes."""
+    """Return the bits per element in a file: codes of fewer than eight bits are packed, others take whole bytes."""
     if isinstance(kind, Format) and kind.width < 8:
         return kind.width
     return 8 * (container(kind) if isinstance(kind, Format) else kind).itemsize
@@ -97,9 +97,9 @@ def piece(stored: Array, source: ArraySource) -> Piece:
 def parse_dtype(text: str) -> tuple[Format | DType, bool]:
     """Return the format or dtype with a name such as f32, >f4, bf16, e2m1 or int32, and whether to swap its bytes.
 
-    Names of formats have priority, so that f16 is binary16. `<` or `>` before a name is the byte order. NumPy's dtypes
-    hold their byte order themselves. So the returned bool is True only for codes of formats that NumPy lacks, if their
-    byte order is not the machine's.
+    Names of formats have priority, so that f16 is binary16. `<` or `>` before a name is the byte order; without it, the
+    bytes are little-endian. A dtype of NumPy includes its byte order. The returned bool is therefore True only for a
+    format that NumPy lacks, if the byte order is not the machine's. Raises UnsupportedError for an unknown name.
 
     >>> parse_dtype(">bf16")[0].name, parse_dtype("f32")[0], parse_dtype("int8")[0]
     ('bfloat16', dtype('float32'), dtype('int8'))
@@ -124,7 +124,7 @@ def parse_dtype(text: str) -> tuple[Format | DType, bool]:
 
 
 def parse_shape(text: str) -> tuple[int, ...]:
-    """Parse a shape such as 400x400 or 400,400.
+    """Parse a shape such as 400x400 or 400,400; raises UnsupportedError.
 
     >>> parse_shape("400x300")
     (400, 300)
@@ -136,7 +136,10 @@ def parse_shape(text: str) -> tuple[int, ...]:
 
 
 def open_raw(path: str, dtype: str, shape: str | None = None) -> ArraySource:
-    """Open a file of raw numbers of this dtype. Without a shape, the array has one axis."""
+    """Open a file of raw numbers of this dtype. Without a shape, the array has one axis.
+
+    Raises FileFormatError if the length of the file does not fit, and UnsupportedError for a bad dtype or shape.
+    """
     kind, swapped = parse_dtype(dtype)
     wanted = None if shape is None else parse_shape(shape)
     with keeping_open(path) as file, named(path):

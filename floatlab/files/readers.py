@@ -46,9 +46,10 @@ def open_array(
     The name may be a list (`1.5,-2,0x1p-3`, with `;` between rows), an array as Python prints it (`[[1, 2], [3, 4]]`,
     `tensor([[…]], dtype=torch.float16)`), a random array (`random:uniform:400x400:seed=1`), or a file: `.npy`,
     `.npz::NAME`, `.safetensors::NAME`, `.gguf::NAME`, text, or raw numbers of a `dtype` and a `shape` (`400x400`).
-    Text and random numbers are rounded into `format`, or into the format of `NAME@FORMAT`. Printed arrays with a dtype,
-    and other files, have their own format. For pickles, such as `.pt`, the error gives the command that converts them.
-    Raises FileFormatError, LiteralError or UnsupportedError, in one line.
+    Lists and random numbers are rounded into `format`, or into the FORMAT of `LIST@FORMAT`; text files are rounded into
+    `format`. Printed arrays with a dtype, and all other files, have their own format. For pickles, such as `.pt`, the
+    error gives the command that converts them. Raises a FloatlabError of one line, such as FileFormatError,
+    LiteralError or UnsupportedError.
 
     >>> with open_array("random:normal:100:seed=7@bf16") as x:
     ...     x.shape, x.kind
@@ -98,8 +99,9 @@ def open_arrays(
 ) -> Iterator[list[ArraySource]]:
     """Open several arrays by their names, and close them at the end of the `with`.
 
-    Text is rounded into `format`. If that is None, it is rounded into the format of the first array that has one, or
-    else into `usual`. The other arguments and the errors are those of `open_array`.
+    Text and random numbers are rounded into `format`. If `format` is None, they are rounded into the format of the
+    first array that has its own format, or into `usual` if no array has one. The other arguments and the errors are
+    those of `open_array`.
 
     >>> with open_arrays(("1,2", "random:normal:2@fp16")) as (x, y):
     ...     x.kind, y.kind
@@ -128,6 +130,8 @@ def kind_of(word: str, dtype: str | None = None) -> str:
 
 def is_checkpoint(word: str) -> bool:
     """Return whether a word names a checkpoint as a whole: a folder, an index, or a file that can have several arrays.
+
+    A URL is judged by its suffix only; a path must also exist.
 
     >>> is_checkpoint("1,2"), is_checkpoint("model.safetensors::weight")
     (False, False)
@@ -188,7 +192,7 @@ def _file_kind(path: str, dtype: str | None) -> str:
     """Return the kind of a file. Its name decides, if it has a known suffix.
 
     Otherwise the file is raw if a dtype is given, and else its first bytes decide. If they fit no other kind, it is
-    text.
+    text. Raises FileFormatError for a pickled file, and for a file that cannot be read.
     """
     try:
         with open_file(path) as file, named(path):

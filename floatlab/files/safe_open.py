@@ -34,7 +34,10 @@ def shown(path: str) -> str:
 
 @contextmanager
 def named(path: str) -> Iterator[None]:
-    """Put the file's name before the message of an error that is raised inside the `with`."""
+    """Put the file's name before the message of a FileFormatError that is raised inside the `with`.
+
+    An OSError becomes a FileFormatError.
+    """
     try:
         yield
     except FileFormatError as trouble:
@@ -46,7 +49,8 @@ def named(path: str) -> Iterator[None]:
 def open_file(path: str) -> IO[bytes]:
     """Open a file for reading bytes; raises FileFormatError for a directory, a pipe, a device or a missing file.
 
-    A file at a URL is read by ranges. Raises RefusedError for a file that this process may not read.
+    A file at a URL is read by ranges. Raises RefusedError for a file that this process may not read, and
+    MissingPartError if a URL needs a package that is not installed.
     """
     if is_url(path):
         from floatlab.files.remote.opening import open_url

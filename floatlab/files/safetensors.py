@@ -1,4 +1,6 @@
-"""Reads `.safetensors`. The library safetensors is not used: it maps files into memory, and lacks bfloat16 and fp8.
+"""Reads `.safetensors` files, without the library safetensors.
+
+The library maps files into memory, and does not read bfloat16 and fp8 into NumPy's arrays.
 
 A file consists of eight bytes with the length of the header, the header, and the bytes of the tensors, without gap or
 overlap. The header is JSON: for each tensor its dtype, its shape, and where its bytes begin and end, counted from the
@@ -32,11 +34,11 @@ _FORMATS = {
     "BF16": "bf16", "F8_E4M3": "e4m3fn", "F8_E5M2": "e5m2", "F8_E8M0": "e8m0", "F8_E4M3FNUZ": "e4m3fnuz",
     "F8_E5M2FNUZ": "e5m2fnuz", "F6_E2M3": "e2m3fn", "F6_E3M2": "e3m2fn", "F4": "e2m1fn",
 }  # fmt: skip
-_WIDTHS = {"C64": 64}  # dtypes that are known but not read: the other tensors of such files can be read
+_WIDTHS = {"C64": 64}  # bits of known dtypes whose tensors are not read; the other tensors of such files can be read
 
 
 class Tensor(Record):
-    """A tensor's entry in the header; `start` is counted from the start of the file."""
+    """A tensor's entry in the header; `start` and `end` are counted from the start of the file."""
 
     name: str
     dtype: str

@@ -1,4 +1,4 @@
-"""Writes `.safetensors` tensor by tensor, so that a file can be larger than the memory."""
+"""Writes a `.safetensors` file tensor by tensor, so that it can be larger than the memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from floatlab.record import Individual
 class NewTensor(Individual):
     """A tensor to write: its dtype as files name it, the size of an element in bytes, and a function for its data.
 
-    The function `pieces` yields arrays whose memory is written unchanged: little-endian and row-major.
+    The function `pieces` yields arrays of little-endian numbers, which are written one after the other, each in
+    row-major order.
     """
 
     name: str
@@ -39,7 +40,8 @@ def write_safetensors(path: str, tensors: list[NewTensor], metadata: dict[str, s
 
     Tensors with larger elements come first, so that all are aligned.
 
-    Raises FileFormatError, with a message of one line, for a path that cannot be written.
+    Raises FileFormatError, with a message of one line, for a path that cannot be written, and for a tensor whose pieces
+    do not fit its shape.
     """
     placed = sorted(tensors, key=lambda each: -each.itemsize)
     header: dict[str, object] = {"__metadata__": metadata} if metadata else {}

@@ -24,7 +24,7 @@ from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Flags, read
 
 MAX_TEXT = 1 << 26  # the largest text file in bytes
-MAX_EXACT = 1 << 18  # the largest number of different literals that need the exact reader, which is slow
+MAX_EXACT = 1 << 18  # the largest number of literals that are read exactly, which is slow; cached literals do not count
 MAX_LINE = 1 << 22
 _BATCH = 1 << 16  # the number of literals that are rounded at once
 _DIGITS = 15  # decimals of up to this many digits are distinct in binary64
@@ -77,7 +77,7 @@ class Reader:
             self._settle()
 
     def extend(self, words: list[str]) -> None:
-        """Read literals, together if all are decimals within the range of binary64; raises LiteralError."""
+        """Read literals, together if all are nonzero decimals within the range of binary64; raises LiteralError."""
         if _PLAIN.issuperset("".join(words)):
             with suppress(ValueError):  # `take` raises the error
                 values = list(map(float, words))
@@ -108,7 +108,8 @@ class Reader:
     def _settle(self) -> None:
         """Round the literals that have been taken but not rounded.
 
-        If the binary64 value of a literal is a tie, the literal is read exactly, since it may lie beside the tie.
+        If the binary64 value of a literal is a tie, the literal is read exactly, since it may lie beside the tie. A
+        literal at the end of the format's range is also read exactly.
         """
         values = np.array(self._values, np.float64)
         codes = np.asarray(encode_all(values, self.format))
@@ -139,7 +140,7 @@ class Reader:
         return np.concatenate(self._done).astype(container(self.format), copy=False)
 
     def array(self, name: str, shape: tuple[int, ...]) -> ArraySource:
-        """Return all literals read as an array."""
+        """Return an array of all literals that were read."""
         codes, native = self.codes().reshape(shape), native_dtype(self.format)
         found = HeldSource(Source(codes, self.format) if native is None else codes.view(native), name)
         found.origin = Origin(None, self._changed)
@@ -175,7 +176,8 @@ def parse_list(text: str, format: Format) -> ArraySource:
 def open_text(path: str, format: Format) -> ArraySource:
     """Open a text file with rows of equally many numbers, separated by commas or spaces; # begins a comment.
 
-    Raises FileFormatError with the line number, for rows of unequal length and for invalid numbers.
+    A single row or column becomes an array with one axis. Raises FileFormatError for a file without numbers, and with
+    the line number for rows of unequal length and for invalid numbers.
     """
     reader, widths = Reader(format), set[int]()
     rows = 0
@@ -208,7 +210,10 @@ def _row_hint(word: str, rows: int) -> str:
 
 
 def _rows(file: IO[bytes]) -> Iterator[tuple[int, str]]:
-    """Yield each line number with its line, except empty lines; raises FileFormatError if the file is not text."""
+    """Yield the number and the text of each line that is not empty or a comment.
+
+    Raises FileFormatError if the file is not text, or a line is too long.
+    """
     stream, number = BufferedReader(file), 0  # type: ignore[type-var]
     try:
         while raw := stream.readline(MAX_LINE + 1):

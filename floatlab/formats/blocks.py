@@ -1,9 +1,9 @@
-"""Block formats: numbers of few bits that share a scale. To add a block format, add a row to the table.
+"""Block formats: numbers of few bits that share a scale. To add a block format, add a row to `BLOCK_CATALOG`.
 
 The elements of a block are floats, or integers with an implied scale. An integer element type is not a `Format`,
-because its codes have no sign and magnitude. The magnitudes of its numbers, however, are the numbers of a `Format`
-with one exponent bit (`Integers.magnitudes`), such as the multiples of 2^−6 below 2. Rounding and comparison use this
-format; only the codes differ.
+because its codes have no sign and magnitude. However, the magnitudes of its numbers (without the lowest integer) are
+the numbers of a `Format` with one exponent bit (`Integers.magnitudes`); in mxint8, they are the multiples of 2^−6 below
+2. Rounding and comparison use this format; only the codes differ.
 """
 
 from __future__ import annotations
@@ -23,15 +23,16 @@ NVFP4 = "NVIDIA, Pretraining Large Language Models with NVFP4 (arXiv:2509.25149)
 GGML = "ggml 0.13.1, ggml-common.h (block_q8_0, block_q4_0, block_q4_1, block_q4_K)"
 HIF4 = "Luo et al., HiFloat4 Format for Language Model Inference (arXiv:2602.11287)"
 LARGEST_BLOCK = 1 << 20
-_SMALL_SCALE = 8  # bits of the scales of NVFP4 and its relatives
+_SMALL_SCALE = 8  # the most bits that scales of the family `nvfp4` have
 _HALF = 16
 
 
 class Integers(Record):
     """Integers of `width` bits, times 2^`quantum`; the code of n is n + `zero`, modulo 2^width.
 
-    With `zero` = 0 the codes are two's complement. One more integer is below zero than above it. floatlab's own scale
-    rules never return this lowest integer, so that results are symmetric around zero; rules of libraries may.
+    With `zero` = 0 the codes are two's complement. There is one more integer below zero than above it. floatlab's own
+    scale rules round no element to the lowest integer, so that results are symmetric around zero; rules of libraries
+    may do so.
 
     >>> int8 = Integers("int8", 8, quantum=-6)
     >>> int8.largest, hex(int8.code(True, 127)), int8.integer(0x81)
@@ -63,7 +64,7 @@ class Integers(Record):
         return self.magnitudes.largest
 
     def code(self, negative: bool, magnitude: int) -> int:
-        """Return the code of a sign and an integer."""
+        """Return the code of the integer with this sign and magnitude (without 2^quantum)."""
         return ((-magnitude if negative else magnitude) + self.zero) & ((1 << self.width) - 1)
 
     def integer(self, code: int) -> int:
@@ -81,14 +82,15 @@ INTEGERS = {each.name: each for each in (Integers("int8", 8), Integers("int4", 4
 
 
 class BlockFormat(Record):
-    """A block format: elements that share a scale; all scales may share a tensor scale.
+    """A block format: the elements of a block share a scale, and blocks may share a tensor scale.
 
-    A block has `rows` rows (usually 1) of `block` consecutive elements; None means all of them: a whole row (`channel`)
-    or a whole tensor then has one scale. The tensor scale is for the whole tensor, or one for each row (`by_row`), or
-    one for each `superblock` of elements. With `flat`, blocks are parts of the flattened tensor. With `minimum`, a
-    minimum in the same format is stored beside each scale, and one beside each tensor scale. In HiF4, each group of
-    `groups` elements in a block has a bit that doubles them. Scales are stored as their codes minus `first_scale`. The
-    value of an element is element × scale × tensor scale, unless the scale rule says otherwise.
+    A block has `rows` rows (usually 1) of `block` consecutive elements. If `block` is None, a block is a whole row
+    (`channel`); if `rows` is None too, it is the whole tensor. If `tensor` is a format, there is one tensor scale for
+    the whole tensor, for each row (`by_row`), or for every `superblock` elements. With `flat`, blocks are parts of the
+    flattened tensor. With `minimum`, a minimum is stored beside each scale and each tensor scale, in the same format.
+    HiF4 has `groups` (8, 4): each group of 8 and each group of 4 elements in a block has a bit that doubles these
+    elements if it is set. Scales are stored as their codes minus `first_scale`. The decoded value of an element is
+    element × scale × tensor scale, unless the scale rule has another formula.
 
     >>> mxfp4 = parse_block_format("mxfp4")
     >>> mxfp4.element.name, mxfp4.scale.name, mxfp4.block, float(mxfp4.bits)
@@ -109,7 +111,7 @@ class BlockFormat(Record):
     first_scale: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse a block size that is not an integer in range, or not a multiple of the size of the groups."""
+        """Refuse sizes that are not integers in range, and a block that is not a multiple of the largest group."""
         for size in (self.block, self.rows):
             if size is None:
                 continue
@@ -127,7 +129,7 @@ class BlockFormat(Record):
 
     @property
     def scales_by_powers(self) -> bool:
-        """Whether block scales are powers of two. Scaling is then exact, and a scale rule chooses only an exponent."""
+        """Whether scales are powers of two and there is no tensor scale; a rule then chooses only an exponent."""
         return self.scale.precision == 1 and self.tensor is None
 
     @property
@@ -147,14 +149,14 @@ class BlockFormat(Record):
     def scale_bits(self) -> int:
         """Width of a scale in bits, as it is stored.
 
-        Where `first_scale` is subtracted (in HiF4), it is one bit less than the width of the scale's format, and the
-        last code is the NaN.
+        If `first_scale` is subtracted (in HiF4), a stored scale has one bit less than the scale's format, and its last
+        code is the NaN.
         """
         return self.scale.width - bool(self.first_scale)
 
     @property
     def shape(self) -> str:
-        """The shape of a block: `32`, `16x16`, `channel` (a whole row) or `tensor`.
+        """The shape of a block: `32`, `16x16`, `flat32` (of the flattened tensor), `channel` (a whole row) or `tensor`.
 
         >>> parse_block_format("mxfp4").shape
         '32'
@@ -165,7 +167,7 @@ class BlockFormat(Record):
 
     @property
     def bits(self) -> Fraction:
-        """Bits per element, with its share of the scales and minima; scales of a row or a tensor are not counted."""
+        """Bits per element, with its share of scales, minima and group bits; scales of a row or tensor are left out."""
         from fractions import Fraction
 
         share = 0 if self.block is None or self.rows is None else Fraction(self.scale_bits, self.block * self.rows)
@@ -210,7 +212,7 @@ BLOCK_CATALOG: tuple[BlockRow, ...] = (
         BlockFormat(
             "hif4",
             Format("s1p2", 3, 1, bias=1, infinities=False, nans=0),
-            # HiF4's scales are 1.M · 2^E, without zero. This format has one bit more, and also a binade of subnormals.
+            # HiF4's scales are 1.M · 2^E. This format has one exponent bit more, and also zero and three subnormals.
             Format("e6m2", 3, 7, bias=49, infinities=False, nans=253, signed=False),
             64,
             groups=(8, 4),
@@ -237,7 +239,9 @@ _BY_NAME = {name: row for row in BLOCK_CATALOG for name in (row.format.name, *ro
 
 
 def block_row(format: BlockFormat) -> BlockRow:
-    """Return the row of a block format; for a custom format, a new row whose source says that it is custom.
+    """Return the row of a block format; if the catalog lacks it, a new row.
+
+    The source of a new row is "custom", or the source of the format from which only the block size differs.
 
     >>> block_row(parse_block_format("nvfp4")).purpose
     'fp4 with finer scales, on NVIDIA Blackwell'
@@ -250,7 +254,7 @@ def block_row(format: BlockFormat) -> BlockRow:
 
 
 def is_block_format(name: str) -> bool:
-    """Return whether a name denotes a block format. Error messages use it if another kind of format is needed.
+    """Return whether a name denotes a block format.
 
     >>> is_block_format("MXFP4"), is_block_format("fp4")
     (True, False)
@@ -282,7 +286,8 @@ def _lookup(name: str) -> BlockFormat:
 def parse_block_format(name: str | BlockFormat) -> BlockFormat:
     """Return the block format of a name; a BlockFormat is returned unchanged.
 
-    Case is ignored, and `-` equals `_`. For an unknown name, the FormatError suggests the nearest name.
+    Case is ignored, and `-` equals `_`. Raises FormatError for a name that is not that of a block format; the message
+    suggests a near one.
 
     >>> parse_block_format("MXFP8-E4M3").element.largest
     Fraction(448, 1)

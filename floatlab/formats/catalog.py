@@ -32,12 +32,14 @@ def fnuz(name: str, precision: int, exponent_bits: int, bias: int | None = None)
 
 
 def finite(name: str, precision: int, exponent_bits: int, nans: int = 0) -> Format:
-    """Return a format without infinity, with `nans` NaNs per sign (OCP's `fn` has one, `f` none)."""
+    """Return a format without infinity, with `nans` NaNs per sign: 1 in OCP's e4m3fn, 0 in OCP's fp6 and fp4."""
     return Format(name, precision, exponent_bits, infinities=False, nans=nans)
 
 
 def unsigned(w: int, t: int) -> Format:
-    """Return the format ue<W>m<T> of scales: no sign, no infinity, its last code NaN; no zero if T is 0.
+    """Return the format ue<W>m<T>, for scales: it has no sign and no infinity, and no zero if T is 0.
+
+    Its last code is the only NaN.
 
     >>> unsigned(5, 3).largest, unsigned(4, 3).width
     (Fraction(114688, 1), 7)
@@ -98,8 +100,8 @@ def p3109(k: int, p: int, signed: bool, extended: bool) -> Format:
     )
 
 
-# The names of block formats and their aliases; `formats.blocks` defines them. They are listed here so that an error can
-# name the block format that was given where an elementwise one is needed.
+# The names of block formats and their aliases; `formats.blocks` defines these formats. The names stand here so that
+# `parse_format`, which does not import that module, can say in its error that a name is that of a block format.
 BLOCK_NAMES: dict[str, tuple[str, ...]] = {
     "mxfp8_e4m3": ("mxfp8_e4m3fn",),
     "mxfp8_e5m2": (),
@@ -118,9 +120,9 @@ _PATTERN = re.compile(r"(u?)e([0-9]{1,4})m([0-9]{1,4})(fnuz|fn|f|)")
 _P3109 = re.compile(r"(?:p3109_k|binary)([0-9]{1,4})p([0-9]{1,4})([su])([ef])")
 MAX_P3109_WIDTH = 64
 MAX_NAME = 64
-# The names that are command-line options themselves.
+# Format names that are also command-line options, such as --fp16.
 SHORTHANDS = ("fp16", "fp32", "fp64", "fp128", "bf16", "tf32", "e4m3", "e5m2", "e2m1")
-TABLE_SHORTHANDS = ("hif8", "nf4", "posit8", "posit16")  # options, too; help does not list them
+TABLE_SHORTHANDS = ("hif8", "nf4", "posit8", "posit16")  # options as well; the help does not list them
 # Names that are used for several formats at once.
 FAMILIES = {
     **dict.fromkeys(("fp8", "float8", "f8"), "e4m3 e5m2 e4m3fnuz e5m2fnuz (show bits:0x38 --dialects compares them)"),
@@ -154,7 +156,7 @@ def _ieee(name: str) -> Format:
 
 
 def catalog_row(format: Format) -> CatalogRow:
-    """Return the format's row; formats that follow a pattern get a row with the pattern's source.
+    """Return the format's row; a format outside the catalog gets a new row: P3109, unsigned (`ue<W>m<T>`) or custom.
 
     >>> from floatlab.formats import parse_format
     >>> catalog_row(parse_format("fp8_e5m2")).aliases
@@ -185,7 +187,7 @@ def family(name: str) -> str:
 
 
 def short_name(format: Format) -> str:
-    """Return the shortest name of a format.
+    """Return the name of a format among `SHORTHANDS`; if none of them names it, its full name.
 
     >>> short_name(parse_format("binary16")), short_name(parse_format("e3m4"))
     ('fp16', 'e3m4')
@@ -237,8 +239,10 @@ def parse_format(name: str | Format) -> Format:
     Parameters
     ----------
     name : str or Format
-        A name or alias of the catalog (`fp16`, `FP8-E4M3`), a P3109 name (`p3109_k8p4se`, `Binary8p4se`), or
-        `e<W>m<T>[fn|f|fnuz][_ieee]`, `ue<W>m<T>`. Case is ignored, and `-` equals `_`. A Format is returned unchanged.
+        A name or alias of the catalog (`fp16`, `FP8-E4M3`) or of a table format (`nf4`, `posit16`), a P3109 name
+        (`p3109_k8p4se`, `Binary8p4se`), or a pattern (`e<W>m<T>[fn|f|fnuz]`, `ue<W>m<T>`). The suffix `_ieee` selects
+        IEEE 754's rules for the widths of a signed format. Case is ignored, and `-` equals `_`. A Format is returned
+        unchanged.
 
     Returns
     -------
@@ -247,7 +251,8 @@ def parse_format(name: str | Format) -> Format:
     Raises
     ------
     FormatError
-        Unknown format; the message suggests the nearest name.
+        The name is unknown (the message suggests a name that is near), or is that of a family, a block format or a type
+        of integers.
 
     Examples
     --------

@@ -7,14 +7,14 @@ from floatlab.record import Record
 
 
 class Census(Record):
-    """Number of codes per class, both signs together; they add up to 2^k."""
+    """Number of codes per class, both signs together; the numbers add up to 2^k, where k is the format's width."""
 
     zeros: int
     subnormals: int
     normals: int
     infinities: int
     nans: int
-    unsupported: int  # codes that no encoding produces, in x87 and in formats without subnormals
+    unsupported: int  # codes that no number is encoded to, in x87 and in formats without subnormals
 
 
 def census(format: Format) -> Census:

@@ -31,7 +31,7 @@ def _ln_2(bits: int) -> int:
 def root_of_e(power: Fraction, digits: int) -> tuple[int, int]:
     """Return (c, q) with c·2^q ≤ √e^power < (c + 1)·2^q, where c has at least `digits` binary digits.
 
-    For power 0 the value is 1, exactly; no other rational power of e is rational (Lindemann).
+    For power 0, return (1, 0), since the value is exactly 1; no other rational power of e is rational (Lindemann).
 
     >>> from fractions import Fraction
     >>> c, q = root_of_e(Fraction(2), 50)

@@ -1,12 +1,13 @@
 """A floating-point format: its set of values and their codes.
 
-Three facts describe the special values in every vendor's formats. The codes of each sign form a strip
+A code without its sign (and, in x87 extended, without its integer bit) is called its *magnitude*. In the order of
+their magnitudes, the codes of each sign form a strip
 
     finite ... | infinity, if there is one | NaNs, if there are any
 
-and the code of −0 is either −0 or a NaN. A code without its sign (and, in x87 extended, without its integer bit) is
-called its *magnitude*. Along the strip the magnitude increases by 1 per code, so neighbouring values have neighbouring
-magnitudes. No value in this module is a float.
+In a signed format, the code of −0 is either −0 or a NaN. Finite magnitudes increase with the absolute values, and
+neighbouring values have neighbouring magnitudes (in a format without subnormals, except zero and its neighbours). No
+value in this module is a float.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ MAX_TRAILING_BITS = 236  # as in binary256 (IEEE 754-2019 table 3.5, column bina
 class Format(Record):
     """A format of floating-point numbers (IEEE 754-2019 clause 3, generalised to machine-learning formats).
 
-    Lengths are in bits. `bias=None` and `nans=None` select IEEE 754's choice: bias 2^(w−1) − 1, and a NaN for every
-    code above infinity.
+    Lengths are in bits. `bias=None` and `nans=None` select the values of IEEE 754: the bias 2^(w−1) − 1, and 2^t − 1
+    NaNs per sign, which are all codes above infinity.
 
     >>> half = Format("half", precision=11, exponent_bits=5)
     >>> half.emin, half.emax, half.width, half.largest
@@ -40,13 +41,13 @@ class Format(Record):
     exponent_bits: int  # w
     bias: int
     infinities: bool
-    nans: int  # codes per sign above infinity
+    nans: int  # NaNs per sign at the end of the strip
     zero: bool  # False for e8m0
-    negative_zero: bool  # False: the code of −0 is a NaN (fnuz and P3109)
+    negative_zero: bool  # False: the code of −0 is a NaN (fnuz, signed P3109), or there is no sign
     signed: bool
-    subnormals: bool  # False: every code with a zero exponent field decodes to zero
+    subnormals: bool  # False: exponent field 0 has no number but zero (in e8m0, a power of two)
     explicit_integer_bit: bool  # x87 extended
-    ties_to_even_code: bool  # matters only at p = 1: true in P3109, false in IEEE 754-2019 (4.3.1) and e8m0
+    ties_to_even_code: bool  # at p = 1: not in IEEE 754-2019 (4.3.1). True marks P3109, whose overflow also differs
     trailing_bits: int  # t = p − 1
     width: int  # k
     emin: int
@@ -55,7 +56,7 @@ class Format(Record):
     largest_magnitude: int
     infinity_magnitude: int  # −1 if there is none
     smallest_normal_magnitude: int
-    nan_in_place_of_negative_zero: bool  # the only NaN has the code of −0 (fnuz and signed P3109)
+    nan_in_place_of_negative_zero: bool  # a NaN has the code of −0 (fnuz and signed P3109)
 
     _fields: ClassVar[tuple[str, ...]] = (
         "name", "precision", "exponent_bits", "bias", "infinities", "nans", "zero", "negative_zero",
@@ -136,7 +137,7 @@ class Format(Record):
 
     @property
     def is_p3109(self) -> bool:
-        """Whether P3109's rules apply: ties at precision 1 go to the even code, and overflow follows P3109."""
+        """Whether P3109's rules apply to ties at p = 1 and to overflow; also true in formats given by a table."""
         return self.ties_to_even_code
 
     @property
@@ -153,13 +154,13 @@ class Format(Record):
 
     @property
     def ieee_nans(self) -> bool:
-        """Whether every code above infinity is a NaN, so that a quiet bit and payloads exist (6.2.1)."""
+        """Whether NaNs have a quiet bit and payloads (6.2.1): infinity and NaNs have IEEE 754's codes, and t > 1."""
         t = self.trailing_bits
         return self.infinities and self.nans == (1 << t) - 1 and t > 1
 
     @property
     def quiet_bit(self) -> int:
-        """The leading bit of the trailing significand, if it distinguishes quiet from signaling NaNs; else 0."""
+        """The leading bit of the trailing significand (as a mask) if it tells quiet from signaling NaNs; else 0."""
         return 1 << (self.trailing_bits - 1) if self.ieee_nans else 0
 
     @property
@@ -174,7 +175,7 @@ class Format(Record):
 
     @property
     def ties_away(self) -> bool:
-        """Whether ties go away from zero when rounding to nearest: with one digit, neither neighbour is even."""
+        """Whether roundTiesToEven rounds ties away from zero: IEEE 754's rule at p = 1: no significand is even."""
         return not self.trailing_bits and not self.ties_to_even_code
 
     @property
@@ -184,7 +185,11 @@ class Format(Record):
 
     @property
     def nan_code(self) -> int:
-        """The default NaN's code: positive and quiet, with payload 0 if there are payloads."""
+        """The default NaN's code; raises FormatError if the format has no NaN.
+
+        If NaNs have a quiet bit, it is the positive quiet NaN with payload 0. Else, it is the last positive code (in
+        formats with NaNs at the end of the strip), or the code of −0.
+        """
         if self.ieee_nans:
             return self.compose(False, self.infinity_magnitude + self.quiet_bit)
         if self.nans:
@@ -218,7 +223,7 @@ class Format(Record):
         return self.compose(negative, magnitude)
 
     def signed_nan(self, negative: bool) -> int:
-        """Return the code of the default NaN, with the sign if the format's NaNs have one."""
+        """Return the code of the default NaN, with the given sign if NaNs of this format have one."""
         if self.nans and self.signed:
             return self.compose(negative, self.magnitude(self.nan_code))
         return self.nan_code

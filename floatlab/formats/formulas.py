@@ -1,8 +1,8 @@
 """Formulas of scales, such as `amax / (6 * tensor)`: parses text into a tree of operations.
 
 Libraries that implement the same block format differ in the order of their operations, and in the precision of each. A
-formula states the operations in order. `arith.blocks.scaling` and `arrays.recipes.formulas` evaluate it, and round each
-operation once to the working precision of the rule.
+formula states the operations in order. `arith.blocks.scaling` and `arrays.recipes.formulas` evaluate it. They round
+each operation once to the working precision of the rule, and inside `fp32(…)` and `fp64(…)` to that format.
 
 sum        products joined by + or -
 product    atoms joined by * or /
@@ -17,14 +17,15 @@ from fractions import Fraction
 from floatlab.errors import FormatError
 from floatlab.record import Record
 
-WORKING = "input"  # the function that rounds its argument to the working precision, for rules with `working="input"`
+WORKING = "input"  # name of the function that rounds its argument to the working precision (if `working="input"`)
 _TOKEN = re.compile(r"\s*([0-9][0-9.]*(?:e-?[0-9]+)?(?:\^-?[0-9]+)?|[A-Za-z_][A-Za-z_0-9]*|.)")
 
 
 class Formula(Record):
     """A formula as a tree: a number, a name, or an operation whose arguments are formulas.
 
-    A number has its value in `number`. An operation is + - * / or a function.
+    `name` is the number as text, the variable's name, or the operation (+ - * / or a function). Only a number has a
+    value in `number`.
 
     >>> parse_formula("amax / 6").arguments[0].name
     'amax'

@@ -1,11 +1,12 @@
-"""Recipes: a block format and the rule for its scales. Also defines the language in which recipes are written.
+"""Recipes, which consist of a block format and a rule for its scales, and the language in which they are written.
 
 recipe     base, then /shape (of the block), /channel (of the tensor scale) and :rule; only the base is required
 base       a block format (mxfp4, q4_0), a format (e4m3, int8), or block(element, scale, shape[, tensor scale])
 shape      N (1×N), RxC, tensor, channel (row), or flatN (N elements of the flattened tensor)
-rule       a scale rule (floor, nearest, 4over6, none), or a library's (torchao, te, modelopt)
+rule       a scale rule of floatlab (floor, nearest, 4over6, none) or of a library (torchao, te, modelopt)
 
-A format without a shape is a recipe without scales (rule `none`). If it has a shape, its scales are binary32.
+A base that is a format of single numbers has binary32 scales. If no shape follows it, its default rule is `none`, which
+rounds the elements as they are.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ NAMED_RECIPES = (
     *("nvfp4/16x16", "e4m3/tensor", "e4m3/channel", "e4m3/1x128", "e4m3/128x128", "e5m2/tensor", "nf4/64"),
     *("bnb_fp4/64", "int8/channel", "int4/32"),
 )
-# Words that the field uses for several recipes: the formats of elements that they may mean, and recipes with scales.
+# Words that the field uses for several recipes. Each has the element formats and the recipes that it may mean.
 RECIPE_FAMILIES = {
     **dict.fromkeys(
         ("fp8", "float8", "f8"),
@@ -58,7 +59,9 @@ SPELLINGS = {"ocp": "floor", "rceil": "up"}  # alternative names of scale rules
 
 
 class Recipe(Drawn, Record):
-    """A block format and the rule for its scales; both determine the codes of a tensor completely.
+    """A block format and the rule for its scales.
+
+    Together with the rounding context, they determine the codes of a tensor, unless the caller gives a tensor scale.
 
     >>> recipe = parse_recipe("nvfp4/16x16:te")
     >>> recipe.format.element.name, recipe.format.rows, recipe.rule.name, recipe.name
@@ -77,7 +80,8 @@ class Recipe(Drawn, Record):
     def with_rule(self, word: str | ScaleRule | None) -> Recipe:
         """Return the recipe with this scale rule, or the recipe itself for None.
 
-        Raises ContextError if the recipe already has another rule that is not the default.
+        Raises ContextError if the format has no such rule, or if the recipe already has another rule that is not the
+        default.
 
         >>> parse_recipe("mxfp4").with_rule("up").name
         'mxfp4:up'
@@ -90,7 +94,7 @@ class Recipe(Drawn, Record):
         return self.replace(rule=rule)
 
     def __repr__(self) -> str:
-        """Return the name, with which `parse_recipe` gives the same recipe."""
+        """Return `Recipe('NAME')`; `parse_recipe` reads NAME as the same recipe."""
         return f"Recipe({self.name!r})"
 
 
@@ -117,7 +121,9 @@ def _applies(rule: ScaleRule, format: BlockFormat) -> bool:
 
 @lru_cache(maxsize=1024)
 def default_rule(format: BlockFormat) -> ScaleRule:
-    """Return the rule that a block format uses if none is named; this is `none` for a format without a shape.
+    """Return the rule of a recipe that names no rule.
+
+    It is `none` for a format of single numbers without a shape.
 
     >>> default_rule(_named("mxfp4")).name
     'floor'
@@ -128,7 +134,9 @@ def default_rule(format: BlockFormat) -> ScaleRule:
 
 
 def parse_rule(word: str | ScaleRule | None, format: BlockFormat) -> ScaleRule:
-    """Return the rule with this name for a block format; None means the default rule. Raises ContextError.
+    """Return the rule with this name for a block format; None means the default rule.
+
+    Raises ContextError if the format has no rule with this name.
 
     >>> parse_rule("rceil", _named("mxfp4")).name, parse_rule(None, _named("mxfp4")).name
     ('up', 'floor')
@@ -166,7 +174,9 @@ def parse_recipe(text: str | BlockFormat | Recipe) -> Recipe:
     Raises
     ------
     RecipeError
-        A FormatError, if the text is not a recipe; the message marks the position with a caret.
+        The text is not a recipe; the message marks the position with a caret. A RecipeError is a FormatError.
+    FormatError
+        The argument has another type, or the text is too long.
 
     Examples
     --------
@@ -195,8 +205,8 @@ def parse_recipes(text: str | Recipe | Sequence[str | Recipe]) -> tuple[Recipe, 
     """Return the recipes of a list, or of a text with commas between them; commas in parentheses belong to a recipe.
 
     A recipe that is named twice is returned once. Words such as `fp8` and `fp4` do not say which recipe is meant; they
-    raise an error that lists the recipes which they may mean. Raises RecipeError, and FormatError for objects of other
-    types.
+    raise an error that lists the recipes which they may mean. Raises RecipeError for a text that is not a recipe, and
+    FormatError for other types and for texts that are too long.
 
     >>> [each.name for each in parse_recipes("mxfp4, block(e2m1, ue5m3, 16),mxfp4")]
     ['mxfp4', 'block(e2m1, ue5m3, 16)']
@@ -213,7 +223,9 @@ def parse_recipes(text: str | Recipe | Sequence[str | Recipe]) -> tuple[Recipe, 
 
 
 def _refuse_family(word: str) -> None:
-    """Raise RecipeError for a word that gives the width of the elements, but neither their format nor the scales.
+    """Raise RecipeError for a word that gives only the width of the elements.
+
+    A shape may follow (`fp4/32`) if only one element format has this width.
 
     >>> _refuse_family("fp4")
     Traceback (most recent call last):
@@ -249,7 +261,7 @@ def _split(text: str) -> list[str]:
 
 
 def is_recipe(name: str) -> bool:
-    """Return whether a text names a block format or a recipe, and not a format of single numbers.
+    """Return whether a text is to be read as a recipe: it is the name of a block format or contains `/`, `:` or `(`.
 
     >>> is_recipe("mxfp4"), is_recipe("e4m3/tensor"), is_recipe("e4m3")
     (True, True, False)
@@ -288,7 +300,7 @@ class _Reader:
         return Recipe(format, rule)
 
     def _base(self) -> tuple[BlockFormat, bool]:
-        """Return the format before the shape, and whether it is a format of single numbers."""
+        """Read the base. Return its block format, and whether the base is a format of single numbers."""
         name, place = self.tokens.take()
         if name.lower() == "block" and self.tokens.peek() == "(":
             return self._custom(), False
@@ -303,7 +315,7 @@ class _Reader:
             return INTEGERS[name.lower()]
         try:
             found = parse_format(name)
-            _ = found.largest  # raises for logarithmic formats, whose irrational numbers cannot be scales
+            _ = found.largest  # raises UnsupportedError for logarithmic formats: rules need a rational number
             return found
         except UnsupportedError as error:
             raise self._refuse(str(error), place) from None

@@ -1,10 +1,10 @@
 """The scale rules, one row each: the exact rules of floatlab, and the rules of libraries with their sources.
 
-A rule belongs to a family of block formats. The families are `mx` (scales are powers of two), `nvfp4` (scales of 8 bits
-and a scale of the tensor), `fp32` and `fp16` (scales in binary32 or binary16), `minimum` (a minimum beside each scale),
-and `nested` (integer scales and minima whose units are shared by a group of blocks). The formulas of a library's rule
-have the library's order of operations and its precision. Codes and scales thus equal those of the library bit for bit;
-docs/decisions/0022-recipes.md lists the exceptions.
+A rule belongs to a family of block formats. The families are `mx` (scales are powers of two, without a tensor scale),
+`nvfp4` (other scales of at most 8 bits), `fp16` (scales of 16 bits), `fp32` (scales of other widths), `minimum` (a
+minimum beside each scale), `nested` (scales and minima in units that a group of blocks shares), and `hif4`. The
+formulas of a library's rule have the library's order of operations and its precision. Codes and scales thus equal those
+of the library bit for bit; docs/decisions/0022-recipes.md lists the exceptions.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ _FP32 = [
     _library("te_pow2", "fp32", TE_FP8, _TE_BASE.replace("inverse", "wide"), "inverse = exp2(exponent(wide))",
         "scale = 1 / inverse", _INVERSE),
     _library("modelopt", "fp32", f"{MODELOPT}/fp8_tensor.py", "scale = amax / largest", working="input"),
-    # The exported scale is a binary32 tensor without axes. torch keeps the type of the values when it divides by it.
+    # The exported scale is a binary32 tensor without axes. If torch divides values by it, quotients keep their dtype.
     _library("modelopt_export", "fp32", f"{MODELOPT}/fp8_tensor.py, with the exported scale",
         "scale = fp32(amax / largest)", "scaled = input(fp32(x / scale))", working="input", shapes=("tensor",)),
     _library("ct", "fp32", COMPRESSED, "scale = nonzero(amax / largest, input_eps)", working="input"),

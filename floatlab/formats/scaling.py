@@ -1,16 +1,16 @@
 """Scale rules: formulas that compute the scale of a block from its values, in the order of their evaluation.
 
-A rule is a list of lines, `name = formula`. Every operation of a line is rounded once to the rule's working precision.
-An exact rule rounds nothing but its results. The results are the lines with these names: `tensor` and `scale`, which
-are rounded to the formats in which they are stored, and `scaled`, which is rounded to the element's format. Formats
-with minima have two more results, `minimum` and `tensor_minimum`. The lines may use these quantities of the values: `x`
-(an element), `amax` (the largest magnitude in the block), `peak` (the first number with this magnitude), `low` and
-`high` (the smallest and the largest number), and `tensor_amax` (the largest magnitude in the tensor). They may use
-these constants of the block format: `largest` (the largest element), `emax` (the exponent of this element), `p` (the
-precision of elements), and `top` (the largest scale). They may use two constants of the values' format: `input_max`
-(its largest number) and `input_eps` (2^(1 − its precision)). In HiF4, groups of elements also have exponents. There,
-`amax8` and `amax4` are the largest magnitudes in the groups of the element, and the results `micro8` and `micro4` are
-the factors of these groups, 1 or 2.
+A rule is a list of lines, `name = formula`. Every operation of a line is rounded once to the rule's working precision;
+inside `fp32(…)` and `fp64(…)`, it is rounded to that format. Exact rules round only their results. The results are the
+lines with these names: `tensor` and `scale`, which are rounded to the formats in which they are stored, and `scaled`,
+which is rounded to the element's format. Formats with minima have two more results, `minimum` and `tensor_minimum`. The
+lines may use these quantities of the values: `x` (an element), `amax` (the largest magnitude in the block), `peak` (the
+first number with this magnitude), `low` and `high` (the smallest and the largest number), and `tensor_amax` (the
+largest magnitude in the blocks that share a tensor scale). They may use these constants of the block format: `largest`
+(the largest element), `emax` (the exponent of this element), `p` (the precision of elements), and `top` (the largest
+scale). They may use two constants of the values' format: `input_max` (its largest number) and `input_eps` (2^(1 − its
+precision)). In HiF4, groups of elements also have exponents. There, `amax8` and `amax4` are the largest magnitudes in
+the groups of the element, and the results `micro8` and `micro4` are the factors of these groups, 1 or 2.
 
 To add a rule, add a row to `SCALE_RULES` in `formats.scale_rules`.
 """
@@ -22,7 +22,7 @@ from functools import lru_cache
 from floatlab.formats.formulas import Formula, parse_formula
 from floatlab.record import Record
 
-# How often a line is computed: once for the tensor, for each block, or for each element.
+# How often a line is computed: once for each tensor scale, for each block, or for each element.
 TENSOR, BLOCK, ELEMENT = range(3)
 PRODUCT = "q * scale * tensor"  # the formula that decodes an element, unless a rule has another one
 _LEVELS = {
@@ -49,8 +49,8 @@ class ScaleChoice(Record):
     The lines of the rule use the factor as `grow`. `error` is the formula of an element's error, where `q` is the
     rounded element. `measure` says how the errors of a block are combined: the sum of their squares (`square`), the sum
     of their magnitudes (`absolute`), or the `largest` magnitude. A sum adds the elements of each row one after the
-    other. It then adds the rows in pairs, row i to row i + n/2. If several factors give the same error, the first one
-    is kept.
+    other. It then adds the n sums of rows in pairs, that of row i + ⌈n/2⌉ to that of row i, until one sum is left. If
+    several factors give the same error, the first one is kept.
     """
 
     factors: tuple[str, ...]
@@ -63,15 +63,19 @@ class ScaleRule(Record):
 
     `working` is the format to which every operation is rounded: the name of a format, `input` for the format of the
     values, or empty for exact arithmetic. `stored` is the direction in which scales are rounded to their format.
-    `rounding` is the rounding of elements: a direction, `RNZ` or `RND` (nearest with ties toward zero, or toward −∞),
-    or `closest` (the first code with the smallest |q·scale − x|, computed in the working precision). `nan` is the code
-    of a NaN in formats without NaN. If `wraps` is true, elements beyond the largest number do not saturate; the excess
-    bits of the exponent are lost. `elements` are the element formats to which the rule applies; if it is empty, the
-    rule applies to all floating-point formats. `value` is the exact formula that decodes an element `q`. `search` names
-    an algorithm (`arith.blocks.searches`) that computes more variables of a block for the lines, such as `step`.
-    `tensor_step` is then the largest step in the tensor, and `found` is the element that the search gave. `takes` is
-    the format to which values are rounded first; if it is empty, they are rounded to binary32 or keep a narrower
-    format. `shapes` are the shapes of blocks to which the rule applies; if it is empty, it applies to all.
+    `rounding` says how elements are rounded: in a direction, with `RNZ` or `RND` (nearest with ties toward zero, or
+    toward −∞), or `closest` (the first code with the smallest |q·scale − x|, computed in the working precision). A
+    direction of the context other than RNE takes precedence, except over `closest`. `nan` is the code that a library's
+    rule gives for NaN in formats without NaN (exact rules give zero). If `wraps` is true, elements beyond the largest
+    number do not saturate; the excess bits of the exponent are lost. `elements` are the element formats to which a
+    library's rule applies. If it is empty, the rule applies to all floating-point formats not given by a table, except
+    those that an earlier rule of its name and family lists. Exact rules apply to all elements. `value` is the exact
+    formula that decodes an element `q`. `search` names an algorithm (`arith.blocks.searches`) that computes more
+    variables of a block for the lines, such as `step`. `tensor_step` is then the largest step among the blocks that
+    share a tensor scale, and `found` is the element that the search gave. `takes` is the format to which values are
+    rounded first. If it is empty, exact rules take the values as they are; other rules keep a format narrower than
+    binary32, and round everything else to binary32. `shapes` are the shapes of blocks to which the rule applies; if it
+    is empty, it applies to all.
 
     >>> rule = ScaleRule("own", "mx", ("scale = amax / largest",), source="custom")
     >>> [str(line) for line in rule.steps()]

@@ -1,6 +1,6 @@
 """The named formats given by a table, one row each with its source. To add one, add a row and its table.
 
-This module is imported when one of its formats is named, or when all formats are listed.
+This module is imported when a format name is not in `formats.catalog`, or when all formats are listed.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ def midpoint(x: Real, y: Real) -> Real:
 
 
 class HiFloat8(Listed):
-    """HiF8, whose exponent has 0 to 4 bits and a sign of its own.
+    """HiF8, whose exponent has 0 to 4 bits; the first of them is the exponent's sign.
 
-    After the sign follows the field `dot`, of 2 to 4 bits, which says how many bits the exponent has.
+    The field `dot` of 2 to 4 bits follows the sign bit, and says how many bits the exponent has.
 
     >>> hif8 = HiFloat8("hif8", 8)
     >>> hif8.largest, hif8.smallest.denominator == 2**22, [each.bits for each in hif8.fields(0x41)]
@@ -57,7 +57,7 @@ class HiFloat8(Listed):
 
     def __init__(self, name: str, width: int) -> None:
         """Compute the table."""
-        infinity = 0x6F  # in the place of 1.5·2^15
+        infinity = 0x6F  # the code that would otherwise be 1.5·2^15
         entries: list[tuple[bool, Real] | None] = [(code > 0x80, self.number(code, width)) for code in range(256)]
         entries[0x80] = entries[infinity] = entries[infinity | 0x80] = None
         self._order(entries, (infinity, infinity | 0x80))
@@ -72,7 +72,7 @@ class HiFloat8(Listed):
         return (2, 4 - (bits >> 5 ^ 3)) if leading < 2 else (3, 1) if leading == 2 else (4, 0)
 
     def number(self, code: int, width: int) -> Real:
-        """Return the magnitude: 1.M·2^E, or 2^(M − 23) for codes whose four bits after the sign are 0000."""
+        """Return the magnitude: 1.M·2^E, or if the four bits after the sign are 0000, 2^(M − 23), with 0 for M = 0."""
         bits = code & 0x7F
         if bits < 8:
             return (1, bits - 23) if bits else (0, 0)
@@ -80,17 +80,17 @@ class HiFloat8(Listed):
         m_bits = 7 - dot - length
         exponent = bits >> m_bits & ((1 << length) - 1)
         e = 0
-        if length:  # a sign, then the magnitude without its leading 1
+        if length:  # the exponent's sign, then its magnitude without the leading 1
             top = 1 << (length - 1)
             e = (exponent & (top - 1) | top) * (-1 if exponent & top else 1)
         return (1 << m_bits) + (bits & ((1 << m_bits) - 1)), e - m_bits
 
     def boundary(self, rank: int, negative: bool) -> Real:
-        """Return the number halfway to the next; the largest is followed by 1.5·2^15."""
+        """Return the midpoint of the number with this rank and the next one, which is 1.5·2^15 after the largest."""
         return midpoint(self.real(rank), self.real(rank + 1) if rank < self.largest_magnitude else self.next_beyond())
 
     def next_beyond(self) -> Real:
-        """Return 1.5·2^15, which the code of infinity would be."""
+        """Return 1.5·2^15, which the code of infinity would denote if it were a number."""
         return 3, 14
 
     def fields(self, code: int) -> tuple[Field, ...]:
@@ -112,7 +112,8 @@ class ValueList(Listed):
     The boundary between two adjacent values is their midpoint, rounded to binary32.
 
     To round a number, bitsandbytes counts the boundaries below it, so a tie goes to the lower value. For fp4, it counts
-    the boundaries below the magnitude, so a tie goes toward zero. Numbers beyond an end are rounded to it.
+    the boundaries below the magnitude, so a tie goes toward zero. Numbers beyond the
+    lowest or highest value are rounded to that value.
     """
 
     values: tuple[float, ...]  # by code
@@ -131,7 +132,7 @@ class ValueList(Listed):
         )  # fmt: skip
 
     def number(self, code: int, width: int) -> Real:
-        """Return the magnitude of a value."""
+        """Return the magnitude of the value with this code, rounded to binary32."""
         n, d = self.values[code].as_integer_ratio()
         return rounded_to_single((abs(n), 1 - d.bit_length()))
 
@@ -141,11 +142,11 @@ class ValueList(Listed):
         return "in value, rounded to binary32"
 
     def boundary(self, rank: int, negative: bool) -> Real:
-        """Return the midpoint, rounded to binary32."""
+        """Return the midpoint of the values with this rank and the next, rounded to binary32."""
         return rounded_to_single(midpoint(self.real(rank, negative), self.real(rank + 1, negative)))
 
     def sign(self, code: int) -> int:
-        """Return 1 for the codes of negative values, which may be anywhere in the table."""
+        """Return 1 for the codes of negative values and −0, which may be anywhere in the table; else 0."""
         return int(str(self.values[code])[0] == "-")
 
     def fields(self, code: int) -> tuple[Field, ...]:
@@ -167,7 +168,7 @@ AF4 = (
     1.0, 0.72424863, 0.55496234, 0.42563882, 0.31675666, 0.21961274, 0.12934483, 0.04273164, 0.0,
     -0.04934812, -0.14982478, -0.25607552, -0.3736951, -0.51243739, -0.69441008, -1.0,
 )  # fmt: skip
-# In the order of the decision tree, as multiples of 1/12.
+# By code: bitsandbytes finds the code of a number with a decision tree. Values are multiples of 1/12.
 FP4 = tuple(sign * twelfths / 12 for sign in (1.0, -1.0) for twelfths in (0, 0.0625, 8, 12, 4, 6, 2, 3))
 
 
@@ -189,7 +190,7 @@ TABLE_NAMES = {name: row for row in TABLES for name in (row.format.name, *row.al
 
 
 def table_row(name: str) -> CatalogRow | None:
-    """Return the row of a name or alias, in lower case; None if it is not a table format.
+    """Return the row of a name or alias written in lower case; None if no table format has it.
 
     >>> row = table_row("posit16")
     >>> row.format.width if row else None

@@ -1,10 +1,11 @@
 """Formats whose numbers are a table: sorted values with their codes, and a boundary between each two neighbours.
 
-A `TableFormat` answers the same questions as a `Format`. Its *magnitudes* are ranks among the numbers of one sign, so
-neighbours in value are still neighbours in magnitude. Only the step from a magnitude to a code, and back, needs a
-table. Rounding goes through the kernel of `numbers.rounding`, which asks three things: is the number between two
-entries, has it reached the boundary, is it on the boundary. The boundary is halfway in value (HiF8), halfway in
-binary32 (NF4), or halfway between the codes (posits, takums: the value of the code with one bit more).
+A `TableFormat` has the properties and methods of a `Format`. Its *magnitudes* are ranks among the numbers of one sign,
+so neighbours in value are still neighbours in magnitude. Only the step from a magnitude to a code, and back, needs a
+table. For rounding, the `Place` of a number says between which entries the number is, and whether it is below, on or
+above the boundary between them. This boundary is the midpoint of both entries (HiF8), this midpoint rounded to binary32
+(NF4), or halfway between the codes (posits, takums: the number whose code is the lower neighbour's code with a 1
+appended, in the format that is one bit wider).
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
 Real = tuple[int, int]  # (c, q): the number c·2^q, c ≥ 0
-GUARD = 64  # digits of a number that replaces much smaller ones, and digits of enclosures beyond a format's precision
+# Magnitudes below 2^(qmin − GUARD) are replaced by this power. Irrational numbers get GUARD digits beyond the width.
+GUARD = 64
 _TIES = {"even": "to the even code", "away": "away from zero", "zero": "toward zero", "down": "to the lower value"}
 _KINDS = {"S": "sign", "fraction": "significand", "mantissa": "significand", "index": "significand"}
 
@@ -37,24 +39,24 @@ class Field(Record):
 class Place(Record):
     """The position of a number among the entries of a table.
 
-    `rank` is that of the entry at or below its magnitude. `rest2` is below, equal to or above `unit` if the number is
-    below, on or above the boundary to the next entry. For stochastic rounding, rest2/(2·unit) is the relative position
-    of the number between these two entries.
+    `rank` is that of the last entry that does not exceed the number's magnitude. `rest2` is below, equal to or above
+    `unit` if the number is below, on or above the boundary to the next entry. For stochastic rounding, rest2/(2·unit)
+    is the relative position of the number between these two entries.
     """
 
     rank: int
     rest2: int
     unit: int
-    boundary: Real | None  # None if it is irrational, or if no entry follows
-    beyond: bool = False  # past the last entry, and past the number that would follow it
+    boundary: Real | None  # None if it is irrational or not needed (the number is an entry, or `beyond`)
+    beyond: bool = False  # whether it is past the last entry and the number that would follow; rank is then the next
 
 
 class TableFormat(Format):
     """A format given by a table; a subclass defines its numbers (`number`), their order and the fields of codes.
 
-    `ties` says what happens on a boundary when rounding to nearest: `even` code, `away` from zero, toward `zero`, or
-    `down` to the lower value. If `saturates`, numbers beyond the largest become the largest, since the format defines
-    no overflow.
+    `ties` says where rounding to nearest takes a number on a boundary: to the `even` code, `away` from zero, toward
+    `zero`, or `down` to the lower value. If `saturates`, numbers beyond the range become its ends, since the format
+    defines no overflow.
     """
 
     ties: str
@@ -70,8 +72,8 @@ class TableFormat(Format):
     ) -> None:  # fmt: skip
         """Set all fields.
 
-        `precision` is the largest number of digits that a number or a boundary has. `largest`, `lowest` and
-        `smallest_normal` are ranks of numbers.
+        In formats of rational numbers, `precision` is the largest number of digits that a significand has. `largest`,
+        `lowest` and `smallest_normal` are ranks of numbers.
         """
         settled: dict[str, object] = {
             "name": name, "width": width, "precision": precision, "trailing_bits": precision - 1, "bias": 0,
@@ -85,14 +87,17 @@ class TableFormat(Format):
         for field, value in settled.items():
             object.__setattr__(self, field, value)
         least = self.exponent_of(self.real(1))
-        # The last place of the smallest number, if it had a significand of full precision.
+        # One below the last place of the smallest number, if it had a significand of full precision.
         object.__setattr__(self, "qmin", least - precision)
         object.__setattr__(self, "emin", self.exponent_of(self.real(smallest_normal)))
 
     # --- defined by subclasses
 
     def number(self, code: int, width: int) -> Real:
-        """Return the magnitude of a positive code; `width` may be one more than the format's, for boundaries."""
+        """Return the magnitude of the number with this code; a code in two's complement must be positive.
+
+        For boundaries, `width` may be one more than the format's.
+        """
         raise NotImplementedError
 
     def fields(self, code: int) -> tuple[Field, ...]:
@@ -112,7 +117,7 @@ class TableFormat(Format):
         raise NotImplementedError
 
     def boundary(self, rank: int, negative: bool) -> Real:
-        """Return the magnitude from which rounding to nearest gives rank + 1 instead of rank."""
+        """Return the magnitude below which rounding to nearest gives `rank`, and above which it gives `rank` + 1."""
         raise NotImplementedError
 
     # --- derived from these
@@ -175,7 +180,7 @@ class TableFormat(Format):
 
     @property
     def nan_code(self) -> int:
-        """The NaN's code: the sign bit alone, which would be −0 in a sign-magnitude format."""
+        """The NaN's code: the sign bit alone. Raises FormatError if the format has no NaN."""
         if not self.has_nan:
             return super().nan_code
         return 1 << (self.width - 1)
@@ -197,20 +202,20 @@ class TableFormat(Format):
         return None
 
     def compare(self, x: Real, rank: int, negative: bool) -> int:
-        """Return −1, 0 or 1 as a magnitude is below, equal to or above that of the number with this rank and sign."""
+        """Return −1, 0 or 1 if a magnitude is below, equal to or above that of the number with this rank and sign."""
         return compare(x, self.real(rank, negative))
 
     def reaches(self, x: Real, rank: int, negative: bool) -> int:
-        """Return −1, 0 or 1 as a magnitude is below, on or above the boundary between `rank` and the next."""
+        """Return −1, 0 or 1 if a magnitude is below, on or above the boundary between `rank` and `rank` + 1."""
         return compare(x, self.boundary(rank, negative))
 
     def place(self, x: Real, negative: bool, linear: bool = False) -> Place:
-        """Return the place of a magnitude among the numbers of a sign; `linear` is for stochastic rounding."""
+        """Return the place of a magnitude among the numbers of a sign; stochastic rounding sets `linear`."""
         most = self.most(negative)
         if not x[0]:
             return Place(0, 0, 1, None)
         if self.exponent_of(x) < self.qmin - GUARD:
-            # So far below the smallest number that one digit in its place rounds the same way.
+            # x is so far below the smallest number that the power of two rounds the same way.
             x = 1, self.qmin - GUARD
         rank, above = 0, most + 1
         while above - rank > 1:
@@ -274,12 +279,12 @@ def fields(code: int, width: int, names: tuple[str, ...], lengths: tuple[int, ..
 class TwosComplementFormat(TableFormat):
     """A format whose codes, as integers in two's complement, increase with the numbers (posits, takums).
 
-    The code 10…0 is NaR, not a real: the only special code. No other number is rounded to zero or NaR;
+    The only special code is 10…0, NaR ("not a real"). No nonzero number is rounded to zero, and no number to NaR;
     numbers beyond the range are rounded to its ends.
     """
 
     def __init__(self, name: str, width: int) -> None:
-        """Set the fields. The precision is that of the numbers from 1 to 2, whose regime is the shortest."""
+        """Set the fields. The precision is that of the numbers from 1 to 2, whose fraction is the longest."""
         self._set(name, width, width - 4, (1 << (width - 1)) - 1, ties="even", saturates=True)
 
     def compose(self, negative: bool, magnitude: int) -> int:
@@ -304,7 +309,7 @@ class TwosComplementFormat(TableFormat):
     def boundary(self, rank: int, negative: bool) -> Real:
         """Return the number whose code, which is one bit longer, lies between the codes of `rank` and `rank` + 1.
 
-        The boundary above zero is 0, since no other number is rounded to zero.
+        The boundary above zero is 0, since no nonzero number is rounded to zero.
         """
         return self.number(2 * rank + 1, self.width + 1) if rank else (0, 0)
 
@@ -316,7 +321,10 @@ class Listed(TableFormat):
     _ranks: dict[int, int]
 
     def _order(self, entries: list[tuple[bool, Real] | None], infinities: tuple[int, ...] = ()) -> None:
-        """Sort the codes by value; `entries` has the sign and magnitude of each code, or None for special values."""
+        """Sort the codes of each sign by magnitude.
+
+        `entries` has the sign and magnitude of each code, or None for special values.
+        """
         least = min(entry[1][1] for entry in entries if entry)
         sides: list[tuple[int, ...]] = []
         ranks: dict[int, int] = {}

@@ -1,8 +1,8 @@
 """Posits and takums: the further a number is from 1, the more bits its exponent takes, and the fewer its fraction has.
 
 Codes are in two's complement. The fields of a negative number are read from its code without negating it; the formulas
-include the sign. The boundary between two neighbours, at which rounding to nearest changes, is the number whose code
-lies between their codes and has one bit more.
+include the sign. The boundary between two neighbours, at which rounding to nearest changes, is a number of the format
+that is one bit wider: its code lies between their codes, each with a 0 appended.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _EXPONENT = 2  # es of the Posit Standard 2022, for every width
 _GHOSTED = 12  # takums with fewer bits are read as if zeros followed
-# A number that agrees with an irrational boundary in this many digits raises an error. Numbers have more digits.
+# A number that agrees with an irrational boundary in this many digits raises UnsupportedError.
 _DIGITS = 1 << 12
 
 
@@ -53,7 +53,7 @@ class Posit(TwosComplementFormat):
         return run - 1 if first else -run, length, e, rest & ((1 << fraction_bits) - 1), fraction_bits
 
     def number(self, code: int, width: int) -> Real:
-        """Return (1 + f)·2^(4r + e)."""
+        """Return (1 + f)·2^(4r + e) for a positive code."""
         r, _, e, f, f_bits = self._split(code, width)
         return (1 << f_bits) + f, (r << _EXPONENT) + e - f_bits
 
@@ -126,7 +126,7 @@ class LogarithmicTakum(Takum):
         super().__init__(name, width)
 
     def power(self, code: int, width: int | None = None) -> Fraction:
-        """Return ℓ, the power of √e. The fields of a negative code, read without negating it, give −ℓ.
+        """Return ℓ, the exponent of √e. In a negative code, read without negating it, c + m is −ℓ.
 
         >>> LogarithmicTakum("takum_log8", 8).power(0x04)
         Fraction(-191, 1)
@@ -139,17 +139,20 @@ class LogarithmicTakum(Takum):
         return -power if code >> (width - 1) else power
 
     def number(self, code: int, width: int) -> Real:
-        """Return √e^ℓ, truncated far below the precision."""
+        """Return √e^ℓ, truncated to at least width + GUARD digits."""
         return root_of_e(self.power(code, width), width + GUARD)
 
     def bounds(self, rank: int, digits: int) -> tuple[Real, Real]:
-        """Return bounds of a positive number, one unit apart in the last of `digits` digits; equal for 1."""
+        """Return bounds of a positive number, which are equal for 1.
+
+        Else, they are one unit of the last digit apart, and the lower one has at least `digits` digits.
+        """
         power = self.power(rank)
         c, q = root_of_e(power, digits)
         return (c, q), (c + bool(power), q)
 
     def _against(self, x: Real, power: Fraction) -> int:
-        """Compare a magnitude with √e^power, with as many digits as it takes."""
+        """Compare a magnitude with √e^power; raises UnsupportedError if fewer than `_DIGITS` digits do not decide."""
         digits = self.width + GUARD
         while digits < _DIGITS:
             c, q = root_of_e(power, digits)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     Place = Callable[[float], float]
 
-LITTLE_ROOM = 48  # with fewer columns, only the middle of an axis is drawn
+LITTLE_ROOM = 48  # with fewer columns, only the part `middle` of an axis is drawn
 _BETWEEN = 2  # columns between labels on one line
 _LEAST = 8
 
@@ -129,7 +129,7 @@ def _marks(lane: Lane, place: Place, width: int, ink: _Ink) -> list[_Cells]:
 def _label(
     rows: list[_Cells], column: int, mark: Mark, leader: str = "", waiting: set[int] | frozenset[int] = frozenset()
 ) -> None:
-    """Put a mark's label on the first line that has room near its column; omit the label if no line has room.
+    """Put a mark's label, else its short label, on the first line with room near its column; without room, omit it.
 
     A leader (a stroke) is drawn from the mark to the label. `waiting` are the columns of marks that have no label yet.
     On the last line, a label may cover or touch these columns; on other lines, it may not.
@@ -204,7 +204,7 @@ def _bin(row: _Cells, span: AxisInterval, start: float, end: float, ink: _Ink) -
 
 
 def _beside(row: _Cells, span: AxisInterval, first: int, last: int) -> None:
-    """Put the label of an interval without end strokes on its preferred side, else on the other side."""
+    """Put the label of an interval without end strokes on the preferred side or the other."""
     for label in (span.label, span.short):
         length = len(text_of(label))
         after, before = (last + 2, 1, _BETWEEN), (first - 1 - length, _BETWEEN, 1)

@@ -1,6 +1,7 @@
 """Charts: the letter and the role of each curve, scales with round tick values, and a chart drawn in characters.
 
-A curve is drawn with its letter, so that curves can be distinguished without colour.
+A curve is drawn with its letter, so that curves can be distinguished without colour. It can also be drawn in Braille
+dots, which need colours.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _LEAST = 8  # least number of columns of the plot area
 _ROWS_A_TICK = 3
 _COLUMNS_A_TICK = 12
 _APART = 2  # spaces between the name of the horizontal scale and a number beside it
-_LEAST_SPAN, _LEAST_SHARE = 1e-290, 2.0**-30  # relative to the larger of the two ends
+_LEAST_SPAN, _LEAST_SHARE = 1e-290, 2.0**-30  # least spans with round ticks: absolute, and relative to the larger end
 
 
 def thinned(count: int, most: int = POINTS) -> list[int]:
@@ -129,7 +130,7 @@ def scale_of(numbers: list[float], is_log: bool = False) -> Scale | None:
 
 
 class ChartScales(Record):
-    """Scales shared by the text and the SVG chart."""
+    """The two scales of a chart, in text and in SVG."""
 
     across: Scale
     up: Scale
@@ -215,6 +216,8 @@ def with_dots(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
 def chart_lines(chart: Chart, width: int) -> list[Line]:
     """Return a chart as lines of at most `width` columns, or a short message if it has no points.
 
+    The plot has at least 8 columns, even if they exceed `width`.
+
     >>> from floatlab.page.model import text_of
     >>> curves = (Curve("a", "flat", ((0, 1), (9, 1))), Curve("b", "steep", ((0, 0), (9, 3))))
     >>> for each in chart_lines(Chart(curves, "step", "value", 7), 34):
@@ -293,7 +296,7 @@ def _value(curve: Curve, xs: list[float], x: float, scales: ChartScales) -> floa
 
 
 def _drawn(chart: Chart, scales: ChartScales, room: int) -> list[list[list[int]]]:
-    """Return, for each row and column of the plot, the indices of the curves that pass through this cell."""
+    """Return, for each row and column of the plot, the indices of the curves that pass through that cell."""
     cells: list[list[list[int]]] = [[[] for _ in range(room)] for _ in range(chart.height)]
     for i, curve in enumerate(chart.curves):
         xs = [x for x, _ in curve.points]
@@ -376,7 +379,7 @@ def _scale_lines(chart: Chart, scale: Scale, room: int) -> list[Line]:
     corner, across, mark = (chart.ink[i] for i in (2, 3, 4))
     base, below = [across] * room, [" "] * room
     name = chart.across if len(chart.across) <= room else ""
-    # The last number keeps its place if the name fits before it.
+    # The last tick label keeps its place if the axis title fits before it; else the title is at the right end.
     last = min(marks[-1][0] - len(marks[-1][1]) // 2, room - len(marks[-1][1])) if marks else room
     before = marks[-2][0] + -(-len(marks[-2][1]) // 2) if len(marks) > 1 else 0
     fits = room - last <= len(name) + 1 and last - before >= len(name) + 2 * _APART

@@ -25,7 +25,9 @@ def as_csv(header: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
 
 
 def csv_cell(value: object) -> object:
-    """Return a value for CSV; text that a spreadsheet would read as a formula begins with an apostrophe.
+    """Return the content of a CSV cell: the items of a tuple are joined with `x`, and None is empty.
+
+    Text that a spreadsheet would read as a formula gets an apostrophe in front.
 
     >>> csv_cell((2, 3)), csv_cell(None), csv_cell("=1+1")
     ('2x3', '', "'=1+1")

@@ -9,7 +9,7 @@ from floatlab.page import words
 from floatlab.page.model import Block, Line, Page, Role, Row, Span, Strip, line
 from floatlab.page.words import PAGE_DIGITS
 
-_ROLES = {"sign": Role.SIGN, "exponent": Role.EXPONENT, "significand": Role.SIGNIFICAND}  # of fields in tables
+_ROLES = {"sign": Role.SIGN, "exponent": Role.EXPONENT, "significand": Role.SIGNIFICAND}  # by kind of field
 
 _SPECIALS = {
     NumberClass.POSITIVE_INFINITY: "positive infinity",
@@ -46,7 +46,8 @@ def fields_of(datum: Datum) -> list[tuple[str, Role, str]]:
 def _ruler(fields: list[tuple[str, Role, str]], total: int, power: int) -> str:
     """Return one line of the ruler above the bits: one decimal digit of each bit number.
 
-    `power` is 100, 10 or 1, and selects the digit. Hundreds and tens are written only where they change.
+    `power` is 100, 10 or 1, and selects the digit. Hundreds and tens are written only at the first bit and
+    where they change.
     """
     rows, bit = [], total
     for _, _, bits in fields:
@@ -110,7 +111,7 @@ def _exponent_words(datum: Datum) -> str:
 
 
 def significand_row(datum: Datum, label: str = "") -> Row:
-    """Return a row with a finite datum as d.ddd × 2^e and its exponent field, or with the fields of its table."""
+    """Return a row with a finite datum as d.ddd × 2^e; in formats given by a table, with the reading of its fields."""
     if given_by_table(datum.format):
         return Row(label or "fields", datum.format.reading(datum.code) if datum.magnitude else "zero")
     return Row(label or "significand", significand(datum), _exponent_words(datum))
@@ -173,7 +174,7 @@ def _rounding(derivation: Derivation) -> list[Block]:
 
 
 def _in_words(datum: Datum) -> str:
-    """Return a line about a special value (NaN, infinity, zero, subnormal, end of a range); empty for other values."""
+    """Return a remark about a special value, an end of a range, a subnormal, or integers beyond 2^p; else ""."""
     fmt, kind = datum.format, datum.number_class
     if datum.is_nan:
         if not fmt.ieee_nans:

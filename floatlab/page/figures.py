@@ -48,7 +48,7 @@ def chart_figure(chart: Chart, title: str, path: str) -> None:
 
     figure = Figure(figsize=SIZE, layout="constrained")
     axes = figure.add_subplot()
-    styles = cycle(("-", "--", "-.", ":"))  # distinguishable without colour, too
+    styles = cycle(("-", "--", "-.", ":"))  # curves can be distinguished without colour, too
     for each in chart.curves:
         across, up = [x for x, _ in each.points], [y for _, y in each.points]
         axes.plot(across, up, next(styles), color=SVG.get(each.role, SVG_TEXT), label=each.label, linewidth=1.4)

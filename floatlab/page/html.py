@@ -1,4 +1,4 @@
-"""HTML reports: tables that sort and can be filtered, charts and heat maps, in one file that loads nothing else."""
+"""HTML reports: tables that can be sorted and filtered, charts and heat maps, in one file that loads nothing else."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ _LARGE = 1 << 20  # from here on, ulps are written in powers of ten
 
 
 def number(x: float | None) -> str:
-    """Return a number in three significant digits."""
+    """Return a number to three significant digits; "none" for None."""
     return "none" if x is None else f"{x:.3g}"
 
 

@@ -89,7 +89,10 @@ def cut_columns(runs: Line, start: int, end: int) -> Line:
 
 
 def wrap(runs: Line, width: int) -> list[Line]:
-    """Break a line at spaces; break inside a word only if the word is wider than the whole width."""
+    """Break a line into lines of at most max(width, 8) columns, at spaces if possible.
+
+    It is not broken after an operator, nor between a name and its equals sign, if there is another space.
+    """
     width = max(width, 8)
     text = text_of(runs)
     lines, start = [], 0
@@ -149,8 +152,8 @@ class Row(Block):
 class Strip(Block):
     """Lines whose columns are aligned (ruler, field names, bits); if they are too long, all wrap at the same columns.
 
-    `breaks` are the columns before which the lines may wrap. The label is before the last line, which has the value, or
-    before the first line if `label_first`.
+    `breaks` are the columns before which the lines may wrap. The label is before the last line (the bits), or before
+    the first line if `label_first`; if the lines wrap, it is above them.
     """
 
     label: str
@@ -163,8 +166,8 @@ class Strip(Block):
 class Table(Block):
     """Rows of cells under a header. If the table is wider than the page, each row is shown as a list.
 
-    With `spare`, the first column has names. If the page is too narrow, columns are then left out and names are
-    shortened instead (`page/name_tables.py`). `spare` are the columns that can be left out, in this order.
+    With `spare`, the first column has names. In a table that is too wide, columns are then left out and names shortened
+    instead (`page/name_tables.py`). `spare` are the columns that can be left out, in this order.
     """
 
     header: tuple[str, ...]
@@ -197,7 +200,7 @@ class Note(Block):
     content: Line
 
     def __init__(self, content: Text) -> None:
-        """Return a `Note` that holds a text, a span or a line."""
+        """Make a note of a text, a span or a line."""
         object.__setattr__(self, "content", as_line(content))
 
 
@@ -219,7 +222,7 @@ class Pair(Block):
 
 
 class Fresh(Block):
-    """Blocks that the last page did not have: they are drawn unchanged, with a mark before the first line."""
+    """Blocks that the previous page did not have: they are drawn unchanged, with a mark before the first line."""
 
     blocks: tuple[Block, ...]
     mark: str = "▸"
@@ -324,7 +327,7 @@ class Page(Record):
         return presenter().svg_of(self, width)
 
     def __repr__(self) -> str:
-        """Show the title; `print` shows the page."""
+        """Return the title and the number of blocks; `print` shows the page."""
         return f"Page({self.title!r}, blocks: {len(self.blocks)})"
 
     def __str__(self) -> str:

@@ -9,7 +9,7 @@ from floatlab.page.model import Line, Role, Span, Table, aligned, columns_of, li
 
 # The smallest width of the column of names, if 0, 1 or more of the spare columns are shown; short names need less.
 _ROOMS = (16, 30, 39)
-# The share of its beginning in a shortened name. The next share is tried if different names become equal.
+# The share of a shortened name that its beginning takes. If different names become equal, the next share is tried.
 _HEADS = (1 / 2, 1 / 3, 2 / 3)
 
 
@@ -17,7 +17,8 @@ def set_names(table: Table, width: int, indent: int) -> list[Line] | None:
     """Return a table with names as lines of at most `width` columns; None if not even its other columns fit.
 
     Titles are broken after slashes, spare columns are left out until the names have room, and names are shortened in
-    the middle. If different names would become equal, each name has its own line above the cells of its row.
+    the middle. If the names have too little room, or different names would become equal, each name has its own line
+    above the cells of its row.
     """
     names = [text_of(row[0]) for row in table.rows]
     longest = max(map(len, (table.header[0], *names)))
@@ -40,7 +41,7 @@ Titles = list[list[str]]  # the lines of titles, each with a text for each colum
 
 
 def _choices(table: Table) -> Iterator[tuple[list[int], Titles]]:
-    """Yield choices of columns with their titles: all but the column of names, then fewer and fewer spare columns."""
+    """Yield choices of the columns beside the names, with their titles: all columns, then with fewer spare ones."""
     spare = table.spare or ()
     for count in range(len(spare) + 1):
         columns = [column for column in range(1, len(table.header)) if column not in spare[:count]]

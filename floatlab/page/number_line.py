@@ -13,7 +13,7 @@ from floatlab.page.words import GLANCE, PAGE_DIGITS, brief, operand_text, plain_
 _SIDE = 2  # neighbours on each side
 _TYPED = 24  # at most this many characters of the typed number are shown
 _TAIL = 3  # number of last digits of a code that are shown if the whole codes do not fit
-_GAP = 14  # a distance is shown as a decimal of at most this many characters, else as a power of two
+_GAP = 14  # most characters of a power of two written as a decimal, and of a short label
 _LEFT, _RIGHT = -1.0, 2.0  # positions for numbers beyond the ends of the line
 
 
@@ -109,7 +109,7 @@ def _chain(datum: Datum, up: bool) -> list[Datum]:
 def _limit(chain: list[Datum], up: bool) -> Exact:
     """Return an end of the line: halfway between the last neighbour and the next number.
 
-    If no number follows the last neighbour, the end is just past this neighbour.
+    If no number follows the last neighbour, the end is just past this neighbour, or at 0 in a format without zero.
     """
     last = chain[-1]
     if (following := _step(last, up)) is not None:
@@ -206,7 +206,10 @@ def _distance(datum: Datum, context: Context, up: bool) -> Line:
 
 
 def _offsets(derivation: Derivation) -> list[Line]:
-    """Return the distances from the typed number to the two neighbouring numbers, lower first; empty if it is exact."""
+    """Return the distances from the typed number to the numbers below and above it, in this order.
+
+    There are none if the result is exact, or if its error is not known exactly.
+    """
     truth, datum = derivation.truth, derivation.result
     if isinstance(truth, Ratio) and not truth.is_short(EXACT_ERROR_BITS):
         return []

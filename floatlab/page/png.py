@@ -16,11 +16,11 @@ CELL = (16, 36)  # columns and rows of pixels of a character
 MARGIN = 32  # pixels around the page
 _BASE = 26  # pixels from the top of a character to its base line
 _ADVANCE = 1233 / 2048  # width of the characters of DejaVu Sans Mono, relative to the size of the font
-_DPI = 72  # with which a point is a pixel
+_DPI = 72  # at this resolution, a point is a pixel
 
 
 class PageColours(Record):
-    """The colours of a picture as #rrggbb: of roles, of other text, and of the ground."""
+    """The colours of a picture as #rrggbb: of roles, of other text, and of the background."""
 
     roles: Mapping[Role, str]
     text: str

@@ -66,7 +66,7 @@ def format_row(x: Source, y: Source | None, adder: Adder | Compensated | TensorC
 
 
 def few(x: Fraction) -> str:
-    """Return a number in three digits."""
+    """Return a number rounded to three digits."""
     return rounded_decimal(x, 3, _PLAIN)
 
 

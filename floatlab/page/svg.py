@@ -139,7 +139,7 @@ def _y(scales: ChartScales, y: float) -> float:
 
 
 def _axes(chart: Chart, scales: ChartScales) -> list[str]:
-    """Return thin lines at tick values, the tick labels, and the names of the scales."""
+    """Return the axes with their ticks, tick labels and names, and thin lines at the ticks of the vertical scale."""
     grey, right, bottom = SVG[Role.HINT], _WIDTH - _RIGHT, _HEIGHT - _BOTTOM
     parts = []
     for value, text in ticks(scales.up, 8):

@@ -48,7 +48,7 @@ def set_page(page: Page, width: int) -> list[Line]:
 def rewritten(part: Any, stays: Callable[[str], bool], change: Callable[[str], str]) -> Any:
     """Return a part of a page, with `change` applied to every text for which `stays` is false.
 
-    Call this function before the layout, so that columns line up.
+    Call this function before the layout, since it may change the lengths of texts.
     """
     if isinstance(part, str):
         return part if stays(part) else change(part)
@@ -71,7 +71,7 @@ def _set_blocks(blocks: tuple[Block, ...], width: int) -> list[Line]:
 
 
 def _labelled(label: str, content: list[Line], width: int) -> list[Line]:
-    """Put a label before the first line, or above the first line if the width is below NARROW."""
+    """Put a label before the first line, or above it if the label is long or the width is below NARROW."""
     if width < NARROW:
         head = [line(_SPACES, Span(label, Role.LABEL))] if label else []
         return head + [line(" " * (2 * INDENT), each) for each in content]
@@ -241,7 +241,7 @@ _SETTERS: dict[type[Block], Callable[[Any, int], list[Line]]] = {
     model.Gap: _gap,
 }
 
-# Select Graphic Rendition codes. They use the terminal's palette, so that text is readable on light and dark ground.
+# Select Graphic Rendition codes. They use the terminal's palette, so that text is readable on every background.
 ANSI: dict[Role, str] = {
     Role.LABEL: "2",
     Role.HEADING: "1",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # A page shows decimals of up to this many digits in full (binary64's longest has 767), and longer ones symbolically.
 PAGE_DIGITS = 800
-# In running text, a value is exact if it has at most this many characters; else it is the shortest decimal.
+# In running text, an exact decimal is shown if it has at most this many characters.
 GLANCE = 20
 _BOUNDARY = {Tail.BELOW_HALF: "short of", Tail.HALF: "a tie, on", Tail.ABOVE_HALF: "past"}
 UNBROKEN = "\N{NO-BREAK SPACE}"  # no-break space
@@ -57,7 +57,7 @@ def equals(datum: Datum) -> str:
 
 
 def abbreviated(text: str, limit: int = 44) -> str:
-    """Return a text, shortened if it is longer than `limit`, with its length appended."""
+    """Return a text; if it is longer than `limit`, return its two ends and its length."""
     return text if len(text) <= limit else f"{text[:24]}…{text[-6:]} ({len(text):,} characters)"
 
 
@@ -82,7 +82,7 @@ def bracketed(number: object) -> str:
 
 
 def ulps_text(ulps: Fraction) -> str:
-    """Return an error in ulps: exact if the decimal is short, else as a short fraction, else rounded after ≈."""
+    """Return an error in ulps: exact if the decimal is short, else rounded after ≈, beside a short fraction."""
     simple = ulps.denominator < 1000 and abs(ulps.numerator) < 1_000_000
     if simple and terminating_decimal(ulps, 40) is None:
         return signed_text(f"{ulps.numerator}/{ulps.denominator}") + f" {plain_error(ulps)}"
@@ -90,14 +90,14 @@ def ulps_text(ulps: Fraction) -> str:
 
 
 def signed_text(text: str) -> str:
-    """Give a number an explicit sign."""
+    """Return a number with an explicit sign; 0 has none."""
     if text.startswith("-"):
         return f"−{text[1:]}"
     return text if text == "0" else f"+{text}"
 
 
 def error_words(derivation: Derivation) -> str:
-    """Return the distance of the result from the exact value, as text."""
+    """Return the distance of the result from the exact value, as text; empty if one of them is not finite."""
     truth, result = derivation.truth, derivation.result
     if truth is None or not result.is_finite:
         return ""
@@ -246,7 +246,7 @@ def draw_comparison(rounded: Rounded, context: Context) -> str:
 
 
 def cut(rounded: Rounded, format: Format) -> tuple[str, str]:
-    """Return the digits kept (the first before the point) and the discarded digits, with `…` if more follow."""
+    """Return the digits kept, and the first discarded digits, with `…` if more follow."""
     flushing = rounded.tiny_before and not format.subnormals
     kept = f"{rounded.kept:0{1 if flushing else format.precision}b}"
     shift = rounded.unit.bit_length() - 1

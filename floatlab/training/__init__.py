@@ -1,12 +1,12 @@
-"""Layer 3: mixed-precision training: why updates vanish, and which techniques prevent this.
+"""Layer 3: training in mixed precision. It shows why updates vanish, and which techniques prevent this.
 
-The modules, from the highest level to the lowest:
+The main modules are:
 
 * `networks`, `learner`: networks in chosen formats, trained on generated problems, and compared over seeds;
 * `trainer`, `trajectories`: many steps, and the same steps with several remedies, compared with exact arithmetic;
 * `optimizers`, `trace`, `thresholds`: an optimizer step as a program, its trace for one weight, and the smallest update
   that moves the weight;
-* `setup`, `loss_scale`, `gradients`: formats, remedies and the loss scale; the gradients of all steps;
+* `setup`, `loss_scale`, `gradients`: formats and remedies, the loss scale, and the gradients of all steps;
 * `underflow`: what a format's range does to gradients;
 * `gradient_check`: difference quotients, and whether a mismatch is rounding or a bug.
 """

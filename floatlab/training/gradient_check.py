@@ -1,11 +1,14 @@
 """Gradient checks: why finite differences fail in narrow formats, and whether a mismatch is rounding or a bug.
 
-A difference quotient has two errors. The truncation error shrinks with the step h (h·|f″|/2 forward, h²·|f‴|/6
-central). The error from rounding f grows as h shrinks (at least u·|f|/h). The best h balances the two: about √u forward
-and ∛u central, times the length over which the derivative of f changes noticeably. The function is evaluated in a
-format: its argument and the result of each of its operations are rounded. If `own` is false, only its argument and its
-value are rounded. The estimate of the rounding error is propagated through every operation of the function. It assumes
-that errors grow as in a random walk, with a safety factor of two; it is not a proven bound.
+A difference quotient has two errors. The truncation error shrinks with the step h: it is about h·|f″|/2 for forward
+differences, and h²·|f‴|/6 for central ones. The error from rounding f grows as h shrinks: it is about u·|f|/h, where u
+is half an ulp of 1. The best h balances the two errors: it is about √u (forward) or ∛u (central), times the length over
+which the derivative of f changes noticeably.
+
+The function is evaluated in a format: its argument and the result of each of its operations are rounded. With
+`own=False`, only its argument and its value are rounded. `RoundedNumber` propagates an estimate of the rounding error
+through all operations. With `own=False`, or if the number of roundings is given, the estimate is √roundings·u·|f|
+instead. A safety factor of two is applied to both estimates; they are not proven bounds.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ from floatlab.training.validation import beyond, check_needs, checked_number
 Function = Callable[[Any], Any]  # takes a float or a RoundedNumber; a trial call shows which
 WAYS = ("forward", "central")
 _STEPS_A_DECADE = 4
-_TELLING = 10  # the verdict is "agrees" only if the bound is below 1/_TELLING of the derivative
+_TELLING = 10  # "agrees" needs a bound below 1/_TELLING of the larger of quotient and reported derivative
 _NARROW = 24  # for formats of at most this precision, binary64 is treated as exact
 
 
@@ -70,7 +73,7 @@ class StepSweep(Answering, Record):
 
     @property
     def at_advised(self) -> Point:
-        """The point whose step is nearest to the one advised."""
+        """The point whose step is nearest to the advised step, by ratio."""
         return min(self.points, key=lambda point: abs(math.log(point.h / self.advised)))
 
 
@@ -78,9 +81,9 @@ class StepSweep(Answering, Record):
 class Check(Record):
     """Result of checking a reported derivative: the difference quotient used, and a bound on the mismatch.
 
-    `verdict` is *agrees*, *a bug* or *unclear*. It is *agrees* if the mismatch is within `bound`, so that rounding and
-    truncation explain it, and the bound is below a tenth of the derivative. It is *a bug* if the mismatch exceeds ten
-    times the bound.
+    `bound` is `rounding` + `truncation`. `verdict` is *agrees* if the mismatch is within `bound`, so that rounding and
+    truncation explain the mismatch, and if `bound` is also below a tenth of |`quotient`| or of |`reported`|. It is
+    *a bug* if the mismatch exceeds ten times the bound, and *unclear* otherwise.
     """
 
     reported: float
@@ -170,7 +173,10 @@ def advised_step(format: Format | str, way: str = "central", size: float = 1.0) 
 def _quotient(
     of: Callable[[float], tuple[float, float]], x: float, h: float, way: str, fmt: Format
 ) -> tuple[float, float, float]:
-    """Return the difference quotient in the format, an estimate of its rounding error, and the step actually taken."""
+    """Return the difference quotient in the format, an estimate of its rounding error, and the step actually taken.
+
+    The result is 0, ∞ and 0 if rounding makes both ends of the step equal.
+    """
     low, high = x if way == "forward" else round_number(x - h, fmt), round_number(x + h, fmt)
     (below, off), (above, off_too) = of(low), of(high)
     taken = high - low
@@ -187,7 +193,7 @@ def _quotient(
 
 
 def _derivatives(function: Function, x: float) -> tuple[float, float, float]:
-    """Estimate three derivatives by central differences in binary64; the first one is extrapolated (Richardson)."""
+    """Estimate f′, f″ and f‴ at x by central differences in binary64; f′ is extrapolated (Richardson)."""
 
     def plain(at: float) -> float:
         return float(function(at))
@@ -209,7 +215,8 @@ def _cut(second: float, third: float, h: float, way: str) -> float:
 def _truncation(function: Function, x: float, h: float, way: str, fmt: Format) -> float:
     """Return the truncation error: the larger of the Taylor estimate and the error measured in binary64.
 
-    If the step is long, derivatives at x do not predict the function at the ends of the step.
+    The measurement is needed for long steps: derivatives at x do not predict the function at the ends of such a step.
+    The Taylor estimate is used alone for wide formats, and if the function has no finite value for floats there.
     """
     first, second, third = _derivatives(function, x)
     cut = _cut(second, third, h, way)
@@ -231,12 +238,12 @@ def sweep_steps(
     own: bool = True,
     roundings: int | None = None,
 ) -> StepSweep:
-    """Return the error of difference quotients against step size, for a function evaluated in a format.
+    """Return the errors of difference quotients for many step sizes, for a function evaluated in a format.
 
     Parameters
     ----------
     function
-        Function of a number with Python's operators and `sqrt()`; every operation is rounded.
+        Function of one number that uses Python's operators and `sqrt()`; every operation is rounded (see `own`).
     x
         Point at which the derivative is taken.
     format
@@ -251,7 +258,8 @@ def sweep_steps(
         If false, the function takes floats, and only its argument and its value are rounded. Use this for sin and exp,
         and for functions that themselves compute in the format.
     roundings
-        The number of roundings in one evaluation of the function, for the estimate of the rounding error.
+        The number of roundings in one evaluation of the function. It replaces the estimate of the rounding error that
+        is propagated through the operations; with `own=False`, the default is 1.
 
     Returns
     -------
@@ -260,7 +268,8 @@ def sweep_steps(
     Raises
     ------
     UnsupportedError
-        If x is not a finite number of the format, and for an unknown `way`.
+        If x is not finite or overflows the format, if no step is a nonzero number of the format, if the function does
+        not accept floats and has no `derivative`, and for an unknown `way`.
 
     Examples
     --------
@@ -332,7 +341,8 @@ def check_gradient(
     Raises
     ------
     UnsupportedError
-        As for `sweep_steps`.
+        If x is not finite or overflows the format, if the step is zero or too large in the format, and for an unknown
+        `way`.
 
     Examples
     --------

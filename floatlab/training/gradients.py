@@ -1,7 +1,8 @@
 """The gradients or updates of a run: a constant, a sequence, or a function of the weights.
 
-Gradients are stored exactly. A gradient is multiplied by the loss scale and then rounded once to its format, as in a
-backward pass on the scaled loss.
+Gradients are stored exactly. The exact product of a gradient and the loss scale is rounded to the gradients' format, as
+in a backward pass on the scaled loss. It is rounded once. Only if gradients are given as text or scalars, and their
+format is about as wide as binary64, the product is first rounded to the nearest number of binary64.
 """
 
 from __future__ import annotations
@@ -28,9 +29,11 @@ _ODD = Context(Direction.RTO)
 
 
 def numbers_of(value: object, name: str) -> list[Fraction] | Array:
-    """Return a number, or a row or table of numbers: text as Fractions, other types as float64.
+    """Return a number, or a row or table of numbers.
 
-    Raises UnsupportedError for a scalar or text that is not finite, and for arrays that are not numeric.
+    A Python scalar, a text or a Datum gives a list with one Fraction. A sequence that contains text, Fractions or
+    Datums gives a list of Fractions. Anything else gives an array of float64. Raises UnsupportedError for a number of
+    such a list that is not finite, and for arrays that are not numeric; raises LiteralError for text that is no number.
     """
     if isinstance(value, str | int | float | Fraction | Datum) or not (
         hasattr(value, "__len__") or hasattr(value, "__array__")
@@ -49,7 +52,7 @@ def numbers_of(value: object, name: str) -> list[Fraction] | Array:
 def starting_numbers(start: object) -> tuple[list[Fraction] | Array, bool]:
     """Return the starting weights as a row of numbers, and whether they were given as a scalar.
 
-    Raises UnsupportedError for numbers that are not finite, and for tables.
+    Raises UnsupportedError for numbers that are not finite, for tables and for empty arrays.
     """
     numbers = numbers_of(start, "start")
     if isinstance(numbers, list):
@@ -64,7 +67,10 @@ def starting_numbers(start: object) -> tuple[list[Fraction] | Array, bool]:
 
 
 class Gradients:
-    """Gradients for every step and `count` weights. If `is_scalar`, the weight is a scalar, not a row of length one.
+    """Gradients for every step and `count` weights.
+
+    If `is_scalar`, the weight is a scalar, and a row has its gradient for each step. Otherwise the weights are a row,
+    and a row of gradients has one for each weight, the same in all steps.
 
     >>> given = Gradients("0.1", 1, True)
     >>> given.rounded(0, 2, 1.0, DOUBLE, Context()).tolist()
@@ -75,7 +81,7 @@ class Gradients:
         """Store the gradients; raises UnsupportedError for shapes that do not fit and constants that are not finite."""
         self.name, self.count = name, count
         self.function = given if callable(given) else None
-        self.exact: list[Fraction] = []  # a number for each weight; for a single weight, a number for each step
+        self.exact: list[Fraction] = []  # a number for each weight, or for each step of a scalar weight
         self.table: Array | None = None
         self.raw: Array | None = None  # the last result of the function
         self.length: int | None = None  # number of steps that have gradients; None: unlimited
@@ -122,7 +128,7 @@ class Gradients:
     def at(self, step: int, element: int) -> Fraction | None:
         """Return the exact gradient of one weight in a step; None if it is NaN or infinite.
 
-        For a function, the value of its last call is returned.
+        For a function, the value of its last call is used; None before the first call.
         """
         if self.exact:
             return self.exact[element if self.is_constant else step]
@@ -169,7 +175,10 @@ class Gradients:
     def rounded(
         self, first: int, steps: int, scale: float, format: Format, context: Context, weights: Weights = None
     ) -> Array:
-        """Return the gradients of `steps` steps, times the loss scale and rounded once, as (steps, count) float64."""
+        """Return the gradients of `steps` steps, times the loss scale and rounded, as (steps, count) float64.
+
+        `first` is the number of earlier steps. For a function, only the gradients of one step are returned.
+        """
         context = advance_draws(context, first * self.count)
         if self.function is not None:
             return self._called(first, scale, format, context, weights)
@@ -190,11 +199,16 @@ class Gradients:
 
             found = multiply(numbers, np.float64(scale), format, context=context)
         if not format.has_nan and not np.isfinite(numbers).all():
-            return np.where(np.isfinite(numbers), found, numbers)  # otherwise NaN and ∞ become finite
+            return np.where(np.isfinite(numbers), found, numbers)  # `found` has finite numbers there
         return found
 
     def _wide(self, scale: float, format: Format) -> Array:
-        """Return the exact numbers times the scale, as binary64 numbers that round to `format` in the same way."""
+        """Return the exact numbers times the scale, rounded to binary64.
+
+        They are rounded to odd. They then round to `format` as the exact numbers do; stochastic rounding may differ if
+        `format` is not much narrower than binary64. If binary64 is not wide enough for this, they are rounded to
+        nearest.
+        """
         key = (scale, format)
         if self._scaled is None or self._scaled[0] != key:
             context = _ODD if is_enough(DOUBLE, format) else Context()

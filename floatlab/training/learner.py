@@ -1,4 +1,4 @@
-"""Training of a network in a configuration, step by step, and comparison of configurations over seeds."""
+"""Training of a network in a configuration, step by step, and comparison of configurations over several seeds."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from floatlab.training.validation import checked_whole
 class Learning(Answering, Individual):
     """Result of a training run: the loss at recorded steps, and the final loss in binary64.
 
-    `at` are the recorded steps; 0 is the start. `losses` are computed from the network's outputs in its own formats
-    (only the loss itself is computed in binary64). `final` is the loss of the final weights evaluated in binary64, NaN
-    if the run diverged.
+    `at` has the recorded steps; 0 is the start. `losses` has the losses at these steps; the network computes its
+    outputs in its own formats, and only the loss of the outputs is computed in binary64. `final` is the loss of the
+    final weights with the whole network evaluated in binary64; it is NaN if the run diverged.
     """
 
     configuration: Configuration
@@ -39,7 +39,7 @@ class Learning(Answering, Individual):
     weights: Array
     skipped: tuple[int, ...]
     scales: tuple[tuple[int, float], ...]
-    unmoved: int  # number of weights that no step moved
+    unmoved: int  # number of weights whose `TrainingRun.moves` is 0
     diverged: Divergence | None
     seconds: float
 
@@ -55,7 +55,8 @@ class Learning(Answering, Individual):
 class Learner:
     """A resumable training run: `advance` continues it.
 
-    The loss is recorded every `every` steps. Raises UnsupportedError for an unknown optimizer.
+    The loss is recorded every `every` steps. Without `lr`, the learning rate is 0.02 for SGD, and 0.001 for Adam and
+    AdamW. Raises UnsupportedError for an unknown optimizer.
 
     >>> learner = Learner(make_problem("linear", seed=1), "fp16+master+dynamic", lr=0.05)
     >>> learner.advance(100)
@@ -73,7 +74,7 @@ class Learner:
         every: int = 10,
         lane: str | None = None,
     ) -> None:
-        """Start at the problem's weights."""
+        """Start at the initial weights of the problem."""
         (self.configuration,) = parse_configurations([configuration])
         self.network = Network(problem, self.configuration)
         rate = 0.02 if lr is None and optimizer in (None, "sgd", "momentum") else lr
@@ -83,7 +84,7 @@ class Learner:
         self._at: list[int] = []
         self._losses: list[float] = []
         self.seconds = 0.0
-        self.gradients = np.zeros(problem.parameters)  # gradients of the last step, without the loss scale
+        self.gradients = np.zeros(problem.parameters)  # gradients of the last step, divided by the loss scale
 
     def change(self, configuration: Configuration | str) -> None:
         """Continue in another configuration, from the current weights.
@@ -100,7 +101,7 @@ class Learner:
         self.trainer.change(self.configuration.setup)
 
     def advance(self, steps: int, tick: Callable[[int], None] | None = None) -> None:
-        """Do `steps` more steps, or fewer if a weight or the loss becomes infinite or NaN."""
+        """Do `steps` more steps, or fewer if the run diverges (see `Divergence`)."""
         start = time.perf_counter()
         for _ in range(checked_whole(steps, "steps", 0)):
             if self.trainer.diverged is not None:
@@ -141,10 +142,11 @@ class Learner:
 class LearningComparison(Record):
     """The final losses of one configuration compared with a reference, over seeds.
 
-    `finals` has one loss per seed. `ratio` is the geometric mean, over the seeds, of final loss / reference loss on the
-    same data. `spread` is the standard deviation of that mean, as a factor (1.05 means 5 %). `worse` is true if a run
-    diverged. It is also true if the ratio exceeds 1.02, and either the difference from 1 is more than two standard
-    deviations, or the ratio of every seed exceeds 1.02.
+    `finals` has one loss per seed. `ratio` is the geometric mean, over the seeds, of the final loss divided by the
+    reference's loss for the same seed. `spread` is the standard deviation of that mean, as a factor (1.05 means 5 %).
+    `diverged` is the number of runs that diverged. `worse` is true if a run diverged. It is also true if `ratio`
+    exceeds 1.02, and either `ratio` exceeds `spread` squared (two standard deviations), or the quotient of every seed
+    exceeds 1.02.
     """
 
     label: str
@@ -174,12 +176,16 @@ def learn(
     Parameters
     ----------
     problem
-        `linear`, `logistic` or `network`, generated anew for every seed, or a Problem.
+        `linear`, `logistic` or `network`, generated anew for every seed; or a Problem, which is used alone: `seeds` is
+        then ignored.
     configurations
-        Names such as `fp32`, `fp16+master+dynamic`, `bf16+stochastic`, `fp8+master`; by default the usual ones.
+        Names such as `fp32`, `fp16+master+dynamic`, `bf16+stochastic`, `fp8+master`; by default those in
+        `networks.USUAL`.
     seeds
         Number of seeds, or a range.
-    steps, lr, optimizer, lane, tick
+    lr
+        Learning rate; by default 0.02 for SGD, and 0.001 for Adam and AdamW.
+    steps, optimizer, lane, tick
         As in `train`.
     every
         Record the loss every N steps.
@@ -189,12 +195,12 @@ def learn(
     Returns
     -------
     list of lists of Learning
-        One list per configuration, one Learning per seed.
+        One list per configuration, with one Learning per seed, or with a single one if a Problem is given.
 
     Raises
     ------
     UnsupportedError, FormatError, ContextError
-        For unknown names.
+        For unknown names, and for other invalid arguments.
 
     Examples
     --------

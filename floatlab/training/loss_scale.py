@@ -1,7 +1,8 @@
 """The loss scale: a static factor, or a dynamic one that follows the rules of `torch.amp.GradScaler`.
 
-If a gradient is NaN or infinite, the step is skipped and the scale shrinks. After `growth_interval` consecutive steps
-with finite gradients, the scale grows, unless it would exceed the largest number of binary32.
+With a dynamic factor, a step with NaN or infinite gradients is skipped, and the factor is reduced. After
+`growth_interval` consecutive steps with finite gradients, the factor grows, unless it would exceed the largest number
+of binary32.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ LARGEST_SCALE = float(np.finfo(np.float32).max)
 class LossScale(Record):
     """The factor by which the loss, and therefore every gradient, is multiplied: static or dynamic.
 
-    The scale is dynamic if `growth_interval` is given. The defaults are those of `torch.amp.GradScaler`. Raises
-    UnsupportedError for a scale that is not a finite positive number of binary32.
+    The scale is dynamic if `growth_interval` is given. The other defaults are those of `torch.amp.GradScaler`. The
+    scale is rounded to binary32. Raises UnsupportedError if the scale is not positive, exceeds the largest number of
+    binary32 or rounds to zero, and if another argument is out of its range.
 
     >>> LossScale(1024).is_dynamic, LossScale.dynamic().growth_interval
     (False, 2000)
@@ -59,7 +61,7 @@ class LossScale(Record):
 
 @methods_in_default_mode
 class Scaler:
-    """A loss scale in use: its current value, and the number of finite steps since its last change.
+    """A loss scale in use: its current value, and `good`, the number of finite steps counted towards its next growth.
 
     >>> scaler = Scaler(LossScale(4.0, growth_interval=2))
     >>> told = []
@@ -77,7 +79,7 @@ class Scaler:
 
     @property
     def until_growth(self) -> int | None:
-        """Number of further finite steps until the scale grows; None if it is static."""
+        """Number of further finite steps until the scale grows; None if the scale is static."""
         return None if self.rules.growth_interval is None else self.rules.growth_interval - self.good
 
     def update(self, overflowed: bool, steps: int = 1) -> None:

@@ -2,20 +2,23 @@
 
 A step uses all samples of a problem. With n samples and loss scale S, a step does the following:
 
-    forward, for each layer: z = x·W in the products' accumulator, z = z + b in the format of outputs, and between
-    layers a = max(z, 0). The operands of products, x and W, are first rounded to the format `forward`.
-    output: e = z − y in the accumulator. For a logistic loss e = p − y; p = 1/(1 + exp −z) is computed in binary64 and
-    rounded to the accumulator. Then dz = e·(c·λ·S/n) is rounded to the format `backward`. λ is the weight of the loss;
-    c is 2 for a squared loss, else 1.
-    backward, for each layer: dW = xᵀ·dz and db = 1ᵀ·dz in the accumulator, rounded to the setup's gradients; then
-    dx = dz·Wᵀ in the accumulator, set to 0 where z ≤ 0, rounded to `backward`; dx is the dz of the preceding layer.
+    forward, for each layer: z = x·W in the format of the accumulator, z = z + b in the format of outputs. W, and the
+    layer's input x, are first rounded to the format `forward`. Between layers, x = max(z, 0).
+    output: e = z − y in the accumulator. For a logistic loss e = p − y; p = 1/(1 + exp(−z)) is computed in binary64 and
+    rounded to the accumulator. The factor f = c·λ·S/n is rounded to the accumulator, and dz = e·f is rounded to the
+    format `backward`. λ is the weight of the loss; c is 2 for a squared loss, else 1.
+    backward, for each layer: dW = xᵀ·dz and db = 1ᵀ·dz in the accumulator, rounded to the setup's gradients. Except for
+    the first layer, dx = dz·Wᵀ in the accumulator, set to 0 unless x > 0, and rounded to `backward`; dx is the dz of
+    the preceding layer.
 
-Products are rounded to the accumulator's format and summed serially (`reduce.matmul`), or a model of a matrix unit
-computes them. Operands that overflow a format without infinities saturate. The update is the setup's `Program`.
+`reduce.matmul` computes the matrix products: it rounds each product of two elements to the accumulator's format and
+sums serially, or it uses a model of a matrix unit. x, W and f saturate if they overflow a format without infinities.
+The update is the setup's `Program`.
 
 The problems are small and generated from a seed: linear and logistic regression, and a two-layer network. The targets
-are the outputs of a teacher model of the same kind plus noise. Therefore the lowest reachable loss is known: it is the
-loss caused by the noise. Data and starting weights come from NumPy's `default_rng` (PCG64), as binary32.
+of linear problems and networks are the outputs of a teacher model of the same kind plus noise, so the loss of the
+teacher itself is that of the noise. A logistic teacher gives the probability of the target 1. Data and starting weights
+come from NumPy's `default_rng` (PCG64), as binary32.
 """
 
 from __future__ import annotations
@@ -43,11 +46,11 @@ LOSSES = {"linear": "square", "logistic": "logistic", "network": "square"}  # ki
 
 @methods_in_default_mode
 class Problem(Individual):
-    """Training data, and the layer sizes of the model.
+    """Training data, and the layer sizes and initial weights of the model.
 
-    `x` has shape (samples, features) and `y` has shape (samples, 1); for a `logistic` loss, y is 0 or 1. `layers` are
-    the numbers of inputs, of hidden units (if there is a hidden layer), and of outputs. `start` holds the initial
-    weights, layer by layer: first the matrix (inputs × outputs) row by row, then the biases.
+    `x` has shape (samples, features) and `y` has shape (samples, 1); for a `logistic` loss, every y is 0 or 1. `layers`
+    has the number of inputs, the number of hidden units (if there is a hidden layer), and the number of outputs.
+    `start` has the initial weights, layer by layer: first the matrix (inputs × outputs) row by row, then the biases.
     """
 
     name: str
@@ -93,7 +96,7 @@ def make_problem(
     noise: float = 0.05,
     weight: float = 1.0,
 ) -> Problem:
-    """Return a problem generated from a seed; the targets are the outputs of a teacher model plus noise.
+    """Return a problem generated from a seed; a teacher model of the same kind gives the targets.
 
     Parameters
     ----------
@@ -102,12 +105,13 @@ def make_problem(
     seed
         Seed of NumPy's `default_rng`.
     samples, features, hidden
-        Numbers of samples, inputs and hidden units, at least 1.
+        Numbers of samples, inputs and hidden units, at least 1. Only `network` has hidden units.
     noise
-        Standard deviation of the normal noise on the targets. (A logistic teacher draws 0 or 1 with its probabilities.)
+        Standard deviation of the normal noise on the targets. `logistic` does not use it: its targets are 0 or 1, drawn
+        with the probabilities that the teacher gives.
     weight
-        Factor of the loss. A small factor makes gradients small, like an average over many more terms. A learning
-        rate that is larger by the same factor compensates for this, but does not restore gradients that underflowed.
+        Factor of the loss. A small factor makes gradients small, like an average over many more terms. In SGD, a
+        learning rate divided by this factor compensates for it, but does not restore gradients that underflowed.
 
     Returns
     -------
@@ -116,7 +120,7 @@ def make_problem(
     Raises
     ------
     UnsupportedError
-        For other kinds, and sizes below 1.
+        For other kinds, for sizes below 1, and for another number out of its range.
 
     Examples
     --------
@@ -176,7 +180,7 @@ def _outputs(weights: Array, layers: tuple[int, ...], x: Array) -> Array:
 
 @in_default_mode
 def exact_loss(problem: Problem, weights: Array) -> float:
-    """Return the loss for these weights, evaluated in binary64: mean squared error, or mean negative log-likelihood.
+    """Return the loss for some weights, evaluated in binary64: mean squared error, or mean negative log-likelihood.
 
     Parameters
     ----------
@@ -202,9 +206,10 @@ def exact_loss(problem: Problem, weights: Array) -> float:
 class Configuration(Record):
     """The formats of a network.
 
-    `forward` and `backward` are the formats of operands in the two passes. `outputs` is the format of the layers'
-    outputs, and `accumulator` the format in which products are summed. `setup` has the formats of the weights and their
-    update. `machine` is a model of a matrix unit, such as `hopper.f16.f32`; it replaces the accumulator.
+    `forward` and `backward` are the formats of the operands of matrix products in the two passes. `outputs` is the
+    format of the layers' outputs. `accumulator` is the format in which matrix products are summed, and in which the
+    error at the output is computed. `setup` has the formats of the weights and their update. `machine` is the name of a
+    model of a matrix unit, such as `hopper.f16.f32`, which then computes the matrix products instead.
 
     >>> fp8 = Configuration.named("fp8+master")
     >>> fp8.forward.name, fp8.backward.name, fp8.outputs.name, fp8.setup.formats["master"]
@@ -229,7 +234,7 @@ class Configuration(Record):
         accumulator: Format | str = "binary32",
         machine: str | None = None,
     ) -> None:
-        """Resolve the formats: backward and outputs default to forward."""
+        """Parse the formats; `backward` and `outputs` default to `forward`."""
         typed = {"forward": forward, "backward": backward or forward, "outputs": outputs or forward}
         formats = {name: recurrence_format(each) for name, each in (typed | {"accumulator": accumulator}).items()}
         for name, fmt in formats.items():
@@ -238,10 +243,10 @@ class Configuration(Record):
 
     @classmethod
     def named(cls, text: str) -> Configuration:
-        """Return the configuration with this name: fp32, fp16, bf16, fp8 or any format, plus remedies (`fp16+master`).
+        """Return the configuration with this name: fp8 or a format, followed by remedies if any (`fp16+master`).
 
         fp8 means e4m3 forward, e5m2 backward, bfloat16 outputs and gradients, weights stored in bfloat16, and dynamic
-        loss scaling. Raises UnsupportedError and FormatError.
+        loss scaling. Raises FormatError for an unknown format, and UnsupportedError for an unknown remedy.
         """
         if not isinstance(text, str):
             raise UnsupportedError(f"a configuration is a name such as fp16+master, not {quoted(str(text))}")
@@ -258,7 +263,7 @@ class Configuration(Record):
 
 
 def _summing(name: str) -> str:
-    """Return the format in which the products of a format are summed: binary32, or binary64 for wider formats."""
+    """Return the format in which products of a format are summed: binary32 if it contains the format, else binary64."""
     return "binary32" if holds(recurrence_format("binary32"), recurrence_format(name)) else "binary64"
 
 
@@ -270,7 +275,7 @@ USUAL = (
 
 
 class Pass(Record):
-    """Result of a forward and backward pass: the outputs, and the gradients of all weights times the loss scale."""
+    """Result of a forward and a backward pass: the outputs, and the gradients of all weights, times the loss scale."""
 
     outputs: Array
     gradients: Array
@@ -286,7 +291,7 @@ class Network:
     """
 
     def __init__(self, problem: Problem, configuration: Configuration) -> None:
-        """Round the data to the formats of the configuration."""
+        """Round the inputs `x` to the format `forward`."""
         self.problem, self.configuration = problem, configuration
         formats = (configuration.forward, configuration.backward, configuration.outputs, configuration.accumulator)
         single = recurrence_format("binary32")
@@ -323,7 +328,7 @@ class Network:
         return [(self._operand(matrix), bias) for matrix, bias in self.problem.split(row)]
 
     def _forward(self, layers: list[tuple[Array, Array]]) -> list[Array]:
-        """Return the rounded operands of every layer, and the outputs."""
+        """Return the inputs of every layer, rounded to the format `forward`, and then the outputs."""
         found = [self.x]
         for i, (matrix, bias) in enumerate(layers):
             z = add(self._product(found[-1], matrix), bias, self.configuration.outputs, threads=1)
@@ -333,7 +338,7 @@ class Network:
         return found
 
     def step(self, weights: Array, scale: float = 1.0) -> Pass:
-        """Return the outputs, and the gradients of the loss times `scale`, in the setup's format of gradients."""
+        """Return the outputs, and the gradients of loss · `problem.weight` · `scale` in the setup's format."""
         configuration, problem = self.configuration, self.problem
         layers = self._layers(weights)
         with np.errstate(all="ignore"):
@@ -344,7 +349,7 @@ class Network:
             parts: list[Array] = []
             ones = np.ones((len(z), 1), self.kind)
             for i in range(len(layers) - 1, -1, -1):
-                # A row of ones in the operand gives the gradients of the biases as one more row of the product.
+                # A column of ones beside the inputs gives the gradients of the biases as one more row of the product.
                 given = self._product(np.concatenate([inputs[i], ones], axis=1).T, dz)
                 found = quantize(given, configuration.setup.grads, threads=1)
                 parts.insert(0, found.reshape(-1).astype(np.float64))
@@ -362,7 +367,10 @@ class Network:
 
 
 def parse_configurations(given: object) -> list[Configuration]:
-    """Return the configurations named in a text or a list; None selects the default ones. Raises UnsupportedError."""
+    """Return the configurations named in a text or a list; None selects the default ones.
+
+    Raises UnsupportedError or FormatError for an unknown name, and UnsupportedError if no configuration is named.
+    """
     words = listed_words(USUAL if given is None else given, "configurations")
     if not words:
         raise UnsupportedError(f"configurations is empty{guess('', [*USUAL])}: name some of {' '.join(USUAL[:5])} …")

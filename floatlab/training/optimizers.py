@@ -1,30 +1,36 @@
 """A program: one step of an optimizer in a setup, as a sequence of rounded operations on named rows of numbers.
 
-A row has one number for each weight. A program has three interpreters: `step` traces it with derivations, NumPy runs it
-stage by stage, and the compiled extension runs many steps at once.
+A row has one number for each weight. A program has three interpreters: `trace.step` traces it for one weight with
+derivations, NumPy runs it stage by stage, and the compiled extension runs many steps at once.
 
-The first stage gives g, the gradient in its format, times the loss scale S. With a loss scale, the next stage computes
-g/S = g·(1/S) in the update's format. The optimizer's stages follow and end with the update u. The last stages are
+The input row g is the gradient times the loss scale S, rounded to the gradients' format. With a loss scale, the first
+stage computes g/S = g·(1/S) in the update's format, and this quotient takes the place of g below. The optimizer's
+stages follow; they compute the update u. The last stages compute the new weight. They are, on the right for `Updates`:
 
-    t = w − u      (w + u for `Updates`) in the accumulator's format, then in that of the stored weights
-    y = u + c, t = w − y, d = t − w, c = d + y      instead, with compensation; signs change for `Updates`
-    w = t      with a master copy: the lines above update the copy, which is rounded to the format of the weights
+    without compensation:  w = w − u                                     w = w + u
+    with compensation:     y = u + c, t = w − y, d = t − w,              y = u − c, t = w + y, d = t − w,
+                           c = d + y, w = t                              c = d − y, w = t
+
+w ± u and w ± y are computed in the accumulator's format, and then rounded to the format of the stored weights. The
+other results are rounded only to the format of the stored weights. With a master copy, w in these lines is the copy;
+one more stage rounds the copy to the format of the weights.
 
 The optimizers turn a gradient into an update:
 
-* `Updates`: the given numbers are the updates, w ← w + g.
-* `SGD`: d = wd·w, g = g + d (with weight decay); p = μ·b, b = p + g (with momentum); u = lr·b; w ← w − u.
-* `Adam`: with L2 decay d = wd·w, g = g + d, or decoupled k = (1 − lr·wd)·w in place of w; then
-  p = β₁·m, q = (1 − β₁)·g, m = p + q; s = g·g, p = β₂·v, q = (1 − β₂)·s, v = p + q; r = √v, r = r / √(1 − β₂ᵗ),
-  r = r + ε, q = m / r, u = (lr / (1 − β₁ᵗ))·q; w ← w − u. The bias corrections are where PyTorch has them: in the
-  square root and in the learning rate.
+* `Updates`: the given numbers are the updates, u = g.
+* `SGD`: with weight decay: d = wd·w, g = g + d; with momentum: p = μ·b, b = p + g, u = lr·b; without: u = lr·g.
+* `Adam`: with L2 decay: d = wd·w, g = g + d; with decoupled decay: k = (1 − lr·wd)·w, which the last stages use in
+  place of w; then p = β₁·m, q = (1 − β₁)·g, m = p + q; s = g·g, p = β₂·v, q = (1 − β₂)·s, v = p + q; r = √v,
+  r = r / √(1 − β₂ᵗ), r = r + ε, q = m / r, u = (lr / (1 − β₁ᵗ))·q. As in PyTorch, one bias correction divides the
+  square root, and the other divides the learning rate.
 
-b, m and v are rounded to the state's format, everything else to the update's. Constants are rounded once, to nearest,
-to the update's format; 1 − β, 1 − lr·wd and the constants that depend on t are computed in binary64 first.
+Of these results, b, m and v are rounded to the state's format, and all others to the update's format. Constants are
+rounded once, to nearest, to the update's format. Before that, 1/S, 1 − β, 1 − lr·wd and the constants that depend on t
+are computed in binary64.
 
 With stochastic rounding, the stage that writes the weights draws with the context's seed. If all stages are stochastic,
-gradients draw with seed + 1, and stage j (from 0) with seed + 2 + j. In step k (from 0), element i of n uses draw
-number k·n + i.
+gradients draw with seed + 1, and every other stage j (from 0) draws with seed + 2 + j. In step k (from 0), element i of
+n uses draw number k·n + i.
 """
 
 from __future__ import annotations
@@ -152,7 +158,7 @@ Optimizer = Updates | SGD | Adam
 
 
 def _rate(lr: object) -> Fraction:
-    """Return a learning rate exactly."""
+    """Return a learning rate as a Fraction; raises UnsupportedError if it is not positive and finite."""
     checked_number(lr, "the learning rate", above=0)
     return exactly(lr, "the learning rate")
 
@@ -163,17 +169,17 @@ def _from_zero(value: object, name: str) -> float:
 
 @in_default_mode
 def parse_optimizer(given: object, lr: object, adds: bool) -> Optimizer:
-    """Return the optimizer of a name, with a learning rate.
+    """Return the optimizer with a name and a learning rate.
 
     Parameters
     ----------
     given
-        `sgd`, `momentum` (SGD with momentum 0.9), `adam` or `adamw`; or an optimizer, which is returned; None means
-        SGD, or `Updates` if `adds`.
+        `sgd`, `momentum` (SGD with momentum 0.9), `adam` or `adamw`; or an optimizer, which is returned. None means
+        SGD. If `adds` is true, a name must be None or `updates`; both mean `Updates`.
     lr
-        The learning rate; None means Adam's default.
+        The learning rate. None means 0.001 for Adam and AdamW; SGD has no default, and `Updates` has no learning rate.
     adds
-        Whether updates are given instead of gradients; they are added unchanged.
+        Whether updates are given instead of gradients.
 
     Returns
     -------
@@ -182,7 +188,7 @@ def parse_optimizer(given: object, lr: object, adds: bool) -> Optimizer:
     Raises
     ------
     UnsupportedError
-        For other names, and for a learning rate that is missing or given twice.
+        For other names, and for a learning rate that is missing, not positive, given twice, or given for updates.
 
     Examples
     --------
@@ -215,8 +221,9 @@ def parse_optimizer(given: object, lr: object, adds: bool) -> Optimizer:
 class Program(Record):
     """One step: its stages, the initial numbers of its rows, and the row of the stored weights.
 
-    `kept` is the row that stores the weights from step to step. `constants` have values in the update's format;
-    `schedules` have a value for each step t, from 1. `vanished` names the nonzero constants that round to zero.
+    `kept` is the row that stores the weights from step to step. `constants` have values in the update's format.
+    `schedules` have a value for each step t, from 1. `states` are the rows that begin at zero, with their formats.
+    `vanished` names the nonzero constants that round to zero.
 
     >>> from floatlab.training.optimizers import SGD
     >>> program = Program.of(Setup("fp16", master="fp32"), SGD("0.1"))
@@ -237,7 +244,10 @@ class Program(Record):
 
     @classmethod
     def of(cls, setup: Setup, optimizer: Optimizer) -> Program:
-        """Build the program of an optimizer in a setup; raises UnsupportedError for numbers out of a format's range."""
+        """Build the program of an optimizer in a setup.
+
+        Raises UnsupportedError if a constant is rounded to infinity or NaN in the update's format.
+        """
         made = ProgramWriter(setup)
         gradient = GRADIENT
         if setup.scaling is not None:
@@ -325,7 +335,7 @@ class ProgramWriter:
         return name
 
     def schedule(self, name: str, values: Schedule) -> str:
-        """Add a number that depends on the step, in the update's format; return its name."""
+        """Add a row of the update's format whose number depends on the step; return its name."""
         self.schedules.append((name, values))
         return name
 
@@ -347,7 +357,7 @@ class ProgramWriter:
         return self.add(to, operation, operands, fmt)
 
     def total(self, to: str, operation: str, left: str, right: str) -> None:
-        """Add w and the update in the accumulator's format, and round the sum to the format of the stored weights."""
+        """Add the update to w, or subtract it, in the accumulator's format; round to the stored weights' format."""
         setup = self.setup
         writes = setup.master is None
         if setup.accumulator == setup.kept:

@@ -31,10 +31,11 @@ def operate_numbers(operation: str, values: Sequence[float], fmt: Format) -> flo
 class RoundedNumber:
     """A number of a format with Python's operators; each operation is rounded once.
 
-    A function written for floats accepts a RoundedNumber, and then its operations are rounded to the format. `error`
-    estimates the rounding error so far: every operation contributes half an ulp, and later operations propagate it.
-    Contributions add up as in a random walk. The estimate therefore includes errors that a later cancellation
-    magnifies.
+    If a function uses only +, −, ×, ÷, powers with positive integer exponents and `sqrt()`, it accepts a RoundedNumber,
+    and then its operations are rounded to the format. `roundings` counts the operations. `error` estimates the absolute
+    rounding error so far. An operation propagates the errors of its operands to first order, and adds half an ulp of
+    its result as an independent error (root of the sum of squares). The estimate remains if a later subtraction cancels
+    most of the value.
 
     >>> x = RoundedNumber(0.1, "fp16")
     >>> x * x, (x * x).roundings

@@ -1,6 +1,6 @@
-"""A setup: the format of every stage of training, the loss scale, and remedies against vanishing updates.
+"""A setup has the format of every stage of training, and the loss scale. Remedies keep updates from vanishing.
 
-A remedy takes a setup and returns another, so remedies can be combined: `master+dynamic` applies `master`, then
+A remedy takes a setup and returns another one, so remedies can be combined: `master+dynamic` applies `master`, then
 `dynamic`.
 """
 
@@ -24,7 +24,7 @@ from floatlab.training.validation import check_needs, checked_number, set_fields
 AnyFormat = Format | BlockFormat
 
 SINGLE = parse_format("binary32")
-# A function that applies a remedy to a setup; its second argument is the remedy's (a format, a number or None).
+# A function that applies a remedy to a setup. Its second argument is the remedy's argument: a format, a number or None.
 Change = Callable[["Setup", Any], "Setup"]
 PARTS = ("weights", "grads", "update", "accumulator", "state", "master")
 
@@ -38,7 +38,7 @@ class Setup(Record):
     * `weights`: the weights that the model computes with; a format or a block format.
     * `grads`: the gradients (or updates) as they are received.
     * `update`: lr·g and the optimizer's other arithmetic.
-    * `accumulator`: w − update.
+    * `accumulator`: w − update, or w + update if updates are given instead of gradients.
     * `state`: momentum and Adam's moments.
     * `master`: a second copy of the weights, to which the updates are added.
 
@@ -46,10 +46,13 @@ class Setup(Record):
     `context` is the rounding of every stage; with `stochastic`, the stage that writes the weights rounds
     stochastically.
 
-    Defaults: `grads` is `weights`; `accumulator` is `master` if given, else `weights`; `update` is `master` if given,
-    else binary32 if there is a loss scale, else `weights`; `state` is `update`. If weights have a block format,
-    binary32 is used instead of `weights` in these defaults. Raises UnsupportedError for formats that lack a sign or a
-    zero.
+    Defaults: `grads` is `weights`; `accumulator` is `master` if given, else `weights`; `state` is `update`. `update` is
+    `master` if given, else `weights`; but with a loss scale and without `master`, it is binary32 if binary32 contains
+    `weights`. If weights have a block format, binary32 is used instead of `weights` in these defaults.
+
+    Raises UnsupportedError for formats that lack a sign or a zero, for a block format of anything but weights, for
+    compensated block weights without a master copy, and for dynamic loss scaling if `grads` has neither NaN nor
+    infinity. Raises FormatError for an unknown format.
 
     >>> setup = Setup("fp16", master="fp32")
     >>> setup.grads.name, setup.update.name, setup.accumulator.name
@@ -83,7 +86,7 @@ class Setup(Record):
         stochastic: bool = False,
         context: AnyContext = None,
     ) -> None:
-        """Replace each format that was not given by its default."""
+        """Use the default of each format that is not given."""
         typed = {"grads": grads, "update": update, "accumulator": accumulator, "state": state, "master": master}
         given = {name: _parsed(value, name) for name, value in typed.items() if value is not None}
         own = _as_blocks(weights) or _parsed(weights, "weights")
@@ -125,7 +128,7 @@ class Setup(Record):
 
     @property
     def gradient_context(self) -> Context:
-        """The context that rounds gradients: under stochastic rounding it draws from seed + 1."""
+        """The context that rounds gradients; if it rounds stochastically, it draws with seed + 1."""
         return stream(self.context, 1)
 
     @property
@@ -135,7 +138,7 @@ class Setup(Record):
 
     @property
     def formats(self) -> dict[str, str]:
-        """The name of every stage's format; `master` only if there is one."""
+        """The name of every stage's format; `master` is included only if there is a master copy."""
         formats = ((name, getattr(self, name)) for name in PARTS)
         return {name: format.name for name, format in formats if format is not None}
 
@@ -169,7 +172,8 @@ def _parsed(value: AnyFormat | str, name: str) -> Format:
 class Remedy(Record):
     """A technique that keeps updates from vanishing: its name, its description, and the function that applies it.
 
-    `takes` names the optional argument: a scale, as in `static:1024`, or a format, as in `master:bf16`.
+    `takes` says what the optional argument is: a scale, as in `static:1024`, or a format, as in `master:bf16`. It is
+    None if there is no argument.
     """
 
     name: str
@@ -184,7 +188,7 @@ def _scaled(usual: float, interval: int | None = None) -> Change:
 
 
 def _all_in(name: Format | str) -> Change:
-    """Return a function that sets the format of weights and gradients, and of all stages that default to these."""
+    """Return a function that sets the weights' format; all other formats but the master copy's become defaults."""
     return lambda setup, _: Setup(name, master=setup.master, **setup.rules)
 
 
@@ -217,13 +221,13 @@ USUAL = ("plain", "master", "stochastic", "kahan", "dynamic", "wide", "bf16", "f
 
 @in_default_mode
 def parse_remedy(text: str) -> Callable[[Setup], Setup]:
-    """Return a function that applies remedies to a setup, by a name such as `master` or `bf16+stochastic`.
+    """Return a function that applies the named remedies, such as `master` or `bf16+stochastic`, to a setup.
 
     Parameters
     ----------
     text
-        Names of `REMEDIES`, joined by `+`. The name of any format is also a remedy, which sets all formats, as `bf16`
-        does.
+        Names of `REMEDIES`, joined by `+`. The name of each format of single numbers is also a remedy: like `bf16`,
+        it sets the format of the weights, and all other formats but the master copy's become their defaults.
 
     Returns
     -------
@@ -233,7 +237,9 @@ def parse_remedy(text: str) -> Callable[[Setup], Setup]:
     Raises
     ------
     UnsupportedError
-        For an unknown name; the message suggests the nearest one.
+        For an unknown name, and for an argument that the remedy does not take or cannot use.
+    FormatError
+        For an unknown format as the argument of `master`.
 
     Examples
     --------

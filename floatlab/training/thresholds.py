@@ -1,4 +1,4 @@
-"""The smallest update that moves a weight: the end of the interval of reals that round back to w."""
+"""The smallest update that moves a weight w: the distance from w to an end of the interval of reals that round to w."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from floatlab.training.optimizers import Program, is_drawn
 class Threshold(Record):
     """The smallest update that moves a weight in one direction.
 
-    Updates larger than `bound` move the weight; an update equal to `bound` moves it if `included` is true. `bound` is
-    None if no update moves the weight. `least` is the smallest number of the update's format that moves it. With
-    stochastic rounding, the draw decides whether an update beyond `bound` moves the weight; an update of at least
-    `certain` always does. If `bound` is 0 and included, the weight moves without an update, because the accumulator
-    cannot represent it.
+    Updates are given by magnitude. Updates larger than `bound` move the weight; an update equal to `bound` moves it if
+    `included` is true. `bound` is None if no update moves the weight. `least` is the smallest number of the update's
+    format that moves the weight, None if there is none. With stochastic rounding, an update beyond `bound` can move the
+    weight, if the draw decides so; an update of at least `certain` always does. If `bound` is 0 and included, the
+    weight can move without an update, because it is not a number of the accumulator's format.
     """
 
     bound: Fraction | None
@@ -30,9 +30,7 @@ class Threshold(Record):
 
 
 def smallest_move(weight: Datum, program: Program, up: bool) -> Threshold:
-    """Return the smallest update that moves the stored weight up or down, given the rounding of w ± u.
-
-    The update is a magnitude; its sign follows from the direction.
+    """Return the smallest update that moves the stored weight up or down.
 
     >>> from floatlab.training import SGD, Setup
     >>> program = Program.of(Setup("fp16"), SGD("0.1"))
@@ -61,7 +59,7 @@ def _update_format(program: Program) -> Format:
 
 
 def _stays(weight: Datum, rounding: Sequence[RecurrenceStage]) -> bool:
-    """Return whether the roundings leave w unchanged if u = 0, whatever the stochastic draws."""
+    """Return whether the roundings leave w unchanged if the update is 0, for all possible stochastic draws."""
     now = weight
     for stage in reversed(rounding):
         assert isinstance(stage.format, Format)
@@ -89,7 +87,10 @@ def _edge(weight: Datum, rounding: Sequence[RecurrenceStage], up: bool, perhaps:
 
 
 def _end(datum: Datum, context: Context, up: bool, perhaps: bool) -> tuple[Fraction, bool] | None:
-    """Return an end of the interval of reals that round to a datum; +0 and −0 count as the same datum."""
+    """Return an end of the interval of reals that round to a datum, as `_edge` does for all roundings together.
+
+    +0 and −0 count as the same datum.
+    """
     if context.rounding.is_stochastic and not perhaps:
         following = datum.next_up if up else datum.next_down
         if not following.is_finite or following == datum:
@@ -126,7 +127,7 @@ def _last_within(reach: Fraction, closed: bool, format: Format, up: bool) -> Dat
 
 
 def _least(bound: Fraction, included: bool, format: Format) -> Datum | None:
-    """Return the smallest positive number of a format that is above a bound, or equal to it if `included`."""
+    """Return the smallest number of a format above a bound, or equal to it if `included`; None if there is none."""
     found = encode(bound, format, Context(Direction.RTP))
     if not found.is_finite or found.exact.as_fraction() < bound:  # a format without infinities saturates
         return None

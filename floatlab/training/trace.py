@@ -1,7 +1,7 @@
 """One update of one weight: every rounding from w to its new value, and the reason if w is unchanged.
 
-In a traced step, every stage of the program is a derivation of `floatlab.arith`. If w is unchanged, the interval of
-reals that round to w gives the smallest update that would have changed it.
+In a traced step, every stage of the program gives a derivation: an operation of `floatlab.arith`, or a conversion. The
+interval of reals that round to w gives the smallest update that changes w.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ class Why(Enum):
     MOVED = "moved"
     NO_UPDATE = "no update"  # the given update is zero
     GRADIENT_VANISHED = "gradient vanished"  # the gradient is zero in its format
-    UPDATE_VANISHED = "update vanished"  # the update is zero after an intermediate stage
-    BELOW_HALF = "below half"  # too small to change the rounding of the sum
-    TIE = "tie"  # exactly half an ulp, and the tie was rounded to w
+    UPDATE_VANISHED = "update vanished"  # the gradient is not zero, but the update computed from it is
+    BELOW_HALF = "below half"  # the sum is nearer to w than to its neighbour
+    TIE = "tie"  # exactly half the distance to w's neighbour, and the tie was rounded to w
     BY_DIRECTION = "direction"  # a directed rounding gave w
     DRAWN = "drawn"  # a stochastic rounding gave w
-    CONVERTED = "converted"  # the sum differs from w, but its conversion to the format of weights gave w
+    CONVERTED = "converted"  # the sum differs from w, but its conversion to the format of stored weights gave w
     COMPENSATED = "compensated"  # w is unchanged, but the compensation keeps the rounding error
     IN_MASTER = "in master"  # w is unchanged, but the master copy moved
-    AT_THE_END = "at the end"  # w is the largest number, and overflow saturates
+    AT_THE_END = "at the end"  # w is the finite number of largest magnitude, and overflow saturates
     NOT_FINITE = "not finite"  # a value became NaN or infinite
 
 
@@ -57,10 +57,10 @@ class TracedStage(Record):
 class UpdateTrace(Answering, Record):
     """One update of one weight, rounding by rounding.
 
-    `readings` are the conversions of typed numbers to their formats, by the names of the program's rows; `stages` are
-    the operations in order. `before` and `after` are the weight before and after the step. `carried` is the exact value
-    of the master copy or of the compensated weight, if there is one. `update` is the number that is added to w or
-    subtracted from it.
+    `readings` has the conversions of the given numbers to the formats of their rows, by the names of the rows. `stages`
+    has the operations in order. `before` and `after` are the weight before and after the step. `carried` is the exact
+    value of the master copy or of the compensated weight after the step; it is None if there is neither, and if it is
+    not finite. `update` is the number that is added to w or subtracted from it.
     """
 
     program: Program
@@ -69,7 +69,7 @@ class UpdateTrace(Answering, Record):
     before: Datum
     after: Datum
     update: Datum
-    exact_update: Fraction | None  # the update in exact arithmetic; None if one step does not determine it
+    exact_update: Fraction | None  # exact change of w; None for Adam, momentum and weight decay
     carried: Fraction | None
     why: Why
     _ASKS = ".moved"
@@ -129,13 +129,13 @@ class UpdateTrace(Answering, Record):
 
     @property
     def threshold(self) -> Threshold:
-        """The threshold in the direction of the update."""
+        """The threshold in the direction in which the update moves w."""
         negative = self.update.is_finite and bool(self.update.sign_bit)
         return self.up if negative != self.program.optimizer.adds else self.down
 
     @property
     def chance(self) -> Fraction | None:
-        """The probability, over the random draws, that the step moves w; None if w is not rounded stochastically."""
+        """The probability that w moves, over the draws of the stage that rounds w; None if this stage does not draw."""
         drawn = [each for each in self.stages if each.stage.to in ("t", WEIGHTS)]
         rounded = next((each.derivation.rounded for each in drawn if is_drawn(each.stage)), None)
         if rounded is None or not self.before.is_finite:
@@ -159,8 +159,9 @@ def trace(
     """Trace one step of one weight.
 
     `rows` has the numbers of the program before the step (the weight, the gradient, …) by the names of their rows.
-    `given` is the exact gradient or update. `index` numbers the stochastic draws; `taken` is the number of earlier
-    steps. Raises UnsupportedError for weights in a block format, since the rounding of a weight depends on its block.
+    `given` is the exact gradient or update, without the loss scale. `index` is the number of the draw that each
+    stochastic stage uses. `taken` is the number of earlier steps that were not skipped. Raises UnsupportedError for
+    weights in a block format, since the rounding of a weight depends on its block.
     """
     after = dict(program.constants) | dict(rows)
     for name, values in program.schedules:
@@ -213,13 +214,13 @@ def step(
     update
         A number that is added to the weight. Give either an update or a gradient.
     grad, lr, optimizer
-        A gradient, with a learning rate (w − lr·grad) or an `SGD(…)` or `Adam(…)`.
+        A gradient, with either a learning rate (w − lr·grad) or an optimizer: `SGD(…)` or `Adam(…)`.
     setup, **formats
         A Setup, or its arguments by name: `weights="fp16"`, `update_format=` for the arithmetic of updates, and so on.
     state
         Numbers of the program's other rows: momentum `b`, Adam's `m` and `v`, compensation `c`, `master`.
     index
-        Number of the step; it selects the stochastic draws.
+        Number of earlier steps; it selects the stochastic draws and Adam's bias corrections.
 
     Returns
     -------
@@ -228,7 +229,8 @@ def step(
     Raises
     ------
     UnsupportedError
-        For numbers that are not finite, and for formats that lack a sign or a zero.
+        For numbers that are not finite, for formats that lack a sign or a zero, for block formats, and for arguments
+        that are missing or exclude each other.
 
     Examples
     --------
@@ -274,7 +276,7 @@ def _asked(update: object, grad: object, lr: object, optimizer: Optimizer | None
 def _read(
     program: Program, weight: object, given: object, name: str, state: Mapping[str, object], index: int
 ) -> dict[str, Derivation]:
-    """Read the typed numbers into the formats of their rows."""
+    """Convert the given numbers to the formats of their rows; the gradient is first multiplied by the loss scale."""
     setup, formats = program.setup, dict(program.states)
     exactly(weight, "the weight")
     readings = {program.kept: read(weight, single(setup.kept))}
@@ -327,7 +329,7 @@ def _why(
 
 
 def _by_rounding(total: TracedStage, before: Datum) -> Why:
-    """Return the reason why the rounded sum of w and the update is w."""
+    """Return the reason why w plus (or minus) the update was rounded to w."""
     stage, truth = total.stage, total.derivation.truth
     if Flags.OVERFLOW in total.derivation.flags:
         return Why.AT_THE_END
@@ -335,7 +337,7 @@ def _by_rounding(total: TracedStage, before: Datum) -> Why:
         return Why.DRAWN
     if stage.context.rounding not in (Direction.RNE, Direction.RNA) or not isinstance(truth, Exact):
         return Why.BY_DIRECTION
-    w = encode(before.exact, single(stage.format))  # ulp of the accumulator's format, not of the weight's
+    w = encode(before.exact, single(stage.format))  # its neighbours are those in the accumulator's format
     neighbour = w.next_up if before.exact < truth else w.next_down
     gap = abs(neighbour.exact - w.exact).as_fraction() if neighbour.is_finite else w.ulp.as_fraction()
     missed = abs(truth - w.exact).as_fraction()

@@ -1,6 +1,6 @@
-"""`Trainer`: a resumable run of many steps. `TrainingRun`: the recorded weights.
+"""`Trainer`: a resumable run of many steps. `TrainingRun`: the recorded weights and events.
 
-All values are stored as float64, which contains every number of the formats that arrays accept.
+All values are stored as float64, which contains every number of the formats that a recurrence accepts.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from floatlab.training.validation import beyond, checked_whole
 
 _AHEAD = 1 << 10  # schedules are computed for at least this many steps at a time
 _CHUNK = 1 << 16  # numbers computed per call of the extension, so that a run can be interrupted
-MAX_VALUES = 1 << 24  # numbers that a run records by default
+MAX_VALUES = 1 << 24  # by default, a run records about this many numbers at most
 
 
 class Divergence(Record):
-    """The reason why a run ended: the step (from 1), the weight that became NaN or infinite, its value, the cause."""
+    """Why a run ended early: the step (from 1), the index of the weight or gradient, its value, and the cause."""
 
     step: int
     element: int
@@ -44,11 +44,11 @@ class Divergence(Record):
 class TrainingRun(Individual):
     """The recorded weights of a run, and its events.
 
-    `at` are the recorded steps: 0 is the start, and the last step is always included. `values` are the weights that the
-    model computes with; their shape is (recorded, n), or (recorded,) for a scalar weight. `kept` is the master copy and
-    `compensation` is Kahan's compensation, in the same shape, or None. `scales` pairs a loss scale with the first step
-    (from 0) that used it; `skipped` are the steps (from 0) that dynamic scaling skipped. For each weight, `moves` is
-    the number of steps that changed it (or its master copy or compensation); `last_moves` is the number of the last.
+    `at` has the recorded steps: 0 is the start, and the last step is always included. `values` has the weights that the
+    model computes with, as (recorded, n), or (recorded,) for a scalar weight. `kept` (the master copy) and
+    `compensation` (Kahan's) have the same shape, or are None. `scales` has pairs of a loss scale and the first step
+    (from 0) that uses it; `skipped` has the steps (from 0) that dynamic scaling skipped. For each weight, `moves` is
+    the number of steps that changed `carrier` or `compensation`; `last_moves` is the last such step (from 1), or 0.
     """
 
     label: str
@@ -87,7 +87,7 @@ class TrainingRun(Individual):
 
     @property
     def carried(self) -> Array:
-        """The compensated value: the master copy or the weights, minus the compensation if there is one."""
+        """The carrier minus the compensation; the carrier itself if there is no compensation."""
         if self.compensation is None:
             return self.carrier
         with np.errstate(invalid="ignore"):  # inf − inf is possible if the run diverged
@@ -99,9 +99,9 @@ class TrainingRun(Individual):
 class Trainer:
     """A resumable run: `advance` does more steps, and `change` replaces the setup between two steps.
 
-    `start` is a number or a row of numbers, as text, floats or any array. `gradient` is a number, a row, a table, or a
-    function of the weights (a float, or a float64 array) and the step number, from 0. Raises UnsupportedError for a
-    start that is not a finite number of its format.
+    `start` is a number or a row of numbers, as text, floats or any array. `gradient` is a number, a row, a table
+    (steps, n), or a function of the weights (a float, or a float64 array) and the step number, from 0. Raises
+    UnsupportedError for a start that is not finite or overflows its format.
 
     >>> trainer = Trainer("1.125", "0.00041999", setup=Setup("fp16", master="fp32"))
     >>> trainer.advance(101)
@@ -144,7 +144,7 @@ class Trainer:
     recurrence: Recurrence
 
     def _install(self, setup: Setup, is_new: bool) -> None:
-        """Build the program of a setup. Set its rows to the start if `is_new`, else to the current values."""
+        """Build the program of a setup. Set its rows to the starting numbers if `is_new`, else to the current ones."""
         keeps_scale = not is_new and setup.scaling == self.setup.scaling
         program = Program.of(setup, self.optimizer)
         recurrence = Recurrence(program.names, program.stages, self.lane)
@@ -166,7 +166,7 @@ class Trainer:
             self._note_scale()
 
     def _first(self, format: AnyFormat) -> Array:
-        """Return the starting weights rounded to a format; raises UnsupportedError if one overflows."""
+        """Return the starting weights rounded to a format; raises UnsupportedError if one overflows (not in blocks)."""
         numbers = self.start
         if isinstance(numbers, list):  # exact numbers, rounded once
             numbers = np.array([float(encode(x, format) if isinstance(format, Format) else x) for x in numbers])
@@ -185,7 +185,7 @@ class Trainer:
         return tuple(name for name, is_there in rows.items() if is_there)
 
     def _note_scale(self) -> None:
-        """Record the loss scale S, and write 1/S to its row."""
+        """Record the loss scale S if it changed, and write 1/S to its row."""
         assert self.scaler is not None
         if not self.scales or self.scales[-1][1] != self.scaler.scale:
             self.scales.append((self.steps, self.scaler.scale))
@@ -193,11 +193,11 @@ class Trainer:
             self.row(UNSCALE)[:] = float(encode(1 / self.scaler.scale, self.setup.update))
 
     def change(self, setup: Setup) -> None:
-        """Continue with another setup: stored values are rounded to its formats, and a new loss scale starts anew."""
+        """Continue in another setup: round stored values to its formats; restart the loss scale if its rules differ."""
         self._install(setup, is_new=False)
 
     def advance(self, steps: int, tick: Callable[[int], None] | None = None) -> None:
-        """Do `steps` more steps, or fewer if the weights become NaN or infinite; `tick` is called with the number done.
+        """Do `steps` more steps, or fewer if the run diverges; `tick` is called with the number of new steps.
 
         Raises UnsupportedError if there are fewer gradients than steps.
         """
@@ -231,11 +231,11 @@ class Trainer:
         return self.row(WEIGHTS).copy()
 
     def _take(self, given: Array) -> int:
-        """Do steps with scaled, rounded gradients, up to one that dynamic scaling skips; return the number done."""
+        """Do steps with scaled, rounded gradients, at most to the first step with NaN or ∞; return the number done."""
         finite = np.isfinite(given).all(axis=1)
         good = len(given) if finite.all() else int(np.argmin(finite))
         dynamic = self.scaler is not None and self.scaler.rules.is_dynamic
-        if not dynamic and good < len(given) and not self._format_without_nan:  # without NaN, a finite number results
+        if not dynamic and good < len(given) and not self._format_without_nan:  # without NaN, the weights stay finite
             good += 1  # include the step that makes the weights NaN or infinite
         if good:
             return self._walk(given[:good])
@@ -316,7 +316,7 @@ class Trainer:
         return 1
 
     def _diverge(self, given: Array) -> None:
-        """Record which weight is NaN or infinite, and why."""
+        """Record the first weight that is NaN or infinite, and the cause."""
         setup, zeros = self.setup, ", ".join(self.program.vanished)
         name = next(each for each in (*self.program.watched, WEIGHTS) if not np.isfinite(self.row(each)).all())
         row = self.row(name)
@@ -340,7 +340,7 @@ class Trainer:
     def next_step(self, element: int = 0) -> UpdateTrace:
         """Trace the next step for one weight, rounding by rounding, without taking it.
 
-        Raises UnsupportedError for block weights, for a weight that is NaN or infinite, and if no gradient is left.
+        Raises UnsupportedError for block weights, for an unknown element, and if no step with finite numbers is left.
 
         >>> trainer = Trainer("1.125", "0.00041999")
         >>> trainer.advance(100)
@@ -373,7 +373,7 @@ class Trainer:
         return trace(program, rows, exact, self.steps * self.count + element, self.taken)
 
     def _values(self, name: str) -> Array:
-        """Return the recorded values of a row, then the current values; NaN for steps before the row existed."""
+        """Return a row after every recorded step and after the last one; NaN for steps when there was no such row."""
         none = np.full((1, self.count), np.nan)
         parts = [part[name] if name in part else np.repeat(none, len(part[WEIGHTS]), 0) for part in self._records]
         if self.steps % self.every:  # the last step was not recorded

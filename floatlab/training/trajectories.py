@@ -1,9 +1,9 @@
-"""The same steps with several remedies side by side, compared with a reference in exact arithmetic.
+"""The same steps with several remedies side by side, compared with a reference.
 
-The reference is exact if the updates, or the gradients of plain SGD, are known in advance. The weights are then w₀ + Σu
+The reference is exact if the updates, or the gradients of plain SGD, are known in advance. Its weights are then w₀ + Σu
 or w₀ − lr·Σg in rational arithmetic. If updates depend on earlier steps (momentum, Adam, weight decay, gradients that
-are functions of the weights), the reference is the same program in binary64. In the reference, NaN and infinite
-gradients count as zero.
+are functions of the weights), the reference is the same optimizer in binary64. If a table of gradients has NaN or
+infinite numbers for a step, the reference takes all gradients of this step as zero.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from floatlab.training.validation import checked_whole, listed_words
 
 @methods_in_default_mode
 class Reference:
-    """The same steps in exact arithmetic, or in binary64 if rational numbers do not suffice."""
+    """The same steps in exact arithmetic, or in binary64 if updates depend on earlier steps."""
 
     def __init__(self, start: object, gradient: object, optimizer: Optimizer, every: int) -> None:
-        """Decide whether the reference is rational or binary64."""
+        """Choose exact arithmetic or binary64."""
         self._wide = Trainer(start, gradient, optimizer, Setup("binary64"), label="reference", every=every)
         plain = isinstance(optimizer, SGD) and not optimizer.momentum and not optimizer.weight_decay
         given = self._wide.gradients
@@ -54,7 +54,7 @@ class Reference:
         return "exact" if self.is_exact else "binary64"
 
     def advance(self, steps: int, tick: Callable[[int], None] | None = None) -> None:
-        """Advance the reference; if it is computed in closed form, do nothing."""
+        """Do more steps; do nothing if the reference is exact, because its weights are computed in closed form."""
         if not self.is_exact:
             self._wide.advance(steps, tick)
 
@@ -90,7 +90,7 @@ class Reference:
         return moved > last
 
     def final(self, steps: int) -> Sequence[Fraction | float]:
-        """Return the weights after the first `steps` steps: Fractions if the reference is exact, else floats."""
+        """Return the weights after the first `steps` steps as Fractions; in binary64, return the current ones."""
         if not self.is_exact:
             return list(map(float, self._wide.weights))
         if self._final is None or self._final[0] != steps:
@@ -103,10 +103,15 @@ class Trajectory(Record):
     """The result of one remedy after some steps.
 
     `error` is weight − reference; for several weights, it is the error of largest magnitude. `carried_error` is the
-    error of the master copy or of the compensated value; it is None if the remedy has neither. A weight is stalled if
-    the reference still changed after the last step that changed the weight. `stalled` is the number of this last step:
-    0 if no step changed the weight, None if it is not stalled. For several weights, it is the largest such number.
-    `still` is the number of stalled weights. `why` is the outcome of the next step.
+    error of the master copy or of the compensated value; it is None if the remedy has neither. Both are None if the run
+    or the reference diverged.
+
+    A weight is stalled if more than 1 % of the steps passed since the last step that changed the weight, and the
+    reference moved in this time. One step suffices if the updates are constant and neither state nor draws change their
+    effect. No weight counts as stalled if the run diverged, or if several weights are rounded stochastically. `stalled`
+    is the number of the last step that changed the weight: 0 if no step did, None if the weight is not stalled. For
+    several weights, it is the largest such number. `still` is the number of stalled weights. `moves` is the number of
+    moves of all weights together. `why` is the outcome of the next step, None if it cannot be traced.
     """
 
     label: str
@@ -126,13 +131,13 @@ class Trajectory(Record):
 class Training(Answering):
     """Trainers that do the same steps with different setups, and the reference.
 
-    `trainers` are in the order of the remedies; `runs` are their recorded weights; `lines` is the table of results.
+    `trainers` are in the order of the remedies; `runs` has their recorded weights; `lines` is the table of results.
     """
 
     _ASKS = ".lines or .runs"
 
     def __init__(self, trainers: list[Trainer], reference: Reference) -> None:
-        """Take trainers that have not started yet."""
+        """Take trainers that have not done a step yet."""
         self.trainers, self.reference, self.steps = trainers, reference, 0
 
     def __repr__(self) -> str:
@@ -140,7 +145,10 @@ class Training(Answering):
         return f"Training({self.steps:,} steps: {', '.join(each.label for each in self.trainers)})"
 
     def advance(self, steps: int, tick: Callable[[int], None] | None = None) -> None:
-        """Do `steps` more steps with all trainers; `tick` is called with the number done since its last call."""
+        """Do `steps` more steps with all trainers, and then with the reference.
+
+        `tick` is called with the number of steps that any of them did since the last call.
+        """
         checked_whole(steps, "steps", 0)
         for each in self.trainers:
             each.advance(steps, tick)
@@ -200,7 +208,7 @@ class Training(Answering):
         return _furthest(run.values[-1], truth), carried
 
     def _stalled(self, trainer: Trainer, run: TrainingRun) -> Array:
-        """For each weight, return the last step that moved it if it is stalled (its reference still moves); else −1."""
+        """For each weight, return the number of the last step that moved it if it is stalled, else −1."""
         last, quiet, given = run.last_moves, run.steps - run.last_moves, trainer.gradients
         draws = any(map(is_drawn, run.program.stages))
         # If a constant update left the weight unchanged once, it always will.
@@ -256,24 +264,26 @@ def train(
         The weights: a number or a row of n numbers, as text, floats or an array.
     gradient, update
         Give either an update or a gradient. An update is added to the weights; a gradient is passed to the optimizer.
-        It is a number, a row, a table (steps, n), or a function of the weights and the step number.
+        Each is a number, a row, a table (steps, n), or a function of the weights and the step number. A row has n
+        numbers; for a scalar weight, it has a number for each step.
     steps
         Number of steps.
     lr, optimizer
-        Learning rate, and `sgd`, `momentum`, `adam`, `adamw` or an `SGD(…)` or `Adam(…)`.
+        `lr` is the learning rate. `optimizer` is `sgd`, `momentum`, `adam`, `adamw`, or an `SGD(…)` or `Adam(…)`, which
+        has its own learning rate.
     remedies
-        Names such as `plain`, `master`, `bf16+kahan`, `master+dynamic` (see `REMEDIES`). The default is all usual
-        remedies that apply to these formats and differ from each other.
+        Names such as `plain`, `master`, `bf16+kahan`, `master+dynamic` (see `REMEDIES`). The default is `USUAL` without
+        remedies that do not apply to these formats, and without those that give the same setup as an earlier one.
     weights, grads, update_format, accumulator, state
         Formats, as in `Setup`, to which the remedies are then applied.
     rounding, seed, context
-        The rounding rules of every stage.
+        The rounding rules of every stage. `context`, if given, replaces `rounding` and `seed`.
     every
         Record every N steps. The default records every step, or fewer steps if the record would exceed 2^24 numbers.
     lane
         As in `arrays.encode`.
     tick
-        Function that is called with the number of steps done since its last call.
+        Function that is called with the number of steps that any trainer, or the reference, did since the last call.
 
     Returns
     -------
@@ -283,7 +293,8 @@ def train(
     Raises
     ------
     UnsupportedError
-        For numbers that are not finite, and for formats that lack a sign or a zero.
+        For numbers that are not finite, for formats that lack a sign or a zero, and for unknown remedies and
+        optimizers.
 
     Examples
     --------

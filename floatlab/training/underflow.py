@@ -27,11 +27,14 @@ _SCALES = (-1074, 1023)  # the exponents of the powers of two in binary64
 class Underflow(Answering, Record):
     """The effect of a format's range on gradients: exponents, number lost, and a loss scale that avoids losses.
 
-    `counts` is the number of gradients for each exponent (of the leading digit) in `exponents`. The shares are relative
-    to the `nonzero` gradients, after multiplication by `scale`. `safe_scale` is the largest power of two at which no
-    gradient overflows, None if all are zero. `flushed_by_safe_scale` is the number of gradients that still become zero
-    at this scale. `least_scale` is the smallest power of two at which no gradient becomes zero, None if no power of two
-    in binary64 suffices.
+    `nonzero` is the number of gradients that are finite and not zero; the numbers below describe only these gradients.
+    `counts` has the number of gradients for each exponent (of the leading digit) in `exponents`, before scaling.
+    `flushed`, `subnormal` and `overflowed` count gradients after multiplication by `scale`; the shares are these
+    numbers divided by `nonzero`.
+
+    `safe_scale` is the largest power of two (in binary64) at which no gradient overflows. `flushed_by_safe_scale` is
+    the number of gradients that become zero at this scale. Both are None if `nonzero` is 0. `least_scale` is the
+    smallest power of two at which no gradient becomes zero, None if there is none in binary64 or `nonzero` is 0.
     """
 
     format: Format
@@ -77,7 +80,7 @@ class Underflow(Answering, Record):
 
 @in_default_mode
 def measure_underflow(gradients: object, format: Format | str, scale: object = 1.0, rounding: str = "RNE") -> Underflow:
-    """Return how many gradients underflow in a format after loss scaling, and a loss scale that avoids this.
+    """Return how many gradients underflow in a format after loss scaling, and loss scales that avoid underflow.
 
     Parameters
     ----------
@@ -97,7 +100,7 @@ def measure_underflow(gradients: object, format: Format | str, scale: object = 1
     Raises
     ------
     UnsupportedError
-        For an empty array, a scale of 0, and formats without a sign or a zero.
+        For an empty array, a scale that is not a finite positive number, and formats without a sign or a zero.
 
     Examples
     --------
@@ -137,7 +140,7 @@ def _fates(nonzero: Array, fmt: Format, scale: float, context: Context) -> tuple
 
 
 def _stays(x: float, fmt: Format, power: int, context: Context) -> tuple[bool, bool]:
-    """Return two flags: whether the rounded x·2^power is nonzero, and whether it is finite (without overflow)."""
+    """Round x·2^power; return whether the result is nonzero, and whether there was no overflow."""
     n, d = abs(x).as_integer_ratio()
     found = round_exact(Exact(x < 0, n, power - d.bit_length() + 1), fmt, context)
     datum = Datum(fmt, found.code)
@@ -145,7 +148,7 @@ def _stays(x: float, fmt: Format, power: int, context: Context) -> tuple[bool, b
 
 
 def _extremes(nonzero: Array, choose: Callable[[Array], float]) -> list[float]:
-    """Return the extreme positive and negative numbers, if any; `choose` is np.min or np.max of the magnitudes."""
+    """Return the positive and the negative number of extreme magnitude, if any; `choose` is np.min or np.max."""
     sides = ((1.0, nonzero[nonzero > 0]), (-1.0, -nonzero[nonzero < 0]))
     return [sign * float(choose(each)) for sign, each in sides if each.size]
 

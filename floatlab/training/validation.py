@@ -15,7 +15,9 @@ MOST = 1 << 40  # upper limit for step counts and similar arguments
 
 
 def exactly(value: Any, name: str) -> Fraction:
-    """Return a finite number as a Fraction; raises UnsupportedError, whose message names the argument.
+    """Return a finite number as a Fraction.
+
+    Raises UnsupportedError for NaN and infinities, and LiteralError for a value that is not a number.
 
     >>> exactly("0.1", "w"), exactly(0.5, "w"), exactly("2^-24", "w") == Fraction(2) ** -24
     (Fraction(1, 10), Fraction(1, 2), True)
@@ -96,7 +98,9 @@ def beyond(what: str, format: Format) -> UnsupportedError:
 
 
 def listed_words(given: object, name: str) -> list[Any]:
-    """Return the words of a text, or the items of a list; raises UnsupportedError for anything else.
+    """Return the words of a text (between commas or spaces), or the items of an iterable.
+
+    Raises UnsupportedError for anything else.
 
     >>> listed_words("plain, master kahan", "remedies")
     ['plain', 'master', 'kahan']

@@ -1,4 +1,4 @@
-"""The base class of the app, with the members that screens and widgets use; also runs functions on daemon threads."""
+"""The base class of the app, with the members that screens and widgets use; functions that work on daemon threads."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class ExplorerBase(App[None]):
     """The interface of the app for screens and widgets; `floatlab.tui.app` implements it.
 
     `read_question` parses the arguments of a command into a question. `settings` are the user's settings. `pins` has
-    the codes pinned as A and B. `titles` lists the names and titles of the screens.
+    the codes that are pinned as A and B. `titles` lists the names and titles of the screens.
     """
 
     read_question: Callable[[list[str]], Question]
     settings: dict[str, object]
     pins: dict[str, str]
     titles: tuple[tuple[str, str], ...]
-    has_drilled = False  # whether the last move was from an answer to a part of it, so that the way back is important
+    has_drilled = False  # whether the key bar shows the key that goes back: not after a mere change of screen
     _inks: tuple[str, dict[Role, Style]] = ("", {})
     _chrome: tuple[str, Chrome] = ("", Chrome(plain=True))
 
@@ -53,7 +53,7 @@ class ExplorerBase(App[None]):
 
     @property
     def draws_dots(self) -> bool:
-        """Whether curves are drawn as lines of Braille dots: they need colours, and a font that has them."""
+        """Whether curves are drawn as lines of Braille dots, which need colours and a font with Braille characters."""
         return not self.no_color and not is_console()
 
     def default_question(self, name: str) -> Question:
@@ -73,7 +73,7 @@ class ExplorerBase(App[None]):
         raise NotImplementedError
 
     def tell_address(self) -> None:
-        """Send the command of the question shown to the browser of a visitor."""
+        """If the explorer runs in a browser, send it the command of the current question."""
         raise NotImplementedError
 
     def leave_place(self) -> None:
@@ -81,9 +81,9 @@ class ExplorerBase(App[None]):
         raise NotImplementedError
 
     def note_question(self, question: Question, replaces: bool) -> None:
-        """Add a question that was answered to the history.
+        """Add an answered question to the history.
 
-        If `replaces` is true, it is a further edit of the last question, and replaces that one in the history.
+        If `replaces` is true, it is a further edit of the last question of the same screen, which it then replaces.
         """
         raise NotImplementedError
 
@@ -105,9 +105,9 @@ class WidgetMessage(Message):
 
 
 def if_present(found: tuple[Widget | None, Offset | None]) -> tuple[Widget | None, Offset | None]:
-    """Return a widget at a place and the offset in its content; None if the widget has just been removed.
+    """Return `found`, a widget and the offset in its content, or (None, None) if the widget has just been removed.
 
-    Textual calls this at a click, and assumes that the widget is still on the screen.
+    Textual looks for the widget under a click, and assumes that this widget is still on the screen.
     """
     widget = found[0]
     return (None, None) if widget is not None and widget.parent is None else found
@@ -116,9 +116,9 @@ def if_present(found: tuple[Widget | None, Offset | None]) -> tuple[Widget | Non
 def run_each(app: App[None], pieces: Iterator[Piece], take: Callable[[Piece], bool]) -> None:
     """Compute the items of `pieces` on a daemon thread, and pass each to `take` on the app's thread.
 
-    This ends if `take` returns False. The computation of an item must not raise an exception. Textual's own workers are
-    not used, since the app waits for them at its end: an import of a large library, or a clipboard program that hangs,
-    must not prevent users from quitting.
+    No further items are computed after `take` has returned False or the app has ended. The computation of an item must
+    not raise an exception. Textual's own workers are not used, since the app waits for them at its end: an import of a
+    large library, or a clipboard program that hangs, must not prevent users from quitting.
     """
 
     def run() -> None:

@@ -16,10 +16,10 @@ from floatlab.page.png import ON_WHITE, PageColours
 from floatlab.record import Record
 
 # The colours of the roles: in the dark theme, in the light theme, in the theme for colour-blind users, and among the
-# terminal's sixteen colours, on dark and on light ground. The third theme uses only blue, orange, yellow and grey,
-# which differ in lightness as well as in hue, and no pair of red and green. The contrast with the background is at
-# least 4.5:1. The hues are those of Okabe and Ito. Of the sixteen colours, blue and red are dark on black; green, cyan
-# and yellow are pale on white.
+# terminal's sixteen colours, on dark and on light ground. The third theme uses blue, orange and yellow of Okabe and
+# Ito, a pale purple, white and grey; they differ in lightness as well as in hue, and no pair of them is red and green.
+# In these three themes, the contrast with the background is at least 4.5:1. Of the sixteen colours, blue and red are
+# dark on black; green, cyan and yellow are pale on white.
 _COLOURS = {
     "label": ("#9aa4af", "#59636e", "#b0b0b0", "ansi_default", "ansi_default"),
     "sign": ("#ff9e64", "#a63c00", "#e69f00", "ansi_bright_red", "ansi_red"),
@@ -32,7 +32,8 @@ _COLOURS = {
     "bad": ("#ff9e64", "#a63c00", "#e69f00", "ansi_bright_red", "ansi_red"),
     "flag": ("#f2a3cf", "#96356f", "#e69f00", "ansi_magenta", "ansi_magenta"),
 }
-# The colours of the frame: buttons, the row under the cursor, that row while the focus is elsewhere, and borders.
+# The colours of the frame in the first three of these themes: buttons, the row under the cursor, that row while the
+# focus is elsewhere, and borders.
 _FRAME = {
     "button": ("#2f3743", "#dde3ea", "#3a3a3a"),
     "row": ("#28405c", "#cfe4fa", "#123f5c"),
@@ -133,8 +134,8 @@ def page_colours(variables: dict[str, str]) -> PageColours:
 class Chrome(Record):
     """The styles of tabs, buttons and rows.
 
-    If `plain`, colours cannot distinguish them: buttons are in brackets, and the row under the cursor is in reverse
-    colours.
+    If `plain`, they are recognizable without colours: buttons are in brackets, and the row under the cursor is in
+    reverse video.
     """
 
     plain: bool

@@ -29,10 +29,10 @@ class Edit(Record):
 
 
 def literal_of(datum: Datum, context: Context = DEFAULT) -> str:
-    """Return text that denotes exactly this datum, in its own format under `context` and in every other format.
+    """Return text that is read as exactly this datum in its own format under `context`.
 
-    The text is a short decimal, else a hexadecimal number. If a number would not be read back as the same datum, the
-    text is a code with its format.
+    In another format, the text denotes the same number. The text is a short decimal (or inf, nan), else a hexadecimal
+    number. If a number would not be read back as the same datum, the text is a code with its format.
 
     >>> from floatlab import decode
     >>> literal_of(decode(0x3C7C, "fp16")), literal_of(decode(0xFF, "e4m3")), literal_of(decode(1 << 64, "x87"))
@@ -70,7 +70,7 @@ def with_bit(datum: Datum, bit: int, value: int | None = None) -> Datum:
 
 def _places(fmt: Format) -> dict[str, tuple[int, int]]:
     """Return the lowest bit and the width of each field; the width is 0 if the format lacks the field."""
-    if fmt.is_table:  # its fields move from code to code
+    if fmt.is_table:  # its fields have no fixed places
         return dict.fromkeys("SEJT", (0, 0))
     return {
         "S": (fmt.width - 1, int(fmt.signed)),
@@ -81,7 +81,7 @@ def _places(fmt: Format) -> dict[str, tuple[int, int]]:
 
 
 def fields(datum: Datum) -> dict[str, str]:
-    """Return the code and its fields as editable text: T in hexadecimal, the others in decimal.
+    """Return the code and its fields as editable text: the code and T in hexadecimal, the others in decimal.
 
     >>> from floatlab import decode
     >>> fields(decode(0x3C7C, "fp16"))

@@ -202,7 +202,7 @@ def from_json(text: str) -> Any:
     Raises
     ------
     FileFormatError
-        If the text is not such an object; the message names the invalid member.
+        If the text is not such an object; the message says what is invalid.
 
     Examples
     --------

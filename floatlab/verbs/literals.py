@@ -22,13 +22,13 @@ def literals_of(datum: Datum) -> dict[str, tuple[str, str]]:
     Returns
     -------
     dict[str, tuple[str, str]]
-        `exact`, `shortest`, `hex` (C's `%a`), `bits` (the code), `python`, and, where the language has them, `c` and
-        `numpy`. Irrational numbers have only the shortest decimal and the code.
+        `exact`, `shortest`, `hex` (C's `%a`; finite numbers only), `bits` (the code), `python`, and, where the language
+        has them, `c` and `numpy`. Irrational numbers have only the shortest decimal and the code.
 
     Notes
     -----
     `c` has the suffixes of C23 (`f16`, `f128`) and C++23 (`bf16`). A number of another format is a `double` in C, if
-    that contains it. `numpy` has the code in the type of NumPy or ml_dtypes, so that NaNs keep their bits.
+    `double` can represent it. `numpy` has the code in the type of NumPy or ml_dtypes, so that NaNs keep their bits.
 
     Examples
     --------

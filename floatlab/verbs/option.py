@@ -98,7 +98,7 @@ class Option(Record):
         Placeholders of its arguments, such as `N` or `X Y`. An option without a metavar is a switch, which sets
         `value`.
     help
-        The text in `--help`; an option without help is not listed.
+        The text in `--help`; an option without help is not listed, unless it has a metavar and choices.
     flags
         The flags on the command line; the first flag is used to write commands. By default, a flag made from the name,
         as in `--little-endian`.
@@ -151,7 +151,7 @@ class Option(Record):
 
     @property
     def explanation(self) -> str:
-        """The line of `--help`: the help text, and the choices if they are names."""
+        """The line of `--help`: the help text, and the choices if the option has a metavar."""
         names = "|".join(str(value) for value, _ in self.choices) if self.metavar else ""
         return ": ".join(filter(None, (self.help, names))) if names not in self.help else self.help
 
@@ -193,7 +193,7 @@ class OptionRule(Record):
 
 
 def grouped(group: str, *options: Option, part: str = "options", forms: tuple[str, ...] = ()) -> tuple[Option, ...]:
-    """Return options with the same heading in `--help`; `forms` applies to those without subcommands."""
+    """Return options with the same heading in `--help`; `forms` is set in those that have none."""
     return tuple(option.replace(group=group, part=part, forms=option.forms or forms) for option in options)
 
 
@@ -336,7 +336,7 @@ RULES: tuple[ContextChoice, ...] = tuple(
 
 
 def context_words(context: Context) -> str:
-    """Return the rules of a context that differ from the default, the rounding direction first, as text.
+    """Return the rounding direction of a context as text, followed by the settings that differ from the default.
 
     >>> context_words(Context(rounding="RTZ", overflow="saturate"))
     'RTZ, overflow saturate'

@@ -122,7 +122,7 @@ class Answer(Record):
     parts: Callable[[], list[Page]] = list
     operands: tuple[Datum, ...] = ()
     scenes: Callable[[bool], tuple[Scene, ...]] = lambda strips: ()
-    missing: str = ""  # a missing optional package, by name; the exit status is then 3
+    missing: str = ""  # the message if an optional package is missing; the exit status is then 3
     found: Any = None
     status: int = 0
     table: Callable[[], str] | None = None

@@ -50,7 +50,7 @@ class Subject(Individual):
 def subjects_of(
     places: Sequence[Place], recipes: tuple[Recipe, ...], only: str | None, activations: Place | None
 ) -> list[Subject]:
-    """Return the tensors to measure, in the order of the files."""
+    """Return the chosen tensors in the order of the files; `left_out` is set for those that cannot be measured."""
     named = [(place, checkpoint_at(place)) for place in places]
     samples = None if activations is None else checkpoint_at(activations)
     where = " and ".join(read.name for _, read in named[:3])

@@ -20,8 +20,8 @@ class StoredTensor(Record):
     """A tensor in a checkpoint: its name, its dtype as the file names it, its shape, and a function that opens it.
 
     `kind` is the name of NumPy's dtype, or else of floatlab's format. It is empty for GGUF's quantised types and for
-    types that are not supported. `open` returns the numbers; for GGUF's quantised types, it returns bytes, with one row
-    for each block.
+    types that are not supported. `open` returns the array of numbers; for GGUF's quantised types, it returns bytes,
+    with one row for each block. If the tensor cannot be read, `open` raises the error.
     """
 
     name: str
@@ -49,9 +49,9 @@ def unreadable(name: str, trouble: FloatlabError) -> StoredTensor:
 class Checkpoint:
     """The tensors of a checkpoint by name, in file order; close it after use, or open it in a `with` statement.
 
-    `kind` is the kind of file: safetensors, npz, npy, gguf, or memory. `metadata` has the texts in the headers of the
-    files. `configs` has the JSON objects of the files `config.json` and `hf_quant_config.json` beside them. `files` has
-    the paths or URLs of all files that were read.
+    `kind` is the kind of file: safetensors, npz, npy, gguf, or memory. `metadata` has the metadata in the headers of
+    `.safetensors` or `.gguf` files. `configs` has the JSON objects of the files `config.json` and
+    `hf_quant_config.json` beside `.safetensors` files. `files` has the paths or URLs of all files that were read.
     """
 
     def __init__(self, name: str, kind: str) -> None:
@@ -73,7 +73,10 @@ class Checkpoint:
             raise FileFormatError(f"{shown(self.name)} has over {MOST_TENSORS:,} tensors, which are not read")
 
     def matching(self, only: str | None) -> list[str]:
-        """Return the names that a glob matches, or all names if it is None; raises UnsupportedError if none matches."""
+        """Return the names that the glob `only` matches, or all if it is None.
+
+        Raises UnsupportedError if the glob matches none.
+        """
         return matching(list(self.tensors), only, self.name)
 
     def open(self, name: str) -> ArraySource:
@@ -100,7 +103,9 @@ class Checkpoint:
 
 
 def matching(names: list[str], only: str | None, where: str) -> list[str]:
-    """Return the names that a glob (`*`, `?`, `[…]`) matches; raises UnsupportedError if it matches none.
+    """Return the names that the glob `only` (`*`, `?`, `[…]`) matches, or all names if it is None.
+
+    Raises UnsupportedError if the glob matches none; `where` is the name of the checkpoint in the message.
 
     >>> matching(["a.weight", "a.bias", "b.weight"], "*.weight", "model")
     ['a.weight', 'b.weight']

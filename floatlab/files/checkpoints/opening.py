@@ -2,8 +2,9 @@
 
 A checkpoint is a `.safetensors`, `.npz`, `.npy` or `.gguf` file, a folder of these files, an index of several
 `.safetensors` (`model.safetensors.index.json`), a random array (`random:normal:64x64:seed=1@bf16`), or a mapping of
-names to arrays. Files and folders are at paths or URLs. Opening a checkpoint reads only headers. A file is opened again
-for each tensor, so that the number of open files does not depend on the number of files in the checkpoint.
+names to arrays. Files and folders are at paths or URLs. Opening a checkpoint reads only headers and JSON files. A
+`.npz` stays open until the checkpoint is closed. The other files are opened again for each tensor, so that a checkpoint
+of many files does not need as many open files.
 """
 
 from __future__ import annotations
@@ -175,7 +176,7 @@ def _of_index(path: str) -> Checkpoint:
 
 
 def _is_plain_name(name: str) -> bool:
-    """Return whether a name is that of a .safetensors file, and leads out of its folder on no operating system."""
+    """Return whether a name is that of a .safetensors file in the same folder, on any operating system."""
     return name.endswith(".safetensors") and name.isprintable() and not set(name) & set("/\\:") and name[0] != "."
 
 

@@ -12,7 +12,7 @@ from floatlab.record import Record
 
 
 class FileState(Record):
-    """The name of a file, its size in bytes, and the time of its last change (of a URL: what its server says)."""
+    """The name of a file, its size in bytes, and the time of its last change; for a URL, what its server gives."""
 
     name: str
     size: int
@@ -20,7 +20,7 @@ class FileState(Record):
 
 
 def states_of(checkpoint: Checkpoint) -> tuple[FileState, ...]:
-    """Return the states of all files of a checkpoint, in the order in which they were read; none for a mapping.
+    """Return the states of all files of a checkpoint, in the order in which they were read; none if it is in memory.
 
     Raises FileFormatError if a file has gone.
     """

@@ -64,7 +64,7 @@ class HttpFile(RangeFile):
 
     @property
     def version(self) -> str:
-        """The entity tag of the file, or else the time of its last change."""
+        """The entity tag of the file, or else the time of its last change; empty if its server gives neither."""
         self.size  # noqa: B018 — sends a request if there was none
         return self._version or ""
 
@@ -174,8 +174,8 @@ def is_at(url: str, may_be_forbidden: bool = False) -> bool:
 def _answer(opener: OpenerDirector, url: str, wanted: str) -> http.client.HTTPResponse:
     """Request the range `wanted` and return the server's answer, after following redirections.
 
-    A redirection from https may not lead to http, and none may lead to another scheme. A token is sent only to the host
-    that it is for, not to a host to which that one redirects.
+    A redirection from https may not lead to http, and none may lead to a scheme other than these two. A token is sent
+    only to the host that it is for, not to a host to which that one redirects.
     """
     for _ in range(_MOST_REDIRECTS):
         refuse_login_in(url)

@@ -13,9 +13,10 @@ _LONGEST = 1 << 12
 
 
 def token_for(url: str) -> str:
-    """Return the token for the host of a URL; empty if there is none, or if it would be sent unencrypted.
+    """Return the token for the host of a URL; empty if there is none.
 
-    Raises FileFormatError for a token that cannot be sent.
+    It is also empty if the token would be sent to another computer without encryption. Raises FileFormatError for a
+    token that cannot be sent.
 
     >>> os.environ[TOKENS] = "host=secret"
     >>> token_for("https://host/a.npy"), token_for("http://host/a.npy"), token_for("https://other/a.npy")

@@ -13,7 +13,7 @@ _USUAL = ("model.safetensors.index.json", "model.safetensors")  # what a folder 
 
 
 def open_url(url: str) -> RangeFile:
-    """Return the file at a URL, for reading by ranges. If it is missing, only the first read raises an error.
+    """Return the file at a URL, for reading by ranges. A missing file raises no error before it is read.
 
     Raises FileFormatError for a URL that is not read, MissingPartError if a package is missing, and RefusedError in a
     confined process.

@@ -57,7 +57,10 @@ class RangeFile(io.RawIOBase):
         return place
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        """Fill a buffer from the current position on; return the number of bytes, 0 at the end of the file."""
+        """Read bytes from the current position on into a buffer; return their number, 0 at the end of the file.
+
+        Their number can be less than the length of the buffer.
+        """
         into = memoryview(buffer).cast("B")
         count = len(into)
         found = self._held(count) if count < _AHEAD else b""

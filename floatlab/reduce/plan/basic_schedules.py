@@ -1,8 +1,8 @@
-"""Orders of addition: rules for the order in which any number of terms are added.
+"""Schedules: rules for the order in which any number of terms are added.
 
 A slot is the number of a place that holds a term or a sum (see `batches`). The method `add_batches` of a schedule takes
-an array of slots, with one row for each term and one column for each independent sum. An enclosing schedule can thus
-add all its blocks or all its lanes in one call.
+an array of slots, with one row for each term and one column for each independent sum. A schedule that splits its terms
+into blocks or lanes can thus call the `add_batches` of its inner schedule once for all blocks or lanes of one length.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from floatlab.reduce.plan.batches import BatchBuilder, Batches
 from floatlab.reduce.plan.plan import Plan
 
 MAX_TERMS = 1 << 28
-OTHER_KINDS = ("schedule", "order", "way", "tree")  # kinds of arguments that are not numbers
+OTHER_KINDS = ("schedule", "order", "way", "tree")  # kinds of arguments in signatures that are not numbers
 
 
-# Names for some nested schedules.
+# Names of some schedules that have arguments.
 NAMED: dict[str, Schedule] = {}
 
 
@@ -40,8 +40,8 @@ class Schedule(Record):
     """
 
     word: ClassVar[str]  # the name of the schedule in expressions; by default the class name in lower case
-    # For each argument in brackets: its kind (schedule, order, way, tree, or a description of the number), and its
-    # default, which is None if the argument is required.
+    # For each argument in brackets: its kind, which is one of `OTHER_KINDS` or describes a number, and its default,
+    # which is None if the argument is required.
     signature: ClassVar[tuple[tuple[str, object], ...]] = ()
 
     def __init_subclass__(cls) -> None:
@@ -57,7 +57,7 @@ class Schedule(Record):
                 check_number(self.word, kind, value)
 
     def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
-        """Add to `into` the batches that sum each column of `slots` (terms, lanes); return the slots of these sums."""
+        """Add to `into` the batches that sum each column of `slots` (terms, sums); return the slots of the results."""
         raise NotImplementedError
 
     def batches(self, terms: int) -> Batches:
@@ -66,7 +66,7 @@ class Schedule(Record):
         return self.batches_of(np.arange(terms))
 
     def batches_of(self, places: Array) -> Batches:
-        """Return the order as batches; the i-th term of the schedule is term `places[i]`."""
+        """Return the order as batches, with term `places[i]` in place of term i."""
         into = BatchBuilder(len(places))
         return into.finished(self.add_batches(places[:, None], into))
 
@@ -125,7 +125,7 @@ class Serial(Schedule):
 
 
 class Reversed(Schedule):
-    """Adds the terms in reverse, from the last to the first.
+    """Reverses the terms, so that the last term becomes the first, and adds them by another schedule.
 
     >>> Reversed().plan(4)
     Plan((((3 2) 1) 0))
@@ -136,12 +136,12 @@ class Reversed(Schedule):
     signature = (("schedule", Serial()),)
 
     def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
-        """Add the terms from the last to the first."""
+        """Add the reversed terms by `inner`."""
         return self.inner.add_batches(slots[::-1], into)
 
 
 class Permuted(Schedule):
-    """Adds the terms in the order of `places`, which holds the number of each term once.
+    """Permutes the terms and adds them by another schedule; `places` has the terms' numbers in the new order.
 
     >>> Permuted((2, 0, 1)).plan(3)
     Plan(((2 0) 1))
@@ -153,23 +153,23 @@ class Permuted(Schedule):
     signature = (("order", None), ("schedule", Serial()))
 
     def __post_init__(self) -> None:
-        """Check that every term occurs once."""
+        """Check that every number of a term occurs once."""
         super().__post_init__()
         ids = [id for id in self.places if isinstance(id, int)] if isinstance(self.places, tuple) else []
         if not ids or sorted(ids) != list(range(len(self.places))):
             raise PlanError("permuted takes every number from 0 to n − 1 once")
 
     def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
-        """Add the terms in the order of `places`."""
+        """Add the permuted terms by `inner`."""
         _same_count(self.word, len(self.places), len(slots))
         return self.inner.add_batches(slots[list(self.places)], into)
 
 
 class Sorted(Schedule):
-    """Adds the terms by magnitude, from the smallest (`up`) or from the largest (`down`).
+    """Sorts the terms by magnitude, from the smallest (`up`) or largest (`down`), and adds them by another schedule.
 
-    The order depends on the values of the terms, which are sorted (see `places`) before they are added. This schedule
-    cannot be an argument of another schedule.
+    The order depends on the values of the terms (see `places`). Therefore this schedule has no plan and cannot be an
+    argument of another schedule.
     """
 
     way: str = "up"
@@ -217,7 +217,9 @@ class Adjacent(Schedule):
 
 
 class Folded(Schedule):
-    """Adds term i + h to term i, where h is half the number of terms, rounded up; then repeats this with the h sums.
+    """Adds term i + h to term i, where h is half the number of terms, rounded up, and repeats this with the h results.
+
+    If the number of terms is odd, term h − 1 stays as it is.
 
     >>> Folded().plan(4), Folded().plan(5)
     (Plan(((0 2) (1 3))), Plan((((0 3) 2) (1 4))))
@@ -235,7 +237,9 @@ class Folded(Schedule):
 
 
 class Fused(Schedule):
-    """Adds `count` terms in the first node; each further node adds `count` more terms to the sum, as in tensor cores.
+    """Adds `count` terms in the first node, and `count` more terms to the sum in each further node, as tensor cores do.
+
+    The last node may add fewer terms.
 
     >>> Fused(4).plan(8)
     Plan(((0 1 2 3) 4 5 6 7))
@@ -278,14 +282,14 @@ class Halving(Schedule):
             raise PlanError(f"halving into multiples of {self.multiple} needs a limit from {2 * self.multiple - 1} on")
 
     def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
-        """Halve recursively; all sums of one level are added in one batch."""
+        """Halve recursively; one batch adds the two halves of all parts of the same level."""
         return np.asarray(self._sums({len(slots): np.zeros(1, np.int64)}, slots, into)[len(slots)][0])
 
     def _sums(self, parts: dict[int, Array], slots: Array, into: BatchBuilder) -> dict[int, Array]:
-        """Add parts of the terms; return the slots of their sums for each length of parts.
+        """Add the terms of each part, a range of terms; return a map from lengths of parts to the slots of their sums.
 
-        `parts` maps a length to the start positions of the parts with this length. Each array of slots has the shape
-        (parts, lanes).
+        `parts` maps a length to the start positions of the parts with this length. Each array in the result has the
+        shape (parts, sums), where `sums` is the number of columns of `slots`.
         """
         wanted: dict[int, list[Array]] = {}
         halves = {}
@@ -345,7 +349,7 @@ class ExplicitTree(Schedule):
         return self.tree.text
 
     def batches(self, terms: int) -> Batches:
-        """Return the batches; they are computed once and kept for later simulations."""
+        """Return the batches; those of the last 16 trees are kept for later calls."""
         _same_count("the tree", self.tree.terms, terms)
         return _batches_of(self.tree)
 

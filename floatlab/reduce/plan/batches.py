@@ -2,9 +2,9 @@
 
 A batch has `lanes` independent chains of additions. Chain l starts with the number in slot `first[l]`. Step k of this
 chain is one node of the plan: it adds the numbers in the slots `rest[k, :, l]` (one or more) to the sum so far. Slots 0
-… n−1 hold the terms. Each batch stores the results of its chains in the next free slots; partial sums within a chain
-have no slot. A serial sum of ten million terms is thus a single batch with one chain. A pairwise sum of as many terms
-is about two dozen batches of one step each.
+… n−1 hold the n terms. Each batch stores the results of its chains in the next slots; partial sums within a chain have
+no slot. A serial sum of ten million terms is thus a single batch with one chain. A pairwise sum of as many terms is
+about two dozen batches of one step each.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from floatlab.reduce.plan.plan import Plan
 
 
 class Batch(Record):
-    """Parallel chains of additions. `first` (lanes,) and `rest` (steps, operands, lanes) hold slot numbers."""
+    """Parallel chains of additions. `first`, of shape (lanes,), and `rest` (steps, operands, lanes) hold slots."""
 
     first: Array
     rest: Array
@@ -49,7 +49,7 @@ class Batches(Record):
 
     @property
     def nodes(self) -> int:
-        """The number of nodes. Each node rounds once; products may be rounded as well."""
+        """The number of nodes in all batches."""
         return sum(batch.lanes * batch.steps for batch in self.each)
 
     def walk(self) -> Iterator[tuple[Batch, slice, Array]]:
@@ -78,7 +78,7 @@ class Batches(Record):
         return int(levels[self.root])
 
     def arguments(self) -> Iterator[Array]:
-        """Yield, for each batch, the ids that its nodes add, as an array (nodes, operands)."""
+        """Yield an array (nodes, operands) for each batch: the ids that its nodes add."""
         of_slot = np.arange(self.terms + self.slots)
         for batch, results, ids in self.walk():
             chain = np.concatenate([of_slot[batch.first][None], ids[:-1]])
@@ -111,7 +111,7 @@ class BatchBuilder:
         return np.arange(self.slots - len(first), self.slots)
 
     def tree(self, plan: Plan, slots: Array) -> Array:
-        """Add the batches of a plan for each column of `slots` (terms, lanes); return the slots of the results."""
+        """Add the batches of a plan for each column of `slots` (terms, sums); return the slots of the results."""
         n, lanes = plan.terms, slots.shape[1]
         table = np.empty((n + len(plan.nodes), lanes), np.int64)
         table[:n] = slots
@@ -130,7 +130,7 @@ class BatchBuilder:
 
 
 def _chains_by_level(plan: Plan) -> list[list[list[int]]]:
-    """Split the nodes of a plan into chains, and return the groups of chains that become one batch each.
+    """Split the nodes of a plan into chains, and return groups of chains; each group becomes one batch.
 
     In a chain, every node after the first one adds only terms to the result of the previous node. The chains of a group
     have the same level, the same length and the same number of operands per node.

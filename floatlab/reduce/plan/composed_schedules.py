@@ -1,7 +1,7 @@
 """Schedules composed of other schedules: in blocks, in lanes, split or unrolled.
 
 `blocked(64, lanes(8), pairwise)` has blocks of 64 terms. Each block is split into eight lanes. The terms of a lane are
-added serially, and the sums of the lanes pairwise (in halves). The sums of the blocks are also added pairwise.
+added serially. The sums of the lanes are added pairwise, as `Halving` describes, and so are the sums of the blocks.
 """
 
 from __future__ import annotations
@@ -40,12 +40,14 @@ class Blocked(Schedule):
     signature = (("a block length", None), ("schedule", Serial()), ("schedule", Serial()))
 
     def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
-        """Add all full blocks together, then the last block if it is shorter, then all sums of blocks."""
+        """Add the terms of all full blocks, then those of a shorter last block, then the sums of the blocks."""
         return _in_blocks(slots, self.count, self.inner, self.outer, into)
 
 
 class SplitK(Schedule):
-    """Adds at most `count` contiguous blocks of equal length (the last may be shorter), as split-K on GPUs does.
+    """Splits the terms into at most `count` contiguous blocks, adds each, and adds their sums, as split-K on GPUs does.
+
+    The blocks have the same length, but the last block may be shorter.
 
     >>> SplitK(2).plan(6)
     Plan((((0 1) 2) ((3 4) 5)))
@@ -58,7 +60,7 @@ class SplitK(Schedule):
     signature = (("a number of shares", None), ("schedule", Serial()), ("schedule", Serial()))
 
     def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
-        """Add the blocks and their sum."""
+        """Add the terms of each block, then the sums of the blocks."""
         return _in_blocks(slots, -(-len(slots) // self.count), self.inner, self.outer, into)
 
 
@@ -76,7 +78,7 @@ class Lanes(Schedule):
     signature = (("a number of lanes", None), ("schedule", Serial()), ("schedule", PAIRWISE))
 
     def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
-        """Add first the lanes that have one more term than the others, then the other lanes."""
+        """Add the lanes that have one more term than the others, then the other lanes, then the sums of the lanes."""
         n, lanes = slots.shape
         rows, longer = divmod(n, self.count)
         if not rows:
@@ -93,9 +95,8 @@ class Lanes(Schedule):
 class Interleaved(Schedule):
     """Adds the terms in several passes. In each pass, one node adds a part of every group of terms to the sum.
 
-    A group has `group` terms, and every pass takes the same number of them.
-    Some tensor cores add the products of 8-bit numbers in this order. They widen these numbers to binary16 and use the
-    unit for binary16 twice.
+    A group is `group` successive terms, and every pass takes the same number of them. Some tensor cores add the
+    products of 8-bit numbers in this order: they widen the numbers to binary16 and use the unit for binary16 twice.
 
     >>> Interleaved(4, 2).plan(8)
     Plan(((0 1 4 5) 2 3 6 7))
@@ -124,7 +125,7 @@ class Interleaved(Schedule):
 
 
 class Unrolled(Schedule):
-    """Unrolled loops: one schedule adds the largest multiple of `count` terms; the other terms are added one by one.
+    """Unrolled loops: another schedule adds the first terms, and the last n mod `count` of n terms follow one by one.
 
     >>> Unrolled(2, Lanes(2)).plan(5)
     Plan((((0 2) (1 3)) 4))
@@ -136,7 +137,7 @@ class Unrolled(Schedule):
     signature = (("a number of terms", None), ("schedule", None))
 
     def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
-        """Add the largest multiple of `count` terms by `inner`, then the other terms one by one."""
+        """Add the first terms by `inner`, then the last n mod `count` terms one by one."""
         main = len(slots) - len(slots) % self.count
         if not main:
             return Serial().add_batches(slots, into)

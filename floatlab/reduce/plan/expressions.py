@@ -1,8 +1,8 @@
 """The expression language for schedules: `serial`, `blocked(64, lanes(8), pairwise)`, `((0 1) (2 3))`.
 
-schedule   name, or name(argument, …), or a tree
-argument   a number, a schedule, up or down (for `sorted`), or terms in brackets (for `permuted`)
-tree       brackets around two or more term numbers or trees, with spaces between them
+schedule   a name, a name with arguments such as name(argument, …), or a tree
+argument   a number, a schedule, up or down (for `sorted`), or term numbers in brackets (for `permuted`)
+tree       brackets around two or more term numbers or trees, with spaces between them; or (0), for a single term
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ def parse_schedule(text: str | Schedule | Plan) -> Schedule:
     Raises
     ------
     PlanError
-        If the text does not parse; the message marks the place with a caret.
+        If the text does not parse (the message marks the place with a caret) or is too long, or if the argument has
+        another type.
 
     Examples
     --------
@@ -98,7 +99,7 @@ class _Reader:
         return self._made(lambda: kind(*values), place)
 
     def _made(self, make: Callable[[], Schedule], place: int) -> Schedule:
-        """Make a schedule; errors in its arguments are reported with the position `place`."""
+        """Return the schedule that `make` makes; a PlanError is raised again with the position `place` marked."""
         try:
             return make()
         except PlanError as error:
@@ -152,7 +153,7 @@ class _Reader:
         return int(digits)
 
     def _tree(self, place: int) -> list[object]:
-        """Read a tree of any depth; its first bracket has already been read."""
+        """Read what follows an opening bracket, up to the bracket that closes it: term numbers and trees."""
         open_ones: list[list[object]] = [[]]
         places = [place]
         while True:

@@ -1,4 +1,4 @@
-"""Short descriptions of a plan: the simplest schedule that generates it, or a tree of parts that have schedules."""
+"""Short descriptions of a plan: a schedule that generates it, or a tree of parts, most of which have a schedule."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ _MOST_STRIDES, _MOST_SIZES, _MOST_SHARES = 8, 12, 17
 
 
 def schedule_of(plan: Plan) -> Schedule | None:
-    """Return the simplest schedule with this plan, up to the order of operands; None if no schedule has it.
+    """Return a schedule that generates this plan, up to the order of operands within nodes.
+
+    The schedule is the first that fits among a limited number of candidates, of which the simplest come first. The
+    result is None if no candidate fits.
 
     >>> schedule_of(Lanes(4).plan(64)).text, schedule_of(Plan.from_tree(((0, 3), (1, (2, 4)))))
     ('lanes(4)', None)
@@ -64,7 +67,7 @@ def _candidates(plan: Plan) -> Iterator[Schedule]:
 
 
 def _along(plan: Plan) -> list[int]:
-    """Return the ids of the nodes on the path from the first term to the result."""
+    """Return the ids of the nodes on the path from term 0 to the result."""
     path = [0]
     for id, node in enumerate(plan.nodes, plan.terms):
         if path[-1] in node:
@@ -75,8 +78,9 @@ def _along(plan: Plan) -> list[int]:
 def _strides(plan: Plan) -> list[int]:
     """Return candidates for the stride of lanes.
 
-    In lanes with stride s, term s is the first number that is added to term 0. The candidates are therefore the lowest
-    terms that the first nodes above term 0 add. Powers of two follow.
+    In lanes with stride s, term s is the first number that is added to term 0. Therefore each of the first nodes on the
+    path from term 0 to the result gives one candidate: the lowest term of the operands that it adds to the sum so far.
+    Powers of two follow.
     """
     n, first = plan.terms, plan.first_terms
     met = (min(first[each] for each in plan.nodes[id - n] if first[each]) for id in _along(plan)[:_MOST_STRIDES])
@@ -101,27 +105,30 @@ MOST_PARTS = 9
 
 
 class OutlinePart(Record):
-    """A subtree: its terms in ascending order, and the schedule of their additions (None if no simple one is found)."""
+    """A subtree: its terms in ascending order, and a schedule of their additions.
+
+    The schedule is None for a single term, or if `schedule_of` finds none.
+    """
 
     terms: tuple[int, ...]
     schedule: Schedule | None
 
     @property
     def stride(self) -> int | None:
-        """The difference between consecutive term numbers; None if it varies."""
+        """The difference between consecutive term numbers; None if it varies, or if there is only one term."""
         gaps = {b - a for a, b in zip(self.terms, self.terms[1:], strict=False)}
         return gaps.pop() if len(gaps) == 1 else None
 
 
 class Outline(Record):
-    """A tree of parts: `tree` has part numbers in nested tuples, and `parts` has the parts."""
+    """A tree of parts: `tree` has indices into `parts`, in nested tuples; it is 0 if there is only one part."""
 
     tree: object
     parts: tuple[OutlinePart, ...]
 
 
 def subtree(plan: Plan, root: int) -> tuple[tuple[int, ...], Plan]:
-    """Return the terms below an id, and the plan of this subtree.
+    """Return the terms below an id, in ascending order, and the plan of this subtree with these terms renumbered.
 
     >>> subtree(Plan.from_tree(((0, 3), (1, 2))), 5)
     ((1, 2), Plan((0 1)))
@@ -139,7 +146,9 @@ def subtree(plan: Plan, root: int) -> tuple[tuple[int, ...], Plan]:
 
 
 def outline(plan: Plan, most: int = MOST_PARTS) -> Outline:
-    """Return an outline of a plan with at most `most` parts; subtrees without a schedule are split, the largest first.
+    """Return an outline of a plan. Parts without a schedule are split into the operands of their last nodes.
+
+    The part with the most terms is split first. Splitting ends before the outline would have more than `most` parts.
 
     >>> found = outline(Plan.from_tree((((0, 1), 2), (3, (4, 5)))))
     >>> found.tree, [(part.terms, part.schedule.text) for part in found.parts]
@@ -152,7 +161,6 @@ def outline(plan: Plan, most: int = MOST_PARTS) -> Outline:
         return OutlinePart(terms, schedule_of(part) if len(terms) > 1 else None)
 
     parts = {plan.root: part_of(plan.root)}
-    # The largest part that has no schedule is split, as long as the number of parts stays within the limit.
     while unknown := [id for id, part in parts.items() if id >= n and part.schedule is None]:
         id = max(unknown, key=lambda each: len(parts[each].terms))
         if len(parts) + len(plan.nodes[id - n]) - 1 > most:

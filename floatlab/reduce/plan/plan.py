@@ -1,4 +1,4 @@
-"""A plan: one order of additions, as a tree. Its leaves are the terms, and its last node is the result."""
+"""A plan is one order of additions, as a tree. Its leaves are the terms, and its root is the result."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ class Plan(Answering, Record):
     Raises
     ------
     PlanError
-        If the last id, which is the result, is added, or another id is not added exactly once.
+        If the nodes do not form a tree. Each node adds two or more terms or earlier nodes. The last id is the result,
+        and every other id is added exactly once.
 
     Examples
     --------
@@ -76,7 +77,7 @@ class Plan(Answering, Record):
         return self.terms + len(self.nodes) - 1
 
     def accumulate(self, leaves: Iterable[T], combine: Callable[[Iterable[T]], T]) -> list[T]:
-        """Return a value for each id.
+        """Return a list with one value for each id.
 
         The values of the terms are `leaves`. The value of a node is `combine` of the values of its arguments.
 
@@ -117,7 +118,7 @@ class Plan(Answering, Record):
 
     @property
     def first_terms(self) -> list[int]:
-        """The lowest term below each id; for a term, the term itself.
+        """The lowest number of a term below each id; for a term, its own number.
 
         >>> Plan.from_tree((2, (1, 0))).first_terms
         [0, 1, 2, 0, 0]
@@ -134,7 +135,10 @@ class Plan(Answering, Record):
         return [id for id, _ in self._visits(self.nodes) if id < self.terms]
 
     def _visits(self, arguments: Sequence[Sequence[int]]) -> Iterator[tuple[int, bool]]:
-        """Yield the ids depth first: each node before its arguments (with False) and again after them (with True)."""
+        """Yield the ids depth first: nodes before their arguments (with False) and again after them (with True).
+
+        Terms are yielded once, with False. `arguments` has the ids that each node adds.
+        """
         waiting = [(self.root, False)]
         while waiting:
             id, is_done = waiting.pop()
@@ -200,9 +204,10 @@ class Plan(Answering, Record):
         return "".join(words).replace(" )", ")").strip()
 
     def canonical(self) -> Plan:
-        """Return the same sums, with operands sorted by their first terms and nodes numbered from left to right.
+        """Return the same tree with the operands of each node sorted, and the nodes numbered from left to right.
 
-        Two plans have the same canonical form if they differ only in the order of operands within nodes.
+        Operands are sorted by the lowest term below them. Two plans have the same canonical form if and only if they
+        differ at most in the order of operands within nodes and in the numbering of nodes.
 
         >>> Plan.from_tree((2, (1, 0))).canonical() == Plan.from_tree(((0, 1), 2)).canonical()
         True

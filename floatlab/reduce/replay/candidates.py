@@ -1,4 +1,7 @@
-"""Candidate computations of a product or a sum. Each has an order and an adder, or is a model of a matrix unit."""
+"""Candidate computations of a product or a sum: an order and an adder, which may be those of a model of a matrix unit.
+
+One candidate has no order and no adder: the exact sum, rounded once.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +60,7 @@ class Candidate(Record):
     adder: CandidateAdder | None
     machines: tuple[Machine, ...] = ()  # all machines that this model describes
     same: tuple[Schedule, ...] = ()  # other requested schedules with the same tree for these terms
-    order: str = ""  # the name of the order in messages, if its expression is an explicit tree
+    order: str = ""  # how messages name the order; if it is empty, they have its expression
     inputs: InputRounding | None = None
 
     @property
@@ -67,7 +70,7 @@ class Candidate(Record):
 
     @property
     def adders(self) -> tuple[Adder | PartlyFused, ...]:
-        """The adders that round: none for the exact sum, two if the operands of the last node have different adders."""
+        """The adders of kind `Adder` or `PartlyFused`: one, or the two of a `Joined`, or none for other arithmetic."""
         if isinstance(self.adder, Joined):
             return self.adder.first, self.adder.second
         return (self.adder,) if isinstance(self.adder, Adder | PartlyFused) else ()
@@ -124,9 +127,11 @@ def list_candidates(
     elements: int = 1,
     context: Context = DEFAULT,
 ) -> list[Candidate]:
-    """Return the candidates for sums of n terms or products of two factors, simple ones first and without duplicates.
+    """Return the candidates for sums of n terms, or of n products of two factors: simple ones first, each once.
 
-    Models of machines have their own rounding; all other candidates use `context`.
+    Models of machines have their own rounding; all other candidates use `context`. Two orders with the same tree give
+    one candidate, unless n is above 2^11. If `schedules`, `formats` or `machines` is None, usual ones are tried;
+    `elements` is the number of sums, which limits the usual schedules.
     """
     usual = SCHEDULES + FUSED * (n * elements <= _FEW)
     orders = _orders(n, usual if schedules is None else _listed(schedules, "schedules"))
@@ -151,9 +156,10 @@ def adders_along(
 ) -> Iterator[CandidateAdder]:
     """Yield candidate adders for the order that was inferred for a library, simple ones first.
 
-    The first adders are those that are tried with every order. The next ones round both products of a node that adds
-    two products. Then come pairs of adders, one for each operand of the last node; a library may compute the remainder
-    of a loop in a wider format. Last, if `fused` is given, it is called to probe which products the library fuses.
+    The first adders are those that are tried with every order. The next ones use FMA, but round both products of a node
+    that adds two products. Then come pairs of different adders, one for each operand of the last node, because a
+    library may add the remaining terms after a loop in a wider format. Last, if `fused` is given, it is called to probe
+    which products the library fuses; adders that fuse only these follow.
     """
     nodes = schedule.plan(n).nodes
     adders: list[Adder | PartlyFused] = [*list_adders(factors, into, context=context)]
@@ -178,7 +184,10 @@ def _listed(tried: Iterable[T], name: str) -> list[T]:
 
 
 def _orders(n: int, schedules: Iterable[str | Schedule | Plan]) -> dict[Schedule, tuple[Schedule, ...]]:
-    """Return the schedules that have different trees for n terms, each with the other schedules of the same tree."""
+    """Return the schedules that have different trees for n terms, each with the other schedules of the same tree.
+
+    If n is above 2^11, and for `sorted`, two schedules are taken to have the same tree only if they are equal.
+    """
     alike: dict[object, dict[Schedule, None]] = {}
     for order in map(parse_schedule, schedules):
         compared = n <= _COMPARED and not isinstance(order, Sorted)
@@ -190,9 +199,11 @@ def _orders(n: int, schedules: Iterable[str | Schedule | Plan]) -> dict[Schedule
 def list_adders(
     factors: tuple[Format, ...], into: Format, kinds: list[Format] | None = None, context: Context = DEFAULT
 ) -> list[Adder]:
-    """Return candidate adders: for products, each accumulator format is tried with and without FMA.
+    """Return candidate adders for sums of terms, or of products of two factors, in each format of accumulators.
 
-    By default, the accumulator formats are those of the result and of the terms, and the formats in WIDER.
+    For products, there are also adders with FMA if FMA can give other results, and adders that round products to the
+    format of a factor. By default, the formats of accumulators are `into`, the formats of `factors` that contain all
+    the others, and the formats in WIDER that contain `into`.
 
     >>> half, single = parse_format("fp16"), parse_format("fp32")
     >>> [(each.accumulator.name, each.products.name, each.fma) for each in list_adders((half, half), single)][1:3]
@@ -213,7 +224,7 @@ def list_adders(
 
 
 def _multiplies_exactly(into: Format, x: Format, y: Format) -> bool:
-    """Return whether all products are exact, so that fused and separate operations give the same results."""
+    """Return whether `into` represents all products of finite numbers, so that FMA makes no difference."""
     if into.precision < x.precision + y.precision or not into.subnormals:
         return False
     return bool(into.largest >= x.largest * y.largest and into.smallest <= x.smallest * y.smallest)

@@ -1,4 +1,4 @@
-"""Explains why two observed results differ: finds pairs of candidates that reproduce both, and compares the pairs."""
+"""Explains why two observed results differ: finds pairs of candidates that reproduce them, and compares each pair."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Cause(Enum):
 
 
 class Verdict(Enum):
-    """The cause that explains the difference of two results, among the causes that were tried."""
+    """What explains the difference of two results: one of the causes that were tried, several of them, or none."""
 
     SAME = "one computation gives both"
     FMA = "explained by FMA alone"
@@ -56,7 +56,7 @@ _RANK = {each: i for i, each in enumerate(Cause)}
 
 
 def verdict_of(causes: tuple[Cause, ...]) -> Verdict:
-    """Return the verdict for two candidates that differ in these causes."""
+    """Return the verdict for two candidates that reproduce one result each and differ in exactly these causes."""
     return Verdict.INPUTS if Cause.INPUTS in causes else _VERDICTS.get(causes, Verdict.OTHER)
 
 
@@ -76,19 +76,19 @@ class Path(Individual):
 
     @property
     def moves(self) -> list[Array]:
-        """For each cause, the change of each element in steps of the format, as int64; 0 if either value is a NaN."""
+        """For each cause, the change of each element; see `moved`."""
         return [moved(before, after, self.format) for before, after in pairwise(self.codes)]
 
     @property
     def steps(self) -> list[tuple[Cause, int]]:
-        """Each cause with the largest change that it makes to an element, in steps of the format."""
+        """Each cause with the change of largest magnitude that it makes to an element, as `moved` counts it."""
         return [
             (cause, int(moves[np.abs(moves).argmax()])) for cause, moves in zip(self.causes, self.moves, strict=True)
         ]
 
 
 def moved(before: Array, after: Array, format: Format) -> Array:
-    """Return the differences of numbers in steps of the format, as int64; 0 if either is a NaN."""
+    """Return the changes of numbers as int64, in steps from a number of the format to the next; 0 if one is a NaN."""
     first, second = (ordinal(Source(codes, format)) for codes in (before, after))
     return np.where((first == NAN_RANK) | (second == NAN_RANK), 0, second - first)
 
@@ -105,8 +105,9 @@ class ExplanationPair(Individual):
 class Refutation(Individual):
     """A cause that does not explain why two results differ.
 
-    The evaluator tried `tried` pairs of candidates that differ in this cause alone. None of them reproduces both
-    results. `first` and `second` are the pair that comes nearest, and `path` shows what the cause changes between them.
+    Among the candidates that were tried, `tried` pairs differ in this cause alone. No such pair reproduces both
+    results. `first` and `second` are one of these pairs (see `refutations_of`), and `path` shows how the results of the
+    two candidates differ.
     """
 
     cause: Cause
@@ -142,8 +143,8 @@ def refutations_of(
 ) -> tuple[Refutation, ...]:
     """Return the refutations of FMA and of order, for two results that neither of them explains alone.
 
-    The two candidates of each refutation differ in this cause only. Pairs that reproduce one of the results are
-    preferred; among these, the simplest pair is chosen.
+    The pair of a refutation differs in this cause alone. If there is no such pair, the cause has no refutation. Pairs
+    that reproduce one of the results are preferred. Among equally good pairs, the simplest is chosen.
     """
     simplicity = {each: i for i, each in enumerate(tried)}
     firsts, seconds = ([each for each in ranked if each.candidate in simplicity] for ranked in explanations)
@@ -167,7 +168,10 @@ def refutations_of(
 
 
 def _is_apart(first: Explanation, second: Explanation, apart: PrintedDecimal | Fraction | None) -> bool:
-    """Return whether the results differ by the observed amount, either exactly or after rounding to their format."""
+    """Return whether two results differ by the amount `apart`, either exactly or after rounding to their format.
+
+    It is true if `apart` is None, and otherwise false for results that are not finite.
+    """
     if apart is None:
         return True
     x, y = (Datum(first.format, int(each.codes[0])) for each in (first, second) if each.codes is not None)
@@ -181,7 +185,7 @@ def _is_apart(first: Explanation, second: Explanation, apart: PrintedDecimal | F
 
 
 def causes_of(one: Candidate, other: Candidate) -> tuple[Cause, ...]:
-    """Return the causes in which two candidates differ.
+    """Return the causes in which two candidates differ; if they are models of different machines, only this cause.
 
     >>> from floatlab.reduce.plan.basic_schedules import PAIRWISE
     >>> from floatlab.reduce.plan.composed_schedules import SERIAL
@@ -205,7 +209,11 @@ def causes_of(one: Candidate, other: Candidate) -> tuple[Cause, ...]:
 def _paths(
     evaluator: Evaluator, first: Explanation, second: Explanation, causes: tuple[Cause, ...]
 ) -> tuple[Path, ...]:
-    """Return the paths from one result to the other, one cause at a time. Two causes are applied in both orders."""
+    """Return the paths from one result to the other, one cause at a time. Two causes are applied in both orders.
+
+    There are no paths if the candidates differ in nothing, or in their inputs and another cause, or if the adder of one
+    candidate cannot add in the order of the other.
+    """
     if first.codes is None or second.codes is None or not causes:
         return ()
     if len(causes) == 1:
@@ -217,7 +225,7 @@ def _paths(
         turned = [
             evaluator.compared(Candidate(x.schedule, y.adder, inputs=x.inputs)) for x, y in ((other, one), (one, other))
         ]
-    except PlanError:  # the adder cannot add in the other order
+    except PlanError:  # an adder cannot add in the other candidate's order
         return ()
     return tuple(
         Path(order, evaluator.into, (first.codes, middle, second.codes))

@@ -27,7 +27,7 @@ from floatlab.reduce.simulate.simulation import simulate
 
 SAMPLE = 1024  # the largest number of elements in the sample of a large product; long sums have a smaller sample
 _LEAST = 64  # the smallest number of elements in the sample of a large product, even if its sums are long
-_TERMS = 1 << 21  # the largest number of terms in the sample
+_TERMS = 1 << 21  # the largest number of terms in the sample, unless `_LEAST` elements have more
 _WHOLE = 1 << 30  # if a product has more multiply-adds, only its sample is compared
 
 
@@ -41,7 +41,8 @@ class Evaluator:
     into : Format
         The format of the results.
     context : Context
-        The rounding of candidates that have no rounding of their own.
+        The rounding of exact sums, and of other sums from the accumulator's format to `into`. Models of machines round
+        to nearest even instead.
     """
 
     def __init__(self, sides: Sides, into: Format, context: Context = DEFAULT) -> None:
@@ -105,7 +106,7 @@ class Evaluator:
         return self._sampled[plain]
 
     def whole(self, candidate: Candidate) -> Array:
-        """Return the codes of the candidate's results for all elements, in C order."""
+        """Return the codes of the candidate's results for all elements, in C order; raises the errors of `simulate`."""
         plain = candidate.plain
         if not self.is_sampled:
             return self.sampled(plain)
@@ -119,7 +120,7 @@ class Evaluator:
         return self._whole[plain]
 
     def compared(self, candidate: Candidate) -> Array:
-        """Return the codes for all elements, or for the sample if computing all elements takes too long."""
+        """Return the codes of the candidate's results for all elements, or only for the sample if `is_huge` is true."""
         return self.sampled(candidate) if self.is_huge else self.whole(candidate)
 
     def _exact_sample(self) -> Array:
@@ -134,7 +135,7 @@ class Evaluator:
         return np.array(codes, container(self.into))
 
     def _exact_code(self, row: int, column: int) -> int:
-        """Return the exact sum of one element, rounded once, as a code."""
+        """Return the code of one element: its exact sum, rounded once."""
         first, *others = self.sides
         sides = Source(first.codes[row], first.format), *(Source(s.codes[:, column], s.format) for s in others)
         totals = exact_totals(*sides)
@@ -161,7 +162,7 @@ class Evaluator:
         return all(holds(SINGLE, each) for each in self.formats) and is_enough(DOUBLE, self.into)
 
     def _rounded(self, high: Array, low: Array, size: Array, places: Array) -> Array:
-        """Round sums of high and low parts; where their error may change the rounding, round the exact sum instead."""
+        """Return the codes of high + low, rounded; where the error of this sum matters, round the exact sum instead."""
         with np.errstate(all="ignore"):
             missing = size * (self.terms**2 * 2.0**-100)
             codes, other = (
@@ -174,7 +175,10 @@ class Evaluator:
 
 
 def candidate_codes(candidate: Candidate, sides: Sides, into: Format, context: Context = DEFAULT) -> Array:
-    """Return the codes of a candidate's sums of terms (n, *batch), or of its products; it must have a schedule."""
+    """Return the codes of the sums that a candidate computes, rounded to `into`; the candidate must have a schedule.
+
+    `sides` has the terms (n, *batch), or two factors whose axes after the first broadcast.
+    """
     if candidate.machines and len(sides) > 1:
         terms, reading = candidate.machines[0].terms, candidate.machines[0].reading
         codes = [side.codes if side.format == terms else encode(side, terms, context=reading) for side in sides]

@@ -24,9 +24,10 @@ from floatlab.reduce.simulate.matrix_units import Machine
 class Explanation(Individual):
     """A candidate computation, and how many of the observed elements it reproduces bit for bit.
 
-    `total` of the `elements` elements were compared. Only a sample is compared if the product is huge, or if it is
-    large and its sample does not match. `codes` holds those results of the candidate that were compared, in C order. It
-    is None if the sample of a large product differed, since the other elements were then not computed.
+    `total` of the `elements` elements were compared. Only a sample is compared if the product is huge. If the product
+    is large but not huge, the other elements are usually computed only if the sample matches. `codes` holds the codes
+    of the candidate's results for the compared elements, in C order; it is None if elements were not computed because
+    the sample did not match.
     """
 
     candidate: Candidate
@@ -57,7 +58,7 @@ class Explanation(Individual):
 
     @property
     def fma(self) -> bool:
-        """Whether products are added by FMA wherever possible."""
+        """Whether the adder is an `Adder` with FMA."""
         return isinstance(self.adder, Adder) and self.adder.fma
 
     @property
@@ -67,7 +68,7 @@ class Explanation(Individual):
 
     @property
     def products(self) -> Format | None:
-        """The format to which products are rounded before they are added; None if products are not rounded."""
+        """The format to which an `Adder` without FMA rounds products; None for all other arithmetic."""
         return self.adder.products if isinstance(self.adder, Adder) and not self.fma else None
 
     @property
@@ -82,7 +83,7 @@ class Explanation(Individual):
 
     @property
     def fits(self) -> bool:
-        """Whether the candidate reproduces all elements; for huge products, all elements of the sample."""
+        """Whether the candidate reproduces all elements, or, for huge products, all elements of the sample."""
         return self.matching == self.total and self.codes is not None
 
     @property
@@ -107,7 +108,7 @@ class Explanation(Individual):
 
 
 def replay(evaluator: Evaluator, candidate: Candidate, goal: Observed, in_full: bool = False) -> Explanation:
-    """Count the equal elements in the sample; and in the whole product if the sample matches or `in_full` is true.
+    """Compare a candidate's results with `goal` in the sample, and in full if the sample matches or `in_full` is true.
 
     For a huge product, only the sample is compared.
     """
@@ -133,9 +134,9 @@ def replay_along(
     order: str = "",
     fused: Callable[[], tuple[int, ...]] | None = None,
 ) -> Iterator[Explanation]:
-    """Try the adders of `adders_along` with one order, up to the first one that reproduces all elements.
+    """Yield an explanation for each adder of `adders_along` with one order, up to the first that fits.
 
-    If no simple adder does, `fused` is called to probe which products the library fuses.
+    If no simple adder fits, `fused` is called to probe which products the library fuses.
     """
     inputs = evaluator.terms, evaluator.formats, evaluator.into, evaluator.context
     for adder in adders_along(schedule, *inputs, fused):

@@ -1,4 +1,4 @@
-"""Observed results: exact bits, or a printed decimal, which stands for all numbers that are printed as this decimal."""
+"""Observed results: exact bits, or printed decimals. A decimal stands for all numbers that may be printed as it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class PrintedDecimal(Record):
     place: int
 
     def holds(self, value: Fraction) -> bool:
-        """Return whether a number gives this decimal when it is rounded to nearest even at the last printed digit.
+        """Return whether this decimal is a number's value, rounded to nearest even at the last printed digit.
 
         >>> printed = parse_printed("0.0559577")
         >>> printed.holds(Fraction("0.05595774")), printed.holds(Fraction("0.05595776"))
@@ -53,13 +53,13 @@ class PrintedDecimal(Record):
 
     @property
     def ends(self) -> tuple[Fraction, Fraction]:
-        """The smallest and the largest number that may be printed as this decimal."""
+        """The numbers that are half a unit of the last printed digit below and above this decimal."""
         place = Fraction(10) ** self.place
         return (self.digits - Fraction(1, 2)) * place, (self.digits + Fraction(1, 2)) * place
 
 
 class PrintedArray(Individual):
-    """A printed array. Each element stands for all numbers from `low` to `high`, which print as the same text."""
+    """A printed array. Each element stands for all numbers from `low` to `high`, which may print as the same text."""
 
     codes: Array
     format: Format
@@ -71,16 +71,18 @@ class PrintedArray(Individual):
         return PrintedArray(self.codes[places], self.format, self.low[places], self.high[places])
 
     def fits(self, codes: Array, format: Format) -> Array:
-        """Return a mask of the codes whose numbers would be printed as the elements of this array."""
+        """Return a mask of the codes whose numbers may be printed as the element at the same place; false for NaNs."""
         values = np.asarray(decode(codes, format), np.float64)
         held: Array = (self.low <= values) & (values <= self.high)
         return held
 
 
 def printed_array(source: Source) -> PrintedArray | None:
-    """Return the numbers that each element of a printed array stands for; None if its digits identify each number.
+    """Return the ranges of numbers for which the elements of a printed array stand.
 
-    All elements of an array are printed with the same number of decimals or of digits; trailing zeros may be missing.
+    Libraries may omit trailing zeros. Every element is thus taken to be printed with as many digits as the longest one,
+    but not beyond the last decimal place that any element shows. The result is None if so many digits identify every
+    number of the format, if no element is finite, or if NumPy has no dtype for the format.
 
     >>> found = printed_array(source_of(np.float32([[3.042, -12.3456, 0]])))
     >>> found.low.round(6).tolist(), found.high.round(6).tolist()
@@ -111,7 +113,7 @@ Observed = Source | PrintedDecimal | PrintedArray
 def parse_printed(text: str) -> PrintedDecimal | None:
     """Parse a decimal without a base prefix; return None for other text, such as nan or 0x1p3.
 
-    Raises LiteralError for a decimal that is longer than any format prints.
+    Raises LiteralError for text that is longer than the decimals of any format, and for exponents beyond any format.
 
     >>> parse_printed("8.19e-08").ends
     (Fraction(1637, 20000000000), Fraction(1639, 20000000000))
@@ -131,7 +133,7 @@ def parse_printed(text: str) -> PrintedDecimal | None:
 
 
 def format_of_result(observed: object, name: str) -> Format | None:
-    """Return the format of a result; None for text and plain numbers, which have no format."""
+    """Return the format of a result; None for text, lists, integers and Python's numbers, which have no format."""
     if isinstance(observed, Datum | PrintedArray):
         return observed.format
     if isinstance(observed, str | list) or not is_floating(observed):
@@ -140,10 +142,10 @@ def format_of_result(observed: object, name: str) -> Format | None:
 
 
 def read_observed(observed: object, name: str, into: Format, shape: tuple[int, ...]) -> Observed:
-    """Return what candidates must reproduce: the codes of all elements, or printed decimals.
+    """Return what candidates must reproduce: the codes of all elements in the format `into`, or printed decimals.
 
-    Raises UnsupportedError if the result has another shape or `into` cannot represent it, and LiteralError for invalid
-    text.
+    Raises UnsupportedError if the shape of the result is not `shape`, or if `into` cannot represent the result; raises
+    LiteralError for invalid text.
 
     >>> from floatlab.formats import parse_format
     >>> [hex(read_observed(0.5, "observed", parse_format("fp16"), ()).codes[0])]
@@ -180,7 +182,10 @@ def read_observed(observed: object, name: str, into: Format, shape: tuple[int, .
 
 
 def difference_of(difference: object, results: int, shape: tuple[int, ...]) -> PrintedDecimal | Fraction | None:
-    """Return the absolute difference of two results as a printed decimal or a number; None if it is not given."""
+    """Return the absolute difference of two results as a printed decimal or a number; None if it is not given.
+
+    Raises UnsupportedError if there are not two single results, or if the difference is not finite.
+    """
     if difference is None:
         return None
     if results != 2 or shape:

@@ -1,1 +1,1 @@
-"""Sums, dot products and matrix products as results: how their arguments are read, and their errors."""
+"""Computes sums, dot products and matrix products in a given order: reads their arguments, measures their errors."""

@@ -1,10 +1,10 @@
 """Bounds on the error of a reduction; functions return None where no bound is proved.
 
-Rounding a number x gives x·(1 + d) + e with |d| ≤ u and |e| ≤ η. When rounding to nearest, u is 2^−p; in other
-directions, u is 2^(1−p). η is the smallest positive number that rounding can return. After h roundings, a term is thus
-wrong by a factor of at most 1/(1 − h·u) (N. J. Higham, *Accuracy and Stability of Numerical Algorithms*, 2nd ed., 2002,
-sections 3.1 and 4.2). Formats that are defined by a table have no bound, since their relative rounding error depends on
-the number.
+Rounding a number x gives x·(1 + d) + e with |d| ≤ u and |e| ≤ η. When rounding to nearest, u is 2^−p, where p is the
+precision; with other roundings, u is 2^(1−p). η is the smallest positive number that rounding can return. The errors d
+of h roundings thus change a term by a factor of at most 1/(1 − h·u) (N. J. Higham, *Accuracy and Stability of Numerical
+Algorithms*, 2nd ed., 2002, sections 3.1 and 4.2). No bound is proved for formats that are defined by a table, since
+their relative rounding error depends on the number.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NEAREST = (Direction.RNE, Direction.RNA)
 
 
 def unit(format: Format, context: Context) -> Fraction:
-    """Return u, the largest relative error of rounding into a format.
+    """Return u, a bound on the relative error of rounding to a normal number of a format.
 
     >>> from floatlab import Context, parse_format
     >>> unit(parse_format("fp16"), Context()), unit(parse_format("fp16"), Context("RTZ"))
@@ -32,7 +32,7 @@ def unit(format: Format, context: Context) -> Fraction:
 
 
 def smallest_step(format: Format, context: Context) -> Fraction:
-    """Return η, the largest error of rounding near zero: the smallest positive number that rounding can return."""
+    """Return η, a bound on the error of rounding near zero: the smallest positive number that rounding can return."""
     if format.subnormals and not context.flush_results:
         return format.smallest
     return format.smallest_normal
@@ -41,10 +41,10 @@ def smallest_step(format: Format, context: Context) -> Fraction:
 def first_bound(
     batches: Batches, whole: Fraction, is_dot: bool, terms: Sequence[Format], adder: Adder
 ) -> Fraction | None:
-    """Return an a priori bound on |sum − exact| from `whole`, which is Σ|x|, and the order of the additions.
+    """Return an a priori bound on |sum − exact| from `whole`, which is Σ|x| or Σ|x·y|, and the order of the additions.
 
-    Return None if a result may overflow, if inputs are flushed, if the format has no sign or no zero, or if the order
-    is so deep that h·u reaches 1.
+    Return None if a result may overflow, if inputs are flushed, if a format has no sign or no zero or is defined by a
+    table, or if the order is so deep that h·u reaches 1.
     """
     context, into, products = adder.context, adder.accumulator, adder.products
     if context.flush_inputs or not (into.signed and into.zero and products.signed and products.zero):
@@ -68,7 +68,10 @@ def first_bound(
 
 
 def final_bound(bound: Fraction | None, exact: Fraction, format: Format, context: Context) -> Fraction | None:
-    """Return a bound that also covers rounding the sum into the result's format."""
+    """Return a bound on the error after rounding the sum to the result's format; None if no bound is proved.
+
+    `bound` is a bound on the error of the sum before this rounding, or None. `exact` is the exact sum.
+    """
     if bound is None or not (format.signed and format.zero) or format.is_table:
         return None
     most = abs(exact) + bound
@@ -79,9 +82,10 @@ def final_bound(bound: Fraction | None, exact: Fraction, format: Format, context
 def running_bound(nodes: Sequence[Node], terms: Sequence[Term], adder: Adder | TensorCore) -> Fraction | None:
     """Return a bound on |sum − exact| from the computed values of the nodes.
 
-    The bound is half an ulp per rounding, or one ulp in directed rounding. A node of a tensor core adds one unit of the
-    alignment for each truncated number, and one unit of its truncated result. Return None if a result is not finite, if
-    inputs are flushed, or after an overflow.
+    The bound is the sum of one term for each rounding: half an ulp to nearest, and otherwise one ulp; more if results
+    near zero are flushed. A node of a tensor core adds one unit of the alignment for each truncation, and one unit of
+    its result. Return None if a result is not finite, if a format is defined by a table, if inputs are flushed, after
+    an overflow, or if the context changes what overflow gives.
     """
     if adder.context.flush_inputs or (isinstance(adder, Adder) and adder.context.overflow is not Overflow.NATIVE):
         return None

@@ -9,12 +9,12 @@ Place = tuple[tuple[int, int], ...] | tuple[int, ...]
 
 
 class DiagnosedCause(Record):
-    """One cause of a difference. `side` is the affected result, `share` the fraction of its elements that are affected.
+    """One cause of a difference. `side` is the affected result; `share` is the fraction of its elements affected.
 
     `stage` is the stage of the computation at which the cause acts. `evidence` holds details as pairs (name, text).
     `where` holds the indices of affected elements, half-open ranges of affected rows and columns (for regions), or
-    ranges of terms. For elements that were moved, it holds pairs (new index, old index). If `where` is empty, the cause
-    affects all elements.
+    half-open ranges of terms. For elements that were moved, it holds pairs (new index, old index). If `where` is empty,
+    the cause affects all elements.
     """
 
     name: str

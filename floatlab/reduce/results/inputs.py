@@ -31,7 +31,8 @@ from floatlab.reduce.simulate.simulation import AnyAdder
 
 _DEEPEST = 64  # the largest number of axes of a NumPy array
 _MOST_INTEGER = 1 << 53  # float64 represents every integer up to this one
-# NumPy does not read these types exactly, or not at all. A list that has one of them is read number by number.
+# NumPy may not read these types exactly, or not at all. A list that has one of them is read number by number, except in
+# two cases (see `_given`).
 _ONE_BY_ONE = (Datum, Derivation, Literal, Exact, str, Fraction, Decimal, int, np.generic)
 
 
@@ -115,8 +116,9 @@ class _Given(Record):
 def _given(x: object, name: str) -> _Given:
     """Inspect an operand; raises the same errors as `source_of` and `common_format`.
 
-    A Datum, a Python float and a NumPy number have a format. A list has the smallest format that contains the formats
-    of its numbers. Text, fractions and integers have no format.
+    A Datum, a Python float and a NumPy float have a format. A list has the smallest format that contains the formats of
+    its numbers. Text, fractions and integers have no format. NumPy reads a list of NumPy numbers of one type, and a
+    list of Python floats and of integers up to 2^53.
     """
     if not isinstance(x, list | tuple):
         source = source_of(x, name)
@@ -134,10 +136,11 @@ def _given(x: object, name: str) -> _Given:
 
 
 def _terms(given: _Given, wanted: Format | None, into: Format, exactly: bool, reading: Context) -> Source:
-    """Return an operand's codes in the format `wanted`, or in the format of the operand.
+    """Return the codes of an operand, converted to `wanted` (to `into` if that is None) unless it keeps its format.
 
-    If `exactly` is false, an operand keeps its format if `wanted` is None or contains this format. Raises
-    UnsupportedError for integers that the format cannot represent.
+    An array keeps its format if `wanted` is None, or if `exactly` is false and `wanted` contains this format. An
+    operand that is read number by number keeps none. Raises UnsupportedError for integers that the new format cannot
+    represent.
     """
     own, source, name = given.format, given.source, given.name
     if source is None:
@@ -171,7 +174,7 @@ def _leaves(x: Iterable[object], depth: int = 0) -> list[object]:
 
 
 def _encoded(x: object, name: str, format: Format, reading: Context) -> Source:
-    """Read numbers one by one. If all numbers have the same format, it becomes the `origin` of the result."""
+    """Return the codes of numbers that are read one by one. If all have the same format, the `origin` names it."""
     origins: set[Format | None] = set()
     inexact: list[bool] = []
 
@@ -198,6 +201,8 @@ def _encoded(x: object, name: str, format: Format, reading: Context) -> Source:
 
 def as_matrices(a: Source, b: Source) -> tuple[Source, Source, tuple[int, ...]]:
     """Return the factors as matrices (rows, n) and (n, columns), and the shape of their product.
+
+    Raises UnsupportedError if the shapes do not match, or if n is 0.
 
     >>> x, y, shape = as_matrices(source_of(np.ones(3)), source_of(np.ones((3, 2))))
     >>> x.codes.shape, y.codes.shape, shape

@@ -1,10 +1,10 @@
 """Judges the difference of two products: its size in units of rounding errors, and the causes of such differences.
 
 The measure is q = |d| / (u·(|A|·|B|)) for each element. Here d is the difference, u is half an ulp of 1 in the format,
-and |A|·|B| is the product of the matrices of magnitudes. Rounding errors are proportional to u·(|A|·|B|) in any order
-of the additions. To first order, q between a computed sum of n terms and the exact sum is at most n (Higham, *Accuracy
-and Stability of Numerical Algorithms*, section 3.5). The q that a cause produces depends on n and on the data. Every
-cause is thus tried on the given inputs, or on a part of them.
+and |A|·|B| is the product of the matrices of magnitudes. In any order of the additions, rounding errors are bounded by
+a multiple of u·(|A|·|B|). To first order, q between a computed sum of n terms and the exact sum is at most n (Higham,
+*Accuracy and Stability of Numerical Algorithms*, section 3.5). The q that a cause produces depends on n and on the
+data. Every cause is thus tried on the given inputs, or on a part of them.
 """
 
 from __future__ import annotations
@@ -68,9 +68,9 @@ class Judgement(Answering, Record):
     """How much two products differ, and the causes that produce differences of this size.
 
     If `causes` is empty, no cause that was tried explains the difference. If it has several causes, these inputs cannot
-    distinguish them. `looked_at` of the `elements` elements were measured. `beyond` of them have a q far larger than
-    any order of the additions produces. If these are few, `causes` describes the other elements. `at` is the index of
-    the element with the largest q.
+    distinguish them. `looked_at` of the `elements` elements were measured. `beyond` of the measured elements have a q
+    far larger than any tried order of the additions produces. If these are few, `causes` describes the other elements.
+    `at` is the index of the measured element with the largest q, or None if no element was measured.
     """
 
     terms: int
@@ -108,8 +108,9 @@ def judge_difference(
 ) -> Judgement:
     """Judge how a product of a (rows, n) and b (n, columns) differs from another product, or from the exact one.
 
-    All arguments are float arrays. The measure q uses the u of `format`, which is the format of `actual` by default.
-    Raises UnsupportedError if shapes do not match, or if inputs or results are not finite.
+    `a`, `b`, `actual` and `expected` are float arrays; if `expected` is None, `actual` is compared with the exact
+    product. The measure q uses the u of `format`, which is the format of `actual` by default. Raises UnsupportedError
+    if shapes do not match, or if inputs or results are not finite.
 
     >>> rng = np.random.default_rng(1)
     >>> a, b = rng.random((64, 100), np.float32), rng.random((100, 64), np.float32)
@@ -131,7 +132,8 @@ class ProductJudge:
         """Take matrices a (rows, n) and b (n, columns), or parts of them; raises errors as `judge_difference` does.
 
         If `exact` is given, it has three arrays for all elements: the exact product in binary64, the remainder that
-        binary64 cannot hold (None if there is none), and |A|·|B|. All elements of two results are then compared.
+        binary64 cannot hold (None if there is none), and |A|·|B|. All elements of two results are then compared, even
+        if the product is large.
         """
         x, y = _matrix(a, "a"), _matrix(b, "b")
         if x.shape[1] != y.shape[0]:

@@ -1,4 +1,7 @@
-"""The exact product of two matrices, and the errors of computed products: in ulps, and as q (see `quotients`)."""
+"""Matrix products of higher precision than binary64, and the errors of computed products, in ulps and as q.
+
+`quotients` defines q.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ MOST_EXACT = 1 << 28  # if a product has more multiplications, only some rows of
 
 
 def quotients(difference: Array, size: Array, format: Format) -> Array:
-    """Return q of each element: |difference| / (u·size), where u is half an ulp of 1; 0 if both are 0.
+    """Return q = |difference| / (u·size) of each element; 0/0 gives 0. Here u is half an ulp of 1 in the format.
 
     >>> from floatlab.formats import parse_format
     >>> quotients(np.array([2.0**-24, 0]), np.array([1.0, 0]), parse_format("fp32")).tolist()
@@ -26,9 +29,9 @@ def quotients(difference: Array, size: Array, format: Format) -> Array:
 
 
 class ProductErrors(Record):
-    """Errors of those measured elements that are finite: in ulps of the element, and as q = |error| / (u·Σ|a·b|)."""
+    """Magnitudes of errors: in ulps of the element, and as q = |error| / (u·Σ|a·b|)."""
 
-    looked_at: int
+    looked_at: int  # number of measured elements whose errors are finite in ulps and as q; the others do not count
     nearest: int  # number of elements whose error is at most half an ulp
     largest: float
     rms: float
@@ -38,10 +41,13 @@ class ProductErrors(Record):
 
 
 class ExactProduct:
-    """The exact product of x (rows, n) and y (n, columns); if it is large, only a sample of its rows is computed."""
+    """The product of x (rows, n) and y (n, columns), to about twice the digits of binary64.
+
+    If it is large, only a sample of its rows is computed.
+    """
 
     def __init__(self, x: Source, y: Source, format: Format) -> None:
-        """Compute the product exactly; `format` is the format of the products that are passed to the methods."""
+        """Compute the product by `matrix_totals`; `format` is the format of the products that the methods take."""
         (rows, n), columns = x.codes.shape, y.codes.shape[1]
         self.format, self.shape = format, (rows, columns)
         most = min(rows, max(1, MOST_EXACT // max(1, n * columns)))
@@ -55,7 +61,7 @@ class ExactProduct:
         return np.asarray(decode(codes.reshape(self.shape)[self.rows], self.format, np.float64))
 
     def errors(self, codes: Array, worst: int = 5) -> ProductErrors:
-        """Return the errors of a product, given as codes."""
+        """Return the errors of a product, given as codes, with the indices of up to `worst` of its elements."""
         fmt, columns = self.format, self.shape[1]
         with np.errstate(all="ignore"):
             values = self._values(codes)

@@ -52,7 +52,7 @@ class MatrixOptions(ProductOptions, total=False):
 
 
 class ProductElement(Record):
-    """One element: its index, its value, the exact sum, and the difference between value and exact sum."""
+    """One element: its index, its value, the exact sum, and the value minus the exact sum (None if not finite)."""
 
     index: tuple[int, ...]
     value: Datum
@@ -123,7 +123,9 @@ class Product(Answering, Individual):
         return reduce_terms("dot", self._factors(place), settings)
 
     def errors(self, worst: int = 5) -> ProductErrors:
-        """Return the errors of the elements; for large products, of a sample of rows.
+        """Return the errors of the elements, or, for large products, of the elements in a sample of rows.
+
+        The result has the indices of up to `worst` elements with the largest errors.
 
         >>> rng = np.random.default_rng(0)
         >>> found = matrix_product(rng.random((8, 50), np.float32), rng.random((50, 8), np.float32)).errors()
@@ -141,7 +143,7 @@ def matrix_product(
     format: Format | str | None = None,
     **options: Unpack[MatrixOptions],
 ) -> Product | ScaledProduct:
-    """Return the product of `matmul` with its factors and settings; parameters and errors are those of `matmul`."""
+    """Return an object with the product that `matmul` computes, its factors and its settings; see `matmul`."""
     if unknown := options.keys() - MatrixOptions.__annotations__.keys() - ProductOptions.__annotations__.keys():
         raise TypeError(f"matmul() got an unexpected keyword argument {min(unknown)!r}")
     scales, rest = options.pop("scales", None), cast(ProductOptions, options)
@@ -180,7 +182,7 @@ def matmul(
     format: Format | str | None = None,
     **options: Unpack[MatrixOptions],
 ) -> Array:
-    """Return the matrix product of vectors or matrices; each element equals the result of `dot`.
+    """Return the matrix product of vectors or matrices, computed as `dot` computes it for each element.
 
     Parameters
     ----------
@@ -190,18 +192,18 @@ def matmul(
         The order of the additions of each element; serial by default.
     format : Format or str, optional
         The result's format. By default, it is the smallest format that contains the formats of both factors, or
-        binary32 if they have none.
+        binary32 if they have none. For a machine, it is the accumulator's format by default.
     **options
         fma, terms, products, accumulator, adder, context and machine: as for `dot`. A machine with block scales, such
-        as "blackwell.nvf4.f32", also takes scales: a pair of arrays of shapes (…, n / size) and (n / size, …). The
-        scales are numbers, or codes if the array is uint8. If a and b are `FloatArray` in a format of the unit, they
-        keep their codes.
+        as "blackwell.nvf4.f32", also takes scales: a pair of arrays of shapes (…, n / size) and (n / size, …), where
+        the quotient is rounded up. An array of scales has numbers, or codes if it is a uint8 array. A factor that is a
+        `FloatArray` in a format of the unit keeps its codes.
 
     Returns
     -------
     numpy.ndarray
-        The product. Its dtype is NumPy's dtype for the result's format if there is one, or else the narrower of float32
-        and float64 that contains the format.
+        The product. Its dtype is NumPy's dtype for the result's format if there is one. Otherwise it is float32 if
+        float32 contains the format, or else float64.
 
     Raises
     ------

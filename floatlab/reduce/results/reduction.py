@@ -104,7 +104,7 @@ class Reduction(Answering, Individual):
 
     @property
     def nodes(self) -> list[Node]:
-        """Every node with its value and derivations, in order; with a single term, the only node is its conversion.
+        """Every node with its value and derivations, in order; with a single term, the only node converts it.
 
         Raises UnsupportedError for more than 2^14 terms.
 
@@ -117,9 +117,10 @@ class Reduction(Answering, Individual):
         return _nodes(self)
 
     def worst(self, count: int = 5) -> list[Node]:
-        """Return the nodes whose roundings have the largest errors, largest first, for sums of any length.
+        """Return the nodes whose roundings have the largest errors, largest first.
 
-        Raises UnsupportedError for long sums that are compensated, or whose nodes add more than two numbers.
+        For more than 2^14 terms, raises UnsupportedError if the sum is compensated or that of a tensor core, if nodes
+        add more than two numbers, or if binary64 does not contain the formats.
 
         >>> import numpy as np
         >>> from floatlab import sum
@@ -146,7 +147,9 @@ class Reduction(Answering, Individual):
 
     @property
     def flags(self) -> Flags:
-        """The union of the flags of all roundings; raises errors as `nodes` does. Tensor cores raise no flags.
+        """The union of the flags of all roundings; raises errors as `nodes` does.
+
+        The nodes in which a tensor core adds products have no flags.
 
         >>> from floatlab import sum
         >>> sum([1.0, 2**-30], format="fp32").flags.names
@@ -160,12 +163,12 @@ class Reduction(Answering, Individual):
 
     @property
     def exact(self) -> Fraction | None:
-        """The exact sum of the terms after their conversion; None if a term is not finite."""
+        """The exact sum of the converted terms, or of the products of the converted factors; None if not finite."""
         return _totals(self)[0]
 
     @property
     def magnitude(self) -> Fraction | None:
-        """Σ|x|, or Σ|x·y|, exactly; None if a term is not finite."""
+        """Σ|x|, or for dot products Σ|x·y|, exactly; None if a term or factor is not finite."""
         return _totals(self)[1]
 
     @property
@@ -176,19 +179,22 @@ class Reduction(Answering, Individual):
 
     @property
     def error_ulps(self) -> Fraction | None:
-        """The error in units in the last place of the result."""
+        """The error in units in the last place of the result; None if the error is None."""
         error = self.error
         return None if error is None else error / self.result.ulp.as_fraction()
 
     @property
     def condition(self) -> Fraction | None:
-        """Σ|x| / |Σx|: the largest factor by which relative errors of the terms grow; None if the sum is zero."""
+        """Σ|x| / |Σx|, or for dot products Σ|x·y| / |Σx·y|; None if the exact sum is zero or not finite.
+
+        It is the largest factor by which the relative errors of the terms or products can grow in the sum.
+        """
         exact, magnitude = _totals(self)
         return magnitude / abs(exact) if exact and magnitude is not None else None
 
     @property
     def bound(self) -> Fraction | None:
-        """An a priori bound on |error| from the order, the formats and Σ|x|; None if no bound is proved.
+        """An a priori bound on |error| from the order, the formats and `magnitude`; None if no bound is proved.
 
         Compensated sums and tensor cores have no such bound. Tensor cores may have a `running_bound`.
         """
@@ -200,13 +206,16 @@ class Reduction(Answering, Individual):
 
     @property
     def running_bound(self) -> Fraction | None:
-        """A bound on |error| from the values of all nodes; None if no bound is proved or there are too many terms."""
+        """A bound on |error| from the values of all nodes; None if no bound is proved.
+
+        There is no such bound for compensated sums, or for more than 2^14 terms.
+        """
         if self.exact is None or len(self) > MAX_TRACED or isinstance(self.adder, Compensated):
             return None
         return self._finally(running_bound(self.nodes, self.terms, self.adder))
 
     def _finally(self, bound: Fraction | None) -> Fraction | None:
-        """Return a bound that also covers rounding into the result's format."""
+        """Return a bound on |error| of the result from a bound for the accumulated sum; None if none is proved."""
         if self.result.format == self.accumulated.format or self.exact is None:
             return bound
         return final_bound(bound, self.exact, self.result.format, self.adder.context)
@@ -229,7 +238,8 @@ def last_context(schedule: Schedule, adder: AnyAdder, terms: int) -> Context:
     return stream_context(adder.context, terms + inner.batches(terms).nodes)
 
 
-# In a long sum, the errors of all nodes are estimated on arrays. The nodes with the largest are then evaluated exactly.
+# In a long sum, the errors of all nodes are estimated on arrays. The nodes with the largest estimates are then
+# evaluated exactly.
 
 
 def worst_nodes(sides: Sides, batches: Batches, adder: Adder, count: int) -> list[Node]:

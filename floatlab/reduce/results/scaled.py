@@ -1,4 +1,4 @@
-"""Matrix products of blocks with scales, as models of matrix units compute them."""
+"""Matrix products of factors with block scales, as models of matrix units compute them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from floatlab.reduce.simulate.scaled_matrix_units import ScaledUnit, parse_scale
 
 
 class ScaledElement(Record):
-    """One element of a product: its index, its nodes, and the exact sum."""
+    """One element of a product: its index, its nodes, and the exact sum (None if a number is not finite)."""
 
     index: tuple[int, ...]
     nodes: tuple[ScaledNode, ...]
@@ -30,7 +30,7 @@ class ScaledElement(Record):
 
     @property
     def value(self) -> Datum:
-        """The element."""
+        """The value of the element: that of its last node."""
         return self.nodes[-1].value
 
     @property
@@ -42,7 +42,7 @@ class ScaledElement(Record):
 
 @methods_in_default_mode
 class ScaledProduct(Answering, Individual):
-    """A matrix product of blocks with scales: the factors, their scales, the unit and the result."""
+    """A matrix product of factors with block scales: the factors, their scales, the unit and the result."""
 
     x: Source  # (rows, n)
     y: Source  # (n, columns)
@@ -95,7 +95,7 @@ class ScaledProduct(Answering, Individual):
 
 @in_default_mode
 def scaled_product(a: object, b: object, machine: str | ScaledUnit, scales: object) -> ScaledProduct:
-    """Return the product of two factors whose blocks have scales, as the model of a unit computes it.
+    """Return the product of two factors with block scales, as the model of a matrix unit computes it.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def scaled_product(a: object, b: object, machine: str | ScaledUnit, scales: obje
         The unit, such as "blackwell.nvf4.f32".
     scales : pair of array_like
         The scales of the blocks along n, of shapes (…, n / size) and (n / size, …), where the quotient is rounded up. A
-        uint8 array has codes, as in `Blocks.scales`. Other numbers must be representable in the scales' format.
+        uint8 array is read as codes, as in `Blocks.scales`. Other numbers must be numbers of the scales' format.
 
     Raises
     ------
@@ -128,7 +128,7 @@ def scaled_product(a: object, b: object, machine: str | ScaledUnit, scales: obje
 
 
 def _scales(x: object, name: str, unit: ScaledUnit, shape: tuple[int, int]) -> Source:
-    """Return scales as codes in this shape; raises UnsupportedError for another shape."""
+    """Return scales as codes in this shape; raises UnsupportedError if axes other than those of length 1 differ."""
     format = unit.scale
     if isinstance(x, np.ndarray) and x.dtype == np.uint8 and format.width == 8:
         source = Source(x, format)

@@ -1,4 +1,4 @@
-"""`sum` and `dot` of one row of terms: the exact bits that an order of additions and its roundings give."""
+"""`sum` of a row of terms and `dot` of two rows: the exact bits that an order of additions and its roundings give."""
 
 from __future__ import annotations
 
@@ -62,16 +62,16 @@ def sum(
         The result's format. By default, it is the smallest format that contains the formats of all terms, or binary32
         if they have none.
     terms : Format or str, optional
-        The format to which terms are converted. By default, it is the terms' format if `format` contains this format,
-        and else `format`.
-        Terms are rounded to nearest. Integers must be exactly representable.
+        The format to which terms are converted. By default, terms keep their format if `format` contains it; other
+        terms are converted to `format`. The conversion rounds to nearest. Integers must be exactly representable.
     accumulator : Format or str, optional
         The format of partial sums, by default `format`. If it differs from `format`, the last sum is rounded to
         `format`.
     adder : str
         "rounded", or the name of a compensated sum, which is serial: "kahan", "neumaier", "klein" or "double".
     context : Context or str, optional
-        The rounding of the additions: a Context, or the name of a direction.
+        The rounding of all additions and products, and of the result: a Context, or the name of a direction. By
+        default, it is to nearest even.
 
     Returns
     -------
@@ -127,7 +127,8 @@ def dot(
         As for `sum`: the order, the formats of the result, of the factors and of partial sums, the kind of sum, and the
         rounding.
     fma : bool
-        Whether products are added to partial sums by fused multiply-add; they are then not rounded (see `Adder`).
+        Whether fused multiply-add adds products to partial sums. A fused product is not rounded. In a node that adds
+        two products, only one is fused.
     products : Format or str, optional
         The format to which separate products are rounded, by default the accumulator's.
     machine : str or Machine, optional

@@ -65,7 +65,8 @@ def assemble(plan: Plan, inner: Callable[[int], Plan]) -> Plan:
 def assemble_probed(reader: ProbeReader, plans: list[Plan], most: int) -> Iterator[Plan]:
     """For each plan, probe its blocks, and yield the tree that combines them as the plan does.
 
-    One block of each length is probed. A plan is skipped if these blocks have more than `most` terms in all.
+    One block of each length is probed. A plan is skipped if no two of its blocks have the same length, if the probed
+    blocks have more than `most` terms in all, or if probes show that a block is not added along a tree.
     """
     for known in plans:
         blocks = blocks_of(known)

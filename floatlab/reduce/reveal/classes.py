@@ -2,10 +2,10 @@
 
 If all rows of the left operand are equal, and all columns of the right operand are equal, every element is the same
 sum. Elements with different bits were then computed differently: either the order of the additions differs or the
-arithmetic of a node. Two kinds of vectors are tried. A mask has two huge terms of opposite sign, which absorb all terms
-that are added between them. Masks distinguish two orders even if only a few terms have changed places. Random vectors
-show the other differences, and fused products. In some of them, early or late terms are largest; in others, only few
-terms are not zero, or the terms nearly cancel.
+arithmetic of a node. Three kinds of vectors are tried. A mask has two huge terms of opposite sign, which absorb the
+terms that are added to one of them before they meet. Masks distinguish two orders even if only a few terms have changed
+places. Vectors with two opposite products show which of them is fused. Random vectors show other differences. In some
+random vectors, early or late terms are largest; in others, only few terms are not zero, or the terms nearly cancel.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _WORK = 1 << 36  # at most this many multiply-adds are spent on probing a single
 _RANDOM_PAIRS = 12  # this many random pairs of terms get a mask
 _QUIET = 12  # after this many vectors in a row without a new class, no more are tried
 _MOST_VECTORS = 96  # at most this many random vectors are tried
-_LANES = 5  # pairs of terms at distance 2^k are tried for k < 5, which shows fused products in 2^k vector lanes
+_LANES = 5  # the pairs of terms (0, 2^k) are tried for k < 5, which shows fused products in 2^k vector lanes
 _FEW_VECTORS = 2  # this many random vectors are tried if only the class of the first element is needed
 
 
 class Classes:
     """Classes of the elements of a result. `labels` holds the class number of each element.
 
-    Elements of a class gave the same bits in every product in which their terms were equal.
+    The elements of a class had the same bits in all products that were tried, whose elements all have the same terms.
     """
 
     def __init__(self, sized: SizedTarget, seed: int = 754) -> None:
@@ -44,7 +44,10 @@ class Classes:
         self._first = np.zeros(1, np.int64)  # the index of one element of each class in C order
 
     def split(self, masks: bool = True) -> None:
-        """Try masks, then random vectors until several in a row find no new class."""
+        """Try random vectors until several in a row find no new class; before that, masks if `masks` is true.
+
+        If one matrix is both operands, no masks are tried.
+        """
         sized = self.sized
         if masks and not sized.is_gram:  # the diagonal of a Gram matrix cannot have negative terms
             for x in _mask_vectors(sized, _pairs(sized.terms)):
@@ -135,7 +138,7 @@ class Prober:
             self.reader.probes += 1
             self.alike &= made.codes == made.codes.flat[0]
             left.append(values_of(made).flat[0])
-        if ends and n <= self.reader.masks.most:  # the pair that absorbed fewer terms is deeper
+        if ends and n <= self.reader.masks.most:  # of the two pairs, the one that absorbed fewer terms is deeper
             self._from_last = bool(left[1] > left[0])
         self.reader.lines = Lines(self.alike)
 
@@ -178,7 +181,7 @@ def _fusing_vectors(sized: SizedTarget) -> Iterator[tuple[Array, Array]]:
 def _random_vectors(rng: np.random.Generator, n: int, kind: int) -> tuple[Array, Array]:
     """Return two random vectors.
 
-    Depending on `kind`, their products nearly cancel, are largest at one place, or are mostly zero.
+    Depending on `kind`, their products nearly cancel, are largest at one place, are mostly zero, or are none of these.
     """
     x, y = rng.standard_normal((2, n))
     places = np.arange(n) / n

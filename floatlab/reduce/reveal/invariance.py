@@ -1,9 +1,9 @@
-"""Find out whether the bits of a row depend on more than the row and the right operand.
+"""Find out whether the bits of a row of a product depend on more than this row of the left operand and the right one.
 
-They may depend on the number of rows, the position of the row, the alignment in memory, the number of threads, or the
-run. In inference servers, independence of all this is called batch invariance. The same request can give other bits in
-a batch than alone, because the library chooses a routine by the number of rows, and each routine has another order of
-additions.
+They may depend on the number of rows, on the position of the row, on the alignment of the operands in memory, or on the
+number of threads; or they may change from run to run. If none of this changes the bits, the product has what inference
+servers call batch invariance. Otherwise, a request may get other bits in a batch than alone, because the library
+chooses a routine by the number of rows, and each routine has its own order of additions.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ _SMALL = 16  # every number of rows up to this one is tried
 class Circumstance(Record):
     """The effect of one circumstance, such as the number of rows, on the bits of a result.
 
-    `tried` holds the values of the circumstance. `groups` divides them by the bits of the result; the first group
-    contains the first value. `share` is the largest fraction of elements that differ from the first result, and `ulps`
-    is the largest difference in ulps. If no value could be tried, `reason` says why.
+    `tried` holds the values of the circumstance in ascending order. `groups` divides them by the bits of the result;
+    the first group contains the first value. The results of all values are compared with that of the first one: `share`
+    is the largest fraction of elements in which a result differs, and `ulps` is the largest difference in ulps. If no
+    value could be tried, `reason` says why.
     """
 
     name: str
@@ -57,7 +58,7 @@ class Circumstance(Record):
 
 
 class Invariance(Answering, Record):
-    """The result of `invariance`: the effect of each circumstance on the bits of a row of a target's product."""
+    """The result of `invariance`: the effect of each circumstance on the bits of a target's product or of one row."""
 
     target: str
     shape: tuple[int, int, int]
@@ -158,7 +159,7 @@ def invariance(
     device: str = "cpu",
     seed: int = 1,
 ) -> Invariance:
-    """Find out which circumstances change the bits of a row of a product, although the numbers stay the same.
+    """Find out which circumstances change the bits of the rows of a product, although their numbers stay the same.
 
     Parameters
     ----------

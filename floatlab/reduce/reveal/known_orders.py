@@ -15,7 +15,7 @@ from floatlab.reduce.reveal.revelation import prober_of
 from floatlab.reduce.reveal.targets import target_of
 from floatlab.reduce.timing.devices import DTYPES
 
-# The usual functions of each kind by library. A library is probed only if it is already imported.
+# For each kind, the usual functions of each library. A library is probed only if it is already imported.
 _USUAL: dict[str, dict[str, tuple[str, ...]]] = {
     "sum": {"numpy": ("numpy.sum",), "torch": ("torch.sum",), "jax": ("jax.numpy.sum",)},
     "dot": {"numpy": ("numpy.dot", "numpy.einsum"), "torch": ("torch.dot",), "jax": ("jax.numpy.dot",)},
@@ -44,7 +44,8 @@ def find_known_orders(
     """Yield the orders in which the given targets add; without targets, those of the usual functions of a kind.
 
     Targets are functions or names, as for `reveal`. For targets, raises the errors of `reveal`, and UnsupportedError if
-    no library adds in the format. Usual functions that do not add along a tree are left out.
+    no library adds in the format. Usual functions are left out if they do not add along a tree or cannot be probed; for
+    more than 2^12 terms, all are left out.
     """
     dtype = DTYPES.get(format_name)
     if targets is not None:

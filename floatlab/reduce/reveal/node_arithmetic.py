@@ -18,7 +18,8 @@ from floatlab.reduce.simulate.adders import Adder, PartlyFused
 def usual_ways(format: Format, into: Format, plan: Plan, reader: ProbeReader | None) -> Iterator[Candidate]:
     """Yield candidates that add along a plan, one for each usual arithmetic of its nodes.
 
-    The first candidate fuses the products for which probes show a fusion.
+    If `reader` can probe which products are fused, the first candidate fuses exactly these. This needs nodes of two
+    numbers, and results in the format of the terms.
     """
     schedule = ExplicitTree(plan)
     fused = None if reader is None else cache(lambda: reader.fused(plan))

@@ -37,16 +37,16 @@ from floatlab.reduce.simulate.adders import PartlyFused
 # Probing a class may take _WORK multiply-adds, plus a share of _WORK_SHARED that is proportional to the number of
 # elements of the class.
 _WORK, _WORK_SHARED = 1 << 35, 1 << 39
-_SAMPLE = 256  # every kind of node arithmetic is tried on this many elements of a class
+_SAMPLE = 256  # every kind of node arithmetic is tried on about this many elements of a class
 _TRIALS, _MOST_TRIALS = 2, 64  # the smallest and the largest number of random products that are replayed
-_REPLAYED = 1024  # at least this many elements of a class are replayed, counted over all random products
+_REPLAYED = 1024  # at least this many elements of a class are replayed in all random products, if the limits allow it
 _REPLAY_WORK = 1 << 32  # no more random products are made after about this many multiply-adds
 _MEMORY = 1 << 25  # the random products, which stay in memory, contain at most about this many numbers
-_REPEATED = 16  # up to this many products are computed again if some elements are not explained
-_ROUNDS = 4  # at most this many candidates are replayed on all elements of a class
+_REPEATED = 16  # if some elements are not explained, up to this many random products are computed again
+_ROUNDS = 4  # in one search, at most this many candidates are replayed on all elements of a class
 _DEPTH = 6  # a class may be divided this many times
 
-Progress = Callable[[int, int], object]  # takes the number of explained elements and the number of all elements
+Progress = Callable[[int, int], object]  # takes the number of elements in classes and the number of all elements
 
 
 class _Mapping:
@@ -82,7 +82,7 @@ class _Mapping:
         return [each.candidate for each in inner.classes], inner.labels
 
     def _check_repeats(self) -> None:
-        """Repeat earlier products; raises NotASum if one of them has other bits now."""
+        """Compute earlier random products again; raises NotASum if one of them has other bits now."""
         for trial in self.trials[:_REPEATED]:
             again = self.sized.multiply(*trial.given).codes.reshape(self.shape)
             if not np.array_equal(again, trial.result.codes):
@@ -159,7 +159,7 @@ class _Mapping:
         return []
 
     def _probed(self, places: Array) -> tuple[Plan | None, ProbeReader | None, str]:
-        """Return the tree of the elements, the reader that probed it, and the reason if no tree was found."""
+        """Return the tree (None if not found), its reader (None if too few can be probed), and why there is no tree."""
         sized = self.sized
         lines, most = self._lines(places)
         if sized.terms > max(most, 1):
@@ -185,9 +185,9 @@ class _Mapping:
         return lines, work * len(lines) // (2 * self.sized.work)
 
     def _claim(self, way: Plan | Candidate, reader: ProbeReader | None, places: Array) -> Array:
-        """Find the arithmetic of the nodes, and add as one class the elements whose replay is bit-identical.
+        """Replay a candidate, or a plan with the usual arithmetics of its nodes, on the elements at `places`.
 
-        Return the mask of these elements.
+        Add the elements that the best replay gives bit for bit as one class, and return the mask of these elements.
         """
         self._make_products(-(-_REPLAYED // int(places.sum())))
         searches: list[Callable[[], Iterable[Candidate]]] = (
@@ -218,7 +218,7 @@ class _Mapping:
     def _best_fit(self, ways: list[Candidate], places: Array) -> tuple[Candidate | None, Array]:
         """Return the candidate that reproduces the most elements bit for bit, and the mask of these elements.
 
-        An element counts only if it is equal in all random products (`trials`).
+        Samples choose the candidates to compare. An element counts only if it is equal in all random products.
         """
         failed, best = np.zeros((len(self.trials), *self.shape), np.bool_), np.zeros_like(places)
         tried: list[Candidate] = []
@@ -246,7 +246,7 @@ class _Mapping:
     def _best_on_sample(self, ways: list[Candidate], places: Array, failed: Array) -> Candidate | None:
         """Return the candidate that reproduces the most elements of a sample bit for bit.
 
-        The sample includes elements in the masks `failed`, which the previous candidates did not reproduce.
+        The sample includes elements in the masks `failed`, which the previous candidate did not reproduce.
         """
         rows, columns = np.nonzero(places)
         total = len(rows) * len(self.trials)
@@ -316,7 +316,7 @@ def order_map(
     seed: int = 1,
     progress: Progress | None = None,
 ) -> OrderMap:
-    """Return the orders in which a function computes the elements of a matrix product of one shape.
+    """Return the orders in which a function adds the terms of each element of a matrix product of one shape.
 
     Parameters
     ----------
@@ -336,8 +336,8 @@ def order_map(
     seed : int
         The seed of the random matrices that are replayed.
     progress : callable, optional
-        Called before each product with the number of explained elements and the number of all elements. It may raise an
-        exception to end the search.
+        Called before each product, and at the end, with the number of elements in the classes found so far and the
+        number of all elements. It may raise an exception to end the search.
 
     Returns
     -------
@@ -355,7 +355,7 @@ def order_map(
 
     Notes
     -----
-    The order of a class is reported only if a replay on random matrices gives all of its elements bit for bit.
+    A class has a candidate only if a replay of it on random matrices gives all elements of the class bit for bit.
 
     Examples
     --------

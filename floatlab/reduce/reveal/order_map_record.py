@@ -46,7 +46,7 @@ class OrderClass(Record):
 
     `plan` is None if the order was not found, and `candidate` is None if the arithmetic of the nodes was not found.
     `reason` then says why. `share` is the fraction of all elements that belong to the class. `agreement` is the
-    fraction of its elements whose replay on random data gave all bits.
+    fraction of its elements that a replay on random data gave bit for bit: 1, or 0 if there is no candidate.
     """
 
     plan: Plan | None
@@ -77,7 +77,7 @@ class OrderClass(Record):
 
     @property
     def schedule(self) -> Schedule | None:
-        """The shortest schedule found that gives the plan; None if no schedule was found."""
+        """A schedule that gives the plan; None if none was found, or for more than 2^11 terms."""
         return None if self.plan is None else _schedule_of(self.plan)
 
     @property
@@ -123,7 +123,7 @@ class OrderMap(Answering, Individual):
 
     @property
     def plan(self) -> Plan | None:
-        """The plan of all elements; None if they have different plans."""
+        """The plan of all elements; None if they have different plans, or if no plan was found."""
         plans = {each.plan for each in self.classes}
         return plans.pop() if len(plans) == 1 else None
 

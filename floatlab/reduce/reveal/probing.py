@@ -2,8 +2,9 @@
 
 A probe has a huge number at term i, its negative at term j, and 1 at every other term. A 1 that is added to one of the
 two huge numbers before they meet is lost, and all others remain. The result is therefore the number of terms outside
-the subtree in which terms i and j meet. The sizes of these subtrees determine the whole tree. On the path from one term
-to the result, all terms that meet it in subtrees of the same size join the path at the same node.
+the subtree in which terms i and j meet. The sizes of these subtrees, for all pairs of terms, determine the whole tree:
+on the path from one term to the result, all terms that meet it in subtrees of the same size join the path at the same
+node.
 
 P. Xie, Y. Gao and J. Xue, *FPRev: revealing floating-point accumulation orders* (USENIX ATC 2025; arXiv:2411.00442).
 This module goes beyond the paper: it first supposes that a group of terms forms the same tree as a known group of the
@@ -46,7 +47,8 @@ def plan_of(
 ) -> Plan:
     """Return the plan of a sum, given the sizes of the subtrees in which its terms meet.
 
-    A serial sum and the supposed plan take n − 1 probes. A sum with many equal parts, such as a pairwise one, takes
+    If all nodes add two numbers, a serial sum and the supposed plan take about n probes, one for each node. A sum with
+    many equal parts, such as a pairwise one, takes
     about 2·n probes. `from_last` says whether the last terms are deeper in the tree than the first ones, if this is
     known. `batch` probes cost as much as one. Raises NotASum if no tree has these sizes, or after `most_probes` probes.
 

@@ -80,7 +80,7 @@ class Lines:
 class ProbeReader:
     """Finds the subtrees in which the terms of a target meet.
 
-    Without `lines`, each probe is one call of a sum. `probes` is the number of probes made.
+    Without `lines`, each vector takes one call of a sum or dot product. `probes` is the number of probes made.
     """
 
     def __init__(self, sized: SizedTarget, lines: Lines | None = None) -> None:
@@ -100,7 +100,7 @@ class ProbeReader:
 
     @property
     def batch(self) -> int:
-        """The number of probes that one call of the target answers."""
+        """The largest number of probes that one call of the target answers."""
         return 1 if self.lines is None else len(self.lines)
 
     def check(self) -> None:
@@ -143,10 +143,11 @@ class ProbeReader:
         return np.concatenate(parts)
 
     def fused(self, plan: Plan) -> tuple[int, ...]:
-        """Return the terms of a binary plan whose products are added by FMA, so that they are not rounded before.
+        """Return the terms whose products are added by FMA, so that they are not rounded before.
 
-        Each probe has two inexact products, x·y and −x·y. If both are rounded, their sum is 0. If one is fused, their
-        sum is a rounding error. The rounded product is a power of two, so a narrower partial sum holds it exactly.
+        Each node of the plan must add two numbers. Each probe has two inexact products, x·y and −x·y. If both are
+        rounded, their sum is 0. If only one is rounded, their sum is its rounding error. The rounded product is a power
+        of two, so a narrower partial sum can hold it.
         """
         n, first = plan.terms, plan.first_terms
         nodes = [node for node in plan.nodes if min(node) < n]
@@ -163,10 +164,10 @@ class ProbeReader:
         return tuple(sorted(found))
 
     def kept(self, plan: Plan, into: Format) -> tuple[tuple[int, ...], int]:
-        """Return the nodes of a binary plan whose sums are rounded to fewer bits than others, and the number of bits.
+        """Return the nodes whose sums are rounded to fewer bits than others, and the number of bits.
 
-        If all nodes round to the same number of bits, either all nodes are returned or none. The root is returned only
-        if its sum has fewer significand bits than the format of the results.
+        Each node must add two numbers. If all nodes round to the same number of bits, either all nodes are returned or
+        none. The root is returned only if its sum has fewer significand bits than the format of the results.
         """
         ids = range(plan.terms, plan.root + 1)
         found: tuple[int, ...] = ()

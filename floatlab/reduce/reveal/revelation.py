@@ -42,7 +42,7 @@ class Findings(Answering, Record):
     target: Target
     format: Format
     plan: Plan
-    schedule: Schedule | None  # the shortest schedule found that gives the plan
+    schedule: Schedule | None  # a schedule that gives the plan; None if none was found
     replays: tuple[Explanation, ...]  # sorted, the best first; for a product, they are replays of its first element
     agreeing: int | None  # the number of elements that the claim gives in every trial; None without a claim
     flushes: bool  # True if subnormal results become zero
@@ -100,7 +100,8 @@ def reveal(
     dtype : str
         The type of the terms: "float16", "float32", "float64" or "bfloat16".
     kind : {"sum", "dot", "matvec", "matmul"}, optional
-        The operands of the function; needed if its name does not determine them.
+        The operands of the function. By default, its name determines them, and they are one vector ("sum") if the name
+        is unknown.
     device : str
         The device on which its library computes, such as "cuda:1".
     shape : tuple of int, optional
@@ -146,8 +147,8 @@ def reveal(
 def prober_of(target: Target, n: int, dtype: str, mode: DefaultMode | None = None) -> Prober:
     """Return a prober for the order in which a target adds n terms; raises what `reveal` raises.
 
-    The target computes in the floating-point mode of the caller. If this mode flushes subnormal numbers, the findings
-    say so. Raises UnsupportedError if it does not round to nearest.
+    If `mode` is given, the target computes in the floating-point mode that was active before `mode` was entered. This
+    mode may flush subnormal numbers. Raises UnsupportedError if it does not round to nearest.
     """
     return Prober(SizedTarget(target, n, dtype, mode=check_mode(target, mode)))
 

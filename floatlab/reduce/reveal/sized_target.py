@@ -29,9 +29,9 @@ class SizedTarget:
     """A target, the type and number of its terms, and the shape and layout of its operands.
 
     `shape` is the shape of the results: () for sums and dot products, (rows,) or (rows, columns) for products.
-    `carrier` is the dtype in which operands are prepared: NumPy's dtype for their format, or else binary32, which
-    contains the format. If `mode` is given, the target runs in the floating-point mode that was active before `mode`
-    was entered. In a batch, all products have the same right operand, and their rows are counted together.
+    `carrier` is the NumPy dtype in which operands are prepared: that of their format, or else float32, which contains
+    the format. If `mode` is given, the target runs in the floating-point mode that was active before `mode` was
+    entered. In a batch, all products have the same right operand, and their rows are counted together.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class SizedTarget:
             raise UnsupportedError(f"{layout} has equally many rows and columns, not {self.shape[0]} × {self.shape[1]}")
 
     def resized(self, terms: int, shape: tuple[int, ...], layout: str) -> SizedTarget:
-        """Return the same target with another number of terms, another shape of the results, and another layout."""
+        """Return the same target with another number of terms, shape of the results and layout, and without a batch."""
         other = SizedTarget(self.target, terms, self.format.name, shape, layout, self._mode)
         other.before_product = self.before_product
         return other
@@ -170,7 +170,7 @@ class RandomProduct:
 
 
 def check_mode(target: Target, mode: DefaultMode | None) -> DefaultMode | None:
-    """Return `mode`; raises UnsupportedError if the caller's floating-point mode does not round to nearest."""
+    """Return `mode`; raises UnsupportedError if the mode before it was entered does not round to nearest."""
     if mode is not None and not mode.outside(rounds_to_nearest)():
         raise UnsupportedError(
             f"{target.name} can be probed only if this thread rounds to nearest, which it does not: "

@@ -39,10 +39,11 @@ class SmallerProducts:
         self._made: dict[tuple[tuple[int, ...], int, str], Explained] = {}
 
     def guesses(self, places: Array, known: Sequence[Plan]) -> Iterator[Plan | Candidate]:
-        """Yield each order that the elements at `places`, a mask of the product, may have.
+        """Yield each order that the elements at `places`, a mask of the product, may have; none for batches.
 
-        Trees with the blocks of a known plan come first. Each of their blocks is added as in a smaller product with as
-        many terms as the block. The orders of smaller products with all terms follow.
+        For each shape and layout of smaller products, trees with the blocks of a known plan come first. Each of their
+        blocks is added as in a smaller product with as many terms as the block. The orders of a smaller product with
+        all terms follow.
         """
         if self.sized.batch > 1:
             return
@@ -64,7 +65,10 @@ class SmallerProducts:
                 yield from self._of_all_terms(shape, place, layout)
 
     def _assembled(self, plan: Plan, shape: tuple[int, ...], place: tuple[int, int], layout: str) -> Iterator[Plan]:
-        """Yield a tree that combines its blocks as a plan does, and adds each block as a smaller product does."""
+        """Yield one tree: it combines its blocks as `plan` does, and adds each block as a smaller product does.
+
+        Yield nothing if the plan has only one block, or if the order in a smaller product is not found.
+        """
 
         def inner(length: int) -> Plan:
             explained = self._product(shape, length, layout)

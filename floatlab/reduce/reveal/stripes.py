@@ -1,4 +1,4 @@
-"""Describe sets of rows or columns briefly, as runs of adjacent indices and runs that repeat at equal distances."""
+"""Describe sets of rows or columns briefly: as runs of adjacent indices, and as equal runs at equal distances."""
 
 from __future__ import annotations
 

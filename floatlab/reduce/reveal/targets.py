@@ -1,4 +1,4 @@
-"""Find a real implementation of a sum or a product by its name, in any installed library."""
+"""Find a real implementation of a sum or a product by its name, in a supported library or any other module."""
 
 from __future__ import annotations
 
@@ -50,7 +50,11 @@ class Target(Record):
         return {"matvec": (ROWS,), "matmul": (ROWS, COLUMNS)}.get(self.kind, ())
 
     def attempt(self, work: Callable[[], Found], what: str = "{} raises {}") -> Found:
-        """Return the result of `work`, which calls the target; raises UnsupportedError if the target fails."""
+        """Return the result of `work`, which calls the target; raises UnsupportedError if the target fails.
+
+        `what` is the message, in which the braces stand for the target's name and the reason. KeyboardInterrupt and
+        floatlab's own errors propagate.
+        """
         try:
             return work()
         except (KeyboardInterrupt, FloatlabError):
@@ -70,8 +74,9 @@ class Target(Record):
 def target_of(what: object, kind: str | None = None, device: str = "cpu") -> Target:
     """Return the target for a function or its name (`numpy.sum`, `torch.matmul`, `module:function`).
 
-    `kind` is one of KINDS, and is needed if the name does not determine the operands. Raises UnsupportedError if `what`
-    is not a function or the device does not exist, and MissingPartError if the library is not installed.
+    `kind` is one of KINDS; by default, the name determines it, and a function with an unknown name is a sum. Raises
+    UnsupportedError if `what` is not a function or the device does not exist, and MissingPartError if the library is
+    not installed.
 
     >>> target_of("numpy.dot").kind
     'dot'
@@ -108,7 +113,7 @@ def _name_of(call: object) -> str:
 
 
 def _reason(trouble: BaseException) -> str:
-    """Return the type of an error and the first line of its message."""
+    """Return the type of an error and the beginning of its message."""
     kind = type(trouble).__name__
     try:
         said = first_line(trouble)

@@ -1,1 +1,1 @@
-"""Evaluates reductions in a given order: one sum with derivations, many sums on arrays, or as matrix units do."""
+"""Evaluates sums in a given order of additions: on single numbers, on arrays, and by models of matrix units."""

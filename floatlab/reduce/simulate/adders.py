@@ -51,7 +51,8 @@ class Term(Record):
 class Node(Record):
     """A node after evaluation: its id, the ids of its arguments, its value, and the derivations of its roundings.
 
-    Values from tensor cores have no derivation. `given` then holds the exact sum of the arguments.
+    The nodes in which a tensor core adds products have no derivations. Their `given` is the exact sum of the arguments,
+    or None if one of them is not finite.
     """
 
     id: int
@@ -62,10 +63,11 @@ class Node(Record):
 
     @property
     def error(self) -> Fraction | None:
-        """The exact error of this node: its value minus the exact sum of its arguments; None if not finite.
+        """The exact error of this node: its value minus the exact sum of its arguments; None if it is not finite.
 
-        If all nodes are rounded additions and no operand is flushed, the error of the result is the sum of their
-        errors.
+        It is the sum of the errors of all derivations of the node. In a compensated sum, these are the errors of
+        several operations. If all nodes are rounded additions and no operand is flushed, the error of the result is the
+        sum of the errors of the nodes.
         """
         if not self.value.is_finite:
             return None
@@ -84,7 +86,7 @@ class NodeRule(Record):
         raise NotImplementedError
 
     def traced(self, plan: Plan, terms: Sequence[Term], element: int = 0) -> tuple[list[Node], Datum]:
-        """Return every node of a plan (as `fold` does), and the result of the last one."""
+        """Return every node of a plan (as `fold` does), and the value of the last one."""
         nodes = fold(plan, terms, self, element)
         return nodes, nodes[-1].value
 
@@ -94,7 +96,7 @@ class Adder(NodeRule):
 
     `accumulator` is the format of partial sums. `products` is the format to which separate products are rounded. Terms
     and rounded products are converted into the accumulator's format before they are added. Under stochastic rounding
-    (SR), the node or product with id i takes its random draws from seed + i.
+    (SR), the node or term with id i uses the seed of the context plus i (see `stream_context`).
     """
 
     accumulator: Format
@@ -120,11 +122,11 @@ class Adder(NodeRule):
         put(self, "pairs", bool(pairs))
 
     def stream_context(self, id: int, element: int = 0) -> Context:
-        """Return the context for node `id` of element `element`; under SR, each node and element has separate draws."""
+        """Return the context for node or term `id` of the sum with index `element`, as `stream_context` does."""
         return stream_context(self.context, id, element)
 
     def leaf(self, term: Term, id: int, element: int = 0) -> tuple[Datum, list[Derivation]]:
-        """Return the value of a term or rounded product in the accumulator's format, and its derivations."""
+        """Return a term or rounded product, converted to the accumulator's format, and the derivations of its value."""
         context, made, value = self.stream_context(id, element), [], term.x
         if term.y is not None:
             made.append(multiply(term.x, term.y, self.products, context))
@@ -135,7 +137,7 @@ class Adder(NodeRule):
         return value, made
 
     def node(self, id: int, ids: tuple[int, ...], arguments: Sequence[Term | Datum], element: int = 0) -> Node:
-        """Return the evaluated node. A node with one argument, a term, converts it to the accumulator's format."""
+        """Return the evaluated node. If its only argument is a term, its value is that of `leaf`."""
         if len(ids) == 1 and isinstance(arguments[0], Term):
             value, roundings = self.leaf(arguments[0], ids[0], element)
             return Node(id, ids, value, tuple(roundings))
@@ -161,10 +163,11 @@ class Adder(NodeRule):
 
 
 class PartlyFused(Record):
-    """Addition of products where FMA adds the terms in `fused`, and all other products are rounded first.
+    """Addition of products where FMA adds the products in `fused`, and all other products are rounded first.
 
-    Compiled loops may do this: the vectorised part uses FMA, and the remainder does not. The sums of the nodes `kept`
-    are rounded to the format `partials` before they are used, as if a loop stored them in memory between two passes.
+    If both operands of a node are products in `fused`, the first is rounded as well. Compiled code may do this: a
+    vectorised loop uses FMA, and the loop over the remaining terms does not. The sums of the nodes in `kept` are
+    rounded to the format `partials` before they are used, as if one loop stored them and another loop read them.
     """
 
     accumulator: Format
@@ -186,15 +189,17 @@ class PartlyFused(Record):
         return self.accumulator
 
     def within(self, terms: Sequence[int]) -> PartlyFused:
-        """Return the adder for the terms with these numbers, which are renumbered from 0."""
+        """Return the adder for only these terms, which are renumbered from 0; its `kept` is empty."""
         fused = set(self.fused)
         return PartlyFused(self.accumulator, tuple(i for i, term in enumerate(terms) if term in fused))
 
 
 class Joined(Record):
-    """Addition whose last node adds two sums of different adders, for example a loop and its remainder.
+    """Addition whose last node adds two sums of different adders.
 
-    `first` and `second` compute the operands of the last node, which uses the wider of their accumulators.
+    The adder `first` computes the first operand of the last node, and `second` computes the second operand. For
+    example, one operand is the sum of a vectorised loop, and the other is that of the loop over the remaining terms.
+    The last node rounds to the wider of the two accumulators.
     """
 
     first: Adder | PartlyFused
@@ -211,7 +216,7 @@ class Joined(Record):
 
 
 def stream_context(context: Context, id: int, element: int = 0) -> Context:
-    """Return a context whose stochastic rounding has separate random draws for each node id and each element."""
+    """Return a context whose seed depends on a node's id and a sum's index `element`; only SR changes the context."""
     if not context.rounding.is_stochastic:
         return context
     return context.replace(seed=(context.seed + id + element * STREAM) % (1 << 64))
@@ -220,7 +225,7 @@ def stream_context(context: Context, id: int, element: int = 0) -> Context:
 def derive_exact_sum(values: Sequence[Term | Datum], format: Format, context: Context = DEFAULT) -> Derivation:
     """Return the derivation of the exact sum of numbers and products, rounded once.
 
-    If some of them are infinities or NaNs, only these are added, from left to right.
+    If some of them are infinities or NaNs, only these are added, from left to right. Each step then rounds.
 
     >>> from floatlab import encode
     >>> derive_exact_sum([encode(x, "fp32") for x in (2.0**30, 1.0, -(2.0**30))], parse_format("fp16")).result
@@ -241,7 +246,7 @@ def derive_exact_sum(values: Sequence[Term | Datum], format: Format, context: Co
     numbers = map(work.exact, range(len(operands)))
     exact = [next(numbers) if len(group) == 1 else next(numbers) * next(numbers) for group in groups]
     total = sum(exact[1:], exact[0])
-    # Section 6.3: a sum of zeros with the same sign has this sign. Other zero sums are +0, or −0 in rounding
+    # IEEE 754-2019, 6.3: a sum of zeros with the same sign has this sign. Other zero sums are +0, or −0 in rounding
     # toward −∞.
     if not total.c:
         alike = not any(one.c or one.negative != exact[0].negative for one in exact)
@@ -252,7 +257,7 @@ def derive_exact_sum(values: Sequence[Term | Datum], format: Format, context: Co
 
 @in_default_mode
 def fold(plan: Plan, terms: Sequence[Term], adder: NodeRule, element: int = 0) -> list[Node]:
-    """Return every node of a plan, evaluated in order; in a plan of one term, the only node is its conversion.
+    """Return every node of a plan, evaluated in order; in a plan of one term, the only node converts this term.
 
     >>> from floatlab import encode
     >>> terms = [Term(encode(x, "fp16")) for x in (2048, 1, 1)]

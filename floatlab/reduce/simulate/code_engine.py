@@ -1,8 +1,9 @@
 """The arithmetic of a plan's nodes on whole arrays of codes, for many sums at once.
 
-Partial sums are arrays of shape (lanes, *batch). The first axis has one row for each chain of additions in a batch of
-the plan (see `plan.batches`). The other axes index independent sums that are added in the same order. Terms have the
-shape (n, *batch), or broadcast to it, as the factors of a matrix product do. A slot is the index of a term.
+Partial sums are arrays of shape (lanes, *batch). The first axis has one row for each chain of additions in a `Batch` of
+the plan (see `plan.batches`). The other axes, `batch`, index independent sums that are all added in the same order.
+Terms have the shape (n, *batch), or broadcast to it, as the factors of a matrix product do. A slot is the index of a
+term.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ from floatlab.reduce.simulate.round_binary64 import add_serially, can_add_serial
 FEW = 64  # with fewer sums, a loop over the terms in Python is faster than one NumPy call for each term
 MANY = 64  # with fewer terms, preparing a loop over the terms costs more than it saves
 MOST_WALKED = 1 << 10  # with more sums, NumPy is faster than a compiled loop over the terms
-ROWS = 1 << 14  # number of terms that one call of a loop adds
+ROWS = 1 << 14  # the largest number of terms that one call of a loop adds
 _FEW_FLOATS = 4  # with more sums, arrays are faster than Python's floats
 
 Sides = tuple[Source, ...]  # the terms of sums, or the two factors of products
 Argument = tuple[bool, Array]  # an argument of a node: (True, slots of terms) or (False, numbers)
-Walk = Callable[[Array, list[Array]], Array]  # sums, terms or factors (steps, sums) → the sums after each step
+Walk = Callable[[Array, list[Array]], Array]  # (sums, terms or factors) → sums after each step
 
 
 class CodeEngine:
@@ -74,7 +75,7 @@ class CodeEngine:
         return self._apply("subtract", (Source(a, self.format), Source(b, self.format)), self.format, ids)
 
     def fuse(self, sums: Array, slots: Array, ids: Array) -> Array:
-        """Return sums + products, where each product and addition is one fused multiply-add."""
+        """Return the sums plus the products in these slots; one fused multiply-add computes each result."""
         return self._apply("fma", (*take(self.sides, slots), Source(sums, self.format)), self.format, ids)
 
     def add_exactly(self, arguments: Sequence[Argument], ids: Array) -> Array:
@@ -113,7 +114,7 @@ class CodeEngine:
             totals, trail = self.doubles(sums).reshape(-1).tolist(), []
             for i, group in enumerate(groups, start):
                 fresh = [add((total, *operands)) for total, operands in zip(totals, group, strict=True)]
-                if None in fresh:  # the sum is zero, infinite or a NaN
+                if None in fresh:  # `exact_adder` does not compute such a sum
                     before = self.from_doubles(np.array(totals)).reshape(sums.shape)
                     link_sums = self.add_exactly([(False, before), *((True, operand) for operand in slots[i])], ids[i])
                     fresh = self.doubles(link_sums).reshape(-1).tolist()
@@ -124,11 +125,11 @@ class CodeEngine:
         return made
 
     def doubles(self, numbers: Array) -> Array:
-        """Return numbers of the accumulator's format as binary64, which must contain this format."""
+        """Return numbers of the accumulator's format as binary64 numbers; binary64 must contain the format."""
         return decode(numbers, self.format, np.float64)
 
     def from_doubles(self, numbers: Array) -> Array:
-        """Return binary64 numbers as numbers of the accumulator's format, which must contain them."""
+        """Return binary64 numbers as numbers of the accumulator's format; the format must contain the numbers."""
         return np.asarray(encode(numbers, self.format))
 
     def codes(self, numbers: Array) -> Array:
@@ -165,14 +166,14 @@ class CodeEngine:
     def _in_doubles(self, arguments: Sequence[Argument], shape: tuple[int, ...]) -> list[Array] | None:
         """Return the arguments as binary64 numbers of the same value; None if this is not possible.
 
-        It is not possible if binary64 does not represent all terms or products, or if the context draws random bits or
-        flushes inputs.
+        It is not possible if the context draws random bits or flushes inputs, if binary64 does not contain the
+        accumulator's format, or if products are fused and binary32 does not contain the formats of their factors.
         """
         keeps_products = self.fma and any(is_term for is_term, _ in arguments)
         formats = [side.format for side in self.sides] if keeps_products else []
         if self.drawn or self.adder.context.flush_inputs or not holds(DOUBLE, self.format):
             return None
-        if not all(holds(SINGLE, format) for format in formats):  # only then are all products exact in binary64
+        if not all(holds(SINGLE, format) for format in formats):  # binary64 represents all products of binary32 numbers
             return None
         numbers = []
         for is_term, array in arguments:
@@ -186,10 +187,10 @@ class CodeEngine:
         return numbers
 
     def _sum_doubles(self, numbers: list[Array], sums: Array) -> Array:
-        """Add binary64 numbers exactly, and write the sums, rounded once; return the mask of sums that are missing.
+        """Write to `sums` exact sums of binary64 numbers, rounded once; return the mask of sums that are not computed.
 
-        Zeros, infinities and NaNs are missing. If rounding first to binary64 could change the result, inexact sums are
-        missing as well.
+        Zeros, infinities and NaNs are not computed. Sums that are inexact in binary64 are not computed either if
+        rounding them first to binary64, to odd, could change the result.
         """
         total, exact = np.zeros(sums.shape), np.ones(sums.shape, np.bool_)
         with np.errstate(all="ignore"):
@@ -205,10 +206,10 @@ class CodeEngine:
         return unsure
 
     def _walk(self, sums: Array, slots: Array, trail: Array | None = None) -> tuple[Array, int]:
-        """Add many terms to few sums in one loop, which adds in binary64 and rounds each sum to the format.
+        """Add many terms to few sums in a loop over binary64 numbers, which rounds each sum to the format.
 
-        Return the sums and the number of steps done. The loop stops before the first sum that is not finite. The sums
-        after each step are written to `trail`.
+        Return the sums and the number of steps done. Steps are done in parts of `ROWS` steps. The loop stops before the
+        first part that has a number or a sum that is not finite. The sums after each step are written to `trail`.
         """
         factors = self.sides if self.fma else ()
         formats = [self.format, *(side.format for side in factors)]
@@ -237,7 +238,7 @@ class CodeEngine:
         return sums, len(slots)
 
     def _compiled_walk(self, count: int) -> Walk | None:
-        """Return a compiled loop that adds terms, or products by FMA; None if there is none or NumPy is faster."""
+        """Return a compiled loop that adds terms, or products by FMA; None if there is none or if NumPy is faster."""
         fed = ["a", "b"] if self.fma else ["a"]
         stage = RecurrenceStage("s", "fma" if self.fma else "add", (*fed, "s"), self.format, self.adder.context)
         line = Recurrence(["s", *fed], [stage])
@@ -287,7 +288,7 @@ class CodeEngine:
         wide = np.broadcast_to(value.codes, (len(ids), *self.batch))
         made = np.empty(wide.shape, container(self.format))
         for lane, id in enumerate(ids.tolist()):
-            # The first element of the batch uses the random draws of the sum with index `first`.
+            # The first sum uses the random draws of the sum with index `first`.
             context = self.adder.context.replace(seed=self.adder.stream_context(id, self.first).seed)
             made[lane] = encode(Source(wide[lane, ...], value.format), self.format, context=context)
         return made

@@ -1,10 +1,10 @@
-"""Compensated sums: serial loops that also add up the rounding errors of their additions.
+"""Compensated sums: serial loops that also compute the rounding errors of their additions, and correct the sum.
 
-Kahan (*Further remarks on reducing truncation errors*, CACM 8(1), 1965); Neumaier (*Rundungsfehleranalyse einiger
-Verfahren zur Summation endlicher Summen*, ZAMM 54(1), 1974); Klein (*A generalized Kahan-Babuška-summation-algorithm*,
-Computing 76, 2006), of second order; and the double-double loop (Dekker, Numerische Mathematik 18, 1971). Each rule is
-written once and runs on three kinds of operations: on single numbers with derivations, on arrays, and on names of
-rows, from which a compiled loop is made.
+The rules are those of Kahan (*Further remarks on reducing truncation errors*, CACM 8(1), 1965), Neumaier
+(*Rundungsfehleranalyse einiger Verfahren zur Summation endlicher Summen*, ZAMM 54(1), 1974), Klein, of second order (*A
+generalized Kahan-Babuška-summation-algorithm*, Computing 76, 2006), and Dekker's double-double addition (Numerische
+Mathematik 18, 1971). Each rule is one function, whose operands may be `Datum` objects, arrays or names of rows. With
+names of rows, the function makes the stages of a compiled loop.
 """
 
 from __future__ import annotations
@@ -56,9 +56,10 @@ class Operations(Generic[X]):
 
 
 class CompensationRule(Record):
-    """A compensation rule: it adds a term to a state, which holds the partial sum and sums of rounding errors.
+    """A rule of compensated summation. Its state has the partial sum and one or more compensation values.
 
-    Rules that use `by_size` add the rounding errors to the result once, at the end. The others correct each term.
+    `take` returns the state after one more term. A rule whose `by_size` is true compares operands by magnitude and adds
+    the compensation values to the sum at the end. The other rules use them at each step.
     """
 
     take: Callable[..., tuple[Any, ...]]
@@ -78,16 +79,16 @@ def _kahan(do: Operations[X], state: tuple[X, ...], x: X) -> tuple[X, ...]:
 
 
 def _add_with_rest(do: Operations[X], s: X, x: X) -> tuple[X, X]:
-    """Return the rounded sum and its rounding error, the part of the smaller operand that the sum lost."""
+    """Return the rounded sum t of s and x, and the part of the smaller operand that t lost (Dekker's Fast2Sum)."""
     t = do.add(s, x)
     large, small = do.by_size(s, x)
     return t, do.add(do.subtract(large, t), small)
 
 
 def _with_rests(do: Operations[X], state: tuple[X, ...], x: X) -> tuple[X, ...]:
-    """Add x to the first number of the state, and each rounding error to the next number.
+    """Add x to the first number of the state, and the rounding error of each addition to the next number.
 
-    Besides the sum, Neumaier's state has one number and Klein's has two.
+    Besides the partial sum, the state of Neumaier's rule has one number, and that of Klein's rule has two.
     """
     *ones, last = state
     for i, each in enumerate(ones):
@@ -114,7 +115,7 @@ RULES = {
 
 
 class _Scalars(Operations[Datum]):
-    """Operations on `Datum` objects, which keep their derivations."""
+    """Operations on `Datum` objects; `made` collects their derivations."""
 
     def __init__(self, format: Format, context: Context) -> None:
         self.format, self.context = format, context
@@ -169,7 +170,8 @@ class _Stages(Operations[str]):
 class Compensated(Record):
     """A compensated sum of terms or of rounded products, which are added one after the other.
 
-    Raises UnsupportedError for an unknown rule. Under stochastic rounding, all operations on a term use the same draw.
+    Raises UnsupportedError for an unknown rule. Under stochastic rounding, all additions and subtractions of one step
+    use the same random draw.
     """
 
     rule: str
@@ -194,7 +196,9 @@ class Compensated(Record):
         return PlanError(f"{self.rule} adds one term after the other: its schedule is serial, reversed or sorted")
 
     def traced(self, plan: Plan, terms: Sequence[Term], element: int = 0) -> tuple[list[Node], Datum]:
-        """Return one node for each added term, and the result; a node's value is the sum without the compensation.
+        """Return the nodes of a serial plan, and the result; a node's value is the sum without the compensation.
+
+        Raises PlanError if the plan is not serial, or not for this number of terms.
 
         >>> from floatlab.reduce.plan.plan import Plan
         >>> plan, ones = Plan.from_tree(((0, 1), 2)), [Term(encode(x, "fp16")) for x in (2048, 1, 1)]
@@ -224,9 +228,9 @@ class Compensated(Record):
         return nodes, result
 
     def evaluated(self, batches: Batches, engine: CodeEngine) -> Array:
-        """Return the results (*batch) of serial batches; raises PlanError if the batches are not serial.
+        """Return the results, an array of the shape `engine.batch`.
 
-        `engine` adds and subtracts as `adder` does.
+        `engine` adds and subtracts as `adder` does. Raises PlanError if `batches` are not one serial chain.
         """
         if len(batches.each) > 1 or any(chains.lanes > 1 or chains.rest.shape[1] > 1 for chains in batches.each):
             raise self._serial()
@@ -251,7 +255,7 @@ class Compensated(Record):
     def _walked(self, state: tuple[Array, ...], order: list[int], engine: CodeEngine) -> tuple[Array, ...] | None:
         """Return the state after all terms, computed by one compiled loop.
 
-        The result is None if a loop is not worth while or not available, or if a number is not finite.
+        The result is None if such a loop is not available or not worth while, or if a number is not finite.
         """
         if engine.drawn or len(order) < MANY or state[0].size > MOST_WALKED or not holds(DOUBLE, self.accumulator):
             return None

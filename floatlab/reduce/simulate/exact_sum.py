@@ -1,7 +1,7 @@
-"""Exact sums of long arrays: parts of significands that have the same weight are added without rounding errors.
+"""Exact sums of long arrays, by a superaccumulator; and matrix products with about twice the digits of binary64.
 
-A superaccumulator in NumPy (U. W. Kulisch, *Computer Arithmetic and Validity*, 2008): significands are split into limbs
-of 27 bits, limbs of equal weight are summed exactly in binary64, and Python integers combine the weights.
+The superaccumulator (U. W. Kulisch, *Computer Arithmetic and Validity*, 2008) splits each significand at bit 27 into
+two limbs. Limbs of equal weight are added in binary64, where their sum is exact. Python integers combine these sums.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _CHUNK = 1 << 17  # the largest number of limbs in one sum: 2^17 limbs of 36 bit
 
 
 def exact_totals(x: Source, y: Source | None = None) -> tuple[Exact, Exact] | None:
-    """Return Σ x and Σ |x|, or Σ x·y and Σ |x·y|, exactly; None if a term is not finite.
+    """Return Σ x and Σ |x|, or Σ x·y and Σ |x·y|, exactly; None if a number is not finite.
 
     Each array has one axis.
 
@@ -53,7 +53,7 @@ def exact_totals(x: Source, y: Source | None = None) -> tuple[Exact, Exact] | No
 
 
 def _products(parts: list[tuple[Array, Array, int]]) -> list[tuple[Array, Array]]:
-    """Return integers c below 2^63 and exponents q; the sum of all c·2^q equals the sum of the products."""
+    """Return arrays of integers c, |c| < 2^63, and of exponents q; Σ c·2^q equals the sum of the terms or products."""
     if len(parts) == 1:
         return [(parts[0][0], parts[0][1])]
     (a, p, a_digits), (b, q, b_digits) = parts
@@ -64,7 +64,7 @@ def _products(parts: list[tuple[Array, Array, int]]) -> list[tuple[Array, Array]
 
 
 def _gathered(c: Array, q: Array) -> Exact:
-    """Return Σ c·2^q for at most 2^17 integers c."""
+    """Return Σ c·2^q for at most 2^17 integers c, |c| < 2^63."""
     used = c != 0
     c, q = c[used], q[used]
     if not len(c):
@@ -91,11 +91,11 @@ def _one_by_one(sides: list[Source]) -> tuple[Exact, Exact] | None:
 
 
 def matrix_totals(a: Array, b: Array) -> tuple[Array, Array, Array]:
-    """Return A·B as pairs of float64 arrays (high, low), and |A|·|B| as float64.
+    """Return A·B as a pair of float64 arrays (high, low), and |A|·|B| as a float64 array.
 
     `high` is the float64 nearest to high + low. The factors are float arrays of shapes (rows, n) and (n, columns). The
     error of a pair is below n²·2^-104·|A|·|B| if binary64 can represent the rounding errors of all products and sums.
-    If cancellation makes A·B smaller than this bound, the pairs have no correct digits.
+    If cancellation makes an element of A·B smaller than this bound, its pair may have no correct digit.
 
     >>> high, low, size = matrix_totals(np.float32([[1, 2**-30, -1]]), np.float32([[1], [2**-40], [1]]))
     >>> high.item() == 2**-70, size.item()

@@ -1,7 +1,7 @@
-"""Additions for many sums at once, in the processor's formats, binary32 and binary64.
+"""Additions for many sums at once, in the processor's formats binary32 and binary64.
 
-Most time is spent on adding terms serially to an array of sums. The compiled lane does this in one loop. Without the
-compiled lane, NumPy is called once for each term.
+Most time is spent on adding terms serially to an array of sums. The compiled lane adds products in one loop. Without
+it, and for terms that are not products, NumPy is called for each term, or for few sums once for many terms.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class FloatEngine(CodeEngine):
     """Additions by the processor, in binary32 or binary64, to nearest even; payloads of NaNs are unspecified."""
 
     def __init__(self, sides: Sides, adder: Adder, first: int = 0) -> None:
-        """Store the terms: as floats if the accumulator's float type contains their format, and else as codes."""
+        """Store the terms as floats, rounded if needed; but keep codes of factors that the format does not contain."""
         super().__init__(sides, adder, first)
         self.kind = np.dtype(np.float32 if self.format == SINGLE else np.float64)
         self.direct = all(holds(self.format, side.format) for side in sides)
@@ -81,7 +81,7 @@ class FloatEngine(CodeEngine):
             return np.subtract(a, b)
 
     def fuse(self, sums: Array, slots: Array, ids: Array) -> Array:
-        """Return sums + products, where each product and addition is one fused multiply-add."""
+        """Return the sums plus the products in these slots; one fused multiply-add computes each result."""
         if self.fuses:
             return self.update(sums, slots[None], ids[None])
         return decode(super().fuse(self.codes(sums), slots, ids), self.format, self.kind)
@@ -126,7 +126,7 @@ class FloatEngine(CodeEngine):
             return numbers.astype(self.kind)
 
     def _along(self, sums: Array, slots: Array) -> Array:
-        """Add many terms to few sums with NumPy's `accumulate`, which adds in order in a single call."""
+        """Add many terms to few sums with NumPy's `accumulate`, which adds up to `ROWS` terms in order in one call."""
         for start in range(0, len(slots), ROWS):
             sums = self._accumulated(sums, slots[start : start + ROWS])[-1]
         return sums
@@ -158,7 +158,10 @@ def _rows(slots: Array) -> Array | slice:
 
 
 def can_fuse_doubles(sides: Sides, batch: tuple[int, ...]) -> bool:
-    """Return whether `update` can use FMA in binary64 for sums of this shape; this needs the compiled lane."""
+    """Return whether `update` can use FMA in binary64 for these factors and sums of shape `batch`.
+
+    This needs the compiled lane, and factors that have no more than three axes and one more axis than the sums.
+    """
     return compiled.is_built() and len(batch) <= 2 and all(side.codes.ndim == 1 + len(batch) for side in sides)
 
 
@@ -166,8 +169,8 @@ def update(sums: Array, x: Array, y: Array | None, fma: bool) -> None:
     """Add x[k]·y[k] (or x[k] if y is None) to `sums` in place, for k in ascending order, rounding to nearest even.
 
     All arrays are float32, or all are float64; x[k] and y[k] broadcast to the shape of `sums`. Without `fma`, each
-    product is rounded before it is added. With `fma`, each product and its addition are rounded once; for float64, this
-    needs `can_fuse_doubles`. Payloads of NaNs are not specified.
+    product is rounded before it is added. With `fma`, each sum of a product and a partial sum is rounded once; for
+    float64, `can_fuse_doubles` must be true. Payloads of NaNs are not specified.
 
     >>> sums = np.zeros(1, np.float32)
     >>> update(sums, np.float32([-1 - 2**-22, 1 + 2**-23])[:, None], np.float32([1, 1 + 2**-23])[:, None], True)
@@ -202,8 +205,8 @@ def update(sums: Array, x: Array, y: Array | None, fma: bool) -> None:
 def _fused(sums: Array, x: Array, y: Array) -> None:
     """Add the products x[k]·y[k] to `sums` in place, by FMA in binary32.
 
-    Each product is exact in binary64. Each sum is rounded first to binary64 and then to binary32; if this may differ
-    from rounding once, it is computed exactly.
+    Each product is exact in binary64. Each sum is rounded first to binary64 and then to binary32. If this may differ
+    from rounding once, the first rounding is to odd.
     """
     wide = sums.astype(np.float64)
     a, b = x.astype(np.float64), y.astype(np.float64)
@@ -229,7 +232,7 @@ def _fused(sums: Array, x: Array, y: Array) -> None:
 
 
 def fused_trail(sums: Array, x: Array, y: Array) -> Array:
-    """Return the partial sums of a few binary32 sums after each fused update; their shape is (k, *sums).
+    """Return the values of a few binary32 sums after each fused update, an array of shape (len(x), *sums.shape).
 
     >>> x = np.float32([[-1 - 2**-22], [1 + 2**-23]])
     >>> fused_trail(np.zeros(1, np.float32), x, np.float32([[1], [1 + 2**-23]])).tolist()
@@ -258,7 +261,7 @@ def _fused_one_by_one(total: float, products: list[float]) -> list[float]:
 
 
 def _last_place(x: Array) -> int:
-    """Return a lower bound on the exponent of the last place of each number; 0 if all numbers are zero."""
+    """Return a lower bound on the exponents of the last places of all finite nonzero numbers; 0 if there are none."""
     magnitudes = np.abs(x)
     nonzero = magnitudes[(magnitudes > 0) & np.isfinite(magnitudes)]
     if not len(nonzero):

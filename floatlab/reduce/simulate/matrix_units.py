@@ -51,7 +51,8 @@ class Machine(Record):
     note : str
         A note for users.
     adds_c_last : bool
-        Whether c is added at the end, and the sum rounded to nearest. Otherwise c is added in the first block.
+        Whether the accumulator's initial value c is added at the end, and this sum rounded to nearest. Otherwise c is
+        added in the first block.
     """
 
     name: str
@@ -66,7 +67,7 @@ class Machine(Record):
 
     @property
     def schedule(self) -> Schedule:
-        """The order of the terms."""
+        """The order of the additions."""
         return parse_schedule(self.order)
 
     @property
@@ -84,13 +85,13 @@ cores, arXiv:2512.07004; P. Xie et al., MMA-Sim, arXiv:2511.10909'
 
     @property
     def reading(self) -> Context:
-        """The rounding of inputs wider than `terms`: tf32 units truncate them, other units round to nearest."""
+        """The rounding of inputs to the format `terms`: it truncates for tf32, and rounds to nearest for others."""
         return Context("RTZ") if self.terms.name == "tf32" else Context()
 
     def multiply_add(self, x: Source, y: Source, c: Source) -> Array:
-        """Return the codes of Σ x·y + c, as one instruction computes it, for factors (n, *batch) and c (*batch).
+        """Return the codes of c + Σ x·y, as the unit computes it, for factors (n, *batch) and c of shape `batch`.
 
-        Raises UnsupportedError for units that are not tensor cores.
+        Raises UnsupportedError if `adder` is not a `TensorCore`.
         """
         core = self.adder
         if not isinstance(core, TensorCore):
@@ -121,7 +122,7 @@ _HARDWARE = {
 def _core(
     block: int, fraction_bits: int, output: str = "f32", result_bits: int | None = None
 ) -> tuple[str, TensorCore]:
-    """Return the order and the arithmetic of a tensor core that adds products in blocks."""
+    """Return the order and the arithmetic of a tensor core that adds `block` products and the partial sum at once."""
     direction = "RTZ" if output == "f32" else "RNE"
     return f"fused({block})", TensorCore(parse_format(_SHORT[output]), fraction_bits, direction, result_bits)
 
@@ -196,7 +197,8 @@ MACHINES = {
     )
 }  # fmt: skip
 
-# These are models of other instructions of the same units, and earlier models. They are not candidates for results.
+# Models of other instructions of the same units, and earlier models. Results are not compared with them to find the
+# unit that computed them; a user can only choose them by name.
 _FP8_UNITS = (
     ("wgmma", _rows("hopper", "e4m3 e5m2", *_core(32, 13, "f16"), source=_MMASIM_2)),
     ("tcgen05", _rows("blackwell", "e4m3 e5m2", *_core(32, 25), source=_MMASIM_2)),

@@ -1,4 +1,4 @@
-"""Sums of products in which each step is rounded to a narrow format."""
+"""Matrix products whose partial sums are rounded to a narrow format."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from floatlab.formats import Format
 
 
 def promoted(x: Array, y: Array, format: Format, size: int, fma: bool) -> Array:
-    """Return the matrix product x·y, whose terms are added in blocks of `size` terms.
+    """Return the matrix product x·y, whose products of elements are added in blocks of `size`.
 
-    Within a block, every sum is rounded to `format`. Without `fma`, every product is rounded, too. The sums of the
-    blocks are added in binary32.
+    Within a block, every sum is rounded to `format`. Without `fma`, every product is rounded to it, too. The sums of
+    the blocks are added in binary32.
     """
     n = x.shape[1]
     whole, total = n // size * size, np.zeros((x.shape[0], y.shape[1]), np.float32)
@@ -31,9 +31,10 @@ def promoted(x: Array, y: Array, format: Format, size: int, fma: bool) -> Array:
 
 
 def stored(x: Array, y: Array, format: Format) -> Array:
-    """Return the matrix product x·y, whose terms are added one by one.
+    """Return the matrix product x·y, whose products of elements are added one by one.
 
-    Each sum is computed in binary32 and then rounded to a narrow format, as if it were stored in this format.
+    Each product is rounded to binary32. Each sum is computed in binary32 and then rounded to `format`, as if it were
+    stored in this format.
     """
     total = np.zeros((x.shape[0], y.shape[1]), np.float32)
     single = x.astype(np.float32), y.astype(np.float32)
@@ -44,10 +45,10 @@ def stored(x: Array, y: Array, format: Format) -> Array:
 
 
 def added_blocks(x: Array, y: Array, format: Format, edges: tuple[int, ...]) -> tuple[Array, Array]:
-    """Return the matrix product x·y, whose terms are added in blocks, and the largest partial sum of each element.
+    """Return the matrix product x·y, added in blocks, and the largest magnitude of each element's partial sums.
 
-    The sum of each block is rounded to `format`, and so is every sum of blocks. `edges` has the first term of each
-    block, and the number of terms.
+    The sum of each block is computed in binary64 and rounded to `format`. Every sum of blocks is rounded to it as well.
+    `edges` has the index of the first product of each block, and then the number of products.
     """
     total = largest = np.zeros((x.shape[0], y.shape[1]))
     with np.errstate(all="ignore"):

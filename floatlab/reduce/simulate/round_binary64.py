@@ -1,9 +1,10 @@
-"""Rounding with Python's floats: binary64 numbers to a narrower format, serial sums, and exact sums of many numbers.
+"""Rounded sums by means of Python's floats: serial sums in a narrow format, and exact sums that are rounded once.
 
-`math.fsum` gives the binary64 number nearest to an exact sum; applied again, it gives the sign of the remainder. Both
-determine the exact sum rounded to odd at 53 bits. Rounding this number to a narrower format gives the same result as
-rounding the exact sum (S. Boldo, G. Melquiond, *Emulation of FMA and correctly rounded sums: proved algorithms using
-rounding to odd*, IEEE Transactions on Computers 57(4), 2008).
+`math.fsum` gives the binary64 number nearest to an exact sum. A second call, which also subtracts this number, gives
+the sign of the remainder. The number and the sign determine the exact sum rounded to odd at 53 bits. Rounding the odd
+result to a format that is at least two bits narrower gives the same result as rounding the exact sum (S. Boldo, G.
+Melquiond, *Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd*, IEEE Transactions on
+Computers 57(4), 2008).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ FLOAT, WORD = struct.Struct("=d"), struct.Struct("=Q")
 def nearest_normal(format: Format) -> Callable[[float], float | None]:
     """Return a function that rounds binary64 numbers to the precision of a format, to nearest even.
 
-    Its results are right if they are normal numbers of the format. It returns None on overflow.
+    A result is correct if it is a normal number of the format. The function returns None for overflows and NaNs.
 
     >>> from floatlab.formats import parse_format
     >>> near = nearest_normal(parse_format("fp16"))
@@ -45,17 +46,17 @@ def nearest_normal(format: Format) -> Callable[[float], float | None]:
 def can_add_serially(format: Format, context: Context) -> bool:
     """Return whether `add_serially` is correct for a format and a context.
 
-    Rounding a sum first to 53 and then to p bits gives the same result as rounding it once if 53 ≥ 2p + 2. Sums below
-    the normal numbers are exact. (S. A. Figueroa, *When is double rounding innocuous?*, SIGNUM Newsletter 30(3), 1995.)
+    Rounding a sum first to 53 and then to p bits gives the same result as rounding it once if 53 ≥ 2p + 2. Subnormal
+    sums are exact. (S. A. Figueroa, *When is double rounding innocuous?*, SIGNUM Newsletter 30(3), 1995.)
     """
     plain = context.rounding is Direction.RNE and not (context.flush_inputs or context.flush_results)
     return plain and format.signed and 2 <= format.precision <= 25 and format.subnormals and holds(DOUBLE, format)
 
 
 def add_serially(total: float, terms: list[float], format: Format) -> list[float]:
-    """Return the partial sums of numbers of a format, added in order, up to the first sum that overflows.
+    """Return the sums after each term that is added to `total`; stop before the first sum that overflows.
 
-    Each sum is rounded to nearest even, with Python's floats.
+    All numbers belong to the format. Each sum is rounded to it, to nearest even, with Python's floats.
 
     >>> from floatlab.formats import parse_format
     >>> add_serially(2046.0, [1.0, 1.0, 1.0, 3.0, 65504.0], parse_format("fp16"))
@@ -74,7 +75,9 @@ def add_serially(total: float, terms: list[float], format: Format) -> list[float
 
 
 def odd_sum(numbers: Sequence[float]) -> float | None:
-    """Return the exact sum of numbers, rounded to odd in binary64; None if the sum is zero or not finite.
+    """Return the exact sum of numbers, rounded to odd in binary64.
+
+    The result is None if the sum is zero or not finite, or if it or an intermediate sum overflows in `fsum`.
 
     >>> odd_sum([1.0, 2.0**-60]).hex(), odd_sum([1.0, -(2.0**-60)]).hex(), odd_sum([1.5, 2.0**-40]).hex()
     ('0x1.0000000000001p+0', '0x1.fffffffffffffp-1', '0x1.8000000001000p+0')
@@ -94,9 +97,10 @@ def odd_sum(numbers: Sequence[float]) -> float | None:
 
 
 def exact_adder(format: Format, context: Context) -> Callable[[Sequence[float]], float | None] | None:
-    """Return a function that adds binary64 numbers exactly and rounds once; None if the context is not supported.
+    """Return a function that adds binary64 numbers exactly and rounds the sum once, to nearest even, to a format.
 
-    The function returns None if the sum is zero (IEEE 754 has a rule for its sign), overflows, or is not finite.
+    The result is None if the format or the context is not supported. The function returns None if the exact or the
+    rounded sum is zero (IEEE 754 has a rule for its sign), is not finite, or overflows (also an intermediate sum).
 
     >>> from floatlab.formats import parse_format
     >>> add = exact_adder(parse_format("fp16"), Context())

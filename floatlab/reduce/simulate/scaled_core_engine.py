@@ -1,11 +1,11 @@
 """Fused sums of products with block scales, as in Blackwell's tensor cores (mxf8f6f4, mxf4, nvf4).
 
-A node adds the products of one block to the partial sum c. All products are exact. Units for 4-bit numbers first add
-each `group` of products exactly. Each product or group is multiplied by its two scales exactly. The exponent of a
+A node adds a block of products to the partial sum c. All products are exact. Units for 4-bit numbers first add each
+group of `group` products exactly. Each product or group is multiplied by its two scales exactly. The exponent of a
 product is the sum of the exponents of its factors and scales, without normalisation. The exponent of a group is the sum
 of the exponents of its scales. All products or groups, and c, are aligned to the largest exponent E and truncated
-toward zero at 2^(E − `fraction_bits`). They are then added exactly, and the sum is truncated toward zero to binary32.
-The signs of zero results and of scales are ignored.
+toward zero at 2^(E − `fraction_bits`). They are then added exactly, and the sum is truncated toward zero to binary32,
+or becomes infinite from 2^128 on. Zero results are +0. The signs of scales are ignored.
 
 P. Xie et al., *Bit-Accurate Modeling of GPU Matrix Multiply-Accumulate Units* (arXiv:2511.10909), ST-FDPA and GST-FDPA.
 """
@@ -35,11 +35,11 @@ class ScaledTerm(Record):
 
     first: int  # the index of its first product in the sum
     stop: int  # the index after its last product
-    products: Exact | None  # the exact sum of its products; None if it is not finite
+    products: Exact | None  # the exact sum of its products; None if a factor is not finite
     scales: tuple[Datum, Datum]
-    value: Exact | None  # the value multiplied by both scales
+    value: Exact | None  # `products` times the magnitudes of both scales; None if a factor or a scale is not finite
     exponent: int
-    kept: int  # the truncated value in units of 2^(E − fraction_bits)
+    kept: int  # `value`, truncated, in units of 2^(E − fraction_bits); 0 if `value` is None
 
 
 class ScaledNode(Record):
@@ -73,7 +73,7 @@ class ScaledNode(Record):
 
 
 class ScaledCore(Record):
-    """The arithmetic of a unit for products with block scales, as the module describes it.
+    """The arithmetic of a unit for products with block scales, as the module's docstring describes it.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ class ScaledCore(Record):
         if not all(scale.is_finite for scale in scales):
             return made.replace(products=total)
         a, b = (scale.exact for scale in scales)
-        # A group counts as zero only if all its products are zero, and not if they cancel.
+        # A group counts as zero if a scale or all its products are zero, and not if its products cancel.
         is_zero = not a.c or not b.c or not any(each.c for each in products)
         value = total * Exact(False, a.c, a.q) * Exact(False, b.c, b.q)
         return made.replace(products=total, value=value, exponent=self._zero if is_zero else exponent)
@@ -153,9 +153,10 @@ class ScaledCore(Record):
         return code if SINGLE.magnitude(code) else 0
 
     def sums(self, x: Source, y: Source, scales: tuple[Source, Source], size: int, c: Array) -> Array:
-        """Return the codes of Σ x·y + c for factors (rows, n) and (n, columns), and c (rows, columns); all are codes.
+        """Return the codes of c + Σ x·y, with all scales, for factors of shapes (rows, n) and (n, columns).
 
-        The two arrays in `scales` have the shapes (rows, blocks) and (blocks, columns). Each block has `size` products.
+        `c` has binary32 codes (rows, columns). The two arrays in `scales` have the shapes (rows, blocks) and (blocks,
+        columns). Each scale belongs to `size` successive products; the last may belong to fewer.
         """
         rows, n = x.codes.shape
         columns = y.codes.shape[1]
@@ -204,7 +205,7 @@ class ScaledCore(Record):
 
 
 class _Side:
-    """One factor and its scales, converted to binary64 values and exponents; each row has the terms of one sum."""
+    """One factor and its scales, converted to binary64 values and exponents. A row has the numbers of one sum."""
 
     def __init__(self, factor: Source, scales: Source, size: int) -> None:
         self.values, self.exponents = _numbers(factor)
@@ -215,8 +216,8 @@ class _Side:
     def part(self, rows: slice, first: int, core: ScaledCore) -> tuple[Array, ...]:
         """Return four arrays for the block of each row that begins at term `first`.
 
-        Two have the values and the exponents of its terms, padded with zeros. The other two have the values and the
-        exponents of the scales of its groups.
+        Two have the values and the exponents of the factor's numbers, padded with zeros. The other two have the values
+        and the exponents of the scales, one for each group.
         """
         stop = min(first + core.block, self.values.shape[1])
         more = ((0, 0), (0, core.block - (stop - first)))
@@ -235,7 +236,7 @@ def _numbers(side: Source) -> tuple[Array, Array]:
 
 
 def _exponent(x: Datum) -> int:
-    """Return the exponent of a number; for subnormal numbers, return that of the smallest normal number."""
+    """Return the exponent of a number; that of the smallest normal number for subnormals; 0 for infinities and NaNs."""
     return x.quantum_exponent + x.format.trailing_bits if x.is_finite else 0
 
 
@@ -249,7 +250,7 @@ def _cut(x: Exact | None, unit: int) -> int:
 
 
 def _special(factors: Sequence[tuple[Datum, Datum]], scales: Sequence[tuple[Datum, Datum]], c: Datum) -> int:
-    """Return the code of a sum with terms that are not finite: ∞ if there are only infinities of one sign, else NaN."""
+    """Return the code of a sum that has non-finite terms: ∞ if all of these are infinities of one sign, else NaN."""
     signs = set()
     for pair, pair_scales in zip(factors, scales, strict=True):
         if not all(scale.is_finite for scale in pair_scales) or any(x.is_nan for x in pair):

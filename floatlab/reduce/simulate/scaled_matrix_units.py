@@ -1,7 +1,8 @@
-"""Matrix units for products with block scales: published models. Each row of the table names its source.
+"""Published models of matrix units for products with block scales. Each row of the table names its source.
 
 A row's name is architecture.kind.output, such as `rtxblackwell.mxf8f6f4.f32`; the kinds are those of the instructions
-mma.sync and tcgen05.mma. None of them has recorded outputs, so every row is labelled "model, no hardware record".
+mma.sync and tcgen05.mma. No model has been checked against recorded outputs of the hardware, so the results of every
+row are labelled "model, no hardware record".
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _UNKNOWN_UNITS = {"cdna4": "MI350, MI355", "mi350": "MI350", "mi355": "MI355", "
 
 
 class ScaledUnit(Record):
-    """A model of a matrix unit. Each of its factors consists of blocks of codes, and every block has a scale.
+    """A model of a matrix unit. Each factor consists of codes, and every `size` successive codes share a scale.
 
     Parameters
     ----------
@@ -43,13 +44,13 @@ class ScaledUnit(Record):
     hardware : str
         The devices that the model describes, and the instruction.
     elements : tuple of Format
-        The formats of the factors. Factors that are given as plain numbers are rounded to the first of them.
+        The formats that a factor may have. A factor in another format is rounded to the first of them.
     scale : Format
         The format of the scales.
     size : int
         The number of successive elements that share a scale.
     core : ScaledCore
-        The arithmetic of a node.
+        The arithmetic of a node, which adds several products to the partial sum.
     source : str
         The publication that describes the model.
     note : str
@@ -75,11 +76,13 @@ class ScaledUnit(Record):
         return f"model, no hardware record, of {self.hardware} ({self.name}) from {self.source}"
 
     def blocks(self, terms: int) -> int:
-        """Return the number of scales for a sum of `terms` products; the last block may have fewer products."""
+        """Return the number of scales of each factor for `terms` products; the last scale may have fewer products."""
         return -(-terms // self.size)
 
     def multiply_add(self, x: Source, y: Source, scales: tuple[Source, Source], c: Array | None = None) -> Array:
-        """Return the codes of Σ x·y + c for factors (rows, n) and (n, columns), and binary32 codes c (None: zeros).
+        """Return the codes of c + Σ x·y, with all scales, for factors of shapes (rows, n) and (n, columns).
+
+        `scales` has the scales of x, (rows, blocks), and of y, (blocks, columns). `c` has binary32 codes; None: zeros.
 
         >>> from floatlab.arrays.conversion import encode
         >>> unit = parse_scaled_unit("rtxblackwell.mxf4.f32")
@@ -92,7 +95,7 @@ class ScaledUnit(Record):
         return self.core.sums(x, y, scales, self.size, start)
 
     def nodes(self, x: Source, y: Source, scales: tuple[Source, Source]) -> list[ScaledNode]:
-        """Return every node of one element, given its row, its column and their scales."""
+        """Return the nodes of one element of the product, given its row of x, its column of y, and their scales."""
         sides = [[Datum(side.format, code) for code in side.codes.tolist()] for side in (x, y, *scales)]
         factors = list(zip(sides[0], sides[1], strict=True))
         pairs = [(sides[2][at // self.size], sides[3][at // self.size]) for at in range(len(factors))]
@@ -125,7 +128,7 @@ SCALED_UNITS = _units()
 
 
 def is_scaled_unit(name: object) -> bool:
-    """Return whether a machine is a unit with block scales.
+    """Return whether `name` is a `ScaledUnit`, or is the name of one.
 
     >>> is_scaled_unit("b200.nvf4.f32"), is_scaled_unit("hopper.f16.f32")
     (True, False)
@@ -148,7 +151,7 @@ def _plain(name: str) -> str:
 
 
 def unmodelled(name: str) -> str | None:
-    """Return why there is no model of an architecture; None if its model may exist.
+    """Return why there is no model of the machine with this name; None if its architecture is not known to lack one.
 
     >>> unmodelled("cdna4.mxf4.f32")
     'no model of the matrix units of MI350, MI355 has been published'

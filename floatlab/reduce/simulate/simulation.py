@@ -1,8 +1,8 @@
-"""Simulates reductions on arrays: many sums at once, in any schedule and with any adder.
+"""Simulates reductions on arrays: many sums at once, in the order of any schedule and with any adder.
 
-There are three evaluators of plans, and all give the same bits. `adders.fold` evaluates one sum on single numbers, with
-derivations. This module evaluates many sums on arrays, with one of two engines: `CodeEngine` works on codes in any
-format, rounding direction and rounding rule; `FloatEngine` uses the processor's additions.
+An engine does the arithmetic. `CodeEngine` works on codes in any format, rounding direction and rounding rule.
+`FloatEngine` uses the processor's additions in binary32 or binary64. `TensorEngine` models tensor cores. `adders.fold`
+evaluates a single sum with derivations. For the same terms, plan and adder, `fold` and `simulate` give the same bits.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from floatlab.reduce.simulate.float_engine import engine_for
 from floatlab.reduce.simulate.tensor_core_engine import TensorCore, TensorEngine
 
 AnyAdder = Adder | Compensated | TensorCore
-Observer = Callable[[Array, Array], None]  # a function of ids of nodes, and of their values of shape (*ids, *batch)
-_TILE = 1 << 15  # number of sums that are computed at once; their values should stay in the cache
-_PIECE, _LEAST = 1 << 22, 64  # additions, and steps, between two reports of the progress
-_MOST = 1 << 23  # the largest number of values in memory at once
+Observer = Callable[[Array, Array], None]  # takes ids of nodes, and values (*ids.shape, *batch)
+_TILE = 1 << 15  # the largest number of sums that are computed at once, so that their values stay in the cache
+_PIECE, _LEAST = 1 << 22, 64  # additions between two reports of the progress, and the fewest steps
+_MOST = 1 << 23  # the number of values that a tile may hold in memory, unless its smallest part needs more
 
 
 def evaluate(batches: Batches, engine: CodeEngine, observe: Observer | None = None) -> Array:
-    """Return the results (*batch) of sums that are added in the order of the batches.
+    """Return the results, an array of the shape `engine.batch`: each sum adds its terms in the order of `batches`.
 
-    `observe` receives the ids of the nodes, in the order of the plan, and their values. Raises UnsupportedError if the
-    engine and the batches have different numbers of terms.
+    `observe` receives the ids and values of all nodes, each node once and after its arguments. Raises UnsupportedError
+    if `engine` and `batches` have different numbers of terms.
     """
     if batches.terms != engine.terms:
         raise UnsupportedError(f"the order is for {batches.terms} terms, not {engine.terms}")
@@ -57,7 +57,7 @@ class _Evaluation:
         self.is_observed, self.observe = observe is not None, observe or (lambda ids, values: None)
 
     def result(self) -> Array:
-        """Evaluate all batches, and return the sums (*batch)."""
+        """Evaluate all batches, and return the results of the sums, an array of the shape `engine.batch`."""
         n, root = self.terms, self.batches.root
         if root < n:
             return np.asarray(self.engine.leaf(np.array([root]))[0])
@@ -67,7 +67,7 @@ class _Evaluation:
                 if lanes is None:
                     ends = self._chains(batch, ids)
                     if len(self.batches.each) == 1:
-                        return np.asarray(ends[root - n])  # the result is returned without a copy
+                        return np.asarray(ends[root - n])  # the only batch: its result needs no place in the store
                     self.store[results.start - n : results.stop - n] = ends
                 else:
                     part = Batch(batch.first[lanes], batch.rest[:, :, lanes])
@@ -82,7 +82,7 @@ class _Evaluation:
     def _chains(self, batch: Batch, ids: Array) -> Array:
         """Return the results of parallel chains of additions.
 
-        In each step, either all chains add a term, or all add the result of an earlier batch.
+        In each step, either all chains add terms, or all add results of earlier batches (see `_alike`).
         """
         if batch.rest.shape[1] > 1 or self.engine.fuses_all:
             return self._wide_chains(batch, ids)
@@ -130,7 +130,7 @@ class _Evaluation:
     def _wide_chains(self, batch: Batch, ids: Array) -> Array:
         """Return the results of chains in which every node adds all its arguments at once."""
         head = self._argument(batch.first)
-        # From step `start` on, the chain adds only terms, and no results of earlier batches.
+        # From step `start` on, the chains add only terms, and no results of earlier batches.
         (sums,) = np.nonzero((batch.rest >= self.terms).any(axis=(1, 2)))
         start = len(ids) if self.engine.fuses_all else max(1, int(sums[-1]) + 1 if len(sums) else 0)
         for step, made in zip(batch.rest[:start], ids[:start], strict=True):
@@ -146,9 +146,9 @@ class _Evaluation:
 
 
 def _alike(batch: Batch, n: int) -> Iterator[Array | None]:
-    """Yield groups of lanes; in each step, a group adds only terms or only earlier results.
+    """Yield groups of lanes. At each place of each step, the operands of a group are all terms or all earlier results.
 
-    None stands for one group with all lanes.
+    None stands for a single group with all lanes.
     """
     is_term = np.concatenate([(batch.first < n)[None], (batch.rest < n).reshape(-1, batch.lanes)])
     mixed = is_term[(is_term != is_term[:, :1]).any(axis=1)]
@@ -163,7 +163,7 @@ def _alike(batch: Batch, n: int) -> Iterator[Array | None]:
 
 
 def _stretches(adds_terms: Array, start: int) -> Iterator[tuple[int, int]]:
-    """Split the steps, from `start` on, into ranges of steps that add terms, and single steps that add a result."""
+    """Yield the bounds of ranges of steps from `start` on: a range adds terms, or is one step that adds a result."""
     for place in (*np.flatnonzero(~adds_terms[start:]) + start, len(adds_terms)):
         if start < place:
             yield start, int(place)
@@ -174,7 +174,7 @@ def _stretches(adds_terms: Array, start: int) -> Iterator[tuple[int, int]]:
 
 @in_default_mode
 def simulate(sides: Sides, schedule: Schedule, adder: AnyAdder | PartlyFused | Joined) -> Array:
-    """Return the codes of sums of terms, or of products, in the accumulator's format.
+    """Return the codes of sums, whose terms are numbers or products, in the accumulator's format.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def simulate(sides: Sides, schedule: Schedule, adder: AnyAdder | PartlyFused | J
     Raises
     ------
     PlanError
-        If the schedule has no order for n terms.
+        If the schedule has no order for n terms, or if the adder does not support this order.
     UnsupportedError
         If the adder cannot add such terms.
 
@@ -222,7 +222,7 @@ def simulate(sides: Sides, schedule: Schedule, adder: AnyAdder | PartlyFused | J
         if isinstance(adder, PartlyFused):
             tree = (
                 inner.tree if isinstance(inner, ExplicitTree) else inner.plan(n)
-            )  # the adder refers to the numbers of its nodes
+            )  # the numbers of nodes in `adder.kept` refer to this tree
             made[place] = _simulate_partly_fused(part, tree, adder)
         else:
             made[place] = _simulate_part(part, batches, adder, first)
@@ -241,7 +241,7 @@ def _simulate_part(sides: Sides, batches: Batches, adder: AnyAdder, first: int) 
     invalid = np.isnan(numbers)
     if not invalid.any():
         return codes
-    # Only the engine on codes computes the payloads of NaNs.
+    # Only `CodeEngine` computes the payloads of NaNs.
     chosen = tuple(Source(spread_over(side.codes, engine.batch)[:, invalid], side.format) for side in sides)
     codes = np.array(codes)
     codes[invalid] = run(batches, CodeEngine(chosen, own))
@@ -297,9 +297,10 @@ def _part(codes: Array, place: tuple[slice, ...], batch: tuple[int, ...]) -> Arr
 def _tiles(
     batch: tuple[int, ...], batches: Batches, adder: AnyAdder | PartlyFused, more: int
 ) -> Iterator[tuple[tuple[slice, ...], int]]:
-    """Yield the tiles of a batch, which are simulated one at a time, and the index of the first sum of each tile.
+    """Yield the tiles of the array of sums, which are simulated one at a time, and the index of the first sum of each.
 
-    `more` is the number of additional values that are held in memory for each sum.
+    `batch` is the shape of the array. The index is 0 for all tiles if the rows are split, which happens only without
+    random draws. `more` is the number of additional values that are held in memory for each sum.
     """
     most = max((chains.lanes * (1 + chains.rest.shape[1]) for chains in batches.each), default=1)
     wide = max((chains.rest.shape[1] for chains in batches.each), default=1)
@@ -321,14 +322,14 @@ def _tiles(
 
 
 def sort_terms(sides: Sides, schedule: Sorted) -> Sides:
-    """Return the terms of each sum, sorted as a `sorted` schedule requires."""
+    """Return the terms of each sum, or the factors of its products, sorted as a `sorted` schedule requires."""
     places = places_of(sides, schedule)
     wide = (spread_over(side.codes, places.shape[1:]) for side in sides)
     return tuple(Source(np.take_along_axis(w, places, 0), s.format) for w, s in zip(wide, sides, strict=True))
 
 
 def places_of(sides: Sides, schedule: Sorted) -> Array:
-    """Return the indices (n, *batch) that sort the terms or products as a `sorted` schedule requires."""
+    """Return an array (n, *batch) of the indices that sort the terms or products as a `sorted` schedule requires."""
     batch = np.broadcast_shapes(*(side.codes.shape[1:] for side in sides))
     numbers = [decode(spread_over(side.codes, batch), side.format, np.float64) for side in sides]
     with np.errstate(all="ignore"):

@@ -1,10 +1,10 @@
 """Fused sums of tensor cores: products are aligned to the largest exponent, truncated, added, and rounded.
 
-A node adds a block of exact products and the partial sum. It aligns all of them to the largest exponent among them. The
-exponent of a product is the sum of the exponents of its factors, without normalisation. Zeros, and products with
-exponents below −126, count as products with exponent −126. The node truncates each argument toward zero at
-`fraction_bits` bits below the largest exponent, adds all of them exactly, and rounds the sum into the accumulator.
-Nodes without products, such as those that add the sums of split blocks, are rounded additions to nearest even.
+A node adds a block of exact products and the partial sum. It aligns all of them to the largest exponent among them, or
+to −126 if that is larger. The exponent of a product is the sum of the exponents of its factors, without normalisation.
+Zeros do not affect the largest exponent. The node truncates each argument toward zero at `fraction_bits` bits below the
+largest exponent, adds all of them exactly, and rounds the sum into the accumulator. `TensorCore` describes variants.
+Nodes without products, such as those that add the partial sums of several blocks, round their sum to nearest even.
 
 M. Fasi, N. J. Higham, M. Mikaitis, S. Pranesh, *Numerical behavior of NVIDIA tensor cores* (PeerJ Computer Science 7,
 2021); F. A. Khattak, M. Mikaitis, *Accurate models of NVIDIA tensor cores* (arXiv:2512.07004); P. Xie et al., *MMA-Sim:
@@ -27,20 +27,25 @@ from floatlab.numbers.rounding import DEFAULT
 from floatlab.reduce.simulate.adders import Adder, Node, NodeRule, Term
 from floatlab.reduce.simulate.code_engine import Argument, CodeEngine, Sides
 
-_OF_ZERO = -4000  # the exponent of zeros, so low that a product with a zero factor never has the largest exponent
-LEAST_EXPONENT = -126  # emin of binary32: the smallest exponent of an alignment; zeros and an empty accumulator have it
+_OF_ZERO = -4000  # the exponent of zeros: so low that a zero factor keeps its product from having the largest exponent
+LEAST_EXPONENT = -126  # emin of binary32: the smallest exponent to which the partial sum is aligned
 
 
 class TensorCore(NodeRule):
     """The arithmetic of a tensor core: the bits kept in the alignment, and the rounding into the accumulator.
 
     `direction` is the rounding into the accumulator. If `result_bits` is given, the result is truncated to this number
-    of fraction bits, which is smaller than that of the accumulator. If `sum_bits` is given, the products are aligned
-    and added before the accumulator is. A product that overflows binary32 then counts as infinite. The sum of the
-    products and the accumulator are aligned to the larger of their exponents and added. The sum of the products is
-    truncated toward −∞ at `sum_bits`, and the accumulator at `fraction_bits`. If `groups` is 1 or 2, one more bit is
-    kept until the total is normalised. If it is 2, the products at even and those at odd positions are aligned and
-    added separately. The two sums are then added and truncated toward −∞.
+    of fraction bits, which is smaller than that of the accumulator. If `sum_bits` is given, the products are aligned to
+    their own largest exponent and added first; zeros have the exponent −126 there if `groups` is 0. A product of
+    magnitude 2^128 or more counts as infinite. The sum of the products and the partial sum are next aligned to the
+    larger of their exponents, or to −126 if that is larger. The sum of the products is truncated toward −∞ at
+    `sum_bits` bits below this exponent, and the partial sum at `fraction_bits` bits below it. Then both are added.
+
+    `groups` is 0 or, with `sum_bits`, 1 or 2. If it is not 0, one more bit of the sum of the products is kept until the
+    total is normalised. If it is 2, the products at even and those at odd positions are aligned and added separately.
+    Each of the two sums is truncated toward −∞ at `fraction_bits` bits below the larger of their exponents, and both
+    are added. A partial sum whose exponent is more than `fraction_bits` + 1 below the larger exponent is dropped if
+    `groups` is 2.
     """
 
     accumulator: Format
@@ -64,7 +69,9 @@ class TensorCore(NodeRule):
         return (1 << (self.accumulator.width - 1)) - 1
 
     def settled(self, total: Exact) -> int:
-        """Return the code of an exact sum in the accumulator's format; overflow gives ∞ in every rounding direction.
+        """Return the code of an exact sum, rounded to the accumulator's format and truncated to `result_bits`.
+
+        A sum of magnitude 2^(emax + 1) or more becomes infinite in every rounding direction.
 
         >>> from floatlab import parse_format
         >>> core = TensorCore(parse_format("fp32"), 13, result_bits=13)
@@ -81,6 +88,8 @@ class TensorCore(NodeRule):
 
     def aligned(self, terms: Sequence[Term | Datum]) -> tuple[int, list[int]]:
         """Return the alignment exponent E, and the truncated terms as integers in units of 2^(E − `fraction_bits`).
+
+        The terms are the products and numbers that a node adds, and all are aligned at once, as without `sum_bits`.
 
         >>> from floatlab import encode, parse_format
         >>> core = TensorCore(parse_format("fp32"), 24)
@@ -132,7 +141,7 @@ class TensorCore(NodeRule):
         return Exact(total < 0, abs(total), unit)
 
     def sum(self, terms: Sequence[Term | Datum]) -> Datum:
-        """Return the result of a node, whose arguments are numbers and products."""
+        """Return the result of a node that adds products and numbers."""
         fmt = self.accumulator
         signs = {_special(each, self.sum_bits is not None) for each in terms} - {None}
         if not signs:
@@ -172,9 +181,9 @@ def _shifted(n: int, shift: int) -> int:
 
 
 def _special(each: Term | Datum, overflows: bool) -> str | None:
-    """Return the sign of an infinity ("+" or "-"), "nan" for a NaN, and None for other numbers and products.
+    """Return the sign of an infinity ("+" or "-"), "nan" for a NaN, and None for a finite number or product.
 
-    If `overflows` is true, products from 2^128 on count as infinite.
+    If `overflows` is true, products of magnitude 2^128 or more count as infinite.
     """
     if each.is_finite:
         exact = each.exact
@@ -204,7 +213,7 @@ class TensorEngine(CodeEngine):
         return self.block(slots[None], [])
 
     def add_exactly(self, arguments: Sequence[Argument], ids: Array) -> Array:
-        """Return the fused sums of products and partial sums."""
+        """Return the sums: fused if there are products, and otherwise rounded to nearest even."""
         slots = [array for is_term, array in arguments if is_term]
         sums = [array for is_term, array in arguments if not is_term]
         if not slots:
@@ -212,7 +221,10 @@ class TensorEngine(CodeEngine):
         return self.block(np.stack(slots), sums)
 
     def block(self, slots: Array, sums: Sequence[Array]) -> Array:
-        """Return the fused sums of the products in slots (products, lanes) and of partial sums (lanes, *batch)."""
+        """Return the codes of fused sums of products and partial sums.
+
+        `slots`, of shape (products, lanes), has the slots of the products. Each array of `sums` is (lanes, *batch).
+        """
         core, fmt = self.core, self.core.accumulator
         given = [decode(each, fmt, np.float64) for each in sums]
         with np.errstate(all="ignore"):
@@ -241,7 +253,7 @@ class TensorEngine(CodeEngine):
         return np.asarray(codes, container(fmt))
 
     def _total(self, products: Array, exponents: Array, sums: list[Array]) -> tuple[Array, Array]:
-        """Return the sums of the truncated terms as integers, and the exponents of their units."""
+        """Return the sums of the truncated terms as integers (in binary64), and the exponents of their units."""
         core, fmt = self.core, self.core.accumulator
         if core.groups:
             return self._total_of_groups(products, exponents, sums)
@@ -289,6 +301,6 @@ def exponents_of(values: Array, format: Format) -> Array:
 
     Zeros have an exponent so low that they do not affect the alignment.
     """
-    # NaNs are replaced before the call of frexp: some implementations raise invalid for signaling NaNs.
+    # NaNs are replaced before frexp is called: some implementations raise invalid for signaling NaNs.
     found = np.maximum(np.frexp(np.where(np.isfinite(values), values, 0.0))[1] - 1, format.emin)
     return np.where(values == 0, _OF_ZERO, found).astype(np.int32)

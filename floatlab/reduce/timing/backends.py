@@ -51,12 +51,12 @@ ALL = ("numpy", "torch", "torch:cuda", "jax", "jax:gpu", "cupy")
 
 
 class BackendTiming(Individual):
-    """The product of one backend: its times in seconds, its codes, and its errors against the exact product."""
+    """The product of one backend: its times in seconds, its codes, and its errors, computed from the exact product."""
 
     name: str
     words: str  # the name of the library and its device
     settings: tuple[str, ...]  # its settings that affect bits or time
-    first: float
+    first: float  # the time of the first product
     sending: Timing  # the times of sending the matrices to the device
     rest: Timing  # the times of all products but the first
     fetching: Timing  # the times of fetching the product from the device
@@ -65,7 +65,7 @@ class BackendTiming(Individual):
     codes: Array
     repeats: bool  # whether all products have the same bits as the first
     errors: ProductErrors
-    judgement: Judgement | None  # how large its errors are, against the exact product; None if a number is not finite
+    judgement: Judgement | None  # how large its errors are (see `ProductJudge`); None if a number is not finite
 
     @property
     def sent(self) -> float:
@@ -79,13 +79,13 @@ class BackendTiming(Individual):
 
     @property
     def complete(self) -> Timing:
-        """The times of all runs, including transfers."""
+        """The times of all runs, each with both transfers; without the first product."""
         parts = zip(self.sending.runs, self.rest.runs, self.fetching.runs, strict=True)
         return Timing(tuple(map(sum, parts)))
 
 
 class Absence(Record):
-    """A backend that was not measured, and the reason: it is not installed, or cannot multiply these matrices."""
+    """A backend without a timing, and the reason: it is not installed, or it could not multiply these matrices."""
 
     name: str
     reason: str
@@ -131,7 +131,7 @@ class BackendComparison(Answering, Record):
 
     @property
     def complete_ranking(self) -> Ranking:
-        """The ranking of the backends by the times including transfers."""
+        """The ranking of the backends by the times of products with both transfers."""
         return rank({run.name: run.complete for run in self.runs})
 
     @property
@@ -146,7 +146,7 @@ class BackendComparison(Answering, Record):
 
     @property
     def nearest(self) -> BackendTiming:
-        """The backend whose product is nearest to the exact product; the first one if several are equally near."""
+        """The backend whose errors have the smallest root mean square of q; the first one if several have it."""
         return min(self.runs, key=lambda run: run.errors.q_rms)
 
 
@@ -184,11 +184,11 @@ def multiply_on(
     """Return the product of matrices a (rows, n) and b (n, columns) on every backend, with times.
 
     Both matrices have the same format: binary16, binary32, binary64 or bfloat16. `runs` products are timed after a
-    first one. `started` is called with the number of steps and returns a function that counts them. A missing backend
-    does not raise an error; the result has an `Absence` for it. KeyboardInterrupt, and other
-    exceptions that are no subclasses of `Exception`, propagate. If `keep_interrupted` is true, however, Ctrl-C ends the
-    timing, and the rounds completed so far are returned. Raises UnsupportedError for other matrices and for unknown
-    backends.
+    first one. `started` is called with the number of steps and the word "steps", and returns a function that counts
+    steps. A missing or failing backend does not raise an error; the result has an `Absence` for it. If
+    `keep_interrupted` is true and a round is complete, Ctrl-C only ends the timing, and the complete rounds are
+    returned. Otherwise KeyboardInterrupt propagates, as do other exceptions that are not subclasses of `Exception`.
+    Raises UnsupportedError for other matrices, for unknown backends, and for fewer than 1 run.
 
     >>> found = multiply_on(np.eye(2, dtype=np.float32), np.ones((2, 3), np.float32), "numpy", 2)
     >>> found.runs[0].name, found.runs[0].errors.largest, len(found.runs[0].rest.runs)
@@ -241,7 +241,7 @@ class _Work:
         self.changing: set[str] = set()  # names of backends whose later products do not have the same bits as the first
 
     def _values(self, side: Source) -> Array:
-        """Return the values of codes in NumPy's narrowest float that contains their format."""
+        """Return the values of codes, as float32 if float32 contains their format, else as float64."""
         return np.asarray(decode(side.codes, side.format, np.float32 if holds(SINGLE, side.format) else np.float64))
 
     def start(self, name: str) -> None:
@@ -261,7 +261,7 @@ class _Work:
             self.started[name] = _Started(device, own, first, np.array(found.codes, order="C"))
 
     def run(self, name: str) -> tuple[float, float, float] | None:
-        """Return the seconds of sending, multiplying and fetching in another run; None if the backend fails."""
+        """Return the seconds of sending, multiplying and fetching in another run; None after a run that failed."""
         if name in self.absent:
             return None
         backend = self.started[name]
@@ -330,10 +330,11 @@ def _multiply(device: Device, x: Foreign, y: Foreign) -> Foreign:
 
 @in_default_mode
 def in_one_format(sides: Sequence[object], format: Format | None = None) -> list[Source]:
-    """Return matrices in one format: `format`, or else their common format.
+    """Return matrices in one format: `format`, or else the format that all of them have.
 
-    If their formats differ, both become binary32 or, if only binary64 contains both formats, binary64. Numbers are
-    rounded to nearest. Raises UnsupportedError for a format in which no backend multiplies.
+    If `format` is None and their formats differ, the format is binary64 if binary64 contains them and binary32 does
+    not, and otherwise binary32. Numbers are rounded to nearest. Raises UnsupportedError for a format in which no
+    backend multiplies.
 
     >>> [side.format.name for side in in_one_format((np.ones((1, 1)), np.ones((1, 1), np.float16)))]
     ['binary64', 'binary64']

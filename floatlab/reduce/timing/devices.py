@@ -1,7 +1,7 @@
-"""Devices of other libraries: they make arrays, multiply them, wait for the product and fetch it.
+"""The devices of NumPy and other libraries: they make arrays, wait until they are computed, and fetch them.
 
-Many devices return an array before it is computed. Without waiting, a clock would measure only the time of the call.
-Only timing needs `wait`, since `fetch` waits by itself.
+Many libraries return an array before the device has computed it. Without waiting, a clock would measure only the time
+of the call. Only timing needs `wait`, since `fetch` waits by itself.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Device:
     kinds: ClassVar[tuple[str, ...]] = ("cpu",)
 
     def __init__(self, name: str = "") -> None:
-        """Import the library and initialise the device; raises MissingPartError or UnsupportedError."""
+        """Import the library and initialise the device; raises MissingPartError or AbsentDeviceError."""
         self.name = name or self.kinds[0]
         self.kind, _, index = self.name.partition(":")
         self.index = int(index or 0)
@@ -55,7 +55,10 @@ class Device:
         """Initialise the device; if it is missing, the library's exception is raised."""
 
     def dtype(self, name: str) -> Foreign:
-        """Return the library's dtype for a name; raises UnsupportedError if the library has none."""
+        """Return the library's dtype for a name; raises UnsupportedError if the name is not in `DTYPES`.
+
+        Raises MissingPartError for bfloat16 if NumPy needs ml_dtypes and it is not installed.
+        """
         known = [*DTYPES.values()]
         if name not in known:
             raise UnsupportedError(f"dtype is one of {' '.join(known)}, not {quoted(name)}{guess(name, known)}")
@@ -67,7 +70,7 @@ class Device:
         return np.dtype(name)
 
     def scope(self, dtype: Foreign) -> AbstractContextManager[Foreign]:
-        """Return the context in which arrays of a dtype are made and used on this device."""
+        """Return the context manager within which arrays of a dtype are made and used on this device."""
         return nullcontext()
 
     def array(self, values: Array, dtype: Foreign) -> Foreign:
@@ -78,7 +81,7 @@ class Device:
         """Wait until the computation of an array has finished."""
 
     def fetch(self, made: Foreign, name: str = "the result") -> Source:
-        """Return an array's codes in NumPy's memory; `name` is the name of the array in error messages."""
+        """Return an array's codes in NumPy's memory; error messages call the array `name`."""
         return source_of(made, name)
 
     def set_threads(self, count: int) -> int | None:
@@ -95,7 +98,7 @@ class Device:
 
     @property
     def words(self) -> str:
-        """The name of the library and its device."""
+        """The name and the version of the library; for a device other than the CPU, also its name if it is known."""
         return f"NumPy {np.__version__}"
 
     def settings(self, dtype: str) -> tuple[str, ...]:
@@ -269,7 +272,9 @@ def _imported(library: str, install: str) -> Foreign:
 
 
 def first_line(trouble: BaseException, limit: int = 120) -> str:
-    """Return the first line of an error's message; if the message is a single word, the error's type precedes it.
+    """Return the first sentence of an error's message, from its first line and cut to `limit` characters.
+
+    The error's type precedes a sentence that is a single word.
 
     >>> first_line(ValueError("it is so. And more")), first_line(KeyError("code"))
     ('it is so', "KeyError: 'code'")

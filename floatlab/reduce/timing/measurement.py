@@ -1,4 +1,4 @@
-"""Repeated timings: the order of runs, their statistics, and which is the fastest, if the runs distinguish it."""
+"""Repeated timings: makes them in turns, computes their statistics, and finds the fastest if runs distinguish it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RUNS = 5
 # to 10 runs in at most 1.1 %, and with more runs in fewer pairs. With fewer than 4 runs, the rank test never
 # distinguishes two timings.
 FEWEST = 4
-# Quantile of the standard normal distribution that is exceeded with a probability of 1 %, two-sided 2 %.
+# A standard normal variable exceeds this quantile with a probability of 1 %, and in magnitude with 2 %.
 _TWO_PERCENT = 2.326
 _GIGA = 1e9
 
@@ -121,7 +121,7 @@ class Ranking(Record):
 
 
 def rank(timings: Mapping[str, Timing]) -> Ranking:
-    """Sort timings by their medians; `candidates` of the result has the timings that may be the fastest.
+    """Sort timings by their medians; `candidates` of the result has the names of those that may be the fastest.
 
     >>> a, b, c = Timing((1.0, 1.2, 1.1, 1.0)), Timing((1.1, 1.3, 1.1, 1.2)), Timing((5.0, 5.1, 5.0, 5.0))
     >>> rank({"c": c, "b": b, "a": a}).candidates, rank({"c": c, "b": b}).fastest
@@ -177,8 +177,9 @@ def take_turns(
 ) -> dict[str, list[Found]]:
     """Return the measurements of each name, one per round; each round measures the names in a new random order.
 
-    Other load on the machine then affects all names equally, and no name always comes after the same other name. Ctrl-C
-    propagates. If `keep_interrupted` is true and a round is complete, however, Ctrl-C only ends the measurements.
+    Other load on the machine then affects all names equally, and no name always comes after the same other name. If
+    `keep_interrupted` is true and a round is complete, Ctrl-C only ends the measurements. Otherwise KeyboardInterrupt
+    propagates.
 
     >>> take_turns(("a", "b"), str.upper, 2)
     {'a': ['A', 'A'], 'b': ['B', 'B']}

@@ -1,8 +1,9 @@
 """Computes a matrix product whole and in four partitions; measures their times, their errors and their differences.
 
 There are four partitions: each element as a dot product; one row at a time; one column at a time; and blocks along the
-inner dimension, whose products are added. NumPy multiplies. In most libraries, splitting by rows or columns does not
-change the bits of the result. Splitting the inner dimension changes the order of the additions.
+inner dimension, whose products are added. NumPy multiplies. Splitting by rows or columns leaves the terms of each sum
+together, but the library may add them in another order, because it may use other routines for other shapes. Splitting
+the inner dimension changes the order of the additions.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ BLOCK = 64
 
 
 class TimedProduct(Record):
-    """A product computed with one partition: its name, its times, and its errors against the exact product."""
+    """A product computed whole or with one partition: its name, its times, and its largest errors."""
 
     name: str
     product: Array
@@ -44,11 +45,11 @@ class TimedProduct(Record):
     timing: Timing
     gigaflops: float | None  # 2 · rows · terms · columns operations, divided by the median time, in 10⁹ per second
     largest_error: float
-    largest_q: float  # the error in units of u·(|A|·|B|)
+    largest_q: float  # the largest |error| / (u·(|A|·|B|)) of an element
 
 
 class PartitionComparison(Record):
-    """One product, computed with all partitions."""
+    """One product, computed whole and with each partition."""
 
     shape: tuple[int, int, int]  # rows, terms, columns
     block: int  # number of terms in a block
@@ -67,7 +68,7 @@ class PartitionComparison(Record):
 
     @property
     def nearest(self) -> tuple[str, ...]:
-        """The partitions whose products are nearest to the exact product; several if they are equally near."""
+        """The partitions whose products have the smallest `largest_q`; several if these are equal."""
         least = min(each.largest_q for each in self.products)
         return tuple(each.name for each in self.products if each.largest_q == least)
 
@@ -110,7 +111,7 @@ def time_partitions(
     started: Callable[[int, str], Callable[[int], None]] | None = None,
     keep_interrupted: bool = False,
 ) -> PartitionComparison:
-    """Return the product of matrices a (rows, n) and b (n, columns) of one dtype, computed in each partition.
+    """Return the product of matrices a (rows, n) and b (n, columns) of one dtype, computed whole and in each partition.
 
     Parameters
     ----------
@@ -121,15 +122,17 @@ def time_partitions(
     block
         The number of terms per block. With 1, each partial product is a column times a row.
     started
-        A function that is called with the number of products and returns a function that counts finished products.
+        A function that is called with the number of products and the word "products". It returns a function that counts
+        finished products.
     keep_interrupted
-        Whether Ctrl-C ends the timing, so that the complete rounds are returned, instead of raising KeyboardInterrupt.
+        Whether Ctrl-C only ends the timing, so that the complete rounds are returned. Before the first round is
+        complete, Ctrl-C always raises KeyboardInterrupt.
 
     Raises
     ------
     UnsupportedError
-        If a and b are not matrices, differ in dtype or have none of these dtypes; or for fewer than 1 run or 1 term
-        per block.
+        If a and b are not matrices, if their shapes do not match or their product is empty or too large, if they differ
+        in dtype or have none of these dtypes, or if `runs` or `block` is below 1.
 
     Examples
     --------

@@ -56,13 +56,14 @@ class Explorer(Navigation):
     settings
         The valid settings.
     complaint
-        A message about the invalid settings, shown at the start.
+        A message to show at the start, such as one about invalid settings.
     theme
         The name of a theme, which overrides the settings.
     usual
-        The name of the theme to use if nobody chose one.
+        The name of the theme that is used if none was chosen; it suits the terminal.
     keep
-        Whether the last session is read at the start, and this session is written at the end.
+        Whether the last session is read at the start, and this session is written at the end; a confined process does
+        neither.
     pending
         The answer to `start`, whose computation began before the explorer was imported.
     """
@@ -114,13 +115,13 @@ class Explorer(Navigation):
         self.starts = {first.name: start} if start else {}
         self.start_views = {}
         self._pending = pending
-        self._resuming: Timer | None = None  # when computations go on that pause for a key
-        self._telling = False  # whether the address will be told
+        self._resuming: Timer | None = None  # runs while a key holds the computations; they then go on
+        self._telling = False  # whether a timer runs, after which the address is told
         self.DEFAULT_MODE = first.name  # type: ignore[misc]
         if not os.environ.get("NO_COLOR", "unset"):
             del os.environ["NO_COLOR"]  # an empty value counts as not set
         # With NO_COLOR, Textual draws shades of grey; floatlab draws no colour at all, since its text is complete
-        # without.
+        # without colours.
         super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
         for row in SCREENS.values():
             self.add_mode(row.name, partial(self._open, row))
@@ -184,12 +185,12 @@ class Explorer(Navigation):
         for name, status in (("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", terminal.HUNG_UP)):
             with suppress(AttributeError, NotImplementedError, RuntimeError):  # not on every system
                 loop.add_signal_handler(getattr(signal, name), partial(self.exit, return_code=status))
-        with suppress(AttributeError, OSError, ValueError):  # no standard input, or one that is no file
+        with suppress(AttributeError, OSError, ValueError):  # no standard input, or one without a file descriptor
             leave = partial(self.exit, return_code=terminal.HUNG_UP)
             terminal.on_hangup(sys.stdin.fileno(), partial(loop.call_soon_threadsafe, leave))
 
     def on_mount(self) -> None:
-        """Show the message about invalid settings; at the first start, show the first steps."""
+        """Show the message for the start; at the first start, show the first steps."""
         if self._complaint:
             self.notify(self._complaint, severity="warning", timeout=10)
         if self._is_first:
@@ -225,7 +226,7 @@ class Explorer(Navigation):
         super().notify(message, title=title, severity=severity, timeout=timeout, markup=False)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        """Add the filter that removes control characters from the output of all widgets."""
+        """Add the filters that replace control characters, and characters that the console of Linux lacks."""
         return [*super().get_line_filters(), HARMLESS, *([CONSOLE] if is_console() else [])]
 
     # Keys come before answers.
@@ -283,7 +284,7 @@ class Explorer(Navigation):
     # The address in a browser.
 
     def tell_address(self) -> None:
-        """Send the command of the question shown to a visitor's browser, which puts it into its address."""
+        """If the explorer runs in a browser, send it the command of the current question, for the page's address."""
         if self.is_web and not self._telling:
             self._telling = True
             self.set_timer(_TELLING, self._tell_address)
@@ -297,7 +298,7 @@ class Explorer(Navigation):
     # Exit.
 
     def session(self) -> dict[str, object]:
-        """Return the state for the next start: the screen, the theme, the questions and views of all screens."""
+        """Return the state for the next start: the screen, the theme, all screens' questions and views, the history."""
         questions = {name: words_of(task.question) for name, task in self.opened.items()}
         views = {name: task.view for name, task in self.opened.items() if task.VIEWS}
         return {
@@ -309,6 +310,6 @@ class Explorer(Navigation):
         }
 
     async def on_unmount(self) -> None:
-        """Write the session."""
+        """Write the session, unless an exception ended the app."""
         if self._keep and self.failure is None:
             write_session(self.session())

@@ -34,7 +34,7 @@ if TYPE_CHECKING:  # an optional dependency
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _QUERY = "token"
 _SIZES = range(1, 1001)  # valid numbers of columns and of rows of a terminal in a browser
-_MOST_TYPED = 1 << 20  # most characters in a message
+_MOST_TYPED = 1 << 20  # most bytes of typed text in a message, and most characters of other messages
 _FONT_SIZES = [str(size) for size in range(6, 73)]
 _NO_QUESTION = "This address has no question that the explorer can open, such as ?q=show 0.1 --fp16\n"
 _POLICY = "Content-Security-Policy"
@@ -88,7 +88,10 @@ def _name_of(host: str) -> str:
 
 
 def _plain(address: str) -> str:
-    """Return an IP address in its canonical notation; an IPv4 address mapped into IPv6 becomes IPv4."""
+    """Return an IP address in its canonical notation; an IPv4 address mapped into IPv6 becomes IPv4.
+
+    Any other text is returned unchanged.
+    """
     try:
         plain = ip_address(address.partition("%")[0])
     except ValueError:
@@ -152,7 +155,7 @@ class Guard:
         return ""
 
     def _right(self, token: str) -> bool:
-        """Return whether a token is correct; the time taken does not depend on the token."""
+        """Return whether a token is correct; the time taken does not tell which of its characters are wrong."""
         return hmac.compare_digest(token.encode("utf-8", "surrogateescape"), self.token.encode())
 
     def _refused(self, reason: str) -> web.Response:
@@ -163,7 +166,7 @@ class Guard:
     def _admitted(self, request: web.Request) -> web.Response:
         """Set the token as a cookie, and redirect to the address without the token.
 
-        So the browser's history does not contain the token.
+        The browser's history then does not contain the token.
         """
         from aiohttp import web
 
@@ -174,9 +177,10 @@ class Guard:
 
 
 def question_asked(text: str) -> list[str] | None:
-    """Split the command in an address into words; return None if it is not a question. Empty text gives no words.
+    """Split the command in an address into words; return None if no screen answers it. Empty text gives no words.
 
-    The words become arguments of the explorer. The first must be a verb, so that no word is read as an option of `tui`.
+    The words become arguments of the explorer. The first must be a verb with a screen, so that no word is read as an
+    option of `tui`.
 
     >>> question_asked("show 0.1 --fp16"), question_asked("--serve"), question_asked("vectors generate f16_add")
     (['show', '0.1', '--fp16'], None, None)
@@ -228,10 +232,10 @@ class _Lines(logging.Formatter):
 def server_of(
     address: Address, words: list[str], visitors: int, tell: Callable[[str], None], question: list[str] | None = None
 ) -> Server:
-    """Return the guarded server; raises MissingPartError without textual-serve (extra `web`).
+    """Return a server of explorers behind a `Guard`; raises MissingPartError without textual-serve (extra `web`).
 
     `words` are the options with which each explorer starts. `question` has the words of the question that is shown if
-    the address names none.
+    the address of the page names none. When the server starts, `tell` receives a message with its address.
     """
     try:
         from aiohttp import web
@@ -260,7 +264,7 @@ def server_of(
 
         @property
         def command(self) -> str:
-            """The command that starts the explorer for a request, at the question in the address if it has one."""
+            """The command that starts the explorer for a request, at the question in the address, if there is one."""
             return f"{explorer} {wanted.get()}" if wanted.get() else str(self._command)
 
         @command.setter
@@ -268,7 +272,7 @@ def server_of(
             self._command = command
 
         async def handle_index(self, request: web.Request) -> web.StreamResponse:
-            """Answer with the page of an explorer, or with an error for an address without a question."""
+            """Answer with the page of an explorer, or with an error if no screen answers the address's question."""
             if question_asked(request.query.get(ASKED, "")) is None:
                 return web.Response(status=400, text=_NO_QUESTION)
             size = request.query.get("fontsize", "16")
@@ -277,7 +281,7 @@ def server_of(
             return web.Response(text=html, content_type="text/html", headers={_POLICY: policy(socket)})
 
         def initialize_logging(self) -> None:
-            """Log only errors, since request lines contain the token, and arbitrary text from visitors."""
+            """Log only warnings and errors, since lines about requests contain the token, and text from visitors."""
             handler = logging.StreamHandler()
             handler.setFormatter(_Lines("floatlab: %(name)s: %(message)s"))
             logging.basicConfig(level=logging.WARNING, handlers=[handler])
@@ -304,7 +308,7 @@ def server_of(
 def serve(
     address: Address, words: list[str], visitors: int, tell: Callable[[str], None], question: list[str] | None = None
 ) -> None:
-    """Serve explorers that open at a command, until interrupted; `tell` receives a message with the address.
+    """Serve explorers until interrupted; see `server_of` for the parameters.
 
     Raises MissingPartError without textual-serve (extra `web`), FloatlabError if the address is not available.
     """
@@ -319,7 +323,7 @@ def serve(
 
 
 def _check_free(address: Address) -> None:
-    """Raise OSError if another program listens at an address; the server prints the address before it listens there."""
+    """Raise OSError if the server cannot listen at an address; it would fail only after it has printed the address."""
     places = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     for family, kind, protocol, _, place in places:
         with socket.socket(family, kind, protocol) as probe:

@@ -19,7 +19,7 @@ HIDDEN = ("scroll_", "page_", "app.focus", "focus_", "screen.copy_text", "help_q
 
 
 def keys_page(screen: Screen[object]) -> Page:
-    """Return a page with the keys that are active now, first those of the focused widget, and the help texts."""
+    """Return a page with the keys that are active now, first those of the focused widget, and with help texts."""
     groups: dict[str, dict[str, list[str]]] = {}
     seen: set[tuple[str, str]] = set()
     for key, active in screen.active_bindings.items():
@@ -46,7 +46,7 @@ def keys_page(screen: Screen[object]) -> Page:
 
 
 def filtered(page: Page, typed: str) -> Page:
-    """Return the rows of a list of keys that contain all typed words, below their headings."""
+    """Return the rows of a list of keys that contain all typed words, below their headings; without words, the page."""
     words, blocks = typed.lower().split(), list[Block]()
     if not words:
         return page
@@ -64,7 +64,7 @@ def filtered(page: Page, typed: str) -> Page:
 
 
 class KeysWindow(HelpWindow):
-    """A window as high as the screen that lists the active keys; text in its box selects some of them."""
+    """A window that lists the active keys, and is as high as the screen. Text in its box selects some of the keys."""
 
     BINDINGS = [
         Binding("slash", "filter", "Filter", id="help.filter"),
@@ -111,7 +111,7 @@ class KeysWindow(HelpWindow):
 
 
 class Example(Record):
-    """An example of the first steps: what it shows, the words of its command, and the view that shows it."""
+    """An example of the first steps: its title, the words of its command, and the view to show (if not the first)."""
 
     title: str
     words: tuple[str, ...]
@@ -138,7 +138,7 @@ EXAMPLES = (
 
 
 class Welcome(Window["Example | str | None"]):
-    """The first steps: examples, and what each screen is for. It is dismissed with an example or a screen's name."""
+    """The first steps: examples, and what each screen is for. It returns an example, a screen's name, or None."""
 
     BINDINGS = [
         Binding("escape,q,f1", "dismiss(None)", "Close", id="welcome.close"),

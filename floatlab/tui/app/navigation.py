@@ -19,10 +19,10 @@ _KEPT = 50  # most questions of the history that are saved
 
 
 class Navigation(ExplorerBase):
-    """An app with a mode for each row of SCREENS, which remembers the places that were left and the questions.
+    """The part of the app that switches screens, and remembers the places that were left and the questions asked.
 
-    `opened` are the screens that were opened. `starts` and `start_views` are the first questions and views of screens
-    that will be opened.
+    `opened` has the screens that were opened, by name. `starts` and `start_views` have the first questions and views of
+    screens that have not been opened yet, by name of the screen.
     """
 
     opened: dict[str, TaskScreen]
@@ -34,11 +34,11 @@ class Navigation(ExplorerBase):
         self._trail, self._questions = Trail(), Questions(lambda: self._read_history(earlier))
 
     def question_left(self, row: ScreenRow) -> Question:
-        """Return the question at which a screen opens."""
+        """Return the question at which a screen opens if no other is given."""
         raise NotImplementedError
 
     def _read_history(self, earlier: object) -> Iterator[tuple[str, Question]]:
-        """Yield the questions of the last session that can be read, with the names of their screens."""
+        """Yield the name of the screen and the question, for each question of the last session that can be read."""
         for words in earlier if isinstance(earlier, list) else ():
             if isinstance(words, list) and all(isinstance(word, str) for word in words):
                 with suppress(FloatlabError):
@@ -47,7 +47,7 @@ class Navigation(ExplorerBase):
                         yield row.name, question
 
     def questions_to_keep(self) -> list[Question]:
-        """Return the newest questions of the history, the newest at the end."""
+        """Return the 50 newest questions of the history, the newest at the end."""
         return [question for _, question in self._questions.newest_first[_KEPT - 1 :: -1]]
 
     @property
@@ -118,12 +118,12 @@ class Navigation(ExplorerBase):
         return bool(self._trail) if action == "go_back" else super().check_action(action, parameters)
 
     def note_question(self, question: Question, replaces: bool) -> None:
-        """Add a question to the history; if `replaces` is true, it is an edit of the last one and replaces it."""
+        """Add a question to the history; if `replaces` is true, it replaces the last one if that is of its screen."""
         if row := screen_for(question.verb):
             self._questions.note(row.name, question, replaces=replaces)
 
     def action_history(self) -> None:
-        """List the questions that were asked, to return to one."""
+        """Open a list of the questions that were asked, and show the one that is chosen."""
         rows = self._questions.newest_first
         asked = {command_of(question).removeprefix("floatlab "): (name, question) for name, question in reversed(rows)}
         width = max(map(len, SCREENS))

@@ -28,9 +28,10 @@ def open_explorer(
 ) -> int:
     """Run the explorer in this terminal, and return the exit status; see `Explorer` for the parameters.
 
-    `excuse` says why the explorer does not open at the question that was asked for.
+    `excuse` says why the explorer does not open at the question that was asked for; empty if it does.
 
-    Raises FloatlabError for an unknown theme, and any exception that ended the explorer.
+    Raises FloatlabError for an unknown theme, and the exception that ended the explorer. A FloatlabError or a
+    BrokenPipeError that ended it becomes a RuntimeError.
     """
     settings, complaint = read_settings()
     if confined():  # browser users must not see paths on this machine
@@ -50,7 +51,7 @@ def open_explorer(
     if isinstance(failure, WorkerFailed):
         failure = failure.error if isinstance(failure.error, Exception) else failure
     if isinstance(failure, (FloatlabError, BrokenPipeError)):
-        raise RuntimeError(f"{type(failure).__name__}: {failure}") from failure  # not an error of the user
+        raise RuntimeError(f"{type(failure).__name__}: {failure}") from failure  # the user did not cause it
     if failure is not None:
         raise failure
     return explorer.return_code or 0

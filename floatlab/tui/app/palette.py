@@ -58,7 +58,7 @@ class Offer(Record):
         return 0
 
 
-# The weights of the examples of the first steps, of other examples, and of what is on the screen.
+# The weights of the examples of the first steps, of other examples, and of rows about the current screen.
 _FIRST, _EXAMPLES, _HERE = 60, 40, 20
 
 
@@ -66,7 +66,10 @@ class Palette(Provider):
     """A provider for the command palette with all actions of the explorer."""
 
     def _entries(self) -> list[Offer]:
-        """Return all rows, examples first. If a key does the same as a row, the row's help text names the key."""
+        """Return all rows, examples first. If a key does the same as a row, the row's help text names the key.
+
+        Every other active key has a row at the end.
+        """
         app = self.app
         assert isinstance(app, Navigation)
         task = next((screen for screen in reversed(app.screen_stack) if isinstance(screen, TaskScreen)), None)
@@ -137,7 +140,10 @@ class Palette(Provider):
             yield DiscoveryHit(entry.name, entry.do, help=entry.words)
 
     async def search(self, query: str) -> Hits:
-        """Yield the actions that match the typed text. A name that only has its letters, in this order, comes last."""
+        """Yield the typed text as a question, if it is a number or an operation, and the rows that match it.
+
+        Rows whose names only contain the typed letters in the same order come last.
+        """
         matcher = self.matcher(query)
         typed = query.strip()
         if typed and (question := operation_in(typed) or number_in(typed)) is not None:

@@ -15,7 +15,8 @@ if TYPE_CHECKING:  # the command line imports this module before Textual is load
 class ScreenRow(Record):
     """A screen: its default command, and its class. The registry of verbs assigns verbs to screens.
 
-    `load` imports the class when the screen is first opened. A `slow` screen computes answers on a background thread.
+    `load`, called when the screen is first opened, imports and returns the class. A `slow` screen computes answers on a
+    background thread.
     """
 
     name: str
@@ -106,5 +107,5 @@ SCREENS: dict[str, ScreenRow] = {
 
 
 def screen_for(verb: str) -> ScreenRow | None:
-    """Return the screen that shows the answers of a verb."""
+    """Return the screen that shows the answers of a verb; None if no screen does."""
     return SCREENS.get(VERBS[verb].screen)

@@ -12,7 +12,7 @@ from floatlab.errors import FloatlabError
 from floatlab.sandbox import confined
 
 _MOST_SETTINGS, _MOST_SESSION = 20_000, 200_000  # most characters of a file
-_MOST_QUESTION = 20_000  # longer questions are not saved
+_MOST_QUESTION = 20_000  # longer questions (in characters of JSON) are not saved
 _MOST_IN_HISTORY = 1_000  # longer questions are not saved in the history
 # The settings and their types.
 _KNOWN = {"theme": str, "slide": bool, "animations": bool, "keys": dict}
@@ -40,7 +40,10 @@ def session_file() -> Path | None:
 
 
 def _read(path: Path | None, most: int) -> str:
-    """Return the text of a file; raises OSError, or ValueError if it is not a file or too long."""
+    """Return the text of a file, which is empty if there is no file.
+
+    Raises OSError if it cannot be read, ValueError if it is not a regular file, is too long, or is not UTF-8.
+    """
     if path is None or not path.exists():
         return ""
     if not path.is_file():
@@ -53,7 +56,7 @@ def _read(path: Path | None, most: int) -> str:
 
 
 def read_settings() -> tuple[dict[str, object], str]:
-    """Return the valid settings, and a message about invalid settings."""
+    """Return the valid settings, and a message about invalid settings, which is empty if there are none."""
     import tomllib
 
     path = settings_file()
@@ -87,7 +90,7 @@ def read_session() -> dict[str, object]:
 
 
 def write_session(session: dict[str, object]) -> None:
-    """Write a session; failures are ignored.
+    """Write a session, unless this process is confined; failures are ignored.
 
     Very long questions are omitted, since a session that is too long would not be read again.
     """

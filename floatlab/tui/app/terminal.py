@@ -82,14 +82,14 @@ _SPACE = "\N{NO-BREAK SPACE}"
 
 
 class Harmless(LineFilter):
-    """Replaces each control character in rendered lines by as many spaces as it is wide.
+    """In rendered lines, replaces each unprintable character by spaces of the same width.
 
     In labels and pages, `floatlab.errors.printable` escapes such characters. The filter handles all other text, such as
     characters pasted into a box.
     """
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        """Return the segments of a line, with spaces in place of characters that are not printable."""
+        """Return the segments of a line, with spaces in place of unprintable characters except no-break spaces."""
         if all(text.isprintable() for text, _, _ in segments):
             return segments
         return [
@@ -124,7 +124,7 @@ def usual_theme() -> str:
 
 
 def has_sixteen_colours() -> bool:
-    """Return whether the terminal has at most sixteen colours, by the variables COLORTERM and TERM."""
+    """Return whether the terminal has at most sixteen colours, according to the variables COLORTERM and TERM."""
     term = os.environ.get("TERM", "")
     if os.environ.get("COLORTERM", "").lower() in ("truecolor", "24bit") or os.name == "nt":
         return False

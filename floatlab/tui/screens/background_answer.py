@@ -18,7 +18,7 @@ _SURE = 0.5  # seconds of work before the remaining time is estimated
 
 
 class Stopped(KeyboardInterrupt):
-    """Raised in stopped work when it next reports progress.
+    """Raised in stopped work when it next reports progress or calls `floatlab.progress.pause`.
 
     It is a KeyboardInterrupt, so that functions which return partial results after Ctrl-C also return them here.
     """
@@ -56,7 +56,7 @@ class BackgroundAnswer:
         self._goes_on.set()
         self._total = self._done = self._part = 0  # `_part` counts the computations that reported progress
         self._began = self._counted_from = monotonic()
-        self.late = False  # whether the screen has stopped waiting
+        self.late = False  # whether the answer took longer than the screen waited for it
 
     def start(self) -> None:
         """Start the work on a daemon thread."""
@@ -84,7 +84,7 @@ class BackgroundAnswer:
         return self._future.result()
 
     def hold(self) -> None:
-        """Pause the work when it next reports progress, until `release` is called."""
+        """Pause the work when it next reports progress or calls `progress.pause`, until `release` is called."""
         self._goes_on.clear()
         if self._after is not None:
             self._after.hold()
@@ -96,7 +96,7 @@ class BackgroundAnswer:
             self._after.release()
 
     def stop(self) -> None:
-        """Stop the work when it next reports progress."""
+        """Stop the work when it next reports progress or calls `progress.pause`."""
         self._stopped.set()
         self._goes_on.set()
         if self._after is not None:
@@ -136,7 +136,7 @@ class BackgroundAnswer:
             return "stopping …"
         part = f" part {self._part}:" if self._part > 1 else ""
         if self._total:
-            # What follows the counted work, such as the figures of a page, is not counted.
+            # The work after the counted part, such as computing the figures of a page, is not counted.
             part += f" {100 * self._done // self._total} %" if self._done < self._total else " last steps"
         return f"working …{part.removesuffix(':')}{self._estimate()} · Esc stops"
 

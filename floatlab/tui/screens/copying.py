@@ -1,4 +1,4 @@
-"""Copying and saving: the number, the page and the command of a screen, as text."""
+"""Copying the number, the page and the command of a screen as text, and saving them to files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from floatlab.verbs.question import Question
 from floatlab.verbs.registry import command_of
 from floatlab.wire.codecs import json_line
 
-_SHOWN = ("shortest", "bits")  # texts of a number that are copied as its value and its code
+_SHOWN = ("shortest", "bits")  # texts of a number that are the same as its value and its code
 
 
 class CopyingScreen(PaneScreen, inherit_bindings=False):
@@ -64,7 +64,7 @@ class CopyingScreen(PaneScreen, inherit_bindings=False):
         self.app.copy(text(), description)
 
     def action_save(self) -> None:
-        """Ask for the name of a file, and write the page into it."""
+        """Ask for the name of a file; its ending chooses the text or the picture that is saved."""
         self.app.push_screen(SaveWindow(self.copies(), self.question.verb, self._picture))
 
     def _picture(self) -> bytes:

@@ -22,9 +22,10 @@ class History:
         return self._questions[self._at] if self._questions else None
 
     def add(self, question: Question, kind: str = "") -> bool:
-        """Add a question. If `kind` is not empty and is that of the last question, replace the last question.
+        """Add a question after the current one, and drop all questions after it; the current question is not repeated.
 
-        Returns whether it was replaced.
+        If `kind` is not empty and the last edit was of the same kind, the question replaces the current one, unless
+        that is the first. Returns whether it was replaced.
         """
         if question == self.now:
             return False
@@ -52,7 +53,7 @@ class History:
         return self.now
 
     def return_to(self, question: Question) -> None:
-        """Go to a question, forward if possible, else back; called when a newer question had no answer."""
+        """Go to a question, forward if possible, else back; called when the current question had no answer."""
         for by in (1, -1):
             while self.now != question and self.go(by):
                 pass

@@ -23,7 +23,7 @@ class PickScreen(QuestionScreen, inherit_bindings=False):
     def __init__(self, question: Question) -> None:
         """Store the first question."""
         super().__init__(question)
-        self._refused: dict[str, str] = {}  # by title of a list: the typed name that could not be used
+        self._refused: dict[str, str] = {}  # by title of a list: the last typed name, until it is answered
 
     def picks(self) -> dict[str, Pick]:
         """Return the pick lists by name."""
@@ -50,12 +50,12 @@ class PickScreen(QuestionScreen, inherit_bindings=False):
         self.pick(self.picks()[name])
 
     def open(self, question: Question, kind: str = "") -> bool:
-        """Answer a question, and show the answers."""
+        """Answer a question and show the answers; remember the list from which its name was taken."""
         self._asked_from = self._picking
         return super().open(question, kind)
 
     def show_frame(self) -> None:
-        """Once a question with a name from a list has an answer, forget the name that this list rejected before."""
+        """Once a question has an answer, forget the typed name that is kept for the list that led to it."""
         if self.pending is None and not self.is_stopped:
             self._refused.pop(self._asked_from, None)
 

@@ -24,14 +24,15 @@ class QuestionScreen(Screen[None]):
     """A screen that shows the answers to one question.
 
     A slow screen (see `floatlab.tui.app.registry`) computes answers on a background thread. It waits for GRACE seconds.
-    Then it shows the progress until the answers arrive, and the previous answers remain visible. A newer question
-    replaces a pending question. The first frame of a slow screen may be drawn without answers: `answers` is then empty.
+    If the answers take longer, the previous answers remain visible, and the progress is shown after QUIET seconds. A
+    newer question replaces a pending question. The first frame of a slow screen may be drawn without answers: `answers`
+    is then empty.
     """
 
-    NAME = ""  # set by the app: whether answers may take long
-    slow = False
+    NAME = ""  # set by the app
+    slow = False  # set by the app: whether answers may take long
     GRACE = 0.06  # seconds to wait for an answer before the screen takes keys again
-    QUIET = 0.3  # seconds until the progress is shown, which would flicker before
+    QUIET = 0.3  # seconds until the progress is shown, which would flicker if it came earlier
     app: ExplorerBase
 
     def __init__(self, question: Question) -> None:
@@ -43,11 +44,11 @@ class QuestionScreen(Screen[None]):
         self.answers: list[Answer] = []
         self.prepared: object = None  # the result of `prepare`
         self.pending: BackgroundAnswer | None = None  # the pending answer
-        self._kind = ""  # the kind of edit that led to its question
+        self._kind = ""  # the kind of edit that led to the pending question
         self._asked_in: tuple[Input | None, str] = (
             None,
             "",
-        )  # the box in which its question was typed, and the box's text
+        )  # the box in which text of the pending question was typed or picked, and the box's text
         self._excuse = ""  # why the first question has no answer
         self._error = ""  # the last error message; it stays as long as the text of a box is wrong
         self._stopped: Question | None = None  # the question whose computation was stopped
@@ -95,7 +96,8 @@ class QuestionScreen(Screen[None]):
         complaint.update(printable_lines(text if hint else f"! {text}"))
         complaint.set_class(bool(text), "-shown")
         complaint.set_class(hint, "-hint")
-        # While one types or waits, the page does not move; else a hint must not cover the end of the page.
+        # A message covers the end of the page, so that the page does not move. A hint does so only while the user types
+        # or waits, or after the computation was stopped.
         moves = hint and self.pending is None and not self.is_stopped and not isinstance(self.focused, Input)
         complaint.set_class(not moves, "-over")
 
@@ -124,6 +126,17 @@ class QuestionScreen(Screen[None]):
     def say_wrong(self, box: Input) -> None:
         """Say why the text that stays in a box is wrong."""
         self.complain(f"{self._error}; u goes back to the last text without an error")
+
+    def mark_taken(self, box: Input, valid: bool, picked: bool) -> None:
+        """Mark a box as valid or invalid, after a question with its text was opened.
+
+        If the text was picked from a list and is wrong, the box gets the focus.
+        """
+        mark_valid(box, valid)
+        if picked and not valid:
+            box.focus()  # so that the user can correct it
+        elif picked and self.pending is not None:
+            self._asked_in = (box, box.value)  # an error of the pending answer will mark this box, too
 
     # The question.
 
@@ -221,7 +234,7 @@ class QuestionScreen(Screen[None]):
         return self._look()
 
     def _look(self) -> bool:
-        """Show the answers if they have arrived, else the progress of their computation."""
+        """Show the answers if they have arrived, else the progress; return False after an error."""
         pending = self.pending
         if pending is None:
             return True
@@ -231,7 +244,7 @@ class QuestionScreen(Screen[None]):
             return True
         box, text = self._asked_in
         if box is not None and box is self.focused and box.value != text:
-            return True  # the message about newer text is on its way; to show this answer would put back the older text
+            return True  # Textual will soon report newer text; showing this answer would restore the older text
         self.pending = None
         try:
             self._show(pending.question, *pending.result(), self._kind)
@@ -262,13 +275,13 @@ class QuestionScreen(Screen[None]):
         before, self.answers, self.prepared = self._shown or question, answers, prepared
         self._shown, self._stopped = question, None
         self.remove_class("-stopped")
-        if question != self.history.now:  # else it is not a new question: an undo
+        if question != self.history.now:  # after an undo or a redo, they are the same
             replaces = self.history.add(question, kind)
             self.app.note_question(question, replaces or (self.is_edit and self._was_edit))
         self._was_edit = self.is_edit
         self.draw(before)
         hints = [hint for answer in answers for hint in answer.hints]
-        # The text in the box with the focus is the one that has just been read.
+        # The text in the box with the focus has just been read, so the last error is not about it.
         mark_answer(self)
         wrong = any(box is not self.focused for box in wrong_boxes(self))
         error = self._excuse or (self._error if wrong else "")
@@ -277,7 +290,7 @@ class QuestionScreen(Screen[None]):
         self.show_frame()
 
     def action_undo(self, by: int = -1) -> None:
-        """Go one question back. If a box has wrong text or a question was stopped, only drop that instead."""
+        """Go one question back; if a box has wrong text or a question was stopped, drop that text or question."""
         now = self.history.now
         if (self.forget_mistakes() or self._stopped is not None) and now is not None:
             self._stopped = None

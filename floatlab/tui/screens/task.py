@@ -46,8 +46,8 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
     VIEWS: ClassVar[tuple[tuple[str, str], ...]] = ()  # names and titles of the views
     ROUNDS = True  # whether rounding rules have an effect on this screen
     AUTOMATIC_FORMAT = ""  # description of the choice of no format; if empty, a format is required
-    CONTROLS: ClassVar[dict[str, str]] = {}  # further actions of the words in #controls
-    PARTS = "#body > *, #body > Column > *"  # the widgets among which a view selects
+    CONTROLS: ClassVar[dict[str, str]] = {}  # by word in #controls: its action, if that has another name
+    PARTS = "#body > *, #body > Column > *"  # selects the widgets that a view shows or hides
     WALKS = False  # whether the rows of a new view get the focus, so that the cursor can move over them
     AUTO_FOCUS = ""
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (60, "-normal"), (116, "-wide")]
@@ -105,7 +105,7 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
         return question.replace(formats=(format,))
 
     def commands(self) -> Iterator[Command]:
-        """Return the rows of the command palette."""
+        """Yield the rows that this screen adds to the command palette: its views, and the choices of its lists."""
         for name, title in self.VIEWS:
             yield f"View: {title}", "on this screen", partial(self.choose_view, name)
         for pick in self.picks().values():
@@ -180,7 +180,7 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
         return if_present(super().get_widget_and_offset_at(x, y))
 
     def complain(self, text: str, hint: bool = False) -> None:
-        """Show an error message or a hint. It covers the end of the body, but no widgets below the body."""
+        """Show an error message or a hint. It may cover the end of the body, but covers no widgets below the body."""
         super().complain(text, hint)
         complaint = self.query_one("#complaint")
         others = reversed([widget for widget in self.children if widget is not complaint and widget.display])
@@ -189,7 +189,7 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
         complaint.styles.margin = (0, 0, rows if complaint.has_class("-over") else 0, 0)
 
     def show_frame(self) -> None:
-        """Show the keys that are active now."""
+        """Show the further topics and the keys that are active now, and tell a browser the address."""
         super().show_frame()
         self.draw_beside()
         self.refresh_bindings()
@@ -236,7 +236,10 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
             return
 
     def action_escape(self) -> None:
-        """Stop the pending answer; if there is none, clear the message and leave the box. Wrong text stays."""
+        """Stop the pending answer; if there is none, clear the message, and leave the box or show all panes again.
+
+        The message stays if a box has wrong text or the computation was stopped. Wrong text stays, too.
+        """
         if self.pending is None and not (self.has_class("-unread") or self.is_stopped):
             self.complain("")
             if not isinstance(self.focused, Input) and self.unzoom():
@@ -351,7 +354,7 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
             self.refresh_bindings()
 
     def action_view(self, by: int) -> None:
-        """Go to the next view."""
+        """Go to the next view (1) or the previous one (-1)."""
         names = list(dict(self.shown_views))
         self.view = names[(names.index(self.shown_view) + by) % len(names)]
 

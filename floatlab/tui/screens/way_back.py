@@ -1,4 +1,4 @@
-"""The way back: for all screens, the places that were left and the questions that were asked."""
+"""The way back: the places that were left and the questions that were asked, on all screens."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from floatlab.tui.screens.pick_lists import PickScreen
 from floatlab.tui.widgets import Cells
 from floatlab.verbs.question import Question
 
-_LIMIT = 200  # largest number of places on the way back, and of questions in the history
+_LIMIT = 200  # largest number of places that were left, and of questions that were asked
 
 
 class LeftPlace(Record):
@@ -32,7 +32,7 @@ class Trail:
         return bool(self._places)
 
     def leave(self, place: LeftPlace) -> None:
-        """Add a place, unless it is the last one."""
+        """Add a place, unless it equals the last one."""
         if not self._places or self._places[-1] != place:
             self._places.append(place)
             del self._places[:-_LIMIT]
@@ -55,7 +55,7 @@ class Questions:
         self._asked: list[tuple[str, Question]] = []  # the name of the screen, and the question
 
     def note(self, screen: str, question: Question, *, replaces: bool = False) -> None:
-        """Add a question; if `replaces` is true, it replaces the last one, as a further edit of it."""
+        """Add a question; if `replaces` is true, it replaces the last one if that is of the same screen."""
         if replaces and self._asked and self._asked[-1][0] == screen:
             self._asked.pop()
         self._asked = [each for each in self._asked if each != (screen, question)]

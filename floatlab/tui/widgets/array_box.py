@@ -26,7 +26,7 @@ _EXAMPLES = "a.npy  b.npz::name  1,2,3"
 _PLACE = "In a box for an array"  # the heading in the list of keys
 _UP, _HERE = "..", "."
 _PATH = 48  # the largest number of characters of a path in the title
-_NAME = 32  # columns for the name, so that the next column is aligned
+_NAME = 32  # the largest number of columns for a name, beside which the next column is aligned
 
 
 class _PathSuggester(Suggester):
@@ -46,7 +46,7 @@ class _PathInput(Input):
 
 
 class ArrayBox(Horizontal):
-    """A label and an input for an array; a click on the label picks a file."""
+    """A label and an input for an array; a click on the label opens a list of files."""
 
     PLACE = _PLACE
     BINDINGS = [Binding("down", "pick", "Files", id="array.pick")]
@@ -62,8 +62,8 @@ class ArrayBox(Horizontal):
     ) -> None:  # fmt: skip
         """Take the label, which is padded to `width` columns, and the function to call when the array changes.
 
-        `take` receives the box, and whether its array was picked (True) or typed (False). If `whole`, a file with
-        several arrays is picked as a whole.
+        `take` receives the box, and whether its array was picked (True) or typed (False). If `whole`, the user
+        picks a file or a folder, instead of an array in a file.
         """
         super().__init__(id=id, classes="entry")
         self._examples, self._whole = examples, whole
@@ -98,13 +98,16 @@ class ArrayBox(Horizontal):
 
 
 class FilePicker(Picker):
-    """A list of folders and files. It closes with the name of an array, or with None.
+    """A list of folders and files. It closes with the name of an array, with the text that was typed, or with None.
 
-    If `whole`, it closes with the name of a file or a folder instead.
+    If `whole`, it closes with the name of a file or a folder instead of that of an array.
     """
 
     def __init__(self, title: str, word: str = "", *, whole: bool = False) -> None:
-        """Begin in the folder of the file named by `word`, else in the explorer's working directory."""
+        """Begin in the folder of the file that `word` names, or in the file if `word` names one of its arrays.
+
+        If there is no such folder or file, begin in the explorer's working directory.
+        """
         super().__init__(title, [], (word,), free=True)
         path, colons, _ = word.partition("::")
         folder = os.path.dirname(path)
@@ -113,13 +116,16 @@ class FilePicker(Picker):
         self._entries: dict[str, FileEntry] = {}
 
     def on_mount(self) -> None:
-        """List the first folder."""
+        """List the folder or the file in which to begin; if it cannot be read, list the working directory."""
         super().on_mount()
         if not self._go(self._place):
-            self.call_later(self._go, "")  # show the error message after the list has been drawn
+            self.call_later(self._go, "")  # later, after the empty list has been drawn
 
     def _go(self, place: str) -> bool:
-        """List a folder or the arrays of a file; show an error message and return False if it cannot be read."""
+        """List a folder, or the arrays of a file; show an error message and return False if it cannot be read.
+
+        An empty text is the working directory.
+        """
         from floatlab.files.listing import entries
 
         try:
@@ -139,7 +145,7 @@ class FilePicker(Picker):
         return True
 
     def take(self, name: str) -> None:
-        """Open the folder or the file with this name, or return the array to the caller of the window."""
+        """Open a folder (unless `whole`, also a file of arrays) with this name, or close the window with the name."""
         if name == _UP:
             above = whole_path(os.path.join(self._place, os.pardir))
             self._go("" if os.path.abspath(above) == os.getcwd() else above)
@@ -150,7 +156,10 @@ class FilePicker(Picker):
             self.dismiss(name)
 
     def take_free(self, text: str) -> None:
-        """Use typed text as a path in the listed folder, or as it is if there is no such path; open a folder."""
+        """Close the window with a typed path: in the listed folder if it exists there, else as it was typed.
+
+        If it is a folder in the listed folder, open that instead.
+        """
         path = os.path.join(self._place, text)
         if is_folder(path):
             self._go(os.path.join(path, ""))

@@ -66,7 +66,7 @@ class BitRow(Cells):
         self._ruler, self._steady = ruler, steady
 
     def show(self, strip: Block) -> None:
-        """Draw the bits of a datum, which a page shows as `strip`; underline bits that differ from those before."""
+        """Draw `strip`, the block of a page with the bits of a datum; underline the bits that have changed."""
         before = self.bits
         self._strip = strip
         self._draw()
@@ -99,7 +99,7 @@ class BitRow(Cells):
         return lines
 
     def _labelled(self, runs: Line, width: int) -> Line:
-        """Return a line with the label marked, if edits apply to this row."""
+        """Return a line, with a mark before its label if edits apply to this row."""
         if not self.is_active or not any(run.role is Role.LABEL and run.text.strip() for run in runs):
             return runs
         return line(Span("▸", Role.CHANGED), cut_columns(runs, 1, width))
@@ -120,7 +120,7 @@ class BitRow(Cells):
             self.post_message(self.Flipped(self, bit))
 
     def on_click(self, event: events.Click) -> None:
-        """Leave the cursor where the mouse button was pressed."""
+        """Keep the cursor where the mouse button was pressed."""
         event.prevent_default()
 
     def watch_has_focus(self, _has_focus: bool) -> None:

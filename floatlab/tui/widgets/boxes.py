@@ -9,20 +9,23 @@ _WRONG = "-wrong"
 
 
 def fill(box: Input, text: str) -> None:
-    """Put text into a box. Keep what is in it if that is wrong, or differs only in spaces, which are being typed."""
+    """Put text into a box, unless the box is marked as invalid.
+
+    The text in the box also stays if it differs only in spaces at the ends, since the user may be typing them.
+    """
     if not is_wrong(box) and box.value.strip() != text.strip():
         with box.prevent(Input.Changed):
             box.value = text
 
 
 def mark_valid(box: Input, valid: bool) -> None:
-    """Mark a box as invalid, or unmark it if `valid` is true; while a box is marked, the screen dims the answer."""
+    """Mark a box as invalid, or unmark it if `valid` is true; while a visible box is marked, the answer is dimmed."""
     box.set_class(not valid, _WRONG)
     mark_answer(box.screen)
 
 
 def mark_answer(screen: Widget) -> None:
-    """Dim the answer of a screen if a box that is shown is marked as invalid."""
+    """Dim the answer of a screen if a visible box is marked as invalid; else end the dimming."""
     screen.set_class(bool(wrong_boxes(screen)), "-unread")
 
 

@@ -21,7 +21,7 @@ MARGIN = 2  # number of columns to the left of a table
 
 
 def cursor_keys(prefix: str, noun: str) -> list[Binding]:
-    """Return the key bindings that move a cursor up and down; their ids begin with a prefix."""
+    """Return the key bindings that move a cursor up and down; their ids begin with `prefix`."""
     rows = (
         ("before", "up,k", "move(-1)", f"{noun} before"),
         ("after", "down,j", "move(1)", f"{noun} after"),
@@ -45,7 +45,7 @@ class Cells(PageView, can_focus=True):
     class Chosen(WidgetMessage):
         """The cell under the cursor was chosen."""
 
-    places: Sequence[tuple[int, int, int]] = ()  # cell number: line, column and width
+    places: Sequence[tuple[int, int, int]] = ()  # of each cell: line, column and width
 
     @property
     def count(self) -> int:
@@ -80,7 +80,7 @@ class Cells(PageView, can_focus=True):
         return [Segment(text_of(cell), style)] if chrome.plain and is_focused else self.pieces(cell, style)
 
     def marks(self) -> dict[int, Style]:
-        """Return the cells with additional styles."""
+        """Return the additional styles, by number of the cell."""
         return {self.hovered: HOVER, self.cursor: CURSOR if self.has_focus else LEFT}
 
     def show_cursor(self) -> None:
@@ -177,7 +177,8 @@ class Cells(PageView, can_focus=True):
 class ColumnTable(Cells):
     """A table whose header does not scroll. It shows the first column, and as many of the other columns as fit.
 
-    If not all columns fit, those in `Table.spare` come last; the one that a page would leave out last comes first.
+    If not all columns fit, those in `Table.spare` come last, and the one that a page would leave out first is the
+    very last.
     """
 
     FROZEN = 1
@@ -188,7 +189,7 @@ class ColumnTable(Cells):
         *cursor_keys("table", "Row"),
     ]
 
-    turned: reactive[int] = reactive(0, init=False)  # number of columns after the first that are scrolled out of view
+    turned: reactive[int] = reactive(0, init=False)  # number of columns after the first that are hidden at the left
 
     _shown = 0  # number of visible columns after the first
     _is_last = True  # whether the last column is visible
@@ -255,13 +256,13 @@ class ColumnTable(Cells):
         self.reset()
 
     def on_click(self, event: events.Click) -> None:
-        """Show other columns on a click on the header."""
+        """On a click on the header, show the next columns; on a click in its left margin, those before."""
         row, column = self.place_of(event)
         if row == 0:
             self.action_turn(-1 if column < MARGIN else 1)
 
     def action_turn(self, by: int) -> None:
-        """Show the columns that did not fit, or go back."""
+        """Show the columns that did not fit, or (if `by` is negative) the columns before."""
         table = self.table
         if table is None:
             return

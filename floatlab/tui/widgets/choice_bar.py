@@ -36,7 +36,7 @@ def _places(options: Iterable[tuple[str, str]], width: int) -> dict[str, tuple[i
 
 
 class ChoiceBar(Widget):
-    """Words side by side, wrapped at the width; the current word is shown in reverse colours.
+    """Words side by side, wrapped at the width; the current word is highlighted.
 
     A click on a word passes its name to `take`.
     """
@@ -112,7 +112,7 @@ class ChoiceBar(Widget):
 
 
 class ButtonBar(ChoiceBar):
-    """Buttons side by side: words with a background colour, or in brackets where the terminal lacks colours."""
+    """Buttons side by side: words with a background colour, or in brackets if the theme is plain (see `Chrome`)."""
 
     def pieces(self, name: str, word: str) -> list[Segment]:
         """Draw one button; its ends replace the spaces around the word."""
@@ -131,7 +131,7 @@ class TabBar(ChoiceBar):
     def places(self, width: int) -> dict[str, tuple[int, int, str]]:
         """Return the column, the line and the word of each tab.
 
-        If space is short, only the first tab of a line has the letter F, and one space parts the tabs.
+        If space is short, only the first tab of a line has the letter F, and one space separates the tabs.
         """
         keyed = [(name, f"F{number} {word}") for number, (name, word) in enumerate(self.options, 2)]
         if sum(len(word) + 2 for _, word in keyed) <= width:
@@ -165,7 +165,7 @@ class KeyBar(ChoiceBar):
     _end: Timer | None = None  # the end of the message
 
     def say(self, words: str, seconds: float) -> None:
-        """Show a message for a time. It covers only the keys."""
+        """Show a message for some seconds. It covers only the keys."""
         if self._end is not None:
             self._end.stop()
         self.said = words
@@ -188,7 +188,7 @@ class KeyBar(ChoiceBar):
         self.screen.bindings_updated_signal.subscribe(self, self.show_keys)
 
     def show_keys(self, screen: Screen[object]) -> None:
-        """List the keys of all actions, one key per action."""
+        """List one key for each action that is shown in the bar; the key that goes back comes first, or is omitted."""
         keys: dict[str, tuple[str, str]] = {}
         for key, active in screen.active_bindings.items():
             binding = active.binding

@@ -23,15 +23,15 @@ from floatlab.tui.widgets.page_view import PageView
 
 _SHARE = 94  # the height of a window, in percent of the screen
 _ROWS = 18  # most lines of a list
-_FRAME = 4  # lines of a window that are not of its title or its list: the border, the box, and the line below the list
+_FRAME = 4  # lines of a window besides its title and its list: the border, the box, and the line below the list
 
 
 class Pick(Record):
     """A pick list, which a key or a click opens.
 
-    `choices` are rows, or texts by name. `take` receives the chosen name, and `current` are the marked names. If
-    `free`, the user can also type a name that is not listed. If there is a `group`, the command palette lists the
-    choices, as in "Order: serial".
+    `choices` are rows, or a mapping from names to texts. `take` receives the chosen name, and `current` are the marked
+    names. If `free`, the user can also type a name that is not listed. If there is a `group` and `choices` is a
+    mapping, the command palette lists the choices, as in "Order: serial".
     """
 
     title: str
@@ -74,8 +74,8 @@ class Window(ModalScreen[ScreenResultType]):
 class Choice(Record):
     """A row of a picker: its name, its text, and other names for searching.
 
-    If `quantity` is true, the name is a number: typed digits find it only if they are the whole name, since a typed 6
-    should not find 64.
+    If `quantity` is true, the name is a number: typed digits find it only if the typed text is the whole name, since
+    a typed 6 should not find 64.
     """
 
     name: str
@@ -84,7 +84,11 @@ class Choice(Record):
     quantity: bool = False
 
     def rank(self, typed: str) -> int | None:
-        """Return how well typed text matches: 0 a name, 1 a prefix of a name, 2 words of the text, None no match."""
+        """Return how well typed text, in lower case, matches.
+
+        The result is 0 for a name, 1 for the beginning of a name, 2 if the names and the text contain every typed word,
+        and None if there is no match.
+        """
         names = [name.lower() for name in (self.name, *self.also)]
         if typed in names:
             return 0
@@ -243,7 +247,10 @@ class MarkingPicker(Picker):
         self.rows.highlighted = place
 
     def take(self, name: str) -> None:
-        """If text has been typed, mark the choice that it finds; otherwise close the window with the marked choices."""
+        """If text has been typed, mark the choice under the cursor; otherwise close the window with the marked choices.
+
+        If no choice is marked, the window stays open, and says so.
+        """
         if self.box.value.strip():
             if name not in self.marked:
                 self._turn(name)

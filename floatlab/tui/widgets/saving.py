@@ -51,7 +51,7 @@ class SaveWindow(Window[None]):
             yield Label("", id="nothing", markup=False)
 
     def on_mount(self) -> None:
-        """Put the cursor before the ending."""
+        """Select the name without its ending, so that typing replaces it."""
         box = self.query_one(Input)
         box.focus()
         box.selection = type(box.selection)(0, len(os.path.splitext(self._suggestion)[0]))

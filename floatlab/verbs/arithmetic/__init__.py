@@ -1,1 +1,1 @@
-"""`add` … `fma`, `cmp`, `toint`, `rint`: one operation, step by step."""
+"""The arithmetic verbs (`add`, `fma`, `cmp`, `toint`, …): one operation, step by step."""

@@ -1,4 +1,4 @@
-"""`add` … `fma`, `cmp`, `toint`, `rint`: one operation, step by step.
+"""Answers of the arithmetic verbs (`add`, `fma`, `cmp`, `toint`, …): one operation, step by step.
 
 This module also reads the operands, and searches for operands for which fma and multiply-then-add differ.
 """
@@ -99,8 +99,8 @@ def witness(
 ) -> tuple[str, str, str] | None:
     """Return operands a, b and c, as texts, for which fma and multiply-then-add differ; None if none are found.
 
-    `near` has three texts near which the search starts; texts that cannot be read are ignored. For `progress` and the
-    result None, see `find_witness`.
+    The search starts near the three numbers in `near`, unless they are missing or one cannot be read. For `progress`
+    and the result None, see `find_witness`.
 
     >>> from floatlab import parse_format
     >>> witness(parse_format("fp16")), witness(parse_format("fp16"), near=("0.1", "10", "5"))
@@ -164,8 +164,8 @@ def operate(
     """Return the answer for one operation, given by its verb; raises FloatlabError for a wrong number of operands.
 
     `integer` is an option of `toint`, `exact` is one of `toint` and `rint`, and `signaling` is one of `cmp`. `steps`,
-    `brief` and `why` (which adds the reason of each step) are options of all other operations. `dialect`
-    names the rules of a processor or library.
+    `brief` and `why` (which adds the reason of each step) are options of all operations except `toint` and `cmp`.
+    `dialect` names the rules of a processor or library.
 
     >>> from floatlab import parse_format
     >>> operate("add", ("1.125", "0.12457275390625"), parse_format("fp16")).codes()
@@ -207,8 +207,8 @@ def _result_format(values: tuple[Operand, ...]) -> Format:
 def answer_of(result: Result, steps: int | None = None, brief: bool = False, why: bool = False) -> Answer:
     """Return the answer for the result of an operation.
 
-    It shows the first `steps` steps (all by default), or one line if `brief` is true; `why` adds the reason of each
-    step.
+    It shows the first `steps` steps (all by default), or one line (two for fma) if `brief` is true; `why` adds the
+    reason of each step.
     """
     first = result.fused if isinstance(result, Contrast) else result
 

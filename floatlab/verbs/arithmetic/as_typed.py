@@ -15,11 +15,14 @@ from floatlab.page.words import equals, listed, plural
 _MOST_DIGITS = 24  # a longer decimal result is not shown
 _SHORT = 4096  # bits of the numerator and the denominator of a typed number
 
-_NOUNS = {"add": "sum", "subtract": "difference", "multiply": "product", "divide": "quotient", "fma": "result"}
+_NOUNS = {"add": "sum", "subtract": "difference", "multiply": "product", "divide": "quotient"}
 
 
 def typed_result(derivation: Derivation) -> Fraction | None:
-    """Return the exact result of the typed numbers; None if no operand was rounded, or for other operations.
+    """Return the exact result of the typed numbers; None if no operand was rounded, or if there is no such result.
+
+    There is none for operations that `_NOUNS` lacks, for operands that are not finite or are irrational, for a zero
+    divisor, and for typed numbers with very many digits.
 
     >>> from floatlab import add
     >>> typed_result(add("0.1", "0.2", "fp64")), typed_result(add("1", "0.5", "fp64"))
@@ -39,7 +42,7 @@ def typed_result(derivation: Derivation) -> Fraction | None:
         typed.append(truth.as_fraction() if isinstance(truth, Ratio) else datum.exact.as_fraction())
     if not is_rounded:
         return None
-    first, second, *others = typed
+    first, second = typed
     match derivation.operation:
         case "add":
             return first + second
@@ -47,7 +50,7 @@ def typed_result(derivation: Derivation) -> Fraction | None:
             return first - second
         case "divide":
             return first / second if second else None
-    return first * second + sum(others)
+    return first * second
 
 
 def _readings(derivation: Derivation) -> tuple[Derivation | None, ...]:
@@ -56,7 +59,9 @@ def _readings(derivation: Derivation) -> tuple[Derivation | None, ...]:
 
 
 def typed_rows(derivation: Derivation) -> list[Block]:
-    """Return rows with the rounded result of the typed numbers, if it differs from the result of the operands.
+    """Return rows with the rounded result of the typed numbers, if it differs from that of the operands.
+
+    There are no rows if the exact result of the typed numbers is not a short decimal.
 
     >>> from floatlab import add
     >>> from floatlab.page.model import Page

@@ -74,7 +74,7 @@ def _settle(question: Question) -> Question:
 
 
 def _with_witness(question: Question) -> Question:
-    """Return the question with operands for which fma and multiply-then-add differ; raises UnsupportedError."""
+    """Return the question with operands for which fma and multiply-then-add differ; raises FloatlabError."""
     from floatlab.verbs.arithmetic.answer import no_witness, witness
 
     if not question.formats:

@@ -42,7 +42,7 @@ _DIRECTED = {
 
 
 def portion(part: Fraction) -> str:
-    """Return a positive number of ulps as text: as a fraction if that is short, else rounded after ≈.
+    """Return a positive number of ulps as text: a short fraction, just over or under 1 or 1/2, or rounded after ≈.
 
     >>> from fractions import Fraction
     >>> portion(Fraction(9, 16)), portion(Fraction(1, 3)), portion(Fraction(2**30 + 1, 2**31))
@@ -230,7 +230,7 @@ def encoding_reason(step: Encode, derivation: Derivation, index: int) -> list[st
 
 
 def _lost_term(derivation: Derivation) -> str:
-    """Return a sentence if a term was too small to change the result, as a small update of a weight can be."""
+    """Return a sentence if a term was too small to change the other one, as a small update of a weight can be."""
     if derivation.operation not in ("add", "subtract") or Flags.INEXACT not in derivation.flags:
         return ""
     a, b = derivation.operands

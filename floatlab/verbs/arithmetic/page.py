@@ -18,7 +18,7 @@ from floatlab.page.words import GLANCE, PAGE_DIGITS
 from floatlab.record import Record
 
 SYMBOLS = {"add": "+", "subtract": "−", "multiply": "×", "divide": "/", "remainder": "rem"}
-# The standard's names of functions that have other names in the library.
+# The names on pages of functions that have other names in the library: those of the standard, and C's rint.
 _FUNCTIONS = {
     "round_to_integral": "rint", "minimum_number": "minimumNumber", "maximum_number": "maximumNumber",
     "minimum_magnitude": "minimumMagnitude", "maximum_magnitude": "maximumMagnitude",
@@ -36,7 +36,7 @@ _CHOSEN = {
 TAIL = 12  # digits shown beyond the rounding position
 _NAMES = {steps.Decode: "operands", steps.Integral: "to integer", steps.Divide: "quotient", steps.Encode: "result"}
 _TOGETHER = ("operands", "promote", "flush")  # consecutive steps with these names are shown together
-# The rules for special values, in words, with the clause of IEEE 754-2019.
+# The rules for special values, in words, each with its source: a clause of IEEE 754-2019 unless stated otherwise.
 SENTENCES: dict[Rule, tuple[str, str]] = {
     Rule.INFINITY: ("an infinity converts to an infinity", "5.4.2"),
     Rule.NAN: ("a NaN converts to a quiet NaN", "6.2.3"),
@@ -71,7 +71,7 @@ class StepGroup(Record):
 
 
 def sentence(rule: Rule) -> str:
-    """Return a rule for special values in words, with its clause of IEEE 754.
+    """Return a rule for special values in words, with its source.
 
     >>> sentence(Rule.ZERO_TIMES_INFINITY)
     '0 × ∞ has no useful value: invalid (7.2 b, c)'
@@ -105,7 +105,7 @@ def expression(derivation: Derivation) -> str:
 
 
 def framed(x: Exact, top: int, fraction: int, least_tail: int = 0) -> tuple[str, str]:
-    """Return |x| in units of 2^top: the digits up to `fraction` places after the point, and the digits after these.
+    """Return |x| in units of 2^top: the digits up to `fraction` places after the point, and at most `TAIL` more.
 
     >>> framed(Exact(False, 0b1111111001, -13), 0, 10)
     ('0.0001111111', '001')
@@ -195,7 +195,7 @@ def rounding_rows(rounded: Rounded, derivation: Derivation, fmt: Format) -> list
 
 
 def step_blocks(step: Step, derivation: Derivation, seen: tuple[Step, ...], strips: bool = True) -> list[Block]:
-    """Return the rows of one step; `seen` are the earlier steps. Without `strips`, the operands are not drawn."""
+    """Return the rows of one step; `seen` are the earlier steps. Without `strips`, no operand's bits are drawn."""
     fmt, own = derivation.rounding_format, derivation.result.format
     match step:
         case steps.Decode() if not any(isinstance(each, steps.Decode) for each in seen):
@@ -268,7 +268,7 @@ def operand_rows(
 
 
 def integral_rows(rounded: Rounded, context: Context) -> list[Block]:
-    """Return rows for a rounding to an integer: the digits around the point, the rounding decision, the integer."""
+    """Return rows for a rounding to an integer: the digits before and after the point, and the rounding decision."""
     shift = rounded.unit.bit_length() - 1
     tail = f"{rounded.rest2 >> 1:0{shift}b}".rstrip("0") if shift else ""
     shown = tail[:TAIL] + "…" * (len(tail) > TAIL)

@@ -162,7 +162,7 @@ def fused_and_separate(
 ) -> tuple[list[StepGroup], list[StepGroup], list[StepGroup]]:
     """Return three lists of groups of steps: shared ones, those of the fma, and those of multiply-then-add.
 
-    With `steps`, the lists contain only the first `steps` steps of both. Without `strips`, operands are not drawn.
+    With `steps`, the lists contain only the first `steps` steps of both. Without `strips`, no operand's bits are drawn.
     """
     fused = contrast.fused
     opening = _opening(fused)

@@ -28,7 +28,7 @@ def scenes_of(result: relations.Result, *, strips: bool = True) -> tuple[Scene, 
     """Return the scenes of an operation's result; the last one has the whole page.
 
     For `fma`, fused and separate multiply-add advance together, and a last scene compares their results. Without
-    `strips`, the operands are not drawn.
+    `strips`, the bits of the operands are not drawn.
 
     >>> from floatlab.arith import add, contrast, fma, multiply_then_add
     >>> film = scenes_of(add("1.125", "0.12457275390625", "fp16"))
@@ -67,7 +67,7 @@ def _scenes(derivation: Derivation, stages: list[StepGroup], names: list[str], s
 
 
 def _fields(derivation: Derivation) -> Blocks:
-    """Return the significands and the exponents of the operands, where their bits are drawn already."""
+    """Return the significands and the exponents of the operands, for a view that draws the bits itself."""
     named = zip("abc", derivation.operands, strict=False)
     return tuple(significand_row(datum, name) for name, datum in named if isinstance(datum, Datum) and datum.is_finite)
 
@@ -111,7 +111,7 @@ def _raised(derivation: Derivation, index: int) -> Flags:
     return raised & derivation.flags
 
 
-# Stages of equal rank in the two computations appear together.
+# The order of the groups of steps; groups of equal rank in the two computations appear together.
 _RANKS = {"flush": 0, "product": 1, "align": 2, "sum": 3, "rule": 4, "round product": 5, "round": 5, "result": 6}
 
 

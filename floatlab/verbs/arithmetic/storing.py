@@ -48,7 +48,7 @@ def store(derivation: Derivation, format: Format) -> StoredResult:
 
 
 def stored_rows(derivation: Derivation) -> list[Block]:
-    """Return a row for each format in which a result may be stored; none for NaNs and infinities."""
+    """Return a row for each format in which a result may be stored; none for NaNs, infinities and other operations."""
     if derivation.operation not in CONTROLLED or not derivation.result.is_finite:
         return []
     rows: list[Block] = []

@@ -36,9 +36,9 @@ def attribute_words(
 ) -> Answer:
     """Return the answer with the candidate computations that give an observed result; raises FloatlabError.
 
-    For a sum or dot product, `observed` is one or two results as printed, separated by a comma; for matrices, it names
-    one or two arrays. `targets` are functions whose orders on this machine are additional candidates. All candidates
-    round as the context says, but hardware models have their own rules.
+    For a dot product or the sum of a vector, `observed` is one or two results as printed, separated by a comma. For
+    matrices, it names one or two arrays. `targets` are functions whose orders on this machine are additional
+    candidates. Candidates round as the context says, except models of hardware, which have their own rules.
 
     >>> found = attribute_words("dot", (), "0.0559577,0.0559577569366", "8.19563865662e-08", preset="forum")
     >>> found.words()
@@ -90,7 +90,7 @@ def answer_of(found: Attribution, results: tuple[str, ...]) -> Answer:
 
 
 def _is_listed(word: str) -> bool:
-    """Return whether a word between two commas is a number, or two numbers at the end of a row, such as 2;3."""
+    """Return whether a word between two commas is a number, or several with `;` between rows, such as 2;3."""
     return all(parse_printed(each) is not None for each in word.split(";"))
 
 
@@ -100,8 +100,8 @@ def attribute_pair(
 ) -> Attribution | None:
     """Attribute two results of a product to candidate computations.
 
-    `product` has x, y, and both results; `targets` is that of `attribute`.
-    Returns None if the results have different formats, since then no candidate gives both.
+    `product` has x, y, and both results; `targets` is that of `attribute`. Returns None if the results have different
+    formats, since then no candidate gives both.
     """
     from floatlab.reduce.explain.attribution import attribute
 

@@ -18,7 +18,7 @@ _MOST = 100  # at most this many explanations and pairs are written
 
 
 def _code(codes: Array | None, format: Format) -> str | None:
-    """Return the code of a result with one element; None for larger arrays."""
+    """Return the code of a result with one element; None for larger arrays, and for results that are not known."""
     if codes is None or codes.size != 1:
         return None
     return hexadecimal_code(Datum(format, int(codes.reshape(-1)[0])))

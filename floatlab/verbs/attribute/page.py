@@ -1,4 +1,4 @@
-"""The page of `dot --observed`: candidates that give an observed result, and the differences between two of them."""
+"""The page of `--observed`: the candidates that give an observed result, and what differs between two candidates."""
 
 from __future__ import annotations
 
@@ -120,8 +120,9 @@ def _compared(found: Attribution) -> str:
 def _best(explanations: tuple[Explanation, ...], edge: TileEdge | None) -> list[Line]:
     """Describe the best candidates for a result, in one or two lines.
 
-    If a candidate gives all elements, the lines name the first such candidate and the nearest other one. Otherwise,
-    they name only the nearest.
+    If a tile edge explains the result, only that is described. If a candidate gives all elements, the lines name the
+    first such candidate, and the nearest one that does not. Otherwise, they name only the nearest candidate, if it
+    gives more elements than chance does.
     """
     fitting = [each for each in explanations if each.fits]
     others = [each for each in explanations if not each.fits and each.matching]
@@ -142,7 +143,7 @@ def _best(explanations: tuple[Explanation, ...], edge: TileEdge | None) -> list[
 
 
 def verdict_rows(found: Attribution, label: str = "verdict") -> list[Block]:
-    """Return rows with the verdict on two results, and with each cause that does not explain the difference alone."""
+    """Return rows with the verdict on two results, and with each cause that alone does not explain the difference."""
     said = ", or ".join(each.value for each in found.verdicts) + _common_difference(found)
     blocks: list[Block] = [Row(label, Span(said, Role.VALUE if found.pairs else Role.FLAG))]
     if found.pairs and found.pairs[0].causes and found.shape:

@@ -39,7 +39,8 @@ def block(
     """Return the answer of `floatlab block`: values rounded to a block format.
 
     VALUE@FORMAT is first rounded to that format; all other values are exact. A single value may be rows of values
-    (`1,2;3,4`), a file with an array, or a random array. Of an array, the answer has the block with the element `at`.
+    (`1,2;3,4`), a file with an array, or a random array. Of an array, or with `at`, the answer has one block (or a part
+    of it): that with the element `at`, by default the first.
 
     >>> answer = block(("957", "1"), "mxfp8_e4m3")
     >>> answer.words(), answer.codes()
@@ -73,13 +74,13 @@ def _rows(values: tuple[str, ...]) -> list[list[str]]:
 
 
 def _names_array(word: str) -> bool:
-    """Return whether a word names a file or a random array; a number is never the name of a file here."""
+    """Return whether a word names an array (a file, random:…, or [[1, 2], …]); a number never names a file here."""
     is_name = word.startswith(("random:", "[")) or _FILE.search(word) is not None
     return (is_name or exists(word)) and not can_read(word, read_operand)
 
 
 def _place(text: str, shape: tuple[int, ...]) -> int:
-    """Return the position in C order of an element given by its index; raises LiteralError."""
+    """Return the position in C order of an element, from its index or from the position itself; raises LiteralError."""
     parts = [part.strip() for part in text.split(",")]
     if not all(re.fullmatch("[0-9]{1,12}", part) for part in parts):
         raise LiteralError(f"--at takes the index of an element, such as 3,17, not {quoted(text)}")

@@ -20,7 +20,7 @@ from floatlab.verbs.question import Question, code_of
 
 
 def recipe_choices() -> dict[str, str]:
-    """Return the names of recipes, each with a description: the named block formats, alone and with each scale rule.
+    """Return the names of recipes, each with a description: `NAMED_RECIPES`, alone and with each other scale rule.
 
     >>> choices = recipe_choices()
     >>> choices["mxfp4"], choices["mxfp4:torchao_rceil"]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 FEW = 4  # up to this many elements are shown step by step; more elements are shown in a table
-_GLANCE = 12  # the largest number of characters of a number in a table
+_GLANCE = 12  # an exact decimal with more characters is rounded
 _FIGURES = 6
 
 
@@ -76,7 +76,7 @@ def _summary(blocks: tuple[BlockDerivation, ...]) -> str:
 
 
 def _typed(block: BlockDerivation) -> list[str]:
-    """Return the values as they were typed; values that were not typed are given with all digits."""
+    """Return the values as they were typed; other values are shortened to a few characters."""
     return [
         words.abbreviated(text, 20) if text is not None else value_text(element)
         for text, element in zip(block.literals, block.elements, strict=True)

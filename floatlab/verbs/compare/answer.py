@@ -62,8 +62,8 @@ def answer_of(
 def are_checkpoints(words: Sequence[str], options: Mapping[str, object]) -> bool:
     """Return whether two words are compared as checkpoints.
 
-    Both must name checkpoints, and one of them must have several tensors. With an option for checkpoints, files of one
-    tensor are compared as checkpoints too.
+    With an option for checkpoints, they always are. Otherwise, both words must name checkpoints, and one of the
+    checkpoints must have several tensors.
     """
     if not {"only", "stored"}.isdisjoint(options):
         return True

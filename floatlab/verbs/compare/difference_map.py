@@ -7,7 +7,7 @@ from floatlab.page.measures import at_index, percent
 from floatlab.page.model import Block, Gap, Note, Page, Role, Row, Span, heading, hint, line
 from floatlab.page.words import counted, listed
 
-_FEW = 0.05  # if differences have at most this fraction of the indices of an axis, the indices are counted
+_FEW = 0.05  # if differences are at no more than this fraction of an axis's indices, the page says at how many
 _NONE, _SHADES, _ALL = "·", "░▒▓", "█"  # signs for the share of the elements of a part of the array
 _SHARES = ("none", "up to a third", "two thirds", "more", "all")
 

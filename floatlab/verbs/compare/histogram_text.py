@@ -9,7 +9,10 @@ from floatlab.page.words import counted, plural
 
 
 def histogram_blocks(found: Differences) -> list[Block]:
-    """Return a heading, and a histogram with a row for each range of distances in ulps; no blocks if all are 0."""
+    """Return a heading, and a histogram with a row for each range of distances in ulps.
+
+    The result is empty if no distance is above 0.
+    """
     ulps = found.ulps
     if ulps is None or not ulps.count or not ulps.largest or not ulps.largest.value:
         return []

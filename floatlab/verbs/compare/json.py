@@ -1,4 +1,4 @@
-"""The schemas of two arrays compared, and of the judgement of the difference of two products."""
+"""The schemas of the differences of two arrays, and of the judgement of the difference of two products."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _read_element(actual: Datum, expected: Datum, ulps: int | None, **measures: 
     )
 
 
-# An element is written after the differences, since these have the formats of its codes.
+# An element is written from a pair of the differences, which have the formats of its codes, and the element.
 _MEASURES = flattened(itemgetter(1), field_codecs(ComparedElement, "index", "absolute", "share"))
 _ELEMENT = Schema(
     _read_element,

@@ -98,7 +98,7 @@ def _verdict_rows(found: Differences, named: bool = True) -> list[Block]:
 
 
 def _inputs_rows(found: Differences) -> list[Block]:
-    """Return a hint to --inputs if the arrays may be products, differ, and have no diagnosis."""
+    """Return a hint to --inputs if the arrays may be products, fail the tolerance, and have no diagnosis."""
     if found.diagnosis is not None or not found.allclose.failing or found.shape is None or len(found.shape) != 2:
         return []
     return [
@@ -226,7 +226,7 @@ def _tolerance_rows(near: Tolerance, size: int) -> list[Block]:
 
 
 def worst_blocks(found: Differences) -> list[Block]:
-    """Return a heading and a table of the worst elements; no blocks if all elements are equal."""
+    """Return a heading and a table of the worst elements; no blocks if there are none."""
     if not found.worst:
         return []
     rows: list[tuple[Text, ...]] = []

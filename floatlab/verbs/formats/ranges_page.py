@@ -14,7 +14,7 @@ from floatlab.page.model import AxisInterval, Block, Page, Role, Row, Span, Tabl
 from floatlab.page.words import counted, listed
 from floatlab.verbs.formats.page import specials_words
 
-_TICKS = 8  # the approximate maximum of ticks on the scale
+_TICKS = 8  # the approximate maximum number of ticks on the scale
 _MANY = 3  # with this many other formats or more, reasons are omitted
 _SHORT = 9  # characters of a number in the table
 _DIGITS = (
@@ -91,7 +91,10 @@ def _missing(narrow: Format, wide: Format) -> list[str]:
 
 
 def _conversions(format: Format, others: list[Format]) -> list[Block]:
-    """Return lines that name the formats to which conversion is always exact, and the obstacles for the others."""
+    """Return lines that name the formats to which conversion is always exact, and the others with their obstacles.
+
+    If there are `_MANY` formats or more, the obstacles are left out.
+    """
     exact = [(each, _missing(format, each)) for each in others if not lacks(each, format)]
     whole = [each.name for each, missing in exact if not missing]
     words = [f"always into {listed(whole)}"] if whole else []

@@ -107,7 +107,8 @@ def explain_differences(
 ) -> tuple[Page, Callable[[], Wire], Diagnosis]:
     """Return the causes of the difference of two products: a page, a function that returns JSON, and the diagnosis.
 
-    For operations other than products of vectors and matrices, there is only the diagnosis.
+    For operations other than products of vectors and matrices, the page has only the diagnosis, and the JSON object has
+    no members.
     """
     x, y, *others = _sources_of((*inputs, *words, *filter(None, (bias,))), format, dtype)
     is_plain = bias is None and operation in _PLAIN and {x.codes.ndim, y.codes.ndim} <= {1, 2}
@@ -151,8 +152,8 @@ def _details(
 ) -> Iterator[tuple[list[Block], str, Callable[[], object] | None]]:
     """Yield details of a difference: rows of the page, and the name and the writer of a member of the JSON object.
 
-    The first detail is q, the difference in units of u·(|X|·|Y|), if all numbers are finite. The second one names the
-    candidate computations that equal each result.
+    If all numbers are finite, the first detail is q, the difference in units of u·(|X|·|Y|). The last detail names the
+    candidate computations that equal each result; if the results have different formats, it says so instead.
     """
     if all(np.isfinite(decode(each.codes, each.format)).all() for each in product):
         judged = _judge(product, format, problem)

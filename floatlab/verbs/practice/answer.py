@@ -14,7 +14,11 @@ _HTML_WIDTH = 90
 
 
 def answer_of(found: Sheet | Marking) -> Answer:
-    """Return the answer for a sheet or for marks. Its short form has only the right answers, or only the score."""
+    """Return the answer for a sheet or for marks.
+
+    The short form of a sheet has the labels, and the right answers if the sheet has its key. The short form of marks
+    has the score.
+    """
 
     def page() -> Page:
         return marking_page(found) if isinstance(found, Marking) else sheet_page(found)

@@ -22,7 +22,7 @@ from floatlab.verbs.edits import literal_of
 from floatlab.verbs.question import Scene
 
 _TYPED = 18  # at most this many characters of a number have to be typed
-_NUMBER_BITS = 10_000  # numbers with more bits are compared as text only
+_NUMBER_BITS = 10_000  # numbers with more bits are not expanded: they are equal only if their literals are
 _GLANCED = 3  # an answer of up to this length may occur on the page with another meaning
 _WIDE = 1000  # a width at which nothing wraps
 _TRIES = 400  # number of random operands that are tried
@@ -120,7 +120,9 @@ def _same(guess: object, meaning: object) -> bool:
 
 
 def exercises(film: tuple[Scene, ...]) -> tuple[Exercise | None, ...]:
-    """Return the exercise of each scene of an operation; None for a scene without a question.
+    """Return the exercise of each scene of an operation.
+
+    It is None for the first scene, for a scene without a question, and if the preceding page shows the answer.
 
     >>> from floatlab import add
     >>> from floatlab.verbs.arithmetic.scenes import scenes_of
@@ -190,7 +192,7 @@ def _exercise_about(step: Step, derivation: Derivation, index: int) -> Exercise 
 
 
 def _number(what: str, x: Exact) -> Exercise:
-    """Return a question about a number, or about its leading power of two if the number is long."""
+    """Return a question about a number; if the number is long, ask for the power of two of its leading digit."""
     text = decimal_within(x, _TYPED)
     if text is not None:
         return Exercise(f"{what}?", (), (text,) if x.c else (text, "0"))

@@ -81,8 +81,8 @@ def read_answers(path: str, labels: list[str]) -> tuple[dict[str, str], list[str
     """Return the answers of a text file by the labels of their questions, and messages about lines that are left out.
 
     A line is a label and an answer, such as `1a: 4`. Empty lines, and lines that begin with #, are skipped. Other
-    lines, labels that are not on the sheet, and second answers are left out. Raises FileFormatError if no line is left,
-    and for files that are long or not text.
+    lines, labels that are not on the sheet, and second answers are left out. Raises FileFormatError if lines were left
+    out and no answer remains, and for files that are long or not text.
     """
     with open_file(path) as file, named(path):
         data = read_start(file, _MOST_BYTES + 1)
@@ -135,7 +135,7 @@ def _mark(task: Task, part: ExercisePart, given: str) -> AnswerMark:
 
 
 def mistake_of(task: Task, part: ExercisePart, given: str) -> str:
-    """Return the mistake behind a wrong answer, if it is known: another rounding, no rounding, or another sign.
+    """Return the mistake behind a wrong answer: another rounding, no rounding, or another sign; empty if not known.
 
     >>> from floatlab.verbs.practice.sheet import sheet_of
     >>> from floatlab.verbs.question import Question

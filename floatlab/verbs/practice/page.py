@@ -12,7 +12,7 @@ _BLANK = Span("_" * 24, Role.HINT)
 
 
 def sheet_page(sheet: Sheet) -> Page:
-    """Return the page of a sheet: each operation with its questions, and with the answers if it has its key."""
+    """Return the page of a sheet: each operation with its questions, and with the answers if the sheet has its key."""
     count = counted(len(sheet.tasks), "operation")
     title = f"Practice: {'the key, ' if sheet.has_key else ''}{count}, {counted(len(sheet.parts), 'question')}"
     blocks: list[Block] = [heading(title)]
@@ -46,7 +46,7 @@ def _choices(part: ExercisePart) -> Text:
 
 
 def marking_page(marking: Marking) -> Page:
-    """Return the page of marks: the score, and the wrong answers of each task, with the steps up to the first."""
+    """Return the page of marks: the score, and for each task its answers and the steps up to the first wrong one."""
     title = f"{marking.right} of {counted(marking.asked, 'answer')} right: {marking.source}"
     blocks: list[Block] = [heading(title)]
     blocks += [Row("left out" if place == 0 else "", words) for place, words in enumerate(marking.unread)]

@@ -41,7 +41,7 @@ class Task(Record):
 
 
 class Sheet(Record):
-    """The tasks of an exercise sheet, and the question that asked for it; with the key if `has_key` is true."""
+    """The tasks of an exercise sheet, and the question that asked for the sheet; `has_key` adds the answers to it."""
 
     question: Question
     tasks: tuple[Task, ...]
@@ -86,7 +86,9 @@ def scenes_of_question(question: Question) -> tuple[Scene, ...]:
 
 
 def sheet_of(question: Question) -> Sheet:
-    """Return the sheet that a question of `practice` asks for; raises UnsupportedError for formats given by a table.
+    """Return the sheet that a question of `practice` asks for.
+
+    Raises UnsupportedError for formats given by a table, and if no questions are found.
 
     >>> sheet = sheet_of(Question("practice", ("add",)).having(seed=7, questions=2))
     >>> [task.question.values for task in sheet.tasks] == [
@@ -116,7 +118,7 @@ def _task(
     draws: RandomIntegers,
     used: set[Question],
 ) -> Task:
-    """Return a task that is not on the sheet yet, if one is found soon; in narrow formats there are few."""
+    """Return a task that is not on the sheet yet; if none is found soon, as in narrow formats, repeat a task."""
     best: Task | None = None
     for _ in range(_TRIES):
         verb, format = operations[draws.below(len(operations))], formats[draws.below(len(formats))]

@@ -17,7 +17,7 @@ class Contribution(Record):
 
     Only terms have a `term`. If the term is a product that is added exactly, `value` is None. If the product was
     rounded first, `value` has the format of products, unless the accumulator cannot represent it. `error` is the
-    difference between value and the exact sum of the operands, None if an operand is not finite. An entry after the
+    difference between `value` and the exact sum of the operands, None if one of them is not finite. An entry after the
     last node has the `id` None, and a `name`.
     """
 
@@ -38,8 +38,8 @@ class Contribution(Record):
 def error_contributions(found: Reduction) -> list[Contribution]:
     """Return the entries of a reduction: the terms, the nodes, then the roundings after the last node.
 
-    For every adder, the sum of the errors is the error of the result. Raises UnsupportedError as `Reduction.nodes`
-    does.
+    For every adder, the sum of the errors is the error of the result, if all numbers are finite. Raises
+    UnsupportedError as `Reduction.nodes` does.
 
     >>> from floatlab import dot
     >>> [(each.id, str(each.error)) for each in error_contributions(dot([1, 3], [0.1, 0.1], format="e4m3"))]

@@ -103,7 +103,7 @@ class RoundingQuestion(Record):
 def roundings_at(found: Reduction, id: int) -> list[RoundingQuestion]:
     """Return the roundings of a node or a term, the last one first; none if the node adds several operands in one step.
 
-    For a term without a rounding, return a question that shows its value.
+    For a term without a rounding, return a question for each factor, which shows the factor's value.
 
     >>> from floatlab import dot
     >>> from floatlab.verbs.registry import command_of
@@ -121,7 +121,7 @@ def roundings_at(found: Reduction, id: int) -> list[RoundingQuestion]:
 
 
 def as_questions(derivations: Sequence[Derivation]) -> list[RoundingQuestion]:
-    """Return derivations as questions, the last one first; none if a derivation is not an operation on numbers.
+    """Return derivations as questions, the last one first; none if one of them is not an operation on numbers.
 
     >>> from floatlab import sqrt
     >>> from floatlab.verbs.registry import command_of

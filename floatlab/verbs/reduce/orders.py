@@ -58,9 +58,10 @@ class OrderChoice(Record):
 
 
 def compare_orders(found: Reduction) -> Iterator[list[OrderChoice]]:
-    """Add a reduction's terms in all orders, its own order first; after each order, yield the results so far.
+    """Add a reduction's terms in its own order, then in those of `SCHEDULES`; after each, yield the results so far.
 
-    Orders that are the same for this number of terms are merged. With millions of terms, an order takes long.
+    Compensated sums follow, unless there are too many terms. Orders that are the same for this number of terms are
+    merged, unless there are too many terms to find this out. With millions of terms, an order takes long.
 
     >>> from floatlab import sum
     >>> *_, rows = compare_orders(sum([2048, 1, 3, -2048], format="fp16"))

@@ -27,7 +27,7 @@ SHORT = 16  # up to this many terms, all roundings are shown; up to this many el
 _TRACED = 1024  # up to this many terms, products are included in the search for the worst roundings
 _SEARCHED = 1 << 21  # with more terms, the search for the worst roundings would take many seconds and gigabytes
 _WORST = 5
-_SPELT = 6  # if a node has more operands, only the first operands and the last one are named
+_SPELT = 6  # if a node has more operands, only the first two and the last one are named
 _HEADER = ("id", "of", "code", "value", "ulps", "in result")
 _NOUNS = {"sum": "sum", "dot": "dot product"}
 
@@ -172,7 +172,7 @@ def missed(entry: Contribution, found: Reduction) -> tuple[Line, Line]:
 
 
 def worst_of(found: Reduction) -> list[Contribution]:
-    """Return the entries with the largest rounding errors, the worst first; none if they cannot be found quickly."""
+    """Return the entries with the largest rounding errors, the worst first; none if they are not found quickly."""
     if len(found) <= _TRACED:
         entries = [each for each in error_contributions(found) if each.error]
         return nlargest(_WORST, entries, key=lambda each: abs(each.error or Fraction(0)))

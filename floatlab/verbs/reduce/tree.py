@@ -1,9 +1,10 @@
 """The tree of a reduction as rows that can be folded: a chain of additions is a list of rows in chronological order.
 
-A chain contains consecutive additions. It ends at its head node. From a node, it continues to the node's larger
-operand, until the operands of a node have similar sizes. So a loop over a thousand terms is a list of rows without
-nesting, and no tree is nested more than a few dozen levels deep. A row adds one operand, and shows the sum after this
-addition. In a long chain, most additions are elided; the user can unfold these in parts.
+A chain contains consecutive additions. The last of them is its head node. Below each node of the chain, the chain
+continues with the operand that has the most terms, if it has at least twice as many as every other operand. So a loop
+over a thousand terms is a list of rows without nesting, and no tree is nested more than a few dozen levels deep. A row
+adds one operand, and shows the sum after this addition. In a long chain, most additions are elided; the user can unfold
+these in parts.
 """
 
 from __future__ import annotations
@@ -231,7 +232,7 @@ class Tree:
 
     @property
     def worst(self) -> list[int]:
-        """The nodes with the largest rounding errors, the worst first."""
+        """The nodes with the largest rounding errors, at most 100, the worst first."""
         missed = [(-abs(each.error), each.id) for each in self.entries if each.error and each.id is not None]
         return [id for _, id in sorted(missed) if id >= self.plan.terms or self.plan.root == 0][:100]
 

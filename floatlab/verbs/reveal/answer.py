@@ -30,21 +30,24 @@ def reveal_answer(
 
 
 def map_answer(found: OrderMap) -> Answer:
-    """Return the answer that shows the orders of a product; its status is 1 if an order was not found."""
+    """Return the answer that shows the orders of a product; its status is 1 if the order of an element is not known."""
     words = [f"{each.elements} {each.text}" for each in found.classes]
     page, records = (lambda: map_page(found)), written(found)
     return Answer(page, records, lambda: words, lambda: words, found=found, status=int(found.share < 1))
 
 
 def invariance_answer(found: Invariance) -> Answer:
-    """Return the answer that shows which circumstances change the bits of a row; its status is 1 if one does."""
+    """Return the answer that shows which circumstances change the bits of a product's row.
+
+    Its status is 1 if a circumstance does.
+    """
     words = [each.name for each in found.circumstances if each.changes]
     page, records = (lambda: invariance_page(found)), written(found)
     return Answer(page, records, lambda: words, lambda: words, found=found, status=int(not found.is_invariant))
 
 
 def answer_of(found: Findings) -> Answer:
-    """Return the answer for the findings on a target."""
+    """Return the answer for the findings on a target; its status is 1 if no claim is made."""
     words = [found.schedule.text if found.schedule is not None else found.plan.text]
     status = 0 if found.claim is not None else 1
     return plain_answer(found, lambda: reveal_page(found), *words).replace(status=status)
@@ -52,7 +55,7 @@ def answer_of(found: Findings) -> Answer:
 
 def answers(question: Question, started: Started | None = None) -> list[Answer]:
     """Answer a question, one target after another."""
-    with redirect_stdout(sys.stderr):  # discard the output that targets print
+    with redirect_stdout(sys.stderr):  # targets may print, but not to standard output
         return [_answer(target, question, started) for target in question.values]
 
 

@@ -78,7 +78,7 @@ FINDINGS = Schema(
         "shape": derived(lambda findings: [*findings.target.shape]),
         "element": derived(
             lambda findings: [0] * len(findings.target.shape)
-        ),  # the plan and the claim are for the first
+        ),  # the plan and the claim are for the first element
         "elements": derived("elements"),
         "elements_alike": derived("agreeing"),
         "replays": list_of(_REPLAY),

@@ -1,4 +1,4 @@
-"""The pages of the orders of a whole product, and of the circumstances that change the bits of a row."""
+"""The pages of the orders of a whole product, and of the circumstances that change the bits of a product's row."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def map_page(found: OrderMap) -> Page:
 
 
 class MapPicture(Record):
-    """A picture of an order map: each order has a letter, and `lines` are the lines of text.
+    """A picture of an order map, in which each order has a letter; `lines` are the lines of text.
 
     A block is a rectangle of elements with the same order. For each block, `places` has its line, its column and its
     width. `heights` has the number of its lines, and `elements` the row and column of its first element.
@@ -73,10 +73,11 @@ class MapPicture(Record):
 
 
 def draw_map(found: OrderMap, width: int, height: int) -> MapPicture:
-    """Return a map as large as fits into this width and height; each block has at least one letter.
+    """Return a picture of a map that fits into this width and height.
 
+    Each element has one letter if there is room. Otherwise, the blocks are scaled, and each has at least one letter.
     Blocks that do not fit into the width are omitted at the right. If there are more blocks of rows than `height`, the
-    map is higher than `height`.
+    picture is higher than `height`.
 
     >>> from floatlab.page.model import text_of
     >>> from floatlab.reduce.reveal.order_map import order_map
@@ -187,7 +188,7 @@ def _letter(number: int) -> str:
 
 
 def _runs(changes: Array, count: int) -> list[tuple[int, int]]:
-    """Return the runs of equal rows or columns, as (first, last); `changes` tells which ones differ from the next."""
+    """Return the runs of equal rows or columns, as (first, last); `changes` tells which one differs from the next."""
     starts = [0, *(int(i) + 1 for i in np.flatnonzero(changes)), count]
     return [(low, high - 1) for low, high in pairwise(starts)]
 

@@ -42,7 +42,7 @@ def order_map_of(
     probes: int,
     products: int,
 ) -> OrderMap:
-    """Return the order map that a document describes; raises FileFormatError if it contradicts itself.
+    """Return the order map that a document describes; raises FileFormatError if the document contradicts itself.
 
     The document does not say how long the search took; `seconds` is 0.
     """

@@ -45,7 +45,10 @@ def reveal_page(found: Findings) -> Page:
 
 
 def plan_page(plan: Plan) -> Page:
-    """Return the page of an order of evaluation: an expression if there is one, and a tree if it is short.
+    """Return the page of an order of evaluation.
+
+    The page has the schedule expression if there is one, and the whole tree if it is short; else an outline of the
+    tree.
 
     >>> from floatlab.reduce.plan.plan import Plan
     >>> from floatlab.page.text_layout import to_text
@@ -128,7 +131,7 @@ def _replayed(found: Findings) -> list[Block]:
 
 
 def _examined(found: Findings) -> str:
-    """Return the element of a product that was examined, and how many other elements have its order, as text."""
+    """Return as text: the element of a product that was examined, and how many elements have the bits of its order."""
     shape, elements, agreeing = found.target.shape, found.elements, found.agreeing or 0
     place = "0" if len(shape) == 1 else "(0, 0)"
     examined = f"element {place} of {' × '.join(map(str, shape))}"
@@ -150,7 +153,7 @@ def _arithmetic(found: Findings) -> str:
 
 
 def _fusions(fused: set[int], terms: Sequence[int]) -> str:
-    """Return the products that are fused, or those that are not, as text, whichever text is shorter."""
+    """Return as text the terms whose products are fused, or the others; of the two lists, the one with fewer ranges."""
     inside, outside = ([each for each in terms if (each in fused) is wanted] for wanted in (True, False))
     if not inside or not outside:
         return f"with{'out' if outside else ''} fused multiply-add"

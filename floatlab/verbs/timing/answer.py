@@ -67,7 +67,10 @@ def backends_answer(
 
 
 def answer_of(found: BackendComparison) -> Answer:
-    """Return the answer for products on several backends; its short text is the name of the fastest backend."""
+    """Return the answer for products on several backends.
+
+    Its short text names the fastest backend, or those that cannot be told apart.
+    """
 
     def page() -> Page:
         from floatlab.verbs.timing.page import backends_page
@@ -81,5 +84,8 @@ def answer_of(found: BackendComparison) -> Answer:
 
 
 def _fastest(ranking: Ranking) -> list[str]:
-    """Return the name of the fastest backend; if several cannot be told apart, their names, separated by commas."""
+    """Return a list with one text: the name of the fastest, or names with commas if several cannot be told apart.
+
+    The list is empty if nothing was timed.
+    """
     return [",".join(ranking.candidates)] if ranking.candidates else []

@@ -15,7 +15,7 @@ from floatlab.reduce.timing.measurement import FEWEST, Ranking, Timing
 from floatlab.reduce.timing.partitions import PartitionComparison, ulps_apart
 from floatlab.verbs.judge.page import judgement_words
 
-_ROUNDED = 0.9  # if this fraction is correctly rounded, sums were in higher precision
+_ROUNDED = 0.9  # if at least this fraction of elements is correctly rounded, sums were computed in a wider format
 
 
 def fastest_words(ranking: Ranking) -> str:
@@ -182,7 +182,7 @@ def _named(pair: BackendPair) -> str:
 
 
 def _verdicts(found: BackendComparison) -> list[Block]:
-    """Return rows with the pairs that differ, grouped by the reason, and the backends that are far from exact."""
+    """Return rows with the verdict on each pair (equal verdicts share a row), and on backends beyond rounding."""
     said: dict[str, list[str]] = {}
     for pair in found.pairs:
         same = pair.equal == found.elements

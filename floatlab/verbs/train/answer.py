@@ -1,4 +1,4 @@
-"""`train`: one update, many updates with remedies, networks in chosen formats, underflow, and gradient checks."""
+"""Answers of `train`: one update, many updates with remedies, networks, underflow, and gradient checks."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ STEPS = 100  # default number of steps
 NETWORK_STEPS = 500
 NETWORKS = ("fp32", "fp16", "fp16+master+dynamic", "bf16", "bf16+stochastic", "fp8+master")
 Numbers = str | list[str] | Datum | Array | Source  # the value of an argument; text is rounded only once, to its format
-_RECORDED = 1 << 20  # most numbers that a run records
+_RECORDED = 1 << 20  # most numbers that a run records by default, without --every
 
 
 @in_default_mode
@@ -46,10 +46,10 @@ def answers(question: Question, started: Started | None = None) -> list[Answer]:
 
 @in_default_mode
 def numbers_named(word: str) -> Numbers:
-    """Return the value of an argument: a number as text, so that it is rounded only once, or an array.
+    """Return the value of an argument.
 
-    The numbers of a list are also text. VALUE@FORMAT is rounded to that format. A file or `random:…` is an array.
-    Raises FloatlabError.
+    A number, and each number of a list, remains text, so that it is rounded only once. VALUE@FORMAT is rounded to
+    FORMAT and gives a Datum. A file or `random:…` gives an array. Raises FloatlabError.
 
     >>> numbers_named("1/3"), numbers_named("0.1,2^-24"), numbers_named("0.1@fp16")
     ('1/3', ['0.1', '2^-24'], Datum(binary16 0x2e66 = 0.1))
@@ -80,7 +80,7 @@ def setup_of(question: Question) -> Setup:
 
 
 def _formats_of(question: Question) -> dict[str, Any]:
-    """Return those formats of a setup that the question names."""
+    """Return the format of the weights (by default binary16), and the other formats that the question names."""
     names = ("grads", "accumulator", "state", "master", "update_format")
     options = {name: question.option(name) for name in names if question.option(name) is not None}
     return {"weights": question.option("weights") or next(iter(question.formats), "binary16"), **options}
@@ -216,7 +216,7 @@ def _network(question: Question, started: Started | None) -> Answer:
 
 
 def network_of(question: Question) -> tuple[list[Configuration], range, int, dict[str, Any]]:
-    """Return the configurations, seeds and steps of a question about networks, and the sizes of the problem."""
+    """Return the configurations, seeds and steps of a question about networks, and the arguments of the problem."""
     from floatlab.training.networks import parse_configurations
 
     first, seeds = question.context.seed, question.option("seeds", 1)
@@ -230,7 +230,7 @@ def network_of(question: Question) -> tuple[list[Configuration], range, int, dic
 
 @in_default_mode
 def network_answer(rows: list[list[Learning]]) -> Answer:
-    """Return the answer for trained networks: one row per configuration, with one entry per seed."""
+    """Return the answer for trained networks; `rows` has a row per configuration, with an entry per seed."""
     from floatlab.verbs.train.network_page import Learnings, losses_chart, network_page
 
     learnings = Learnings.of(rows)
@@ -273,7 +273,7 @@ def _check(question: Question, started: Started | None) -> Answer:
 
     _, name, x = question.values
     reported, derivative = question.option("reported"), question.option("derivative")
-    with redirect_stdout(sys.stderr):  # discard the output that the function prints
+    with redirect_stdout(sys.stderr):  # what the function prints must not mix with the answer
         target = function_of(name, x, next(iter(question.formats), None))
         call, fmt, own = target.call, target.format, target.own
         curves = [target.checked(sweep_steps(call, x, fmt, way, derivative=derivative, own=own)) for way in WAYS]

@@ -22,8 +22,8 @@ _STEP_OPTIONS = (
 class FormPart(Record):
     """A part of a question, for an input box: its name, and the subcommands (`forms`) that have it.
 
-    `place` is its index among the values; a part without an index is an option. `none` is the placeholder of the input
-    box. If `is_array` is true, the value may be a file.
+    `place` is its index among the values, not counting the word `step`; a part without an index is an option. `none` is
+    the placeholder of the input box. If `is_array` is true, the value may be a file.
     """
 
     name: str
@@ -52,7 +52,11 @@ PARTS = (
 
 
 def has(question: Question, part: FormPart) -> bool:
-    """Return whether a question has a part; it has either an update, or a gradient with a learning rate."""
+    """Return whether a question has a part.
+
+    A question about updates has either an update, or a gradient and a learning rate. A gradient check has the step `h`
+    only if a derivative is reported.
+    """
     form = form_of(question)
     if form in ("run", "step") and part.name in ("grad", "lr", "update"):
         return (question.option("grad") is None) == (part.name == "update")
@@ -77,7 +81,7 @@ def text_in(question: Question, part: FormPart) -> str:
 
 
 def with_text(question: Question, part: FormPart, text: str) -> Question:
-    """Return the question with one part set to `text`; an empty text selects the default.
+    """Return the question with one part set to `text`; for an option that has a default, an empty text selects it.
 
     >>> from floatlab.verbs.registry import command_of
     >>> command_of(with_text(Question("train", ("step", "1.125", "0.1")), PARTS[1], "0.2"))

@@ -27,8 +27,8 @@ def _root(x: RoundedNumber | float) -> RoundedNumber | float:
     return x.sqrt() if isinstance(x, RoundedNumber) else math.sqrt(x)
 
 
-# Every operation of the functions in OWN is rounded. The functions in WHOLE are computed in binary64; only argument and
-# value are rounded.
+# Every operation of the functions in OWN is rounded. The functions in WHOLE are computed in binary64; only their
+# argument and value are rounded.
 OWN: dict[str, Function] = {
     "x^2": lambda x: x * x,
     "x^3": lambda x: x * x * x,
@@ -56,7 +56,10 @@ class NamedFunction(Record):
     format: Format
 
     def checked(self, curve: StepSweep) -> StepSweep:
-        """Return a curve of errors without points outside the domain; raises UnsupportedError if no point is left."""
+        """Return a curve of errors without points whose error is not finite.
+
+        Raises UnsupportedError if no point is left, or if the derivative is not finite.
+        """
         points = tuple(each for each in curve.points if math.isfinite(each.error) and math.isfinite(each.quotient))
         if not points or not math.isfinite(curve.derivative):
             raise UnsupportedError(f"{quoted(self.name)} is not defined at any step around {curve.x:g}")
@@ -67,8 +70,10 @@ class NamedFunction(Record):
 def function_of(name: str, x: str, format: Format | None = None) -> NamedFunction:
     """Return the function with this name (`x^3`, `sin`, …) or MODULE:FUNCTION, to be evaluated in a format at x.
 
-    A function of a module is first called with numbers that round each operation. If it does not accept these, only its
-    argument and its value are rounded. Raises UnsupportedError if it is not a function of one number.
+    A function of a module is called with a float, and then with a `RoundedNumber`, which rounds each operation. If the
+    second call does not return a `RoundedNumber`, only the function's argument and its value are rounded. Raises
+    UnsupportedError for an unknown name, for a function that does not take one number, and if its value at x is not
+    finite.
 
     >>> function_of("x^3", "1.5").own, function_of("math:atan", "1").own
     (True, False)

@@ -18,7 +18,7 @@ from floatlab.training.underflow import Underflow
 class GradientCheck(Record):
     """Errors of difference quotients of a function at a point, and the check of a reported derivative, if there is one.
 
-    `curves` has a curve of errors for each kind of difference: forward, central, or both.
+    `curves` has one curve of errors per kind of difference: forward, central, or one of each.
     """
 
     function: str
@@ -110,7 +110,7 @@ _FATES = {
 
 
 def underflow_page(found: Underflow, name: str = "") -> Page:
-    """Return the page of gradients in a format: their exponents, how many are lost, and the best loss scale.
+    """Return the page of gradients in a format: their exponents, how many are lost, and loss scales that lose none.
 
     >>> from floatlab.page.text_layout import to_text
     >>> from floatlab.training import measure_underflow
@@ -169,12 +169,13 @@ def _power(x: float) -> str:
 
 
 def histogram(found: Underflow) -> model.Axis:
-    """Return an axis with the number of scaled gradients per power of two, and the outcome in the format."""
+    """Return an axis with the number of scaled gradients per range of exponents, and their outcome in the format."""
     fmt, shift = found.format, floor(log2(found.scale))
     counts = {e + shift: count for e, count in found.histogram}
     low, high = min(counts), max(counts)
     width = -(-(high - low + 1) // _LANES)
-    # Bins end where the outcome changes: at half the smallest number, at the smallest normal number, at the largest.
+    # Bins end where the outcome changes: at half the smallest number, at the smallest number, at the smallest normal
+    # number, and above the largest exponent.
     edges = sorted({fmt.qmin - 1, fmt.qmin, fmt.emin, fmt.emax + 1})
     bins: dict[tuple[int, int], int] = {}
     for e, count in counts.items():
@@ -198,7 +199,7 @@ def histogram(found: Underflow) -> model.Axis:
 
 
 def fate_of(exponent: int, found: Underflow) -> str:
-    """Return the outcome for numbers with this exponent in the format; empty if they keep all digits."""
+    """Return the outcome of rounding numbers with this exponent to nearest; empty if they keep the full precision."""
     fmt = found.format
     if exponent < fmt.qmin - 1:
         return "zero"

@@ -1,6 +1,7 @@
 """The schemas of the results of training.
 
-Updates, gradients lost to underflow, and curves of gradient checks can be read back. Runs and networks are summaries.
+Updates, gradients lost to underflow, and single curves of gradient checks can be read back. Runs and networks are
+written as summaries, which cannot be read back.
 """
 
 from __future__ import annotations

@@ -18,26 +18,26 @@ from floatlab.verbs.train.live_page import Look, Switch, look_at_losses, look_at
 from floatlab.verbs.train.network_page import Learnings
 from floatlab.verbs.train.options import VERB, form_of
 
-_KEPT = 1 << 20  # numbers recorded per line, up to the goal of the question
-_MOST = 1 << 23  # the limit for extensions beyond that goal
+_KEPT = 1 << 20  # without --every, about this many numbers at most are recorded per line up to the question's goal
+_MOST = 1 << 23  # most numbers recorded per line if the goal is extended
 
 
 class Laboratory:
-    """A training session: `steps` are done, and `goal` is the number of steps to do.
+    """A training session: `steps` is the number of steps done, and `goal` is the number to be done in all.
 
     A line of the table is a remedy, or a network in a configuration. All lines do the same steps. Changes of remedies
     are recorded, so that a restarted session can repeat them.
     """
 
     limit: int | None = None  # number of steps that have gradients or updates; None if unlimited
-    every = 1  # one step in this many is recorded
-    width = 1  # numbers recorded per line at a time
+    every = 1  # every N-th step is recorded
+    width = 1  # numbers recorded per line at a recorded step
 
     def __init__(self, question: Question) -> None:
         """Start at step 0; raises FloatlabError for a question that cannot be answered."""
         self.question = question
         self.changes: tuple[Switch, ...] = ()
-        self.goal = self.wanted = 0  # steps to do now, and steps in the question
+        self.goal = self.wanted = 0  # `wanted` is the number of steps in the question
         self.restart()
 
     # For subclasses to implement.
@@ -106,12 +106,16 @@ class Laboratory:
             self.steps = stop
 
     def change(self, place: int, word: str) -> None:
-        """Continue a line with another remedy; raises FloatlabError if it is unknown."""
+        """Continue a line with another remedy; raises FloatlabError if the remedy is unknown."""
         self._change(place, word)
         self.changes = (*self.changes, Switch(self.steps, place, word))
 
     def extend(self, steps: int) -> None:
-        """Increase the goal by `steps`; raises UnsupportedError at a limit, or if all lines have diverged."""
+        """Increase the goal by `steps`, at most to `limit`.
+
+        Raises UnsupportedError if the goal is `limit` already, if the record would become too large, or if all lines
+        have diverged.
+        """
         if self.has_ended:
             raise UnsupportedError("no line can continue: no weight is finite any more")
         goal = self.goal + steps

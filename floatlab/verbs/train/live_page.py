@@ -24,7 +24,7 @@ from floatlab.verbs.train.network_page import Learnings, losses_chart, network_p
 from floatlab.verbs.train.run_page import error_text, value_text, values_chart
 from floatlab.verbs.train.words import CAUSES, figures
 
-_NOWHERE = math.nan  # a point with this value is not drawn, but the horizontal scale includes it
+_NOWHERE = math.nan  # a point with this value is not drawn, but the horizontal scale includes its step
 
 
 class Switch(Record):
@@ -148,7 +148,10 @@ def _split_at_changes(whole: Curve, place: int, switches: Sequence[Switch]) -> l
 
 
 def _cells_of(each: Trajectory, run: TrainingRun, several: bool) -> tuple[Line, ...]:
-    """Return a line's table cells: value, the step since which it is unchanged, error, number of moves, cause."""
+    """Return a line's table cells: value, last step that moved it if it stalled, error, number of moves, cause.
+
+    For several weights, the first cell has the error, and the second one the number of stalled weights.
+    """
     error = line("" if each.error is None else error_text(each.error))
     still = "" if each.stalled is None else f"{each.stalled:,}"
     if several and each.stalled is not None:
@@ -167,7 +170,10 @@ def _recorded(run: TrainingRun, step: int) -> Array:
 
 
 def _weight(found: Training, run: TrainingRun, step: int, several: bool) -> str | None:
-    """Return the weight of a line after a step, or the mean error of several weights; None if the line has ended."""
+    """Return the weight of a line, or the mean error of several weights, at the last recorded step up to `step`.
+
+    The result is None if the line has ended before.
+    """
     place = step // run.every
     if place >= len(run.at):
         return None
@@ -179,7 +185,7 @@ def _weight(found: Training, run: TrainingRun, step: int, several: bool) -> str 
 
 
 def _loss(row: list[Learning], step: int) -> str | None:
-    """Return the geometric mean over the seeds of the latest losses up to a step, as text.
+    """Return the latest loss up to a step as text: the geometric mean over the seeds.
 
     The result is None if a seed has no loss yet, or a loss is not positive.
     """

@@ -29,14 +29,14 @@ class Learnings(Record):
 
     @classmethod
     def of(cls, rows: list[list[Learning]]) -> Learnings:
-        """Compare the rows with fp32 if there is such a row, else with the first row."""
+        """Compare the rows with the row of fp32 if there is one, else with the first row."""
         labels = [row[0].configuration.label for row in rows]
         reference = "fp32" if "fp32" in labels else labels[0]
         return cls(rows, compare_learnings(rows, reference), reference)
 
 
 def network_page(learnings: Learnings) -> Page:
-    r"""Return the page of the losses of all configurations, over seeds.
+    r"""Return the page of the losses of all configurations, over all seeds.
 
     >>> from floatlab.page.text_layout import to_text
     >>> from floatlab.training import learn
@@ -100,7 +100,7 @@ def _table(learnings: Learnings) -> Table:
 
 
 def mean_loss(each: LearningComparison) -> float | None:
-    """Return the geometric mean of the final losses; None if one network diverged."""
+    """Return the geometric mean of the final losses; None if a network diverged."""
     return None if each.diverged else math.exp(sum(math.log(loss) for loss in each.finals) / len(each.finals))
 
 
@@ -121,7 +121,7 @@ def verdict_words(compared: list[LearningComparison], reference: str, seeds: int
 
 
 def verdict(each: LearningComparison, is_reference: bool, seeds: int) -> Line:
-    """Return the verdict on a configuration: as good as the reference, or worse by more than the noise of the seeds.
+    """Return the verdict on a configuration: diverged, the reference itself, worse, as good, or not compared.
 
     >>> from floatlab.training import LearningComparison
     >>> verdict(LearningComparison("fp16", (0.1,), 2.0, 1.0, True, 0), False, 1)[0].text

@@ -49,7 +49,7 @@ def _without_run(values: tuple[str, ...]) -> tuple[str, ...]:
 
 @in_default_mode
 def _settle(question: Question) -> Question:
-    """Check the number of values, and that there is either an update, or a gradient with a learning rate."""
+    """Remove the word `run`, and check the values and options that a subcommand needs or excludes."""
     values, form = _without_run(question.values), _form(question.values)
     if not values:
         forms = " ".join(FORMS[1:])
@@ -166,7 +166,7 @@ VERB = Verb(
             part="output",
         ),
         FORMATS,
-        # The other subcommands always round to nearest.
+        # The other subcommands round to nearest; only the remedy `stochastic` changes this for networks.
         _DIRECTION.replace(forms=(*_UPDATES, _UNDERFLOW)),
         _SEED.replace(forms=(*_UPDATES, _UNDERFLOW, _NETWORK)),
         *(rule.replace(forms=_UPDATES) for rule in _RULES),

@@ -71,7 +71,10 @@ def values_chart(found: Training) -> Chart:
 
 
 def _read(found: Training) -> list[Block]:
-    """Return rows with the given number converted to the formats of the remedies, if a single number is given."""
+    """Return rows with the given gradient or update in each remedy's format of gradients; none if it is not constant.
+
+    There are also no rows for several weights.
+    """
     first = found.trainers[0]
     exact = first.gradients.exact
     if len(exact) != 1 or not first.gradients.is_constant:
@@ -93,7 +96,9 @@ def _read(found: Training) -> list[Block]:
 
 
 def shown_steps(run: TrainingRun) -> list[int]:
-    """Return the indices of some recorded steps: the first two, the middle one and the last one.
+    """Return the indices of some recorded steps: the first two after the start, a middle one and the last one.
+
+    If only the start is recorded, its index is returned.
 
     >>> from floatlab import train
     >>> shown_steps(train("1.125", update="0.00041999", steps=101, remedies="plain").runs[0])
@@ -104,7 +109,10 @@ def shown_steps(run: TrainingRun) -> list[int]:
 
 
 def value_text(value: float, run: TrainingRun) -> str:
-    """Return a weight in the fewest digits that distinguish it from its neighbours in its format."""
+    """Return a weight in the fewest digits that distinguish it from its neighbours in its format.
+
+    Weights in a block format, NaN and infinities are shown with up to six digits.
+    """
     fmt = run.setup.weights
     if not isinstance(fmt, Format) or not np.isfinite(value):
         return f"{value:.6g}"
@@ -137,7 +145,7 @@ def _cell(run: TrainingRun, place: int) -> Line:
 
 
 def error_text(error: float) -> str:
-    """Return an error with three digits."""
+    """Return an error with three digits, or 0."""
     return "0" if not error else f"{error:.2e}".replace("e-0", "e-").replace("e+0", "e+").replace("-", "−", error < 0)
 
 
@@ -169,7 +177,10 @@ def _fate(each: Trajectory, count: int) -> Line:
 
 
 def _carried(found: Training) -> list[Block]:
-    """Return rows with the exact values of weights that have a master copy or a compensation."""
+    """Return a row for each remedy with a master copy or a compensation: the exact final value and its error.
+
+    For several weights, the row has only the largest error.
+    """
     blocks: list[Block] = []
     for i, (run, each) in enumerate(zip(found.runs, found.lines, strict=True)):
         if each.carried_error is None:
@@ -193,7 +204,7 @@ def carried_exactly(run: TrainingRun) -> Fraction:
 
 
 def training_table(found: Training) -> str:
-    """Return the recorded weights as CSV: a column for the reference, and one for each remedy.
+    """Return the recorded weights as CSV, with a column for the reference, and one for each remedy.
 
     A remedy with a master copy or a compensation has another column: the master copy or the weight, minus the
     compensation.

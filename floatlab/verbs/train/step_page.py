@@ -23,13 +23,13 @@ from floatlab.verbs.arithmetic.page import step_groups
 from floatlab.verbs.train.words import figures, long_figures, optimizer_words, setup_words
 
 _CELL = 18  # an error with more characters is rounded
-_PICTURED = 3  # up to this many stages are drawn digit by digit
+_PICTURED = 3  # if a program has more stages than this, they are shown in a table instead of digit by digit
 _SIGNS = {"add": "+", "subtract": "−", "multiply": "×", "divide": "/"}
 _LONG = {"g": "gradient", "c": "carried"}
 
 
 def step_page(found: UpdateTrace, brief: bool = False) -> Page:
-    """Return the page of one update; with `brief`, the stages are in a table.
+    """Return the page of one update; with `brief`, or if there are many stages, the stages are in a table.
 
     >>> from floatlab.page.text_layout import to_text
     >>> from floatlab.training import step
@@ -74,7 +74,7 @@ def _scheduled(found: UpdateTrace) -> Line:
 
 
 def reading_rows(found: UpdateTrace) -> list[Block]:
-    """Return rows that show how the typed numbers were rounded to their formats."""
+    """Return rows that show how the given numbers were rounded to their formats."""
     rows: list[Block] = []
     adds = found.program.optimizer.adds
     for name, made in found.readings:
@@ -159,9 +159,11 @@ def verdict_blocks(found: UpdateTrace) -> list[Block]:
 
 
 def steps_to_move(found: UpdateTrace) -> int | None:
-    """Return about how many updates like this one move w; None if w has no master copy that keeps them.
+    """Return about how many updates like this one move w, if the master copy keeps them.
 
-    The number is exact as long as every update moves the master copy by the same amount.
+    The number assumes that every update moves the master copy by the same amount, and that the master copy at the
+    midpoint of w and its neighbour moves w. The result is None unless the step moved only the master copy, w is rounded
+    to nearest, and w has a finite neighbour in this direction.
 
     >>> from floatlab.training import step
     >>> steps_to_move(step("1", "0.0004", weights="fp16", master="fp32")), steps_to_move(step("1", "0.0004"))

@@ -42,7 +42,7 @@ def figures(x: Fraction | float, digits: int = 4, room: int = 13) -> str:
 
 
 def long_figures(x: Fraction) -> str:
-    """Return a number exactly if it fits into a row, else rounded.
+    """Return a number exactly if it has at most 40 characters, else rounded to 10 digits.
 
     >>> long_figures(Fraction(1, 3)), long_figures(Fraction(1, 1 << 20))
     ('0.3333333333', '9.5367431640625e-7')
@@ -51,7 +51,10 @@ def long_figures(x: Fraction) -> str:
 
 
 def setup_words(setup: Setup) -> str:
-    """Return a setup as text: the formats that differ from the format of the weights, and the remedies.
+    """Return a setup as text: the format of the weights, other formats, and remedies.
+
+    Another format is omitted if it is the usual one: that of the weights for gradients, that of the stored weights for
+    updates and sums, and that of the updates for state.
 
     >>> setup_words(Setup("fp16", master="fp32"))
     'weights in binary16, a master copy in binary32'

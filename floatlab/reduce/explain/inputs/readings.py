@@ -125,14 +125,12 @@ def _scales(per: str) -> int:
 
 def _quantised(terms: int) -> Iterator[tuple[Known, int, Side]]:
     """Yield the quantisations with scales. Each item has the evidence, the complexity, and the change of an input."""
-    single = parse_format("e4m3").name, parse_format("e5m2").name
-    names = dict(zip(("e4m3", "e5m2"), single, strict=True))
     known: Known
     for by_row, words in _SCOPES:
         per = ("scale per", words)
         for name, most, weight in _FP8:
             detail: Known = () if weight == 2 else (("scale", f"largest / {most:g}"),)
-            known = (("format", names[name]), per, *detail)
+            known = (("format", parse_format(name).name), per, *detail)
             yield known, weight, partial(scaled, name, most, by_row)
             yield (
                 (*known, ("scale", "computed in binary32")),
@@ -148,7 +146,7 @@ def _quantised(terms: int) -> Iterator[tuple[Known, int, Side]]:
             known = (("format", "int8"), per, ("scale", f"stored as {stored}"))
             yield known, 4, partial(quantized, by_row, stored=stored)
         yield (
-            (("format", "e4m3fn"), per, ("scale", "a power of two")),
+            (("format", parse_format("e4m3").name), per, ("scale", "a power of two")),
             4,
             partial(scaled, "e4m3", 448.0, by_row, stored="a power of two"),
         )

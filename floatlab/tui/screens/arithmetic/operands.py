@@ -1,4 +1,4 @@
-"""The operands of an operation, as boxes and rows of bits; and a search for operands that show how FMA differs."""
+"""The operands of an operation, as boxes and rows of bits; a search for operands whose FMA differs from mul and add."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Operands(Horizontal):
         self._operands: tuple[Datum, ...] = ()
         self._pick_verb = pick_verb
         self._last: dict[str, str] = {}  # the last texts of the boxes, kept while an operation has fewer operands
-        self._chosen = 0  # the operand to which keys apply
+        self._chosen = 0  # the number of the operand to which keys apply
 
     def compose(self) -> ComposeResult:
         """Compose the boxes."""
@@ -68,11 +68,11 @@ class Operands(Horizontal):
                 row.show(strips[place])
 
     def values(self, count: int) -> tuple[str, ...]:
-        """Return the values for an operation with `count` operands: the current or last texts of the boxes."""
+        """Return the values for an operation with `count` operands: the last ones of the boxes, or 1."""
         return tuple(self._last.get(name, "1") for name in _NAMES[:count])
 
     def follow(self, focused: Widget | None) -> None:
-        """Apply keys to the focused operand."""
+        """Make keys apply to the focused operand; if none has the focus, to the same one as before."""
         places = [*self.rows, *self.query(Input)]
         if focused in places:
             self._chosen = places.index(focused) % len(_NAMES)
@@ -90,7 +90,8 @@ class Operands(Horizontal):
     def edited(self, change: Callable[[Datum], Datum]) -> Question:
         """Return the question after an edit of the operand that was focused last; raises FloatlabError.
 
-        The operand keeps its format. If the question has no format, the operand's is added.
+        The operand keeps its format. If the question and its operands name no format, the operand's is added to
+        the question.
         """
         question, operands = self._question, self._operands
         place = min(self._chosen, len(operands) - 1)

@@ -142,7 +142,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         self._draw_controls()
 
     def _next_scene(self, same: bool, before: Question) -> int:
-        """Return the index of the step to show: after an edit the same one, or again the last one; else the first."""
+        """Return the step to show: the same if the steps have the same names, else the last or the first one."""
         if same:
             return self.scene
         was_last = 0 < self.scene == self._steps - 1
@@ -212,7 +212,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         self.call_after_refresh(player.show_newest)  # the height of the reason changes the height of the player
 
     def action_step(self, by: int) -> None:
-        """Go a step forward or back; after the last step, go to the first."""
+        """Go a step forward (in practice, after a question about it) or back; after the last step, go to the first."""
         self.player.stop()
         self._advance(by)
         self._draw_controls()
@@ -230,7 +230,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         self.scene = wanted
 
     def action_jump(self, step: int) -> None:
-        """Go to a step; -1 is the last."""
+        """Go to a step (-1 is the last); in practice, show a hint instead."""
         self.player.stop()
         if self.practice.on:
             self._refuse_jump()
@@ -281,14 +281,14 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         """Change the operation, with the same operands."""
         values = self.operands.values(ARITIES[verb])
         if verb == "scaleb" and not fullmatch("[+-]?[0-9]+", values[1].strip()):
-            values = (values[0], "1")  # its power is an integer
+            values = (values[0], "1")  # the second operand of scaleB is an integer
         self.open(self.question.replace(verb=verb, values=values, options=()))
 
     def _take_integer(self, name: str) -> None:
         self.change(integer=None if name == DEFAULT_INTEGER else name)
 
     def possible(self) -> dict[str, bool]:
-        """Return the available actions, including those for this operation."""
+        """Return whether actions are available, such as those that only some operations have."""
         verb = self.question.verb
         return super().possible() | {"witness": verb == "fma", "integer": verb == "toint"}
 
@@ -359,7 +359,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
                 self._ask_first()
 
     def _one_format(self) -> Format | None:
-        """Return the format for new operands; show an error message if there are several formats."""
+        """Return the format for new operands; show a hint and return None if there are several formats."""
         formats = set(self.question.formats) or {datum.format for datum in self.answers[0].operands}
         if len(formats) != 1:
             self.complain("this needs a single format: choose it with f", hint=True)

@@ -22,9 +22,9 @@ from floatlab.verbs.practice.exercises import Exercise, exercises, random_operan
 from floatlab.verbs.question import Answer, Question, Scene
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0)  # steps per second
-_GLANCED = 30  # characters of an answer that are repeated
+_GLANCED = 30  # most characters of an unreadable answer that are repeated
 _SLIDE = 0.6  # longest duration in seconds of the animation frames before a step
-_FRAME = 0.06  # seconds between two animation frames
+_FRAME = 0.06  # longest time in seconds between two animation frames
 
 
 def result_topics(scenes: tuple[Scene, ...]) -> list[Topic]:
@@ -110,7 +110,7 @@ class StepPlayer(PageView, can_focus=True):
         return next((y for y, runs in enumerate(self.lines) if any("▸" in run.text for run in runs)), 0)
 
     def show_newest(self) -> None:
-        """Scroll to the newest line of the page; if the page fits into the player, the parent scrolls instead."""
+        """Scroll to the newest line of the page; if the player is as high as its page, its parent scrolls."""
         if not self.styles.auto_dimensions:
             # Forced, since there is no scrollbar yet in the first frame.
             self.scroll_to(y=max(self.newest - self.size.height // 2, 0), animate=False, force=True)
@@ -184,7 +184,7 @@ class Practice(Vertical):
         self.prepare(self._answer)
 
     def prepare(self, answer: Answer | None) -> None:
-        """Store the answer whose steps the questions are about."""
+        """Store the answer to whose steps the questions refer, and hide the current question."""
         self._answer, self._made = answer, None
         self._answered.clear()
         self.hide()
@@ -195,7 +195,7 @@ class Practice(Vertical):
         return random_operands(question.verb, format, self._seed)
 
     def asks(self, scene: int) -> bool:
-        """Ask the question about a step; return False if there is none."""
+        """Ask the question about a step; return False if there is none, or if it has been answered."""
         exercise = self.exercises[scene] if self.on and scene < len(self.exercises) else None
         if exercise is None or scene in self._answered:
             return False

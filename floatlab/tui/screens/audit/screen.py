@@ -35,8 +35,8 @@ from floatlab.verbs.registry import verb_named
 
 _FILES = "model.safetensors  a folder  random:normal:64x256:seed=1@bf16"
 _RECIPES = "such as e4m3,mxfp4,nvfp4"
-_NAME = 27  # columns for the name of a recipe in the list, so that most of the next column is aligned
-_LISTED = "most damaged first"  # the order of the audit
+_NAME = 27  # columns for the name of a recipe in the list, beside which the texts are aligned; few names are longer
+_LISTED = "most damaged first"  # the order in which the audit lists the tensors
 
 
 class AuditScreen(TaskScreen, inherit_bindings=False):
@@ -80,8 +80,8 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
     file, against = getters.query_one("#file", ArrayBox), getters.query_one("#against", ArrayBox)
     recipes_box, find_box = getters.query_one("#recipes", Input), getters.query_one("#find", Input)
     tensors = getters.query_one(TensorTable)
-    _recipes = ""  # the text of the last recipes
-    _by, _descending = "", False  # the title of the column by which the tensors are sorted
+    _recipes = ""  # the last text of recipes that was not empty
+    _by, _descending = "", False  # how the tensors are sorted: the title of a column, and the direction
     _shown_tensors: tuple[TensorFigures, ...] = ()
 
     def compose_task(self) -> ComposeResult:
@@ -107,7 +107,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
 
     @property
     def found(self) -> RecipeAudit | None:
-        """What recipes would do; None as long as there is no answer, and for checks of quantised weights."""
+        """The audit of what recipes would do; None if there is no answer yet, and for checks of quantised weights."""
         model = self.answers[0].found if self.answers else None
         return model if isinstance(model, RecipeAudit) else None
 
@@ -143,21 +143,20 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
         self._recipes = self.recipes_box.value or self._recipes
 
     def _show_against(self) -> None:
-        """Show the box of the original if no recipe is given, or while it is being typed."""
+        """Show the box of the original if no recipe is given or the box has the focus; else hide it."""
         has_focus = self.focused is self.against.input
         self.against.display = has_focus or self.question.option("to") is None
 
     def _file_changed(self, box: ArrayBox, picked: bool) -> None:
         values = (box.word,) if picked else _typed_places(box.word)
         valid = self.attempt(lambda: _settled(self.question.replace(values=values)), "" if picked else "file")
-        mark_valid(box.input, valid)
-        if picked and not valid:
-            box.input.focus()  # so that the user can correct it
+        self.mark_taken(box.input, valid, picked)
 
     def _against_changed(self, box: ArrayBox, picked: bool) -> None:
-        """Check the weights against the original; an empty box asks for the recipes again."""
+        """Check the weights against the original; if the box is empty, audit the last recipes again."""
         to = "" if box.word else self.recipes_box.value or self._recipes
-        mark_valid(box.input, self.attempt(lambda: self._asked(to, box.word), "" if picked else "against"))
+        valid = self.attempt(lambda: self._asked(to, box.word), "" if picked else "against")
+        self.mark_taken(box.input, valid, picked)
 
     @on(Input.Changed, "#recipes")
     def _recipes_typed(self, event: Input.Changed) -> None:
@@ -167,7 +166,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
         return self.attempt(lambda: self._asked(typed, self.against.word), kind)
 
     def _asked(self, typed: str, against: str) -> Question:
-        """Return the question what these recipes would do; without recipes, the question whether weights are right."""
+        """Return the question of what these recipes would do or, without recipes, of whether the weights are right."""
         base, to = self.question, _recipe_names(typed)
         if to is None or base.option("to") is None:  # most other options belong to only one of the two questions
             base = Question("audit", base.values).having(only=base.option("only"))
@@ -178,7 +177,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
         self._take_recipes(",".join(dict.fromkeys((*self.question.option("to", ()), name))))
 
     def action_pick(self, name: str) -> None:
-        """Open a pick list; in that of the recipes, several are marked."""
+        """Open a pick list; in the list of recipes, several can be marked."""
         if name != "format":
             super().action_pick(name)
             return
@@ -231,7 +230,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
 
     @property
     def has_topic_below(self) -> bool:
-        """Whether the view is short."""
+        """Whether the current view is short."""
         return self.shown_view == "plan"
 
     def topics(self) -> list[Topic]:
@@ -306,7 +305,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
         return found
 
     def possible(self) -> dict[str, bool]:
-        """Return the available actions, including those on the tensors if they are shown."""
+        """Return whether actions are available: those on tensors if the tensors are shown, pinning never."""
         has_tensors = self.found is not None and self.shown_view == "tensors"
         return super().possible() | {"sort": has_tensors, "find": has_tensors, "pin": False}
 
@@ -337,7 +336,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
 
 
 def _typed_places(text: str) -> tuple[str, ...]:
-    """Split typed text at spaces into checkpoints; if a file has exactly this name, it is the only one."""
+    """Split typed text at spaces into checkpoints; if a file or folder has exactly this name, it is the only one."""
     return (text,) if exists(text) else tuple(text.split())
 
 

@@ -7,7 +7,7 @@ from textual.binding import Binding
 from floatlab.page.model import Line, Table, as_line, text_of
 from floatlab.tui.widgets import ColumnTable
 
-_NARROW = 60  # in fewer columns, names take a third of the width, else half of it
+_NARROW = 60  # in fewer columns, names take at most a third of the width, else at most half of it
 
 
 class TensorTable(ColumnTable):
@@ -28,7 +28,7 @@ class TensorTable(ColumnTable):
 
     @property
     def table(self) -> Table | None:
-        """The table, with names that fit."""
+        """The table, with names shortened to the columns for names."""
         table = super().table
         if table is None:
             return None

@@ -36,11 +36,11 @@ from floatlab.verbs.registry import answer_question
 
 _EXAMPLES = "0.1 -2.5 3 7.3  1/3  0.1@bf16  inf  nan"
 _RECIPES = "nvfp4  mxfp4:up  e4m3/128x128  block(e2m1, ue5m3, 16)"
-_NAME = 27  # columns for the name of a recipe in the list, so that most of the next column is aligned
+_NAME = 27  # columns for the name of a recipe in the list, beside which the texts are aligned; few names are longer
 
 
 class PreparedBlocks(Record):
-    """The parts of an answer to draw: the blocks, their page, the elements as a table, and the page of the recipe."""
+    """The drawn parts of an answer: the blocks, their page, the elements as a table, and the page of the recipe."""
 
     shown: ShownBlocks
     page: Page
@@ -138,7 +138,7 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
     # The question.
 
     def normal(self, question: Question) -> Question:
-        """Return the question with the rule of --scale as a part of the recipe; many values are shown in parts."""
+        """Return the question with the rule of --scale as a part of the recipe; a large array is shown in parts."""
         question, rule = in_parts(question), question.option("scale")
         if rule is None:
             return question
@@ -175,9 +175,7 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
     def _values_changed(self, box: ArrayBox, picked: bool) -> None:
         question = self.question.replace(values=(box.word,) if picked else typed_values(box.word)).having(at=None)
         valid = self.open(question, "" if picked else "values")
-        mark_valid(box.input, valid)
-        if picked and not valid:
-            box.input.focus()  # so that the user can correct it
+        self.mark_taken(box.input, valid, picked)
 
     @on(Input.Changed, "#recipe")
     def _recipe_typed(self, event: Input.Changed) -> None:
@@ -193,7 +191,7 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
         return self.attempt(question, kind)
 
     def take_format(self, name: str) -> None:
-        """Open the question with this recipe, or with a format without scales."""
+        """Open the question with the recipe of this name."""
         self._take_recipe(name)
 
     def _take_rule(self, name: str) -> None:
@@ -284,7 +282,7 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
         return found
 
     def possible(self) -> dict[str, bool]:
-        """Return the available actions, including those on an element if elements are shown."""
+        """Return whether actions are available, such as those on an element or on the parts of an array."""
         has_code = self.is_mounted and bool(self.code_to_pin("A"))
         recipe = self.recipe
         has_tensor_scale = recipe is not None and _has_tensor_scale(recipe)
@@ -293,7 +291,7 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
         return super().possible() | rows | dict.fromkeys(("part", "at"), in_parts)
 
     def code_to_pin(self, name: str) -> str:
-        """Return the code of the element under the cursor; an empty text if it is not that of a float."""
+        """Return the code of the element under the cursor; an empty text if there is none, or no code of a float."""
         found = self.element
         return "" if found is None else found.code
 
@@ -321,5 +319,5 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
 
 
 def _has_tensor_scale(recipe: Recipe) -> bool:
-    """Return whether the caller may give the scale of the tensor."""
+    """Return whether a recipe has a scale of the tensor that the user may give."""
     return recipe.format.tensor is not None and recipe.format.superblock is None

@@ -34,7 +34,7 @@ from floatlab.verbs.question import Question
 from floatlab.verbs.registry import answer_question
 
 _LISTED = 100  # number of worst elements if the question does not give it
-_FEW = (0, 1, 2, 3, 5)  # the columns of these elements beside the summary: index, values, ulps, share of tolerance
+_FEW = (0, 1, 2, 3, 5)  # the columns of the worst elements beside the summary: index, values, ulps, share of tolerance
 _TOLERANCES = {"rtol": "1e-5", "atol": "1e-8"}  # the tolerances and their defaults
 _ARRAYS, _INPUTS = ("actual", "expected"), ("x", "y")
 _MADE_OF = (*_INPUTS, "bias")  # the arrays from which the two compared arrays were computed
@@ -150,14 +150,14 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
     # The question.
 
     def normal(self, question: Question) -> Question:
-        """Return the question for 100 worst elements by default, and without a dtype if no array is a raw file."""
+        """Return the question with 100 worst elements by default; without dtype and shape if no array is a raw file."""
         dtype = question.option("dtype")
         if dtype is not None and all(kind_of(word, dtype) != "raw" for word in question.values):
             question = question.having(dtype=None, shape=None)
         return question if question.option("worst") else question.having(worst=_LISTED)
 
     def keeps_found(self, question: Question) -> bool:
-        """Return whether the question asks for causes; that answer, if stopped, still has what it found."""
+        """Return whether the question asks for causes; if its computation is stopped, it keeps those found."""
         return question.option("inputs") is not None
 
     def draw(self, before: Question) -> None:
@@ -200,7 +200,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
             fill(box, "" if value is None else str(value))
 
     def _tolerance(self, name: str, text: str) -> float | None:
-        """Read a tolerance as the command line does; an empty text is the default."""
+        """Read a tolerance as the command line does; return None, which stands for the default, for an empty text."""
         if not text.strip():
             return None
         value: float = self.app.read_question(["compare", "0", "0", f"--{name}={text.strip()}"]).option(name)
@@ -212,12 +212,13 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         else:
             values = tuple(self._array(name).word for name in _ARRAYS)
             valid = self.open(self.question.replace(values=values), "" if picked else f"{box.id}")
-        mark_valid(box.input, valid)
-        if picked and not valid:
-            box.input.focus()  # so that the user can correct it
+        self.mark_taken(box.input, valid, picked)
 
     def _ask_inputs(self) -> bool:
-        """Ask for the causes if both inputs are given."""
+        """Ask for the causes if both inputs are given (a sum needs only X), and for no causes if all boxes are empty.
+
+        Otherwise, show a hint.
+        """
         x, y, bias = (self._array(name).word for name in _MADE_OF)
         op = self.query_one("#op", Input).value.strip()
         if op.partition(":")[0] == "sum":
@@ -246,7 +247,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         mark_valid(event.input, valid)
 
     def action_nan(self) -> None:
-        """Switch between NaNs that are equal and NaNs that differ."""
+        """Switch between counting NaNs as equal and counting them as different."""
         self.change(equal_nan=None if self.question.option("equal_nan") else True)
 
     def action_swap(self) -> None:
@@ -311,7 +312,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
             if ulps is None or not ulps.count:
                 return note_page("No element has a distance in ulps.")
             return note_page(f"The distance of all elements is 0 ulps of {ulps.format.name}.")
-        # If no elements differ, there are no worst elements; the page of the map also says so.
+        # If no elements differ, there are no worst elements; the page of the map says that none differ.
         if self.view != "summary":
             return map_page(differences)
         page = summary_page(differences)
@@ -354,7 +355,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
     # Methods for the frame.
 
     def printed(self) -> Question:
-        """Return the question; if the elements are not shown, only for the default number of worst elements."""
+        """Return the question; unless the worst elements are shown, without their number if this screen has set it."""
         short = self.view != "worst" and self.question.option("worst") == _LISTED
         return self.question.having(worst=None) if short else self.question
 
@@ -371,7 +372,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         return copies
 
     def possible(self) -> dict[str, bool]:
-        """Return the available actions, including those on an element if elements are shown."""
+        """Return whether actions are available: those on an element only if there is one under the cursor."""
         has_element = self.is_mounted and self.element is not None
         return super().possible() | {"pin": has_element, "inspect": has_element}
 

@@ -68,7 +68,8 @@ class CodeTable(Cells):
             for run in runs:
                 starts += [(x, y)] if run.role is Role.CODE else []
                 x += len(run.text)
-        # Consecutive codes are below each other. A cell is as wide as its text, without trailing spaces.
+        # Consecutive codes are below each other, so cells are sorted by column. Each is as wide as the longest text, if
+        # its column has room.
         columns = [*sorted({x for x, _ in starts}), width + 2]
         widths = {a: b - a - 2 for a, b in pairwise(columns)}
         full = max((len(text_of(cell)) for cell in self.grid.cells), default=0) if self.grid else 0
@@ -76,7 +77,7 @@ class CodeTable(Cells):
         return lines
 
     def find(self, typed: str) -> int | None:
-        """Return the first code that begins with these hexadecimal digits."""
+        """Return the cell of the first code that begins with these hexadecimal digits; None if there is none."""
         wanted = "0x" + typed.lower().removeprefix("0x")
         return next((cell for cell in range(self.count) if self.code(cell).startswith(wanted)), None)
 
@@ -99,7 +100,7 @@ class CodeTable(Cells):
 
 
 class CodePage(Vertical):
-    """A cursor over all codes. The user moves it in the table, by typing a code, or by flipping bits."""
+    """The codes of a format, and a cursor, which the user moves in the table, by typing a code, or by flipping bits."""
 
     DEFAULT_CSS = """
     CodePage #one { height: auto; }
@@ -159,7 +160,7 @@ class CodePage(Vertical):
         self.table.cursor = with_bit(self.datum, event.bit, event.value).code
 
     def find(self) -> str:
-        """Go to the first code that begins with the text of the box; if there is none, return an error message."""
+        """Go to the first code that begins with the text of the box; return an error message if there is none."""
         table = self.table
         cell = table.find(self.box.value.strip())
         mark_valid(self.box, cell is not None)

@@ -45,7 +45,7 @@ class FormatTable(ColumnTable):
     marked: reactive[frozenset[int]] = reactive(frozenset)
 
     def segments(self, y: int) -> list[Segment]:
-        """Draw the mark into the margin of a marked row."""
+        """Return the segments of a line, with a mark in the margin if its row is marked."""
         pieces = super().segments(y)
         if y - self.FROZEN in self.marked:
             first = pieces[0]
@@ -128,14 +128,17 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
     # The question.
 
     def with_format(self, question: Question, format: Format) -> Question:
-        """Return the question with a format marked, and put the cursor on this format."""
+        """Return the question with this format marked; if it is marked already, put the cursor on it."""
         if format.name in self.marked:
             self._go(format)
             return question
         return question.replace(values=(*question.values, short_name(format)))
 
     def draw(self, before: Question) -> None:
-        """Show the rows and the marks; the cursor moves to a format that was just marked."""
+        """Show the rows and the marks; the cursor moves to a format that was just marked.
+
+        With the second mark, the view Compare is shown.
+        """
         question, marked = self.question, self.marked
         cursor = self.current if self.formats else None
         self.marked = {format.name: format for format in map(parse_format, question.values)}
@@ -163,7 +166,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
     # The views.
 
     def _names(self) -> tuple[str, ...]:
-        """Return the names of the page's formats. A single marked format is compared with that under the cursor."""
+        """Return the names of the page's formats. A single marked format is compared with the one under the cursor."""
         current = short_name(self.current)
         if self.view != "compare":
             return (current,)
@@ -206,7 +209,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
 
     @property
     def has_topic_below(self) -> bool:
-        """Whether the view is short."""
+        """Whether the current view is short."""
         return self.view == "compare"
 
     def topics(self) -> list[Topic]:
@@ -240,7 +243,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         self.inspect("1", (self.current,))
 
     def action_mark(self) -> None:
-        """Mark or unmark the row under the cursor; a row that was added by its name remains."""
+        """Mark or unmark the row under the cursor; an unmarked row remains, even if it was added by its name."""
         format = self.current
         if format.name in self.marked:
             self._added[format.name] = format
@@ -277,14 +280,14 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
 
     @on(Cells.Chosen, "CodeTable")
     def _code_chosen(self) -> None:
-        """Open a code in Inspect, where its format becomes the first."""
+        """Open a code in Inspect, where its format becomes the first one."""
         others = (format for format in self.app.standing("inspect").formats if format != self.current)
         self.inspect(self.codes.literal, (self.current, *others))
 
     # Methods for the frame.
 
     def subject(self) -> Datum | None:
-        """Return the code under the cursor."""
+        """Return the number whose code is under the cursor; None if the codes are not shown."""
         return self.codes.datum if self.codes.display else None
 
     def printed(self) -> Question:
@@ -303,7 +306,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         return copies
 
     def possible(self) -> dict[str, bool]:
-        """Return the available actions, including those on the row under the cursor."""
+        """Return whether actions are available, such as dropping the row under the cursor."""
         goes = bool(self.formats) and self.current.name in self._added | self.marked
         return super().possible() | {"pin": bool(self.formats) and self.codes.display, "drop": goes}
 
@@ -313,7 +316,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         yield self.names
 
     def home(self) -> Iterator[Widget]:
-        """Yield the table of codes if it is shown, then the table of formats."""
+        """Yield the table of codes, if the focus is on the box or the bits of a code, and the table of formats."""
         inside = self.focused is not None and self.codes in self.focused.ancestors
         if self.codes.display and inside and self.focused is not self.codes.table:
             yield self.codes.table

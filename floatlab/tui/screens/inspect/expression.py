@@ -13,7 +13,7 @@ from floatlab.verbs.question import Question
 from floatlab.verbs.registry import answer_question
 
 _SIGNS = {"+": "add", "-": "sub", "−": "sub", "*": "mul", "×": "mul", "/": "div", "÷": "div"}
-_MOST = 200  # longer texts are not searched for operations
+_MOST = 200  # longer texts count neither as operations nor as numbers
 _DEFAULT = "fp64"  # the format of Python's floats, and of most calculators
 
 
@@ -45,7 +45,7 @@ def operation_in(text: str) -> Question | None:
 
 
 def number_in(text: str) -> Question | None:
-    """Return the question that shows a number, in Python's format; None if the text is not a number.
+    """Return the question that shows a number as a binary64, as in Python; None if the text is not a number.
 
     >>> number_in("nan").values, number_in("bf16") is None
     (('nan',), True)
@@ -54,7 +54,7 @@ def number_in(text: str) -> Question | None:
 
 
 def format_of_code(typed: str, active: Format, others: Iterable[Format]) -> Format:
-    """Return the format for a code without one: the active format, unless only another format fits the code's length.
+    """Return the format for a code without one: the active one, unless only another has as many bits as the code.
 
     >>> format_of_code("bits:0x38", parse_format("fp16"), [parse_format("e5m2")]).name
     'e5m2'
@@ -66,6 +66,8 @@ def format_of_code(typed: str, active: Format, others: Iterable[Format]) -> Form
 
 def hint_on_code(value: str, format: Format) -> str:
     """Return a hint if a value is a code in another format of this width: how to read the code in this format.
+
+    In all other cases, the text is empty.
 
     >>> hint_on_code("bits:0x38@e4m3", parse_format("e5m2"))
     'e5m2 has the value, converted; type bits:0x38@e5m2 to read this code in e5m2'

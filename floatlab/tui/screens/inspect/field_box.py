@@ -1,4 +1,4 @@
-"""The code of a number and its fields S, E and T as buttons, and a box to edit one of them."""
+"""The code of a number and its fields, such as S, E and T, as words to click, and a box to edit one of them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class FieldBox(Horizontal):
         yield Input(id="field", compact=True)
 
     def show(self, datum: Datum) -> None:
-        """Show the fields of a datum; a box that has the focus keeps its text."""
+        """Show the fields of a datum; the box closes if its field is gone, and keeps its text if it has the focus."""
         texts = fields(datum)
         self.names.options = tuple((name, f"{name} {text}") for name, text in texts.items())
         if self.names.current and self.names.current not in texts:

@@ -88,14 +88,14 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
     def __init__(self, question: Question) -> None:
         """Store the first question."""
         super().__init__(question)
-        self.rows: dict[str, BitRow | StaticPage] = {}  # a page, if the format cannot hold the value
+        self.rows: dict[str, BitRow | StaticPage] = {}  # by format; a page if it cannot hold the value
         self.formats: tuple[Format, ...] = ()  # the formats of the rows
         self.data: dict[str, Datum] = {}
         self._active_row = ""
         self._typing = False
 
     def first_view(self, question: Question) -> str:
-        """Return the view for the question's options."""
+        """Return the view for the question's verb and options."""
         asked = (name for name in ("directions", "dialects") if question.option(name))
         return "path" if question.verb == "convert" else next(asked, "details")
 
@@ -141,7 +141,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         return {format.name: _why_not(question, format) for format in question.formats if format not in shown}
 
     def normal(self, question: Question) -> Question:
-        """Return the question with one value, and without the options that are views of this screen."""
+        """Return the question as `show` of one value, without options that are views here; raises FloatlabError."""
         if question.verb == "convert":
             question = question.replace(verb="show")
         if not question.values:
@@ -153,12 +153,12 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         return question.having(**dict.fromkeys(_VIEW_OPTIONS)).replace(values=question.values[:1])
 
     def with_format(self, question: Question, format: Format) -> Question:
-        """Add a format."""
+        """Return the question with this format added, and make the row of the format the active one."""
         self._active_row = format.name
         return question if format in self.formats else question.replace(formats=(*self.formats, format))
 
     def take_format(self, name: str) -> None:
-        """Add a format; for a code, say that the new row has its value, and how to read the code in the format."""
+        """Add a format; if the value is a code of another format, a hint says how to read the code in the new one."""
         super().take_format(name)
         datum = self.data[self._active_row]
         if hint := hint_on_code(self.question.values[0], datum.format):
@@ -184,7 +184,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         outdated = [name for name, row in self.rows.items() if isinstance(row, BitRow) != (name in self.data)]
         for name in [name for name in self.rows if name not in order or name in outdated]:
             if self.rows[name] is self.focused:
-                self.set_focus(None)  # else Textual would go to the box, where Backspace deletes
+                self.set_focus(None)  # else Textual would focus the box, where Backspace deletes
                 self.call_after_refresh(self.action_leave)
             self.rows.pop(name).remove()
         box = self.query_one("#rows", VerticalScroll)
@@ -212,7 +212,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         return self.data.get(self._active_row)
 
     def view_question(self, view: str = "") -> Question:
-        """Return the question whose page a view shows; by default the current view."""
+        """Return the question whose page a view (by default the current one) shows."""
         question, datum = self.question, self.data[self._active_row]
         row_question = question.replace(formats=(datum.format,))
         view = view or self.view
@@ -270,7 +270,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         run_once(self.app, partial(self._page_of, question, self.view), take)
 
     def pinned(self) -> None:
-        """Compare A and B."""
+        """Show the comparison of A and B, once both are pinned."""
         if self.view == "pins":
             self.draw_view()
         elif len(self.app.pins) == 2:
@@ -305,7 +305,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
     def _value_entered(self, event: Input.Submitted) -> None:
         """Open an operation in Arithmetic."""
         if is_wrong(event.input) and (operation := operation_in(event.input.value)) is not None:
-            self.action_leave()  # so that Backspace works after the return
+            self.action_leave()  # so that Backspace works when the user has come back
             self.app.ask(operation)
 
     def say_wrong(self, box: Input) -> None:
@@ -329,7 +329,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
     # The active row.
 
     def follow(self, focused: Widget | None) -> None:
-        """Make the focused row the active row."""
+        """Make the focused row the active row; if no row has the focus, keep the active row."""
         active = next((name for name, row in self.rows.items() if row is focused), self._active_row)
         if active != self._active_row:
             self._active_row = active
@@ -359,7 +359,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         self.fields.open_next()
 
     def action_drop(self) -> None:
-        """Remove the active row."""
+        """Remove the active row, unless no other row has a number."""
         kept = tuple(format for format in self.formats if format.name != self._active_row)
         if len(self.data) < 2:
             self.complain("the last row cannot be removed: f adds another format")
@@ -372,7 +372,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         self.rows[self._active_row].focus()
 
     def printed(self) -> Question:
-        """Return the question of the view."""
+        """Return the question whose page is copied or saved: that of the view, but the whole page for Details."""
         return self.question if self.view == "details" else self.view_question()
 
     def copies(self) -> Copies:

@@ -52,7 +52,7 @@ _SHAPES = {
 
 
 class PreparedReduction(Record):
-    """The parts of an answer to draw: the sum, its tree, a page with its error and other numbers, and the whole page.
+    """The drawn parts of an answer: the sum, its tree, a page with its error and other numbers, the whole page.
 
     The sum and the tree are None if the answer has none.
     """
@@ -78,7 +78,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
 
     @property
     def findings(self) -> Findings | None:
-        """What was found about the order in which a library adds; None if no library is shown."""
+        """What was found about the order in which a library adds; None if no such answer is shown."""
         model = self.answers[0].found if self.answers else None
         return model if isinstance(model, Findings) else None
 
@@ -90,7 +90,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
 
     @property
     def _has_shape(self) -> bool:
-        """Whether the shown function of a library multiplies a matrix, so that each element has its own order."""
+        """Whether the shown function of a library multiplies a matrix; each element of the result then has an order."""
         return self.order_map is not None or (
             self.findings is not None and self.findings.target.kind in ("matvec", "matmul")
         )
@@ -102,7 +102,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
         return model if isinstance(model, Product) else None
 
     def arrays(self) -> tuple[str, ...]:
-        """Return the texts in the boxes of the arrays."""
+        """Return the texts in the visible boxes of the arrays."""
         return tuple(box.word for box in self.query(ArrayBox) if box.display)
 
     def base_question(self) -> Question:
@@ -191,19 +191,19 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
         self.open(question.replace(verb=verb, values=() if preset else values).having(preset=preset))
 
     def take_schedule(self, text: str) -> None:
-        """Set the order; the name of a compensated addition, which the view Side by side lists too, sets that."""
+        """Set the order; if the text is a kind of addition, which the view Side by side also lists, set that kind."""
         if text.strip().lower() in _ADDERS:
             self.take_adder(text.strip().lower())
             return
         self.change(schedule=None if text == "serial" and not self.base_question().option("machine") else text)
 
     def action_fma(self) -> None:
-        """Toggle fused multiply-add."""
+        """Toggle fused multiply-add, with rounded additions and without a hardware model."""
         question = self.base_question()
         self.open(question.having(adder=None, machine=None, fma=None if question.option("fma") else True))
 
     def take_adder(self, name: str) -> None:
-        """Set the kind of addition; compensated sums are serial and without FMA."""
+        """Set the kind of addition; compensated sums are serial (or reversed, sorted, permuted) and without FMA."""
         if name == _ROUNDED:
             self.change(adder=None)
             return
@@ -216,14 +216,17 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
         self.attempt(lambda: base.having(**{name: None if text == AUTOMATIC else parse_format(text)}))
 
     def take_machine(self, name: str) -> None:
-        """Set the hardware model, which determines everything else."""
+        """Set the hardware model, which determines the order, the additions and the formats of sums and products."""
         fixed = dict.fromkeys(("schedule", "fma", "adder", "accumulator", "products", "scale_a", "scale_b"))
         self.change(**fixed, machine=None if name == _NONE else name)
 
     # Libraries.
 
     def take_target(self, name: str) -> None:
-        """Ask in which order a library function adds as many terms as the data have, in the format of the data."""
+        """Ask in which order a library function adds: as many terms as the data have, in their format, if possible.
+
+        If a library is shown, only the function changes.
+        """
         reduction, question = self.reduction, self.question
         if question.verb == "reveal":
             self.open(question.replace(values=(name,)))
@@ -264,7 +267,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
         self.open(self.base_question())
 
     def possible(self) -> dict[str, bool]:
-        """Return the available actions, including those for this question."""
+        """Return whether actions are available, such as those that only some questions have."""
         verb = self.question.verb
         return (
             super().possible()

@@ -26,7 +26,7 @@ from floatlab.tui.screens.reduce.map_view import MapView
 from floatlab.tui.screens.reduce.tables import OrderTable, TreeTable
 from floatlab.tui.widgets import EMPTY, ButtonBar, Cells, Choice, ChoiceBar, HelpWindow, PageView, Pick, StaticPage
 from floatlab.tui.widgets.array_box import ArrayBox
-from floatlab.tui.widgets.boxes import fill, is_wrong, mark_valid
+from floatlab.tui.widgets.boxes import fill, is_wrong
 from floatlab.verbs.question import Answer, Question
 from floatlab.verbs.reduce.node import node_page, roundings_at
 from floatlab.verbs.reduce.orders import computation_words, figures_page, result_page
@@ -90,7 +90,7 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
     tree_table, orders = getters.query_one(TreeTable), getters.query_one(OrderTable)
     map_view = getters.query_one(MapView)
 
-    _last: tuple[_Terms, Reduction] | None = None  # the result shown
+    _last: tuple[_Terms, Reduction] | None = None  # the result that is shown, and its terms
     _was_map = False  # whether the previous answer was a map of orders
     _previous: Reduction | None = None  # the previous result of the same terms
     _pinned: tuple[_Terms, Reduction] | None = None
@@ -117,7 +117,7 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
     # The question.
 
     def prepare(self, question: Question, answers: list[Answer]) -> PreparedReduction:
-        """Compute the sum node by node, and compare it with the exact sum."""
+        """Return the parts of the answer that are drawn; those of a sum include its tree and its error."""
         model, page = answers[0].found, answers[0].page()
         if isinstance(model, Findings):
             return PreparedReduction(None, Tree(model.plan), page, page)
@@ -128,7 +128,7 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
         return PreparedReduction(model, tree_of(model), figures_page(model), page)
 
     def subject(self) -> Datum | None:
-        """Return the result of the sum."""
+        """Return the result of the sum; None if no sum is shown."""
         return self.reduction.result if self.reduction is not None else None
 
     def draw(self, before: Question) -> None:
@@ -156,7 +156,7 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
             self.tree_table.show_tree(drawn.tree)
         if self.order_map is not None:
             self.map_view.show_map(self.order_map)
-        if (self.order_map is not None) != self._was_map:  # a map opens as a picture
+        if (self.order_map is not None) != self._was_map:  # a map opens in the view Map
             self._was_map = self.order_map is not None
             self.set_reactive(ReduceScreen.view, self.shown_views[0][0])
         self.show_page("figures", drawn.figures)
@@ -189,7 +189,7 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
 
     def _array_changed(self, box: ArrayBox, picked: bool) -> None:
         question = self.base_question().replace(values=self.arrays()).having(preset=None)
-        mark_valid(box.input, self.open(question, "" if picked else f"array {box.id}"))
+        self.mark_taken(box.input, self.open(question, "" if picked else f"array {box.id}"), picked)
 
     # The result, with another result below it.
 
@@ -218,7 +218,7 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
 
     @property
     def shown_views(self) -> tuple[tuple[str, str], ...]:
-        """The views that the user can choose. A map of orders comes first, before the tree of one order."""
+        """The views that the user can choose. For a map of orders: the map, the tree of one order, and the summary."""
         return self.VIEWS if self.order_map is None else (("map", "Map"), *self.VIEWS[:-1])
 
     def draw_view(self) -> None:
@@ -253,7 +253,7 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
 
     @property
     def has_topic_below(self) -> bool:
-        """Whether the view is short."""
+        """Whether the current view is short."""
         return self.shown_view in ("orders", "map")
 
     def topics(self) -> list[Topic]:
@@ -291,7 +291,7 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
 
     @on(Cells.Moved, "#tree")
     def _draw_addition(self) -> None:
-        """Show the steps of the addition under the cursor, if there is room."""
+        """Show the steps of the last rounding at the node under the cursor, if there is room."""
         row, reduction, view = self.tree_table.current_row, self.reduction, self.query_one("#addition", PageView)
         if not view.display or row is None or reduction is None:
             return

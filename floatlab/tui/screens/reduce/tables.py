@@ -97,14 +97,14 @@ class TreeTable(ColumnTable, inherit_bindings=False):
             self._rows()
 
     def action_open(self) -> None:
-        """Unfold the row under the cursor; if it is unfolded already, go down."""
+        """Unfold the row under the cursor; if it is unfolded already, or cannot be folded, go down."""
         if self.current_row is not None and self.current_row.is_open is False:
             self.action_fold()
         else:
             self.action_move(1)
 
     def action_close(self) -> None:
-        """Fold the row under the cursor; if it is folded already, go up to its parent."""
+        """Fold the row under the cursor; if it is folded already, or cannot be folded, go up to its parent."""
         row = self.current_row
         if row is not None and row.is_open:
             self.action_fold()
@@ -150,7 +150,7 @@ class TreeTable(ColumnTable, inherit_bindings=False):
 
 
 class OrderTable(ColumnTable):
-    """A table with a row for each order: the result, its error, and the number of bits that differ."""
+    """A table with a row for each order: the result, its error, and how many bits differ from the shown result."""
 
     PLACE = "On the table of orders"  # the heading in the list of keys
     HELP = "The results of the same terms in all orders. Enter or a double click selects the order of the row."
@@ -166,7 +166,7 @@ class OrderTable(ColumnTable):
         return self.ways[self.cursor] if self.cursor < len(self.ways) else None
 
     def show_orders(self, reduction: Reduction, grace: float) -> None:
-        """Add the terms in all orders; after `grace` seconds, a background thread adds the remaining rows."""
+        """Show the results of all orders; those not ready after `grace` seconds come from a background thread."""
         if self._reduction is reduction:
             return
         self._reduction, self.ways = reduction, ()

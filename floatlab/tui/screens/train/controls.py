@@ -80,7 +80,7 @@ class TrainControls(TaskScreen, inherit_bindings=False):
     """A screen with the controls for a training."""
 
     table = getters.query_one(RemedyTable)
-    laboratory: Laboratory | None = None  # the training session, if the subcommand has steps
+    laboratory: Laboratory | None = None  # the training session of the subcommands `run` and `network`
     last_in: Mapping[str, Question] = {}
 
     @property
@@ -100,11 +100,11 @@ class TrainControls(TaskScreen, inherit_bindings=False):
 
     @property
     def remedy(self) -> str:
-        """The remedy under the cursor."""
+        """The remedy under the cursor; "plain" if there is none."""
         return self.labels[self.place] if self.place < len(self.labels) else "plain"
 
     def with_format(self, question: Question, format: Format) -> Question:
-        """Return the question with this format for the weights; in the subcommand `underflow`, for the gradients."""
+        """Return the question with this format, which replaces that of the weights (`underflow`: of the gradients)."""
         return question.replace(formats=(format,)).having(**{"grads" if self.form == "underflow" else "weights": None})
 
     @property
@@ -167,7 +167,7 @@ class TrainControls(TaskScreen, inherit_bindings=False):
         }
 
     def take_form(self, name: str) -> None:
-        """Change the subcommand. Keep the numbers if possible; else ask its last question, or its default one."""
+        """Change the subcommand. Keep the numbers if possible; else ask the new one's last or default question."""
         if name != self.form:
             question = in_form(self.question, name, self.remedy)
             self.open(question or self.last_in.get(name) or self.app.read_question(list(FORMS[name][1])))
@@ -201,7 +201,7 @@ class TrainControls(TaskScreen, inherit_bindings=False):
         return choices_of({name: row.what.partition(",")[0] for name, row in REMEDIES.items()})
 
     def action_remedies(self) -> None:
-        """Open the list in which the remedies that are shown side by side are marked."""
+        """Open the list in which the user marks the remedies to show side by side."""
         if self.form == "network":
             title = "Configurations: space marks; or type one, such as bf16+kahan"
             marked = self.question.option("configs", NETWORKS)
@@ -211,7 +211,7 @@ class TrainControls(TaskScreen, inherit_bindings=False):
         self.app.push_screen(MarkingPicker(title, self.remedy_choices(), tuple(marked)), self.take_remedies)
 
     def take_remedies(self, text: str | None) -> None:
-        """Set the remedies shown side by side, separated by commas."""
+        """Set the remedies to show side by side, as names separated by commas; None changes nothing."""
         if text is not None:
             self.change(**{self.remedy_option: tuple(text.split(","))})
 
@@ -230,7 +230,7 @@ class TrainControls(TaskScreen, inherit_bindings=False):
             self.open(self.question.replace(values=("check", name, self.question.values[2])))
 
     def possible(self) -> dict[str, bool]:
-        """Return the available actions, including those of this subcommand."""
+        """Return whether actions are available, such as those that only some subcommands have."""
         possible = super().possible()
         return possible | {name: self.form in forms and possible.get(name, True) for name, forms in _FORMS.items()}
 

@@ -12,7 +12,7 @@ from floatlab.page.model import Chart, Line, Role, Span, cut_columns, line, text
 from floatlab.tui.themes import CURSOR
 from floatlab.tui.widgets import PageView
 
-_FRAME = 3  # lines beside the rows of the plot: its name, the horizontal scale, and the numbers below it
+_FRAME = 3  # lines above and below the rows of the plot: its name, the horizontal scale, and the numbers below it
 _NAMED = 14  # from this number of rows on, a legend that is longer than a line is shown
 _LEAST = 2  # the smallest number of rows of the plot
 
@@ -35,7 +35,7 @@ class Plot(PageView, can_focus=False):
         self._left = self._room = 0  # the first column of the plot area, and the number of its columns
 
     def show(self, chart: Chart, at: float | None = None, marks: Iterable[float] = ()) -> None:
-        """Show a chart, with the cursor at a value or nowhere, and marks below other values."""
+        """Show a chart, with the cursor at the value `at` (None: no cursor), and marks below other values."""
         self._chart, self._at, self._marks = chart, at, tuple(marks)
         signs = ("◆ change of remedy" if self._marks else "", "▲ cursor" if at is not None else "")
         self.border_subtitle = "  ".join(filter(None, signs))  # the lower edge of a frame shows it
@@ -57,19 +57,19 @@ class Plot(PageView, can_focus=False):
         return round(across.place(x) * (self._room - 1)) if across is not None and across.shows(x) else -1
 
     def number_at(self, column: int) -> float | None:
-        """Return the value at a column; None if there is no chart."""
+        """Return the value at a column of the plot area, or at the nearest one; None if no plot is drawn."""
         across = self._across
         if across is None or self._room < 2:
             return None
         return across.at(min(max(column, 0), self._room - 1) / (self._room - 1))
 
     def moved(self, x: float, by: int) -> float:
-        """Return the value that is `by` columns to the right of x."""
+        """Return the value that is `by` columns to the right of x, in the plot area; x itself if no plot is drawn."""
         number = self.number_at(self.column_of(x) + by)
         return x if number is None else number
 
     def set_lines(self, width: int) -> list[Line]:
-        """Return the lines of the chart, with the cursor over them."""
+        """Return the lines of the chart, with the marks and the cursor in them."""
         if self._chart is None:
             return []
         height = max(self.scrollable_content_region.height - _FRAME, _LEAST)
@@ -96,7 +96,7 @@ class Plot(PageView, can_focus=False):
         return lines
 
     def segments(self, y: int) -> list[Segment]:
-        """Return the segments of a line, with the letters under the cursor in reverse colours."""
+        """Return the segments of a line, with the character of a curve under the cursor highlighted."""
         if self._at is None or not self._room or not self._head <= y < len(self.lines) - 2:
             return super().segments(y)
         column = self._left + self.column_of(self._at)
@@ -107,7 +107,7 @@ class Plot(PageView, can_focus=False):
         return [*self.pieces(before), *under, *self.pieces(after)]
 
     def _marked(self, here: Line) -> list[Segment]:
-        """Return the character of a curve under the cursor, marked."""
+        """Return the character of a curve under the cursor, highlighted."""
         chrome = self.app.chrome
         return [Segment(text_of(here), CURSOR)] if chrome.plain else self.pieces(here, chrome.row)
 

@@ -21,7 +21,7 @@ _FRAME = 0.1  # seconds between two frames on the screen
 
 
 def usual_pace(steps: int) -> int | None:
-    """Return a pace at which this many steps take at most ten seconds.
+    """Return the slowest pace at which this many steps take at most ten seconds; None (no limit) if there is none.
 
     >>> usual_pace(101), usual_pace(10**6), usual_pace(10**9)
     (20, 100000, None)
@@ -70,7 +70,7 @@ class PacedRun:
             self._halted.wait(max(begun + duration - monotonic(), 0.0))
 
     def _advance(self) -> float:
-        """Train for a few steps, and return the time in seconds that they should take at the chosen pace."""
+        """Train for a few steps; return the seconds that they should take at the chosen pace (0 without a limit)."""
         laboratory = self.laboratory
         first, self._first = self._first, None
         if first is not None:
@@ -111,9 +111,10 @@ _MARGINS = 2  # columns that a ChoiceBar uses for padding
 
 
 class TrainRunner(TrainControls, inherit_bindings=False):
-    """A screen that may have a laboratory, which is a training session that advances while it is shown.
+    """A screen that may have a laboratory: a training session whose steps the screen runs and shows.
 
-    While the laboratory runs, it belongs to a background thread. `when_free` calls a function between two frames.
+    While the laboratory runs, other threads may use it only between two frames of the run: `when_free` then waits for
+    the next frame to call a function.
     """
 
     plot, transport = getters.query_one(Plot), getters.query_one("#transport", ChoiceBar)
@@ -132,7 +133,10 @@ class TrainRunner(TrainControls, inherit_bindings=False):
     # Running.
 
     def run_to(self, step: int, pace: int | None, first: Callable[[], None] | None = None) -> None:
-        """Run the laboratory to a step on a background thread; `first` is called on that thread before the steps."""
+        """Run the laboratory to a step on a background thread; `first` is called on that thread before the steps.
+
+        If the laboratory is running, that run is halted first.
+        """
         if self.laboratory is None:
             return
         if self.running is not None:
@@ -200,7 +204,7 @@ class TrainRunner(TrainControls, inherit_bindings=False):
             self.run_to(laboratory.goal, self.pace)
 
     def action_advance(self) -> None:
-        """Advance to the next step that the laboratory records, which is usually the next step."""
+        """Advance to the next state that the laboratory records, usually by one step; pause if it is running."""
         laboratory = self.laboratory
         if laboratory is None:
             return
@@ -240,7 +244,7 @@ class TrainRunner(TrainControls, inherit_bindings=False):
     # Changes of remedies.
 
     def action_remedy(self) -> None:
-        """Change the remedy under the cursor for the following steps."""
+        """Open the list that changes the remedy under the cursor for the following steps."""
         if self.laboratory is None:
             return
         noun, label = "configuration" if self.form == "network" else "remedy", self.labels[self.place]
@@ -290,7 +294,7 @@ class TrainRunner(TrainControls, inherit_bindings=False):
             ("play", play, play),
             ("advance", "+1 step", "+1"),
             ("begin", "|◀ start", "|◀"),
-            ("finish", "▶| goal", ""),  # a click on the number of steps plays or pauses, too
+            ("finish", "▶| goal", ""),  # a click on the number of steps runs to the goal, too
             ("slower", "<", "<"),
             ("pace", pace, pace.replace(" a second", "/s")),
             ("faster", ">", ">"),
@@ -307,7 +311,7 @@ class TrainRunner(TrainControls, inherit_bindings=False):
             self.point(self.plot.moved(self.look.steps if self.at is None else self.at, by), by)
 
     def point(self, x: float, by: int = 0) -> None:
-        """Move the cursor to a value on the horizontal scale; if `by` is not 0, at least one step in its direction."""
+        """Move the cursor to a value on the horizontal scale; if `by` is not 0, by at least one recorded step."""
         if self.look is None or self.laboratory is None:
             return
         every = self.laboratory.every

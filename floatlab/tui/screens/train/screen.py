@@ -26,7 +26,7 @@ from floatlab.tui.screens.train.plot import Plot
 from floatlab.tui.screens.train.runner import PacedRun, TrainRunner, usual_pace
 from floatlab.tui.widgets import EMPTY, ButtonBar, Cells, ChoiceBar, PageView, StaticPage, note_page
 from floatlab.tui.widgets.array_box import ArrayBox
-from floatlab.tui.widgets.boxes import fill, mark_valid
+from floatlab.tui.widgets.boxes import fill
 from floatlab.tui.widgets.saving import Copies
 from floatlab.verbs.question import Answer, Question, Started
 from floatlab.verbs.registry import answer_question, words_of
@@ -48,7 +48,7 @@ _VIEWS = {
 
 
 class PreparedTraining(Record):
-    """The parts of an answer to draw.
+    """The parts of an answer that are drawn.
 
     These are a training session (`Laboratory`) and its state, or a page and possibly a chart.
     """
@@ -123,7 +123,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
                 for part in PARTS:
                     if not part.is_array:
                         yield Label(part.name, id=f"name-{part.name}")
-                        yield Input(id=part.name, compact=True, select_on_focus=False, placeholder=part.none)
+                        yield Input(id=part.name, compact=True, placeholder=part.none)
         yield ButtonBar(self.control, id="controls")
         yield ButtonBar(self.control, id="transport")
         yield ChoiceBar(self.choose_view, self.VIEWS, self.view, id="views")
@@ -139,15 +139,18 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
     # The question, and the laboratory.
 
     def normal(self, question: Question) -> Question:
-        """Check the question as the command line does, and return it."""
+        """Return the question as the command line reads it, without --brief; raises FloatlabError if it is invalid."""
         return self.app.read_question(words_of(question)).having(brief=None)
 
     def takes_over(self, question: Question) -> bool:
-        """Return False for questions with a laboratory, since the laboratory shows the progress of the training."""
+        """Return False for questions with a laboratory, whose steps this screen runs and shows itself."""
         return form_of(question) not in ("run", "network")
 
     def ask(self, question: Question, started: Started) -> list[Answer]:
-        """Create a laboratory and run it for half of GRACE; answer other questions as usual."""
+        """Create the laboratory of a question, and run it for at most half of GRACE.
+
+        A question without a laboratory is answered as usual.
+        """
         laboratory = laboratory_for(question)
         if laboratory is None:
             return answer_question(question, started)
@@ -159,7 +162,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
         return laboratory.goal if self._until is None else min(self._until, laboratory.goal)
 
     def prepare(self, question: Question, answers: list[Answer]) -> PreparedTraining:
-        """Return the first state of the laboratory, or the page of the answer."""
+        """Return the laboratory and its first state, or the page and the chart of the answer."""
         answer = answers[0]
         if isinstance(answer.found, Laboratory):
             return PreparedTraining(answer.found, answer.found.look())
@@ -177,7 +180,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
         return super().open(question, kind)
 
     def draw(self, before: Question) -> None:
-        """Show the boxes and the answer, and run the laboratory if it has not reached its last step."""
+        """Show the boxes and the answer, and run a new laboratory to the step at which it first stops."""
         self._fill()
         drawn = self.prepared
         if drawn is None:
@@ -210,14 +213,14 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
         self.query_one("#arrays").display = any(box.display for box in self.query(ArrayBox))
 
     def _array_changed(self, box: ArrayBox, picked: bool) -> None:
-        self._put(box.id or "", box.word, box.input)
+        self._put(box.id or "", box.word, box.input, picked)
 
     @on(Input.Changed, "#numbers Input")
     def _typed(self, event: Input.Changed) -> None:
         self._put(event.input.id or "", event.input.value, event.input)
 
-    def _put(self, name: str, text: str, box: Input) -> None:
-        mark_valid(box, self.open(with_text(self.question, _PARTS[name], text), name))
+    def _put(self, name: str, text: str, box: Input, picked: bool = False) -> None:
+        self.mark_taken(box, self.open(with_text(self.question, _PARTS[name], text), name), picked)
 
     # Drawing.
 
@@ -233,16 +236,16 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
 
     @property
     def has_topic_below(self) -> bool:
-        """Whether the view is short: none is."""
+        """Whether there is room for a topic below the view: there never is."""
         return False
 
     @on(Cells.Moved, "#remedies")
     def draw_beside(self) -> None:
-        """Show the next step of the curve under the cursor, if there is room for it."""
+        """Show the next step of the remedy under the cursor, if there is room for it."""
         super().draw_beside()
 
     def topics(self) -> list[Topic]:
-        """Return the next step of the curve under the cursor; while the training runs, the step shown before."""
+        """Return the next step of the remedy under the cursor; while the training runs, the step shown before."""
         laboratory = self.laboratory
         if laboratory is None or self.shown_view != "chart" or "step" not in _VIEWS[self.form]:
             return []
@@ -289,7 +292,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
             self.details.page = self.prepared.page if laboratory is None else without_chart(self.answers[0].page())
 
     def _draw_step(self) -> None:
-        """Show the next step of the row under the cursor, or the requested one."""
+        """Show the next step of the row under the cursor or, without a laboratory, the step of the question."""
         if not self.roundings.display:
             return
         try:
@@ -345,7 +348,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
         return self._trace.before if self._trace is not None and self.shown_view == "step" else None
 
     def copies(self) -> Copies:
-        """Return the texts to copy, including the numbers as CSV, and the command for the step that is shown."""
+        """Return the texts to copy, including the numbers as CSV, and the command for the state that is shown."""
         copies, laboratory = super().copies(), self.laboratory
         table = self.answers[0].table if self.answers else None
         if table is not None:
@@ -367,7 +370,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
         self.when_free(super().action_save)
 
     def possible(self) -> dict[str, bool]:
-        """Return the available actions, including those on the laboratory."""
+        """Return whether actions are available: those on the laboratory only if there is one."""
         laboratory, possible = self.laboratory, super().possible()
         runs = dict.fromkeys(("play", "advance", "begin", "finish", "pace", "remedy"), laboratory is not None)
         changed = laboratory is not None and bool(laboratory.changes)
