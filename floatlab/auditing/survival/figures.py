@@ -74,8 +74,9 @@ class TensorFigures(Record):
 
     `kind` is the type of its numbers. `convention` names how a quantised weight, which is read as numbers, was stored.
     `zeros` of the `elements` are 0, `nonfinite` are NaN or infinite. `largest` and `smallest` are the extreme nonzero
-    finite magnitudes; `exponents` counts these magnitudes by floor(log2), in ascending order. `choice` is the
-    recommended recipe; it is empty if the tensor should stay as it is. `left_out` says why a tensor was not measured.
+    finite magnitudes; `exponents` counts all nonzero finite magnitudes by floor(log2), in ascending order. `choice` is
+    the recommended recipe; it is empty if the tensor should stay as it is. `left_out` says why a tensor was not
+    measured.
     """
 
     source: str
@@ -99,7 +100,8 @@ class Recommendation(Record):
     """The recommended recipe of each tensor: of those that it survives, the one with the fewest bits.
 
     `plan` has a pair for each tensor: its name and a recipe, which is empty if the tensor stays as it is. `base` is the
-    recipe of most elements. `words` is the recommendation as a sentence, and `rule` states what a recipe must reach.
+    recipe that is recommended for the most elements; it is empty if none is. `words` is the recommendation as a
+    sentence, and `rule` states what a recipe must reach.
     With this plan, the tensors have `bits` bits per number on average, and together an SQNR of `sqnr` dB.
     """
 

@@ -210,7 +210,7 @@ def peak_of(x: Piece, recipe: Recipe) -> float | None:
     if not (isfinite(high) and isfinite(low)) and recipe.rule.is_exact and fmt.tensor is not None:
         numbers = np.where(_in_bad_blocks(numbers, fmt.rows or 1, fmt.block or 1), 0, numbers)
         high, low = float(numbers.max()), float(numbers.min())
-    if high == -low:  # the first of the two decides
+    if high == -low:  # the first one of the numbers with this magnitude is returned
         return float(numbers.reshape(-1)[int(np.abs(numbers).argmax())])
     return low if -low > high else high
 

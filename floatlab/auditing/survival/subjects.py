@@ -115,7 +115,7 @@ def _stored_bits(read: QuantizedCheckpoint, weight: Weight) -> float:
 
 
 def _width(kind: str) -> int:
-    """Return how many bits a number has; `kind` is the name of a format or of a dtype. 32 if it is unknown."""
+    """Return how many bits a number has, or 32 if `kind` is not the name of a format or of a dtype."""
     try:
         return parse_format(kind).width
     except FloatlabError:

@@ -99,8 +99,8 @@ def workers(jobs: int = 1, scheduler: str | None = None) -> Iterator[Executor | 
 
     With at most one process and no cluster, give None: all work is then done in this process.
 
-    Raises MissingPartError if a cluster is asked for and `distributed` is not installed, UnsupportedError if no
-    scheduler answers, and RefusedError in a confined process.
+    Raises MissingPartError if a cluster is asked for and `distributed` is not installed, UnsupportedError if the
+    address is not valid or no scheduler answers, and RefusedError in a confined process.
     """
     if scheduler is not None:
         with _cluster(scheduler) as executor:
