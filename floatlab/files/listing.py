@@ -40,9 +40,9 @@ def entries(place: str, whole: bool = False) -> list[FileEntry]:
     """Return the entries of a folder, or of a file that can have several arrays.
 
     In a folder, the entries are folders and then array files, each sorted by name. If `whole` is true, the index files
-    of checkpoints are also entries: such an index lists several files, and can only be opened as a whole. Hidden files,
-    unprintable names, files with other suffixes, quantised tensors and, in a confined process, links to unreadable
-    places are left out. Raises FileFormatError (one line) and RefusedError.
+    of checkpoints are also entries: such an index lists several files, and can only be opened as a whole. Hidden files
+    and folders, unprintable names, files with other suffixes, quantised tensors and, in a confined process, links to
+    unreadable places are left out. Raises FileFormatError (one line) and RefusedError.
     """
     admitted(place or os.curdir)
     return _arrays(place) if place.lower().endswith(_SEVERAL) and not is_folder(place) else _folder(place, whole)

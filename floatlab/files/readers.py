@@ -48,8 +48,8 @@ def open_array(
     `.npz::NAME`, `.safetensors::NAME`, `.gguf::NAME`, text, or raw numbers of a `dtype` and a `shape` (`400x400`).
     Lists and random numbers are rounded into `format`, or into the FORMAT of `LIST@FORMAT`; text files are rounded into
     `format`. Printed arrays with a dtype, and all other files, have their own format. For pickles, such as `.pt`, the
-    error gives the command that converts them. Raises FileFormatError, FormatError, LiteralError, RefusedError or
-    UnsupportedError, in one line.
+    error gives the command that converts them. Raises a FloatlabError of one line, such as FileFormatError,
+    LiteralError or UnsupportedError.
 
     >>> with open_array("random:normal:100:seed=7@bf16") as x:
     ...     x.shape, x.kind
@@ -100,8 +100,8 @@ def open_arrays(
     """Open several arrays by their names, and close them at the end of the `with`.
 
     Text and random numbers are rounded into `format`. If `format` is None, they are rounded into the format of the
-    first array that has its own, or into `usual` if no array has one. The other arguments and the errors are those of
-    `open_array`.
+    first array that has its own format, or into `usual` if no array has one. The other arguments and the errors are
+    those of `open_array`.
 
     >>> with open_arrays(("1,2", "random:normal:2@fp16")) as (x, y):
     ...     x.kind, y.kind

@@ -49,7 +49,8 @@ def named(path: str) -> Iterator[None]:
 def open_file(path: str) -> IO[bytes]:
     """Open a file for reading bytes; raises FileFormatError for a directory, a pipe, a device or a missing file.
 
-    A file at a URL is read by ranges. Raises RefusedError for a file that this process may not read.
+    A file at a URL is read by ranges. Raises RefusedError for a file that this process may not read, and
+    MissingPartError if a URL needs a package that is not installed.
     """
     if is_url(path):
         from floatlab.files.remote.opening import open_url

@@ -1,8 +1,8 @@
 """The gradients or updates of a run: a constant, a sequence, or a function of the weights.
 
 Gradients are stored exactly. The exact product of a gradient and the loss scale is rounded to the gradients' format, as
-in a backward pass on the scaled loss. It is rounded once, except in formats about as wide as binary64: there, the
-product is first rounded to the nearest number of binary64.
+in a backward pass on the scaled loss. It is rounded once. Only if gradients are given as text or scalars, and their
+format is about as wide as binary64, the product is first rounded to the nearest number of binary64.
 """
 
 from __future__ import annotations
@@ -205,8 +205,9 @@ class Gradients:
     def _wide(self, scale: float, format: Format) -> Array:
         """Return the exact numbers times the scale, rounded to binary64.
 
-        They are rounded to odd, so that they round to `format` as the exact numbers do. If binary64 is not wide enough
-        for this, they are rounded to nearest.
+        They are rounded to odd. They then round to `format` as the exact numbers do; stochastic rounding may differ if
+        `format` is not much narrower than binary64. If binary64 is not wide enough for this, they are rounded to
+        nearest.
         """
         key = (scale, format)
         if self._scaled is None or self._scaled[0] != key:

@@ -226,7 +226,7 @@ def parse_remedy(text: str) -> Callable[[Setup], Setup]:
     Parameters
     ----------
     text
-        Names of `REMEDIES`, joined by `+`. Any other name of a format of single numbers is also a remedy: like `bf16`,
+        Names of `REMEDIES`, joined by `+`. The name of each format of single numbers is also a remedy: like `bf16`,
         it sets the format of the weights, and all other formats but the master copy's become their defaults.
 
     Returns

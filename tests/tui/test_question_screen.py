@@ -250,6 +250,19 @@ async def test_what_is_wrong_is_said_and_the_picture_stays(work):
         assert task.question == asked("quick")
 
 
+@driven
+async def test_an_error_of_a_picked_file_that_comes_late_marks_its_box(work):
+    async with opened("block quick --to mxfp4", grace=0.05) as person:
+        task = person.app.shown
+        box = task.query_one("#box", Input)
+        person.app.set_focus(None)
+        task.mark_taken(box, task.open(asked("late")), picked=True)
+        assert not box.has_class("-wrong")
+        work.gate("late").set()
+        await until(person, lambda: said(person).startswith("! late is wrong"))
+        assert box.has_class("-wrong")
+
+
 @pytest.mark.parametrize("value", ["bad", "late"])
 @driven
 async def test_a_first_question_that_is_wrong_is_kept(work, value):

@@ -73,7 +73,10 @@ class Checkpoint:
             raise FileFormatError(f"{shown(self.name)} has over {MOST_TENSORS:,} tensors, which are not read")
 
     def matching(self, only: str | None) -> list[str]:
-        """Return the names that the glob `only` matches, all if it is None; raises UnsupportedError if none matches."""
+        """Return the names that the glob `only` matches, or all if it is None.
+
+        Raises UnsupportedError if the glob matches none.
+        """
         return matching(list(self.tensors), only, self.name)
 
     def open(self, name: str) -> ArraySource:

@@ -3,7 +3,7 @@
 A checkpoint is a `.safetensors`, `.npz`, `.npy` or `.gguf` file, a folder of these files, an index of several
 `.safetensors` (`model.safetensors.index.json`), a random array (`random:normal:64x64:seed=1@bf16`), or a mapping of
 names to arrays. Files and folders are at paths or URLs. Opening a checkpoint reads only headers and JSON files. A
-`.npz` stays open until the checkpoint is closed. Any other file is opened again for each tensor, so that a checkpoint
+`.npz` stays open until the checkpoint is closed. The other files are opened again for each tensor, so that a checkpoint
 of many files does not need as many open files.
 """
 

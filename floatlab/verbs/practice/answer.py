@@ -16,7 +16,8 @@ _HTML_WIDTH = 90
 def answer_of(found: Sheet | Marking) -> Answer:
     """Return the answer for a sheet or for marks.
 
-    The short form of a sheet has the labels, with the right answers if it has its key. That of marks has the score.
+    The short form of a sheet has the labels, and the right answers if the sheet has its key. The short form of marks
+    has the score.
     """
 
     def page() -> Page:

@@ -41,7 +41,7 @@ class Task(Record):
 
 
 class Sheet(Record):
-    """The tasks of an exercise sheet, and the question that asked for it; with the key if `has_key` is true."""
+    """The tasks of an exercise sheet, and the question that asked for the sheet; `has_key` adds the answers to it."""
 
     question: Question
     tasks: tuple[Task, ...]

@@ -188,7 +188,7 @@ def _letter(number: int) -> str:
 
 
 def _runs(changes: Array, count: int) -> list[tuple[int, int]]:
-    """Return the runs of equal rows or columns, as (first, last); `changes` tells which ones differ from the next."""
+    """Return the runs of equal rows or columns, as (first, last); `changes` tells which one differs from the next."""
     starts = [0, *(int(i) + 1 for i in np.flatnonzero(changes)), count]
     return [(low, high - 1) for low, high in pairwise(starts)]
 

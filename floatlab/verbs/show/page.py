@@ -1,4 +1,4 @@
-"""The pages of `show` that compare: one value in every direction, one code in several formats."""
+"""The pages of `show` that compare: one value rounded in every direction, or one code read in several formats."""
 
 from __future__ import annotations
 

@@ -150,14 +150,13 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
     def _file_changed(self, box: ArrayBox, picked: bool) -> None:
         values = (box.word,) if picked else _typed_places(box.word)
         valid = self.attempt(lambda: _settled(self.question.replace(values=values)), "" if picked else "file")
-        mark_valid(box.input, valid)
-        if picked and not valid:
-            box.input.focus()  # so that the user can correct it
+        self.mark_taken(box.input, valid, picked)
 
     def _against_changed(self, box: ArrayBox, picked: bool) -> None:
         """Check the weights against the original; if the box is empty, audit the last recipes again."""
         to = "" if box.word else self.recipes_box.value or self._recipes
-        mark_valid(box.input, self.attempt(lambda: self._asked(to, box.word), "" if picked else "against"))
+        valid = self.attempt(lambda: self._asked(to, box.word), "" if picked else "against")
+        self.mark_taken(box.input, valid, picked)
 
     @on(Input.Changed, "#recipes")
     def _recipes_typed(self, event: Input.Changed) -> None:

@@ -175,9 +175,7 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
     def _values_changed(self, box: ArrayBox, picked: bool) -> None:
         question = self.question.replace(values=(box.word,) if picked else typed_values(box.word)).having(at=None)
         valid = self.open(question, "" if picked else "values")
-        mark_valid(box.input, valid)
-        if picked and not valid:
-            box.input.focus()  # so that the user can correct it
+        self.mark_taken(box.input, valid, picked)
 
     @on(Input.Changed, "#recipe")
     def _recipe_typed(self, event: Input.Changed) -> None:

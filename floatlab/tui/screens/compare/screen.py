@@ -157,7 +157,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         return question if question.option("worst") else question.having(worst=_LISTED)
 
     def keeps_found(self, question: Question) -> bool:
-        """Return whether the question asks for causes; if it is stopped, its answer has the causes found so far."""
+        """Return whether the question asks for causes; if its computation is stopped, it keeps those found."""
         return question.option("inputs") is not None
 
     def draw(self, before: Question) -> None:
@@ -212,9 +212,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         else:
             values = tuple(self._array(name).word for name in _ARRAYS)
             valid = self.open(self.question.replace(values=values), "" if picked else f"{box.id}")
-        mark_valid(box.input, valid)
-        if picked and not valid:
-            box.input.focus()  # so that the user can correct it
+        self.mark_taken(box.input, valid, picked)
 
     def _ask_inputs(self) -> bool:
         """Ask for the causes if both inputs are given (a sum needs only X), and for no causes if all boxes are empty.

@@ -26,7 +26,7 @@ from floatlab.tui.screens.reduce.map_view import MapView
 from floatlab.tui.screens.reduce.tables import OrderTable, TreeTable
 from floatlab.tui.widgets import EMPTY, ButtonBar, Cells, Choice, ChoiceBar, HelpWindow, PageView, Pick, StaticPage
 from floatlab.tui.widgets.array_box import ArrayBox
-from floatlab.tui.widgets.boxes import fill, is_wrong, mark_valid
+from floatlab.tui.widgets.boxes import fill, is_wrong
 from floatlab.verbs.question import Answer, Question
 from floatlab.verbs.reduce.node import node_page, roundings_at
 from floatlab.verbs.reduce.orders import computation_words, figures_page, result_page
@@ -189,7 +189,7 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
 
     def _array_changed(self, box: ArrayBox, picked: bool) -> None:
         question = self.base_question().replace(values=self.arrays()).having(preset=None)
-        mark_valid(box.input, self.open(question, "" if picked else f"array {box.id}"))
+        self.mark_taken(box.input, self.open(question, "" if picked else f"array {box.id}"), picked)
 
     # The result, with another result below it.
 

@@ -26,7 +26,7 @@ from floatlab.tui.screens.train.plot import Plot
 from floatlab.tui.screens.train.runner import PacedRun, TrainRunner, usual_pace
 from floatlab.tui.widgets import EMPTY, ButtonBar, Cells, ChoiceBar, PageView, StaticPage, note_page
 from floatlab.tui.widgets.array_box import ArrayBox
-from floatlab.tui.widgets.boxes import fill, mark_valid
+from floatlab.tui.widgets.boxes import fill
 from floatlab.tui.widgets.saving import Copies
 from floatlab.verbs.question import Answer, Question, Started
 from floatlab.verbs.registry import answer_question, words_of
@@ -123,7 +123,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
                 for part in PARTS:
                     if not part.is_array:
                         yield Label(part.name, id=f"name-{part.name}")
-                        yield Input(id=part.name, compact=True, select_on_focus=False, placeholder=part.none)
+                        yield Input(id=part.name, compact=True, placeholder=part.none)
         yield ButtonBar(self.control, id="controls")
         yield ButtonBar(self.control, id="transport")
         yield ChoiceBar(self.choose_view, self.VIEWS, self.view, id="views")
@@ -213,14 +213,14 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
         self.query_one("#arrays").display = any(box.display for box in self.query(ArrayBox))
 
     def _array_changed(self, box: ArrayBox, picked: bool) -> None:
-        self._put(box.id or "", box.word, box.input)
+        self._put(box.id or "", box.word, box.input, picked)
 
     @on(Input.Changed, "#numbers Input")
     def _typed(self, event: Input.Changed) -> None:
         self._put(event.input.id or "", event.input.value, event.input)
 
-    def _put(self, name: str, text: str, box: Input) -> None:
-        mark_valid(box, self.open(with_text(self.question, _PARTS[name], text), name))
+    def _put(self, name: str, text: str, box: Input, picked: bool = False) -> None:
+        self.mark_taken(box, self.open(with_text(self.question, _PARTS[name], text), name), picked)
 
     # Drawing.
 
@@ -236,7 +236,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
 
     @property
     def has_topic_below(self) -> bool:
-        """Whether a topic has room below the view, which is never so."""
+        """Whether there is room for a topic below the view: there never is."""
         return False
 
     @on(Cells.Moved, "#remedies")
