@@ -139,7 +139,10 @@ def decode(
     out: Array | None = None,
     **options: Unpack[AnyOptions],
 ) -> Array:
-    """Return the values of codes as floats: exact, except that irrational numbers are rounded to nearest in float64.
+    """Return the values of codes as floats.
+
+    They are exact, with two exceptions: irrational numbers are rounded to nearest in float64, and values of blocks to
+    nearest in a `dtype` that cannot represent them.
 
     NaNs keep their payloads if the format has payloads.
 

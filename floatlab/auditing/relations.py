@@ -303,7 +303,7 @@ def _shifted(q: Array, x: Array) -> str:
 
 
 def _place(q: Array, x: Array) -> str:
-    """Return in words which rows have large errors; "" if no rows or nearly all rows have them."""
+    """Return in words which rows have large errors; "" if none or nearly all have them, or if there are few rows."""
     error, signal = np.square(q - x).sum(axis=1), np.square(x).sum(axis=1)
     bad = np.flatnonzero(error > MOST_LEFT**2 * signal)
     if not 0 < len(bad) < 0.9 * len(q) or len(q) < 4:

@@ -126,7 +126,7 @@ class LogarithmicTakum(Takum):
         super().__init__(name, width)
 
     def power(self, code: int, width: int | None = None) -> Fraction:
-        """Return ℓ, the exponent of √e. In a negative code, read without negating it, c + m is −ℓ.
+        """Return ℓ, the exponent of √e: c + m of a positive code, −(c + m) of the unchanged bits of a negative one.
 
         >>> LogarithmicTakum("takum_log8", 8).power(0x04)
         Fraction(-191, 1)

@@ -121,7 +121,10 @@ def _strip(strip: model.Strip, width: int) -> list[Line]:
 
 
 def _chunks(length: int, room: int, breaks: tuple[int, ...]) -> list[tuple[int, int]]:
-    """Divide `length` columns into as few parts of at most `room` columns as possible, of about equal width."""
+    """Divide `length` columns into parts of at most `room` columns.
+
+    A part ends at the break that makes the parts about equal, else at the last break that fits, else when it is full.
+    """
     chunks, start = [], 0
     while start < length:
         parts = -(-(length - start) // room)

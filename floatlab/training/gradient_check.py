@@ -8,7 +8,7 @@ which the derivative of f changes noticeably.
 The function is evaluated in a format: its argument and the result of each of its operations are rounded. With
 `own=False`, only its argument and its value are rounded. `RoundedNumber` propagates an estimate of the rounding error
 through all operations. With `own=False`, or if the number of roundings is given, the estimate is √roundings·u·|f|
-instead. A safety factor of two is applied to both estimates; they are not proven bounds.
+instead. The estimates of the rounding error and of the truncation error are doubled; they are not proven bounds.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ class CodedArray:
 
     @classmethod
     def from_dlpack(cls, x: object, format: object = None, context: AnyContext = None) -> Self:
-        """Convert any object with `__dlpack__` (PyTorch, JAX, CuPy on the host) to a format, by default its own.
+        """Convert an object with `__dlpack__`, such as a tensor of PyTorch or JAX, to a format, by default its own.
 
         Raises UnsupportedError for objects without `__dlpack__`.
         """

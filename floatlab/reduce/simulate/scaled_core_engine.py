@@ -153,7 +153,9 @@ class ScaledCore(Record):
         return code if SINGLE.magnitude(code) else 0
 
     def sums(self, x: Source, y: Source, scales: tuple[Source, Source], size: int, c: Array) -> Array:
-        """Return the codes of c + Σ x·y, with all scales, for factors of shapes (rows, n) and (n, columns).
+        """Return the codes of c + Σ x·y; each product is multiplied by the scales of x's and of y's block.
+
+        The factors x and y have the shapes (rows, n) and (n, columns).
 
         `c` has binary32 codes (rows, columns). The two arrays in `scales` have the shapes (rows, blocks) and (blocks,
         columns). Each scale belongs to `size` successive products; the last may belong to fewer.

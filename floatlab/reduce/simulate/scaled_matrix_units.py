@@ -80,7 +80,9 @@ class ScaledUnit(Record):
         return -(-terms // self.size)
 
     def multiply_add(self, x: Source, y: Source, scales: tuple[Source, Source], c: Array | None = None) -> Array:
-        """Return the codes of c + Σ x·y, with all scales, for factors of shapes (rows, n) and (n, columns).
+        """Return the codes of c + Σ x·y; each product is multiplied by the scales of x's and of y's block.
+
+        The factors x and y have the shapes (rows, n) and (n, columns).
 
         `scales` has the scales of x, (rows, blocks), and of y, (blocks, columns). `c` has binary32 codes; None: zeros.
 

@@ -223,7 +223,8 @@ class TensorEngine(CodeEngine):
     def block(self, slots: Array, sums: Sequence[Array]) -> Array:
         """Return the codes of fused sums of products and partial sums.
 
-        `slots`, of shape (products, lanes), has the slots of the products. Each array of `sums` is (lanes, *batch).
+        `slots`, of shape (products, lanes), has the index of each product's factors in `self.factors`.
+        Each array of `sums` is (lanes, *batch).
         """
         core, fmt = self.core, self.core.accumulator
         given = [decode(each, fmt, np.float64) for each in sums]

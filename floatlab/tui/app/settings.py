@@ -34,7 +34,7 @@ def settings_file() -> Path | None:
 
 
 def session_file() -> Path | None:
-    """Return the path of the session: explorer.json in the XDG state directory."""
+    """Return the path of the session: floatlab/explorer.json in the XDG state directory."""
     folder = _folder("XDG_STATE_HOME", ".local/state")
     return folder and folder / "explorer.json"
 

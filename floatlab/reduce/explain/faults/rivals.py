@@ -167,9 +167,10 @@ class ShiftRivals:
         return False
 
     def _leaves_as_much(self, shift: Array, error: Array, made: Array) -> bool:
-        """Return whether the errors `made` contain the shift, and the result's errors vary enough around it.
+        """Return whether the shift may come from inputs that were cut off; `made` has the errors that these cause.
 
-        The result's errors must vary more than a quarter as much as the errors `made`.
+        The errors `made` must have the shift's sign on the whole. The result's errors must deviate from the shift more
+        than a quarter as much as `made` does after it is scaled to the shift.
         """
         with np.errstate(all="ignore"):
             weight = np.where((self.totals.size > 0) & np.isfinite(error), 1 / self.totals.size, 0.0)
