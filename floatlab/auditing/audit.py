@@ -197,8 +197,7 @@ def audit(
             names = matching(known, only, read.name)
             sizes = {name: prod(read.weights[name].shape) for name in names if name in read.weights}
             done = (lambda count: None) if progress is None else progress(sum(sizes.values()))
-            heads = heads_of(read) if original is None else (*heads_of(read), *heads_of(original))
-            originals = None if original is None else Originals(original, heads)
+            originals = None if original is None else Originals(original, heads_of(read, original))
             found, matches = [], dict[str, Counterpart]()
             for name in names:
                 found.append(_audited(name, read, originals, matches))

@@ -23,7 +23,9 @@ class Counterpart(Individual):
     `words` says of which tensors it consists, how they were found, and how they are arranged. It is empty for a tensor
     of the same name and shape. `names` are the names of these tensors. `by_content` tells whether only their numbers
     led to them. `doubt` is a reason why a weight that fits may nevertheless be wrong; it is empty if there is none. If
-    rows were found in another order than they are stored, `straight` opens the tensor as it is stored.
+    rows were found in another order than they are stored, `straight` opens the tensor as it is stored. `rope_heads` is
+    for rows of q and k, which two conventions store in different orders: it is the number of heads for which the rows
+    are permuted, or 0 if they are not; None for other weights, and if the numbers fit several orders.
     """
 
     words: str
@@ -32,6 +34,7 @@ class Counterpart(Individual):
     by_content: bool = False
     doubt: str = ""
     straight: Callable[[], ArraySource] | None = None
+    rope_heads: int | None = None
 
 
 def few_names(names: Iterable[str]) -> str:

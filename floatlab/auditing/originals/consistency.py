@@ -78,7 +78,27 @@ def contradictions(matches: Mapping[str, Counterpart], known: Iterable[str]) -> 
         said = f"it fits {few_names(matches[match.name].names)}, but its name and the other weights suggest {layer}"
         wrong[match.name] = f"{said}: are weights exchanged?"
     by_content = {match.name for match in each if match.by_content}
-    return {name: reason for name, reason in wrong.items() if name in by_content}
+    return {name: reason for name, reason in wrong.items() if name in by_content} | _of_another_order(matches)
+
+
+def _of_another_order(matches: Mapping[str, Counterpart]) -> dict[str, str]:
+    """Return the weights of q and k whose rows are permuted for rope unlike those of most others, each with a reason.
+
+    A checkpoint has these rows in one order. If as many weights are permuted as are not, all of them are doubtful.
+
+    >>> found = {f"{at}.k": Counterpart("", lambda: None, rope_heads=heads) for at, heads in enumerate((8, 0, 8))}
+    >>> _of_another_order(found)
+    {'1.k': 'its rows are not permuted for rope, but those of other weights of q and k are'}
+    """
+    permuted = {name for name, found in matches.items() if found.rope_heads}
+    straight = {name for name, found in matches.items() if found.rope_heads == 0}
+    least = min(len(permuted), len(straight))
+    reasons = dict[str, str]()
+    for names, own, other in ((permuted, "are", "are not"), (straight, "are not", "are")):
+        if 0 < len(names) == least:
+            said = f"its rows {own} permuted for rope, but those of other weights of q and k {other}"
+            reasons |= dict.fromkeys(sorted(names), said)
+    return reasons
 
 
 def _match(name: str, found: Counterpart) -> _Match:

@@ -7,8 +7,7 @@ is taken. If a convention allows only one arrangement, a weight whose rows are i
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from math import prod
 
@@ -25,21 +24,26 @@ from floatlab.auditing.originals.arranged import (
     few_names,
     rope_rows,
 )
-from floatlab.auditing.originals.names import FusedPart, canonical, parts_of, permutes_rope, wholes_of
+from floatlab.auditing.originals.names import FusedPart, canonical, parts_of, permutes_rope, stated_heads, wholes_of
 from floatlab.auditing.originals.similarity import ContentIndex, best_of, is_numeric
 from floatlab.auditing.quantized import QuantizedCheckpoint
 from floatlab.auditing.stored_parts import Weight
-from floatlab.errors import FloatlabError
+from floatlab.errors import FloatlabError, counted
 
 Shape = tuple[int, ...]
-_HEADS = re.compile(r".*\.attention\.head_count(_kv)?")
+# The fields of config.json, and the ends of keys of a GGUF file, that state the numbers of heads of q and of k.
+_HEADS = {
+    "q_proj": ("num_attention_heads", ".attention.head_count"),
+    "k_proj": ("num_key_value_heads", ".attention.head_count_kv"),
+}
+_HEAD_SIZES = (128, 64, 96, 80, 256, 192, 32, 48, 16, 8, 4)
 
 
 class Originals:
     """The tensors of an original checkpoint; finds those that a quantised weight was made from."""
 
-    def __init__(self, checkpoint: QuantizedCheckpoint, heads: tuple[int, ...] = ()) -> None:
-        """Take the original checkpoint. `heads` has the likely numbers of attention heads, which are tried first."""
+    def __init__(self, checkpoint: QuantizedCheckpoint, heads: Mapping[str, tuple[int, ...]]) -> None:
+        """Take the original checkpoint, and the stated numbers of attention heads, as from `heads_of`."""
         self.checkpoint, self.heads = checkpoint, heads
         self._index: ContentIndex | None = None
         self.shapes: dict[str, Shape] = {}
@@ -96,18 +100,42 @@ class Originals:
         for turned, shape, opened in self._views(name, weight.shape[-1] if weight.shape else 1):
             if prod(shape) != prod(weight.shape):
                 continue
-            yield Counterpart(said + turned, partial(_reshaped, opened, weight.shape), (name,))
-            if not turned and permutes_rope(weight.name):
-                rows = prod(weight.shape[:-1])
-                for heads in self._possible_heads(rows):
-                    words = f"{said}, its rows permuted for rope with {heads} heads"
-                    order = rope_rows(rows, heads)
-                    yield Counterpart(words, partial(_gathered, weight.shape, (opened,), 0, order), (name,))
+            is_permuted = not turned and permutes_rope(weight.name) != permutes_rope(name)
+            yield Counterpart(
+                said + turned,
+                partial(_reshaped, opened, weight.shape),
+                (name,),
+                rope_heads=0 if is_permuted else None,
+            )
+            if is_permuted:
+                yield from self._permuted(weight, name, said, opened)
 
-    def _possible_heads(self, rows: int) -> list[int]:
-        known = [each for each in self.heads if rows % (2 * each) == 0]
-        sizes = (128, 64, 96, 80, 256, 192, 32, 48, 16, 8, 4)
-        return list(dict.fromkeys([*known, *(rows // size for size in sizes if rows % size == 0)]))
+    def _permuted(
+        self, weight: Weight, name: str, said: str, opened: Callable[[], ArraySource]
+    ) -> Iterator[Counterpart]:
+        """Yield a tensor of q or k with its rows in the order that the convention of the weight uses for rope.
+
+        The stated number of heads comes first. For any other number, the weight is doubtful.
+        """
+        rows = prod(weight.shape[:-1])
+        stated = [each for each in stated_heads(self.heads, weight.name) if rows % (2 * each) == 0][:1]
+        for heads in dict.fromkeys([*stated, *(rows // size for size in _HEAD_SIZES if rows % size == 0)]):
+            order = rope_rows(rows, heads)
+            permuted = f"permuted for rope with {counted(heads, 'head')}"
+            doubt = (
+                ""
+                if not stated or heads == stated[0]
+                else (f"its rows are {permuted}, but the stated number of heads is {stated[0]:,}")
+            )
+            yield Counterpart(
+                words=f"{said}, its rows {permuted}",
+                open=partial(
+                    _gathered, weight.shape, (opened,), 0, order if permutes_rope(weight.name) else np.argsort(order)
+                ),
+                names=(name,),
+                doubt=doubt,
+                rope_heads=heads,
+            )
 
     def _together(self, weight: Weight, parts: list[list[str]], is_stacked: bool) -> Iterator[Counterpart]:
         """Yield originals that are put together from several tensors, for a weight that is fused or stacked.
@@ -147,11 +175,12 @@ class Originals:
             first = (expert or 0) * height
             if expert is not None and (len(shape) != 3 or expert >= shape[0]):
                 continue
-            starts = {0: 0, count - 1: height - own, 1: height - 2 * own}
-            if at not in starts or not 0 <= starts[at] <= height - own:
+            # The first part is q or gate, and the last one is v or up. Before v is k, which has as many rows.
+            start = 0 if at == 0 else height - (count - at) * own
+            if not (0 <= start <= height - own) or (count < 3 and height != count * own):
                 continue
             which = "" if expert is None else f" of expert {expert}"
-            orders = [(f"rows {starts[at]:,} to {starts[at] + own - 1:,}{which}", np.arange(own) + starts[at])]
+            orders = [(f"rows {start:,} to {start + own - 1:,}{which}", np.arange(own) + start)]
             if count == 2 and height == 2 * own and expert is not None:
                 orders.append((f"every other row{which}, from {at} on", np.arange(own) * 2 + at))
             for words, rows in orders:
@@ -220,12 +249,19 @@ class Originals:
         return self._index
 
 
-def heads_of(checkpoint: QuantizedCheckpoint) -> tuple[int, ...]:
-    """Return the numbers of attention heads (of q and of k) that a GGUF file's metadata or config.json states."""
-    config = checkpoint.checkpoint.configs.get("config.json", {})
-    named = [config.get("num_attention_heads"), config.get("num_key_value_heads")]
-    named += [each for key, each in checkpoint.checkpoint.metadata.items() if _HEADS.fullmatch(key)]
-    return tuple(dict.fromkeys(each for each in named if type(each) is int and 0 < each < 1 << 16))
+def heads_of(*checkpoints: QuantizedCheckpoint) -> dict[str, tuple[int, ...]]:
+    """Return the numbers of attention heads that the metadata of a GGUF file or config.json states.
+
+    The result has those of q under "q_proj", and those of k under "k_proj". Numbers of the first checkpoint come first.
+    """
+    found: dict[str, tuple[int, ...]] = {}
+    for part, (field, end) in _HEADS.items():
+        named: list[object] = []
+        for each in checkpoints:
+            named += [number for key, number in each.checkpoint.metadata.items() if key.endswith(end)]
+            named.append(each.checkpoint.configs.get("config.json", {}).get(field))
+        found[part] = tuple(dict.fromkeys(each for each in named if type(each) is int and 0 < each < 1 << 16))
+    return found
 
 
 def _reshaped(opened: Callable[[], ArraySource], shape: Shape) -> ArraySource:

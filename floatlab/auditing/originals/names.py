@@ -7,7 +7,8 @@ gpt-oss in transformers (models/mixtral, models/gpt_oss), gpt-oss (gpt_oss/torch
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from itertools import chain
 
 _PREFIXES = ("model.", "language_model.", "module.", "_orig_mod.", "base_model.")
 
@@ -86,6 +87,19 @@ def permutes_rope(name: str) -> bool:
     llama.cpp and Llama rotate neighbouring rows of a head; transformers rotates rows that are half a head apart.
     """
     return re.match(r"blk\.\d+\.attn_[qk]\.|layers\.\d+\.attention\.w[qk]\.", name) is not None
+
+
+def stated_heads(heads: Mapping[str, tuple[int, ...]], name: str) -> tuple[int, ...]:
+    """Return the numbers of attention heads that are stated for a tensor; those of q and of k if it is neither.
+
+    `heads` has these numbers under "q_proj" and "k_proj".
+
+    >>> heads = {"q_proj": (32,), "k_proj": (8,)}
+    >>> stated_heads(heads, "blk.3.attn_k.weight"), stated_heads(heads, "layers.3.key.weight")
+    ((8,), (32, 8))
+    """
+    last = canonical(name).rpartition(".")[2]
+    return heads.get(last, ()) if last in ("q_proj", "k_proj") else tuple(dict.fromkeys(chain(*heads.values())))
 
 
 def parts_of(name: str, known: Iterable[str]) -> list[tuple[str, ...]]:

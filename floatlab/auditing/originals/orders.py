@@ -31,9 +31,9 @@ def order_of(places: list[Place], heads: tuple[int, ...] | None = ()) -> RowOrde
     """Return the order of the rows of a weight; `places` says for each row where it was found.
 
     Conventions explain these orders: rows of one tensor may be a part of it, or every n-th row. Tensors may follow each
-    other, or their rows (or heads) may alternate. Rows of q and k may be permuted for rope; `heads` has the known
-    numbers of attention heads. If it is None, the places are those of the columns of a weight, whose order no
-    convention changes.
+    other, or their rows (or heads) may alternate. Rows of q and k may be permuted for rope; `heads` has the stated
+    numbers of attention heads; if there are any, the rows must be permuted for one of them. If it is None, the places
+    are those of the columns of a weight, whose order no convention changes.
 
     >>> order_of([("gate", False, 0), ("up", False, 0), ("gate", False, 1), ("up", False, 1)])
     RowOrder(words='their rows, alternating', is_explained=True, of_columns=False)
@@ -63,8 +63,9 @@ def _of_one(places: list[Place], noun: str, heads: tuple[int, ...] | None) -> tu
         return f"its {noun}, every {_ordinal(step)} one", True
     if _QUERY_OR_KEY.search(places[0][0]) and sorted(rows.tolist()) == list(range(len(rows))):
         count = len(rows)
+        stated = [each for each in heads if count % (2 * each) == 0]
         usual = [count // size for size in _HEAD_SIZES if count % size == 0 and count > size]
-        for number in dict.fromkeys([*(each for each in heads if count % (2 * each) == 0), *usual]):
+        for number in stated or usual:
             order = rope_rows(count, number)
             if np.array_equal(rows, order) or np.array_equal(rows, np.argsort(order)):
                 return f"its {noun} permuted for rope with {number} heads", True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from math import prod
 
@@ -12,13 +12,16 @@ from floatlab.arrays.codec import native
 from floatlab.arrays.sources import ArraySource, HeldSource
 from floatlab.arrays.types import Array
 from floatlab.auditing.originals.arranged import Counterpart, Shape, few_names
+from floatlab.auditing.originals.names import stated_heads
 from floatlab.auditing.originals.orders import Place, RowOrder, order_of
 from floatlab.auditing.quantized import QuantizedCheckpoint
 from floatlab.auditing.relations import unit_rows
 from floatlab.auditing.stored_parts import Weight
 from floatlab.errors import FloatlabError
 
-_PIECE, _PIECES = 1 << 10, 4  # a sample has this many numbers from each of this many places
+# A sample has this many numbers from each of this many places. Samples at thirds of a tensor would not tell rows that
+# are permuted for n heads from rows for 2n heads: at a third of 2ᵏ rows, both permutations have the same row.
+_PIECE, _PIECES = 1 << 10, 6
 _SAME, _OTHER = 0.8, 0.5  # tensors with a cosine above _SAME are the same; with one below _OTHER, they are different
 _CLEARLY, _LESS = 0.05, 0.15
 # Limits for finding a weight row by row: the rows and numbers of the weight, and the rows and numbers of the originals.
@@ -64,7 +67,10 @@ def best_of(weight: Weight, options: list[Counterpart]) -> Counterpart | None:
         with option.open() as source:
             found.append(abs(cosine(own, sampled(source))))
     best = max(range(len(options)), key=lambda at: found[at])
-    return options[best if found[best] > found[0] + _CLEARLY else 0]
+    at = best if found[best] > found[0] + _CLEARLY else 0
+    chosen = options[at]
+    near = {option.rope_heads for option, one in zip(options, found, strict=True) if one > found[at] - _CLEARLY}
+    return chosen.replace(rope_heads=None) if len(near) > 1 else chosen
 
 
 class ContentIndex:
@@ -101,11 +107,11 @@ class ContentIndex:
                 self._samples[name] = sampled(source).astype(np.float32)
         return self._samples[name]
 
-    def gathered(self, weight: Weight, heads: tuple[int, ...] = ()) -> Counterpart | None:
+    def gathered(self, weight: Weight, heads: Mapping[str, tuple[int, ...]]) -> Counterpart | None:
         """Find each row (or each column) of a weight among the rows and columns of all tensors.
 
         Returns the rows that were found as one tensor; None if they were not found, or if the weight is too large.
-        `heads` has the known numbers of attention heads, for rows that are permuted for rope.
+        `heads` has the stated numbers of attention heads of q and of k, for rows that are permuted for rope.
         """
         *outer, rows, columns = weight.shape
         if prod(weight.shape) > _MOST_NUMBERS or prod(outer) * max(rows, columns) > _MOST_ROWS:
@@ -216,9 +222,9 @@ def _orders_in_words(orders: list[str]) -> str:
     )
 
 
-def _found_in(places: list[Place], turned: bool, heads: tuple[int, ...]) -> RowOrder:
+def _found_in(places: list[Place], turned: bool, heads: Mapping[str, tuple[int, ...]]) -> RowOrder:
     """Return the order of the rows of a matrix; if `turned`, the places are those of its columns."""
-    found = order_of(places, None if turned else heads)
+    found = order_of(places, None if turned else stated_heads(heads, places[0][0]))
     is_transposed = found.of_columns is not turned
     return found.replace(words=found.words + _TRANSPOSED * is_transposed)
 
