@@ -9,6 +9,7 @@ import numpy as np
 
 from floatlab.arrays.sources import Source
 from floatlab.fpmode import in_default_mode
+from floatlab.reduce.explain.faults.orders import widen_limits
 from floatlab.reduce.explain.faults.outliers import widened
 from floatlab.reduce.explain.faults.patterns import (
     BITS_OF_SUMS,
@@ -131,6 +132,7 @@ class _PairDiagnosis:
         self.differing = (first.values != second.values) & ~(np.isnan(first.values) & np.isnan(second.values))
 
     def diagnose(self) -> Diagnosis:
+        widen_limits(self.problem, self.sides)
         first, second = self.explained = self._replayed() or tuple(map(self._explain, self.sides))
         if not self.differing.any():
             return self._identical()
@@ -226,7 +228,9 @@ class _PairDiagnosis:
     def _identical(self) -> Diagnosis:
         states = {each.status for each in self.explained}
         said = "No: all numbers are equal."
-        if "bug" in states or "unknown" in states:
+        if "unknown" in states:
+            said = "All numbers are equal, but both are off by more than rounding, as with quantised inputs."
+        elif "bug" in states:
             said = "All numbers are equal, but they are not the product of these inputs."
         return Diagnosis("identical", said, (), None)
 

@@ -3,9 +3,10 @@
 When n terms are added one after the other, each step errs by about a third of an ulp of the partial sum. Let P be the
 result, and T the sum of the squared terms. Partial sum k is about P·k/n plus a random deviation, so the squares of all
 partial sums add up to about n·(P²/3 + T/6). This gives the standard deviation of the error, called sigma. The limit is
-a multiple of sigma. For binary32 and binary64, a simulation on the given inputs may increase this multiple. The limit
-is at most 2·n·u·Σ|x·y|: to first order, no order of addition and no rounding direction causes larger errors (Higham,
-*Accuracy and Stability of Numerical Algorithms*, section 3.1).
+a multiple of sigma. For binary32 and binary64, a simulation on the given inputs may increase this multiple. It is also
+at least a multiple of the errors that were simulated in single elements (see `faults.orders`). The limit is at most
+2·n·u·Σ|x·y|: to first order, no order of addition and no rounding direction causes larger errors (Higham, *Accuracy and
+Stability of Numerical Algorithms*, section 3.1).
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ class Totals(Individual):
     The exact product is `product` + `missed`. If `missed` is None, `product` was computed in binary64. `size` is
     Σ|x·y|, and `squares` is Σ(x·y)². Every partial sum of an element is a multiple of its `grain`, so sums with a
     large grain are exact. `grain` is None if it was not computed. `terms` is the number of terms of each element.
+    `simulated` is the largest error of an element in simulated orders of addition, in units of the unit roundoff; it is
+    0 for elements that were not simulated, and None if none was.
     """
 
     product: Array
@@ -49,15 +52,15 @@ class Totals(Individual):
     squares: Array
     grain: Array | None
     terms: int
+    simulated: Array | None = None
 
     def take(self, rows: Array, columns: Array) -> Totals:
         """Return the totals of the elements at the intersections of some rows and columns."""
         index = np.ix_(rows, columns)
-        parts = (None if part is None else part[index] for part in (self.missed, self.size, self.squares, self.grain))
-        missed, size, squares, grain = parts
-        assert size is not None
-        assert squares is not None
-        return Totals(self.product[index], missed, size, squares, grain, self.terms)
+        missed, grain, simulated = (
+            None if part is None else part[index] for part in (self.missed, self.grain, self.simulated)
+        )
+        return Totals(self.product[index], missed, self.size[index], self.squares[index], grain, self.terms, simulated)
 
     def off_grid(self, values: Array) -> Array:
         """Return the mask of the finite values that no sum of products of these inputs gives, whatever its rounding.
@@ -201,15 +204,22 @@ class Noise(Record):
 
     def limit(self, totals: Totals, product: Array | None = None, factor: float | None = None) -> Array:
         """Return the error limit of each element: errors up to it are attributed to rounding."""
-        n = totals.terms
         factor = self.factor if factor is None else factor
         with np.errstate(all="ignore"):
-            n += _SUMS if product is not None else 0
-            # The bound is twice n·u·Σ|x·y|, because sums may be rounded in one direction.
-            most = 2 * n * self.u * totals.size * (1 + n * self.u) + n * self.quantum
-            limit = np.minimum(factor * self.sigma(totals, product), most)
+            limit = factor * self.sigma(totals, product)
+            if totals.simulated is not None:
+                limit = np.maximum(limit, _ROOM * self.u * totals.simulated)
+            limit = np.minimum(limit, self.most(totals, _SUMS if product is not None else 0))
             least: Array = np.where(self.is_exact(totals, product), 0.0, limit)
         return least
+
+    def most(self, totals: Totals, more: int = 0) -> Array:
+        """Return the largest possible error of each element, to first order; `more` counts further additions."""
+        n = totals.terms + more
+        with np.errstate(all="ignore"):
+            # The bound is twice n·u·Σ|x·y|, because sums may be rounded in one direction.
+            bound: Array = 2 * n * self.u * totals.size * (1 + n * self.u) + n * self.quantum
+        return bound
 
     def is_exact(self, totals: Totals, product: Array | None = None) -> Array:
         """Return the mask of elements whose partial sums are certainly exact in every order of addition."""

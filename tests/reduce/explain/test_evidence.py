@@ -207,3 +207,30 @@ def test_a_function_of_the_product_is_not_only_a_matter_of_precision():
     assert tanh.first == "Yes: B is tanh of the product."
     noise = diagnose(x, y, x @ y, x @ y * (1 + np.float32(0.02) * normal(43, 58, 61)))
     assert "function" not in noise.first
+
+
+def waves(seed, m, k, n, kind):
+    """Return factors whose sums resonate in a few elements."""
+    draw = np.random.default_rng(seed)
+    x = np.cos(np.outer(np.arange(m), np.arange(k)) * draw.uniform(0.02, 0.4))
+    return x.astype(kind), np.sin(np.outer(np.arange(k), np.arange(n) + 1) * draw.uniform(0.1, 1)).astype(kind)
+
+
+@pytest.mark.parametrize(("seed", "kind"), [(3, np.float64), (8, np.float32)])
+def test_elements_of_sums_that_resonate_are_not_wrong(seed, kind):
+    x, y = waves(seed, 90, 256, 60, kind)
+    serial = np.zeros((90, 60), kind)
+    for k in range(256):
+        serial += x[:, k : k + 1] * y[k]
+    panels = x[:, :128] @ y[:128] + x[:, 128:] @ y[128:]
+    assert diagnose(x, y, panels, serial).status == "rounding"
+    serial[40, 30] += 200 * np.finfo(kind).eps * float(np.abs(x[40]) @ np.abs(y[:, 30]))
+    found = diagnose(x, y, panels, serial)
+    assert (found.status, [cause.where for cause in found.causes]) == ("bug", [((40, 30),)])
+
+
+def test_equal_products_of_other_inputs_are_off_by_more_than_rounding():
+    x, y = normal(1, 20, 64), normal(2, 64, 30)
+    same = (x * (1 + np.float32(1e-3) * normal(3, 20, 64))) @ y
+    said = "All numbers are equal, but both are off by more than rounding, as with quantised inputs."
+    assert diagnose(x, y, same, same.copy()).first == said

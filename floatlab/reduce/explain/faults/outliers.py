@@ -9,25 +9,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from floatlab.arrays.conversion import decode
-from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
 from floatlab.formats import Format
+from floatlab.reduce.explain.faults.orders import order_errors, panels
 from floatlab.reduce.explain.grid import own_accumulator
 from floatlab.reduce.explain.noise import half_ulp
 from floatlab.reduce.explain.problem import ProductProblem, Side
 from floatlab.reduce.explain.residuals import find_places, mask_of
-from floatlab.reduce.plan.expressions import parse_schedule
-from floatlab.reduce.replay.candidates import Candidate
-from floatlab.reduce.replay.evaluator import candidate_codes
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause
 from floatlab.reduce.results.product_error import spread_indices
-from floatlab.reduce.simulate.adders import Adder
 
-_ORDERS = (
-    "serial", "reversed", "pairwise", "lanes(2)", "lanes(4)", "lanes(8)", "lanes(16)", "splitk(2)", "blocked(64)",
-)  # fmt: skip
-_TERMS = 1 << 20  # the elements in which orders are simulated have about this many terms together
+_TERMS = 1 << 20  # orders are simulated in so few elements that these have about this many terms together
 # An element is wrong if its error exceeds the largest simulated one by a factor that grows with the number of differing
 # elements. In 109 pairs of correct results whose few differences looked like faults, this factor was at most 3 if 3,000
 # elements differed, and at most 1.3 if 3 elements differed.
@@ -78,15 +70,22 @@ def standing_out(problem: ProductProblem, side: Side, differing: Array, accumula
 
 def _times_usual(problem: ProductProblem, side: Side, accumulator: Format, rows: Array, columns: Array) -> Array:
     """Return the errors of some elements, divided by the largest errors of the simulated orders."""
-    usual = _order_errors(problem, side.narrowest, accumulator, rows, columns).max(axis=0)
+    usual = order_errors(problem, side.narrowest, accumulator, (rows, columns)).max(axis=0)
     with np.errstate(all="ignore"):
         error = np.abs(problem.totals.error(side.values))[rows, columns]
         sigma = problem.noise(accumulator).sigma(problem.totals)[rows, columns]
     # In some elements, all simulated orders have small errors by chance.
     typical = usual[sigma > 0] / sigma[sigma > 0]
     usual = np.maximum(usual, np.median(typical) * sigma if typical.size else 0.0)
-    usual = usual + half_ulp(side.values[rows, columns], side.narrowest)
-    times: Array = error / np.maximum(usual, 1e-320)
+    half = half_ulp(side.values[rows, columns], side.narrowest)
+    times: Array = error / np.maximum(usual + half, 1e-320)
+    (far,) = np.nonzero(times > _LONE_TIMES)
+    if far.size and (orders := panels(problem.terms)):
+        places = rows[far], columns[far]
+        usual[far] = np.maximum(
+            usual[far], order_errors(problem, side.narrowest, accumulator, places, orders).max(axis=0)
+        )
+        times = error / np.maximum(usual + half, 1e-320)
     return times
 
 
@@ -149,25 +148,6 @@ def few_wrong(
     return tuple(causes)
 
 
-def _order_errors(problem: ProductProblem, into: Format, accumulator: Format, rows: Array, columns: Array) -> Array:
-    """Return the errors of some elements in each simulated order; the first axis is that of the orders."""
-    x, y = problem.sources
-    terms = (
-        Source(np.ascontiguousarray(x.codes[rows].T), x.format),
-        Source(np.ascontiguousarray(y.codes[:, columns]), y.format),
-    )
-    totals, found = problem.totals, []
-    exact = totals.product[rows, columns]
-    missed = 0.0 if totals.missed is None else totals.missed[rows, columns]
-    for order in map(parse_schedule, _ORDERS):
-        for fma in (False, True):
-            codes = candidate_codes(Candidate(order, Adder(accumulator, fma=fma)), terms, into)
-            with np.errstate(all="ignore"):
-                error = np.abs(np.asarray(decode(codes, into), np.float64) - exact - missed)
-            found.append(np.where(np.isfinite(error), error, 0.0))
-    return np.array(found)
-
-
 def are_rough(problem: ProductProblem, side: Side) -> float:
     """Return the ratio of a result's typical error to the largest typical error of the simulated orders.
 
@@ -183,7 +163,7 @@ def are_rough(problem: ProductProblem, side: Side) -> float:
     sigma = problem.noise(accumulator).sigma(problem.totals)[rows, columns]
     sigma = sigma + half_ulp(side.values[rows, columns], side.narrowest)
     mine = np.abs(problem.totals.error(side.values))[rows, columns] / sigma
-    theirs = _order_errors(problem, side.narrowest, accumulator, rows, columns) / sigma
+    theirs = order_errors(problem, side.narrowest, accumulator, (rows, columns)) / sigma
     times = [
         float(own) / max(float(usual.max()), 1e-300)
         for own, usual in (

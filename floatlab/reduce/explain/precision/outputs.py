@@ -32,6 +32,7 @@ _MOSTLY = 0.5  # a rounding beside a model of the inputs changes more than this 
 _STEPS = 1, -1, 2, -3  # a number is compared with its neighbours at these distances in ulps
 _TOWARD = 0.9  # the rounding was toward zero if more than this share of magnitudes did not become larger
 _DIFFERENT = 4  # an unusual number of bits is recognised in at least this many different numbers
+_FAR = 4.0  # a rounding to fewer bits is not recognised if the median error exceeds this many half units of it
 _SPARE = 3  # a rounding to fewer bits is recognised if at least this many trailing bits are 0 in all numbers
 
 
@@ -135,6 +136,11 @@ def printed_digits(side: Side, totals: Totals, product: Array | None = None) -> 
         share = float((np.asarray(quantize(usual, format), np.float64) == usual).mean())
         bits = np.minimum(side.format.precision, np.frexp(changed)[1] - side.format.qmin)
         spare = log(2) * np.maximum(bits - format.precision - cancelled, 0)
+        if _name(format, side) != format.name:
+            # Differences of larger numbers also end in zeros, but their errors are larger than those of the rounding.
+            beyond = np.abs(changed - exact[is_changed][places]) / half_ulp(changed, format)
+            if changed.size and np.median(beyond) > _FAR:
+                continue
         if min(-changed.size * log(max(share, 1e-6)), float(spare.sum())) > _SURE:
             less = (np.abs(values) <= np.abs(usual)).mean() > _TOWARD
             return (("format", _name(format, side)), *((("rounding", "RTZ"),) * bool(less)))

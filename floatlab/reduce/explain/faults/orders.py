@@ -1,0 +1,89 @@
+"""The errors of single elements in simulated orders of addition, and wider error limits for elements that resonate.
+
+In a sum of cosines, all terms of a few elements nearly have one phase. Their partial sums become much larger than the
+sum, and the rounding errors of successive steps have one sign. The error limit is a multiple of the errors in a sample
+of the elements, which does not contain these few. They are therefore simulated one by one. Libraries add long sums in
+panels, which may have larger errors than all terms one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from floatlab.arrays.conversion import decode
+from floatlab.arrays.sources import Source, native_dtype
+from floatlab.arrays.types import Array
+from floatlab.formats import Format
+from floatlab.reduce.explain.grid import own_accumulator
+from floatlab.reduce.explain.problem import ProductProblem, Side, view_of
+from floatlab.reduce.plan.expressions import parse_schedule
+from floatlab.reduce.replay.candidates import Candidate
+from floatlab.reduce.replay.evaluator import candidate_codes
+from floatlab.reduce.simulate.adders import Adder
+
+USUAL = (
+    "serial", "reversed", "pairwise", "lanes(2)", "lanes(4)", "lanes(8)", "lanes(16)", "splitk(2)", "blocked(64)",
+)  # fmt: skip
+_PANELS = 128, 192, 256, 320, 384, 448, 512  # the terms that libraries add before they add to the result
+_WITHIN = "serial", "lanes(4)", "lanes(8)", "lanes(16)"  # orders within a panel
+_SUSPECTS = 1 << 18  # the limits are widened if the elements beyond them have at most about this many terms together
+_LEAST = 32  # the limits of so many elements are widened in any case
+
+
+def panels(terms: int) -> tuple[str, ...]:
+    """Return the orders that add panels of terms and then the sums of the panels, for sums of so many terms."""
+    lengths = sorted({each for each in (*_PANELS, -(-terms // 2), -(-terms // 3)) if _PANELS[0] <= each < terms})
+    return tuple(f"blocked({length}, {order})" for length in lengths for order in _WITHIN)
+
+
+def order_errors(
+    problem: ProductProblem,
+    into: Format,
+    accumulator: Format,
+    places: tuple[Array, Array],
+    orders: Sequence[str] = USUAL,
+) -> Array:
+    """Return the errors of the elements at `places`; the first axis is that of the orders.
+
+    Each order is simulated with and without FMA.
+    """
+    (x, y), (rows, columns) = problem.sources, places
+    terms = (
+        Source(np.ascontiguousarray(x.codes[rows].T), x.format),
+        Source(np.ascontiguousarray(y.codes[:, columns]), y.format),
+    )
+    totals, found = problem.totals, []
+    exact = totals.product[rows, columns]
+    missed = 0.0 if totals.missed is None else totals.missed[rows, columns]
+    for order in map(parse_schedule, orders):
+        for fma in (False, True):
+            codes = candidate_codes(Candidate(order, Adder(accumulator, fma=fma)), terms, into)
+            with np.errstate(all="ignore"):
+                error = np.abs(np.asarray(decode(codes, into), np.float64) - exact - missed)
+            found.append(np.where(np.isfinite(error), error, 0.0))
+    return np.array(found)
+
+
+def widen_limits(problem: ProductProblem, sides: Sequence[Side]) -> None:
+    """Widen the error limits of the few elements beyond them whose errors in simulated orders are large as well."""
+    accumulator = own_accumulator(sides[0].narrowest)
+    kind = native_dtype(accumulator)
+    if kind is None or kind.itemsize < 4 or any(own_accumulator(side.narrowest) != accumulator for side in sides):
+        return
+    beyond = np.zeros(problem.shape, np.bool_)
+    for side in sides:
+        view = view_of(problem, side, accumulator)
+        with np.errstate(all="ignore"):
+            possible = np.abs(view.totals.error(view.values)) - view.half <= view.noise.most(view.totals)
+        beyond |= view.fit().wrong & possible
+    if not 0 < beyond.sum() <= max(_LEAST, _SUSPECTS // problem.terms):
+        return
+    rows, columns = np.nonzero(beyond)
+    orders = (*USUAL, *panels(problem.terms))
+    made = order_errors(problem, accumulator, accumulator, (rows, columns), orders).max(axis=0)
+    simulated = np.zeros(problem.shape)
+    simulated[rows, columns] = made * 2.0**accumulator.precision
+    problem.totals = problem.totals.replace(simulated=simulated)
+    problem.__dict__.pop("sample", None)  # it is taken from the totals
