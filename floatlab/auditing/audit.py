@@ -40,7 +40,8 @@ Progress = Callable[[int], None]
 SOUND, BROKEN, UNKNOWN = "sound", "broken", "cannot tell"
 _DROPPED = "the original has this bias, but the checkpoint does not"
 _ORDER = (BROKEN, UNKNOWN, SOUND)
-# Usual relative errors of codes with at least this many bits. For a smaller error, no cause is looked for.
+# Pairs of a number of bits and the usual relative error of codes with at least this many bits. If the error of a weight
+# that fits is smaller, no cause is looked for.
 _USUAL = ((7.0, 0.05), (3.0, 0.15))
 _CODES = 8  # bits; floats of this width or less are codes
 _OTHER = 0.75  # with a smaller cosine, numbers may be those of another tensor
@@ -48,11 +49,12 @@ _IMPLAUSIBLE = 1e4  # without an original, a weight with a larger magnitude is r
 
 
 class AuditedTensor(Record):
-    """The verdict on a quantised weight, and its reasons.
+    """The verdict on a quantised weight, or on a bias that only the original has, and its reasons.
 
-    `verdict` is sound, broken or cannot tell. `fidelity` has the errors relative to the original; it is None without an
-    original. `largest` is the largest magnitude of the weight's numbers. `original` names the tensors with which the
-    weight was compared, and says how they were found; it is empty for a tensor of the same name.
+    `verdict` is sound, broken or cannot tell. `fidelity` has the errors relative to the original; it is None if the
+    weight was not compared. `largest` is the largest finite magnitude of the weight's numbers; it is None if they were
+    not read. `original` names the tensors with which the weight was compared, and says how they were found; it is empty
+    for a tensor of the same name.
     """
 
     name: str
@@ -69,9 +71,9 @@ class Audit(Record, Answering):
     """The audit of a quantised checkpoint: an `AuditedTensor` for each quantised weight, the broken ones first.
 
     `original` is the name of the original checkpoint; it is empty if none was given. An audit does not look at tensors
-    that are not quantised: `unchecked` has each of their dtypes, with the number of tensors. `unscaled` has the same
-    for tensors of floats of 8 bits or less, which are codes without scales. `missing` has the tensors of the original
-    that the checkpoint lacks, as far as names can tell.
+    that are not quantised: `unchecked` counts them by dtype, except floats of 8 bits or less. `unscaled` counts the
+    tensors of such floats, which are probably codes without scales. `missing` has the tensors of the original that the
+    checkpoint lacks, as far as names can tell. These three are empty if weights were chosen by a glob.
     """
 
     _ASKS = ".is_sound"
@@ -133,9 +135,9 @@ def audit(
     """Check a quantised checkpoint; or, with `to`, measure what recipes would do to a checkpoint.
 
     Without `to`, only quantised weights are looked at. With an original, a weight is broken if its error is larger than
-    that of any quantiser with the right scales. Without an original, it is broken if it has NaNs or infinities. It is
-    also broken if parts are missing or do not fit together. A cause is named only if the weight fits the original after
-    the cause has been corrected.
+    that of any quantiser with the right scales, or if correcting a mistake removes most of its error. Without an
+    original, it is broken if it has NaNs or infinities. It is also broken if parts are missing or do not fit together.
+    A mistake in a stored part is named only if the weight fits the original after it has been corrected.
 
     Parameters
     ----------
@@ -144,7 +146,7 @@ def audit(
     against
         The checkpoint before it was quantised. Without it, no weight is called sound.
     only
-        A glob that chooses weights by name.
+        A glob that chooses weights by name; with `to`, tensors.
     progress
         A function that is called once, with the number of all elements. It returns a function that is called with the
         number of elements done since its last call. With `to`, the first function is called with the number of bytes
@@ -165,7 +167,8 @@ def audit(
     FileFormatError
         If a file is not valid.
     UnsupportedError
-        If a glob matches no quantised weight, or if the checkpoint has no quantised weights.
+        If a glob matches no quantised weight, if the checkpoint has no quantised weights, or if arguments exclude each
+        other.
 
     Examples
     --------
@@ -248,8 +251,8 @@ def _missing(
 ) -> tuple[str, ...]:
     """Return the tensors of the original that the checkpoint lacks, as far as names can tell.
 
-    If weights have other names than their originals, these are the tensors that no weight was made from, although
-    weights were made from the same tensors of other layers.
+    If weights have other names than their originals, a tensor counts only if no weight was made from it, but weights
+    were made from the tensors of the same name in other layers. None are returned if some originals are not known.
     """
     if not any(each.original for each in found):
         there = {*read.names, *(each.name for each in found)}
@@ -318,7 +321,7 @@ def _survey(source: ArraySource) -> tuple[float, int]:
 
 
 def _vanished(read: QuantizedCheckpoint, weight: Weight) -> tuple[str, ...]:
-    """Return a message for each array of scales that has negative ones, or 0 for a block with codes other than 0.
+    """Return messages about arrays of scales with negative scales, and with scales of 0 for codes other than 0.
 
     A scale of 0 does not prove an error: if the numbers of a block are tiny, its scale may underflow to 0.
     """
@@ -352,9 +355,9 @@ def _vanished(read: QuantizedCheckpoint, weight: Weight) -> tuple[str, ...]:
 def _beside(
     read: QuantizedCheckpoint, weight: Weight, found: Counterpart | None, originals: Originals | None
 ) -> tuple[Fidelity | None, tuple[str, ...]]:
-    """Return the errors relative to the original, and sentences about their cause.
+    """Return the errors relative to the original (None without one), and sentences about their cause.
 
-    If the errors are small, a cause counts only if correcting it removes most of the error.
+    If the errors are small, a mistake in a stored part counts only if correcting it removes most of the error.
     """
     if originals is None:
         return None, ()

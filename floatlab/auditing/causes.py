@@ -13,7 +13,7 @@ from floatlab.auditing.stored_parts import Weight, group_of
 from floatlab.errors import counted
 
 _SMALL_SAMPLE = 1 << 16
-_MOSTLY = 0.4  # a weight with a small error is broken only if a repair leaves at most this share of the error
+_MOSTLY = 0.4  # if the error of a weight is small, a repair counts only if it leaves less than this share of the error
 _UNRELATED = 0.1  # numbers with a smaller cosine are unrelated
 
 
@@ -35,7 +35,7 @@ def measured(
 def causes_of(
     read: QuantizedCheckpoint, weight: Weight, x: ArraySource, fidelity: Fidelity, bits: float
 ) -> tuple[str, ...]:
-    """Return a sentence about the cause of a weight's error; an empty tuple if no cause is found.
+    """Return one sentence about the cause of a weight's error, in a tuple; it is empty if no cause is found.
 
     `fidelity` has the errors relative to the original `x`; `bits` is the size of a code.
     """
@@ -50,9 +50,10 @@ def causes_of(
 def repaired(
     read: QuantizedCheckpoint, weight: Weight, x: ArraySource, fidelity: Fidelity, bits: float
 ) -> tuple[str, ...]:
-    """Return a sentence about a mistake whose correction makes the weight fit; an empty tuple if there is none.
+    """Return one sentence, in a tuple, about the mistake whose correction makes the weight fit best.
 
-    If the error is small, a mistake counts only if correcting it removes most of the error.
+    The tuple is empty if no correction makes it fit. If the error is small, a mistake counts only if correcting it
+    removes most of the error.
     """
     causes = []
     most, sample = (fidelity.left * _MOSTLY, _SMALL_SAMPLE) if fidelity.fits else (inf, SAMPLE)

@@ -84,7 +84,7 @@ class CheckpointDifferences(Record, Answering):
 
     @property
     def rounded(self) -> NarrowedCopy | None:
-        """The rounding that explains all tensors that differ; None if no single rounding does."""
+        """The rounding that explains all tensors that differ; None if no single rounding does, or if none differs."""
         apart = [each.rounded for each in self.tensors if each.result not in (EQUAL, SAME)]
         return apart[0] if apart and apart[0] is not None and all(each == apart[0] for each in apart) else None
 
@@ -162,7 +162,7 @@ def compare_checkpoints(
     FileFormatError
         If a file is not valid.
     UnsupportedError
-        If a tolerance is not finite, or if a glob matches no tensor.
+        If a tolerance is not finite, if a glob matches no tensor, or if there are no tensors.
 
     Examples
     --------

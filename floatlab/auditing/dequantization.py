@@ -94,7 +94,8 @@ def dequantize(
     FileFormatError
         If a file is not valid, if a weight cannot be read, or if the target cannot be written.
     UnsupportedError
-        For another format, and if a glob matches no tensor.
+        For another format, if the target does not end in `.safetensors`, if a tensor cannot be copied, and if a glob
+        matches no tensor.
 
     Examples
     --------
@@ -148,7 +149,10 @@ def target_format(name: str) -> Format:
 
 
 def _refuse_own_files(place: object, path: str) -> None:
-    """Raise FileFormatError if the target is the file that is read, or lies in the folder that is read."""
+    """Raise FileFormatError if the target may be one of the files that are read.
+
+    It is the file itself, lies in the folder that is read, or is an existing file beside the index that is read.
+    """
     if isinstance(place, Mapping):
         return
     read, written = os.path.realpath(os.fspath(place)), os.path.realpath(path)  # type: ignore[call-overload]

@@ -12,8 +12,8 @@ from floatlab.arrays.types import Array
 from floatlab.record import Record
 
 # A quantiser whose scales fit leaves a smaller relative error in every block. In e2m1, an element changes by at most a
-# quarter of the block's largest magnitude: OCP's rule saturates 7.9 to 6. If 32 elements beside the largest one all
-# become 0, they add at most a third.
+# quarter of the block's largest magnitude: OCP's rule saturates 7.9 to 6. If the 31 other elements of a block all
+# become 0, the relative error is about a third at most.
 MOST_LEFT = 0.5
 # Quantisers of less than 3 bits may leave more, even with the right scales.
 MOST_LEFT_OF_FEW_BITS = 0.9
@@ -41,9 +41,10 @@ class Fidelity(Record):
     """The errors of a quantised weight relative to its original.
 
     `left` is |q − x| / |x| in the Euclidean norm, where q is the weight and x its original. `sqnr` is −20·log10(`left`)
-    in dB; it is infinite if there is no error. `cosine` is the cosine of the angle between q and x. `largest_error` and
-    `mse` are absolute. `largest` is the largest magnitude in x. `nans` counts the elements that are NaN or infinite in
-    q but finite in x; all other measures leave them out. `blocks` counts blocks of 32 or 16 neighbouring elements.
+    in dB; it is infinite if there is no error. `cosine` is the cosine of the angle between q and x; it is 0 if q or x
+    has only zeros. `largest_error` and `mse` are absolute. `largest` is the largest magnitude in x. `nans` counts the
+    elements that are NaN or infinite in q but finite in x. All other measures leave out the elements that are NaN or
+    infinite in q or x. `blocks` counts blocks of 32 or 16 neighbouring elements.
     `bad_blocks` of them have a larger relative error than any quantiser causes. `most` and `nearest` are limits of
     `left`: for any quantiser with the right scales, and for rounding x to nearest in the weight's format.
     """

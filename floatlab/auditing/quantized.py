@@ -57,11 +57,11 @@ _PARTS = (
 
 
 class QuantizedCheckpoint(Mapping[str, Array]):
-    """A checkpoint as numbers: the quantised weights by their names, and all other tensors unchanged.
+    """A checkpoint as numbers: the quantised weights, and all other tensors, by their names.
 
-    As a mapping, it gives each tensor as an array of float32 (correctly rounded), or of float64 if the tensor is
-    float64. Integers are unchanged. An array is read when it is requested. `weights` has the quantised weights by name,
-    with their conventions. `plain` has the other tensors. `unreadable` maps the name of each weight that cannot be read
+    As a mapping, it gives each tensor as an array of float32, correctly rounded (`array` also gives other formats).
+    Integers are unchanged. An array is read when it is requested. `weights` has the quantised weights by name, with
+    their conventions. `plain` has the other tensors. `unreadable` maps the name of each weight that cannot be read
     to the reason, and `unsupported` has the names of those whose type floatlab does not read. Close the checkpoint
     after use, or open it in a `with` statement.
     """
@@ -152,7 +152,7 @@ class QuantizedCheckpoint(Mapping[str, Array]):
             return found.astype(float_for(array_format(format)), copy=False)
 
     def __getitem__(self, name: str) -> Array:
-        """Return a tensor as float32 (or float64 if it is stored so), or as integers."""
+        """Return a tensor as float32, or as integers if it is stored so; raises KeyError if there is none."""
         if name not in self:
             raise KeyError(name)
         return self.array(name)

@@ -1,6 +1,7 @@
 """How a weight differs from its original: by a factor, by the order of its rows, or only in some rows.
 
-A relation is stated only if undoing it leaves an error that is as small as that of a quantised weight.
+A factor is stated only if dividing by it leaves an error that is as small as that of a quantised weight. An order is
+stated only if nearly all rows resemble rows of the original.
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ from floatlab.errors import plural
 SAMPLE = 1 << 22  # a relation is looked for in at most this many elements of a weight
 RESCALED = "its columns are multiples of the original's, as after AWQ or SmoothQuant: is this its original?"
 
-_LEFT, _ALMOST_ALL = 0.35, 0.95  # factors are accepted if at least this share of groups then has a smaller error
-_SPREAD, _SPREAD_ROWS = 0.02, 0.15  # factors whose relative deviation is smaller are equal; those of rows have noise
+# Factors are accepted if the relative error after the division is below _LEFT in nearly all groups.
+_LEFT, _ALMOST_ALL = 0.35, 0.95
+_SPREAD, _SPREAD_ROWS = 0.02, 0.15  # factors count as equal if their relative deviation is smaller; rows vary more
 _OFF = 0.08  # quantisers change the mean size of numbers of medium size by less than this (see `factor_off`)
-_MOST_ROWS, _BEGINNING = 1 << 13, 1 << 8  # rows that are compared with each other, and numbers of long rows
+# At most _MOST_ROWS rows are compared with each other; in large weights, by their first _BEGINNING numbers.
+_MOST_ROWS, _BEGINNING = 1 << 13, 1 << 8
 _SHORTEST = 24
 _ALIKE = 0.8
 _BLOCKS = (128, 64, 32, 16)  # the usual sizes of blocks that share a scale
@@ -36,7 +39,7 @@ _STEPS = (
 
 
 def both(read: ArraySource, original: ArraySource) -> tuple[Array, Array] | None:
-    """Return the first rows of a weight and of its original as float64; None if the rows are too long.
+    """Return the first rows of a weight and of its original as float64; None if they are empty or too long.
 
     An element that is NaN or infinite in one of them becomes 0 in both.
     """

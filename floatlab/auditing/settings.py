@@ -42,7 +42,7 @@ class QuantizationSettings(Individual):
 
 
 def read_settings(checkpoint: Checkpoint) -> QuantizationSettings:
-    """Return the settings of a checkpoint; raises FileFormatError if they are impossible."""
+    """Return the settings of a checkpoint; raises FileFormatError for impossible group sizes or block shapes."""
     for file, member in _PLACES:
         found = checkpoint.configs.get(file, {}).get(member)
         if isinstance(found, dict):

@@ -28,7 +28,7 @@ Shape = tuple[int, ...]
 
 
 class Weight(Individual):
-    """A quantised weight: its name, its shape as numbers, its convention, and its stored tensors.
+    """A quantised weight: its name, the shape of its numbers, its convention, and its stored tensors.
 
     `formula` says how a code becomes a number. `evidence` says how the convention was recognised. `codes` is the name
     of the stored tensor that has the codes. `parts` has the names of all stored tensors that the weight consists of,
@@ -64,9 +64,9 @@ def bits_used(weight: Weight, codes: StoredTensor) -> float:
 
 
 def group_of(weight: Weight, tensors: Mapping[str, StoredTensor]) -> int:
-    """Return how many neighbouring elements in a row share a scale, at most; 0 if this is not known.
+    """Return the largest number of neighbouring elements in a row that may share a scale; 0 if it is not known.
 
-    In GGUF, these are the elements of a block, which may have several scales.
+    In GGUF, this is the number of elements in a block, although a block may have several scales.
     """
     codes, rows = tensors[weight.codes], weight.shape[:-1]
     if not codes.kind and (block := block_of(codes.dtype)) is not None:

@@ -117,9 +117,8 @@ def run_each(app: App[None], pieces: Iterator[Piece], take: Callable[[Piece], bo
     """Compute the items of `pieces` on a daemon thread, and pass each to `take` on the app's thread.
 
     No further items are computed after `take` has returned False or the app has ended. The computation of an item must
-    not raise an exception. Textual's own workers are
-    not used, since the app waits for them at its end: an import of a large library, or a clipboard program that hangs,
-    must not prevent users from quitting.
+    not raise an exception. Textual's own workers are not used, since the app waits for them at its end: an import of a
+    large library, or a clipboard program that hangs, must not prevent users from quitting.
     """
 
     def run() -> None:

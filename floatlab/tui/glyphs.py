@@ -20,7 +20,7 @@ def is_console() -> bool:
 
 
 def for_console(text: str) -> str:
-    """Replace characters that the console of Linux lacks; each by one character, so that columns stay aligned.
+    """Replace characters that the console of Linux lacks, each by a single character, so that columns stay aligned.
 
     >>> for_console("╭─ 2 × 3 … ▸")
     '┌─ 2 x 3 » ►'

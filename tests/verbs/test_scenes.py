@@ -39,9 +39,14 @@ contexts = st.builds(
 )
 
 
-def page_text(page: Page) -> str:
+def page_text(page: Page, width: int = 150) -> str:
     """Return a page's text without its mark."""
-    return to_text(page, 150).replace("▸", " ")
+    return to_text(page, width).replace("▸", " ")
+
+
+def words(page: Page) -> set[str]:
+    """Return the words of a page that is so wide that no digits are broken."""
+    return set(page_text(page, 5000).split())
 
 
 def why(scene: Scene) -> str:
@@ -60,7 +65,7 @@ def assert_film(film: tuple[Scene, ...], whole: Page, flags: Flags) -> None:
     assert len({scene.name for scene in film}) == len(film)
     for before, after in pairwise(film):
         assert before.flags & after.flags == before.flags
-        assert set(page_text(before.page).split()) <= set(page_text(after.page).split())
+        assert words(before.page) <= words(after.page)
     for scene in film:
         assert re.fullmatch(r"\S.*[.)]", why(scene)), why(scene)
         assert "  " not in why(scene)
@@ -153,7 +158,9 @@ def test_the_smaller_term_moves_one_place_at_a_time(d):
 
 def test_scenes_without_operands_keep_what_reading_did():
     film = scenes_of(add("1.125", "0.1246", "fp16"), strips=False)
-    assert page_text(film[0].page).split() == ["b", "read", "from", "0.1246", "error", "−0.4464", "ulp,", "inexact"]
+    first = page_text(film[0].page).split()
+    assert first[:4] == ["a", "1.0010000000", "×", "2^0"]  # the bits are not drawn
+    assert first[-8:] == ["b", "read", "from", "0.1246", "error", "−0.4464", "ulp,", "inexact"]
     assert page_text(film[-1].page).splitlines() == [
         re.sub(r"^ {15}read", "  b            read", each)
         for each in page_text(derivation_page(add("1.125", "0.1246", "fp16"))).splitlines()

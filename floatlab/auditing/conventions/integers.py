@@ -30,8 +30,8 @@ from floatlab.files.checkpoints import StoredTensor
 
 _WORD = 32
 _WIDTHS = (4, 8, 2)
-_MOST_WORDS = 1 << 27  # the largest packed weight in the transposed layouts, which is read whole
-_AWQ_ORDER = np.array([0, 2, 4, 6, 1, 3, 5, 7])  # the column of 8 that each nibble of a word has
+_MOST_WORDS = 1 << 27  # the most words of a weight in the transposed layouts, which are read whole
+_AWQ_ORDER = np.array([0, 2, 4, 6, 1, 3, 5, 7])  # the column (of 8) of each nibble in a word, from the lowest on
 
 
 def unpacked(words: Array, bits: int) -> Array:

@@ -165,7 +165,10 @@ class Originals:
             yield Counterpart(words, partial(_gathered, weight.shape, opened, which, rows), names)
 
     def _cut(self, weight: Weight, name: str, part: FusedPart) -> Iterator[Counterpart]:
-        """Yield the rows of a fused or stacked tensor of the original that may belong to a weight, its part `part`."""
+        """Yield the rows of the tensor `name` of the original, fused or stacked, that a weight may consist of.
+
+        `part` says which part of this tensor the weight is.
+        """
         at, count, expert = part.at, part.count, part.expert
         for turned, shape, opened in self._views(name, weight.shape[-1]):
             height, own = shape[-2] if len(shape) > 1 else 1, prod(weight.shape[:-1])

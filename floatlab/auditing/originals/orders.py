@@ -10,7 +10,7 @@ import numpy as np
 from floatlab.auditing.originals.arranged import rope_rows
 from floatlab.record import Record
 
-Place = tuple[str, bool, int]  # a row of the original: the name of its tensor, whether it is a column, its index
+Place = tuple[str, bool, int]  # a row or column of the original: its tensor's name, whether it is a column, its index
 
 _HEAD_SIZES = (32, 48, 64, 80, 96, 112, 128, 160, 192, 256)
 _QUERY_OR_KEY = re.compile(r"(^|[._])(w?[qk]|wqk|qk|qkv|query|key)([._]|$)|[._](q|k|qk|qkv)_proj\b|attn_[qk]\b")
@@ -53,7 +53,7 @@ def _of_one(places: list[Place], noun: str, heads: tuple[int, ...] | None) -> tu
     rows = np.array([at for _, _, at in places])
     steps = {b - a for a, b in pairwise(rows.tolist())}
     if steps <= {1}:
-        # A part of a fused tensor begins where parts of its size begin: k, behind q, at a multiple of the size of k.
+        # A part of a fused tensor begins at a multiple of its size: k follows q, which has a multiple of the rows of k.
         return f"its {noun}" + (f" from {rows[0]:,} on" if rows[0] else ""), bool(rows[0] % len(rows) == 0)
     if steps == {-1}:
         return f"its {noun} in reverse order", False

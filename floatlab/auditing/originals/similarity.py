@@ -22,12 +22,13 @@ from floatlab.errors import FloatlabError
 # A sample has this many numbers from each of this many places. Samples at thirds of a tensor would not tell rows that
 # are permuted for n heads from rows for 2n heads: at a third of 2ᵏ rows, both permutations have the same row.
 _PIECE, _PIECES = 1 << 10, 6
-_SAME, _OTHER = 0.8, 0.5  # tensors with a larger cosine are the same; with a smaller one, they are different
+_SAME, _OTHER = 0.8, 0.5  # tensors with a cosine above _SAME are the same; with one below _OTHER, they are different
 _CLEARLY, _LESS = 0.05, 0.15
 # Limits for finding a weight row by row: the rows and numbers of the weight, and the rows and numbers of the originals.
 _MOST_ROWS, _MOST_NUMBERS, _MOST_OWN, _MOST_READ = 1 << 13, 1 << 22, 1 << 14, 1 << 25
 _MOST_PRODUCTS = 1 << 34  # products in all comparisons of rows of a weight with rows of originals
-_SHORTEST, _LONGEST = 24, 1 << 10  # shorter rows are similar by chance; of longer ones, only the beginning is compared
+# Shorter rows may be similar by chance. Of longer rows, only the beginning is compared.
+_SHORTEST, _LONGEST = 24, 1 << 10
 _ALMOST_ALL = 0.95
 _TRANSPOSED = ", transposed"
 
@@ -56,7 +57,7 @@ def cosine(x: Array, y: Array) -> float:
 
 
 def best_of(weight: Weight, options: list[Counterpart]) -> Counterpart | None:
-    """Return the option that resembles a weight most; the first one unless another is clearly more similar."""
+    """Return the first option unless another is clearly more similar to the weight; None if there are no options."""
     if len(options) < 2:
         return options[0] if options else None
     with weight.open() as source:
@@ -109,8 +110,8 @@ class ContentIndex:
     def gathered(self, weight: Weight, heads: Mapping[str, tuple[int, ...]]) -> Counterpart | None:
         """Find each row (or each column) of a weight among the rows and columns of all tensors.
 
-        Returns the rows that were found as one tensor; None if not almost all of them were found. `heads` has the
-        stated numbers of attention heads of q and of k, for rows that are permuted for rope.
+        Returns the rows that were found as one tensor; None if they were not found, or if the weight is too large.
+        `heads` has the stated numbers of attention heads of q and of k, for rows that are permuted for rope.
         """
         *outer, rows, columns = weight.shape
         if prod(weight.shape) > _MOST_NUMBERS or prod(outer) * max(rows, columns) > _MOST_ROWS:

@@ -34,9 +34,8 @@ from floatlab.numbers.exact import Ratio
 def telling_element(one: Trial, other: Trial | None, evidence: Evidence) -> TellingElement | None:
     """Return the first element that the recipes of two trials quantise differently.
 
-    Without `other`, it is the first element for which the recipe does not give the stored code.
-
-    Returns None if the compared parts have no such element.
+    Without `other`, it is the first element for which the recipe does not give the stored code or scale. Returns None
+    if the compared parts have no such element, or if a recipe cannot quantise them.
     """
     arrangement = one.candidate.arrangement
     for part in comparable_parts(one.candidate, evidence):

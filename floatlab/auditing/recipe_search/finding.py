@@ -25,7 +25,8 @@ def find_recipe(
 
     All scale rules of libraries and of floatlab are tried, with every shape of blocks that the scales allow, and every
     layout that the sizes allow. If none gives all codes and scales, other roundings, quotients and precisions are
-    tried. A recipe is named only if it gives every code and every scale. Zeros are compared by value, and NaNs as NaNs.
+    tried. A recipe is named only if it gives every code and every scale that is compared. These are all codes and
+    scales, or those of some pieces if a recipe is slow to compute. Zeros are compared by value, and NaNs as NaNs.
 
     Parameters
     ----------
@@ -35,10 +36,10 @@ def find_recipe(
     original
         The tensor before it was quantised: an array of floats, or `FILE::NAME`. NAME may be left out if it is the same.
     scales
-        The scales of blocks: an array, or `FILE::NAME`. Bytes are read as codes of e8m0 and of e4m3. By default, the
-        scales that are stored beside the codes, found by the conventions of checkpoints.
+        The scales of blocks: an array, or `FILE::NAME`. Bytes are read as codes of e8m0 and of e4m3. The default is the
+        scales that are stored beside the codes; they are found by the conventions of checkpoints.
     tensor_scale
-        The scale of the tensor, or of each row; by default the one beside the codes.
+        The scale of the tensor, or of each row. The default is the one beside the codes, unless `scales` is given.
     progress
         A function that is called once, with the number of all elements. It returns a function that is called with the
         number of elements done since its last call.

@@ -16,7 +16,7 @@ from floatlab.errors import UnsupportedError
 from floatlab.files.gguf import block_of
 from floatlab.record import Individual
 
-_AT_ONCE = 1 << 16  # blocks
+_AT_ONCE = 1 << 16  # the number of blocks whose scales are read at once
 
 
 class _Layout(Individual):
@@ -29,7 +29,7 @@ class _Layout(Individual):
     kind: str
     scales: Callable[[Array], Array]
     codes: Callable[[Array], Array]
-    values: int  # scales of a block
+    values: int  # the number of scales (and minima) of a block
 
 
 def _binary16(blocks: Array, stop: int) -> Array:

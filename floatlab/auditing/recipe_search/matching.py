@@ -1,6 +1,6 @@
-"""Compares the codes and scales of candidates with the stored ones: counts equal ones, and finds the first others.
+"""Compares codes and scales of candidates with the stored ones: counts equal ones, and finds the first that differ.
 
-Zeros are compared by value, and NaNs as NaNs: their signs come from the processor and the compiler.
+The signs of zeros and NaNs do not count, because they come from the processor and the compiler.
 """
 
 from __future__ import annotations
@@ -108,7 +108,11 @@ class Evidence(Individual):
 
 
 def surveyed(original: ArraySource, advance: object = None) -> Survey:
-    """Read the original once and return the facts about the whole tensor; raises UnsupportedError for integers."""
+    """Read the original once and return the facts about the whole tensor.
+
+    Raises UnsupportedError for integers, for a single number, for an array without elements, and if no number is
+    finite.
+    """
     format, shape = original.format, original.shape
     if original.dtype is not None and original.dtype.kind in "iub":
         kind = original.kind
@@ -210,7 +214,7 @@ def _with_scales(trial: Trial, encoded: Encoded, part: Part, evidence: Evidence,
     theirs = stored_scales(reading, arrangement, shape, part)
     mine = stored_as(encoded.scales, reading.kind, trial.form)
     if arrangement.size[0] is None or (arrangement.size[1] is None and arrangement.axis == 0):
-        tally = tally.replace(scales=0, scales_tried=0)  # every part has the same scales
+        tally = tally.replace(scales=0, scales_tried=0)  # every part has the same scales, which count once
     differs = (mine != theirs) & ~(np.isnan(mine) & np.isnan(theirs))
     lost, first = int(np.count_nonzero(differs)), tally.first_scale
     if lost and first is None:

@@ -34,7 +34,8 @@ class TellingElement(Record):
     """An element that recipes quantise differently, with the steps in which each of them computes it.
 
     `number` is the element before it was quantised, and `largest` the largest magnitude of its block; they are None for
-    NaN and ∞. `code` and `scale` are the stored ones; `code` is None for an example that is not from the tensor.
+    NaN and ∞. `code` and `scale` are the stored ones; they are None for an example that is not from the tensor. `scale`
+    is also None if no scale is stored, or if it is not finite.
     """
 
     index: tuple[int, ...]
@@ -52,7 +53,8 @@ class MatchedRecipe(Record):
     library. `properties` are pairs of a property and its value: scale rule, arithmetic, quotient, rounding and so on.
     `layout` says how codes and scales are stored. `codes` of `codes_tried` codes agree, and `scales` of `scales_tried`
     scales. `tensor_scale` says how the stored scale of the tensor relates to that of the recipe; it is empty if the
-    recipe or the tensor has none. `first_code` and `first_scale` are the positions of the first ones that differ.
+    recipe or the tensor has none. `first_code` and `first_scale` are the positions of the first code and of the first
+    scale that differ; they are None if none differs.
     """
 
     recipe: str
@@ -83,8 +85,9 @@ class MatchedRecipe(Record):
 class RecipeSearch(Record, Answering):
     """The recipes that make given codes from an original, bit for bit.
 
-    `recipes` are all recipes that give every code and every scale; if there are several, these data do not tell which
-    of them was used. `nearest` are the other recipes with the largest shares of equal codes and scales, the best first.
+    `recipes` are the recipes with the fewest changes that give every code and every scale. If there are several, these
+    data do not tell which of them was used. `nearest` are the other recipes with the largest shares of equal codes and
+    scales, the best first.
     `element` is the first element that the recipe and the nearest other one quantise differently; if no recipe agrees,
     the first one for which the nearest recipe does not give the stored code. `examples` are other numbers that two of
     the `recipes` would quantise differently. `remarks` are further observations, such as a property that may differ.

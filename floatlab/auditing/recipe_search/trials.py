@@ -30,7 +30,7 @@ from floatlab.auditing.recipe_search.stored_codes import FLOATS, ScaleReading
 from floatlab.errors import FloatlabError
 
 _POWERS = ("e8m0fnu", "e4m3fn")
-# Relative errors of codes as they are read: smaller in the right format, larger in a wrong one.
+# `unlikeness` of codes: it is below _ALIKE in the right format, and above _UNLIKE in most wrong ones.
 _ALIKE, _UNLIKE = 0.35, 0.75
 _HOPELESS = 0.5  # a slow recipe that gives a smaller share of the codes is not followed
 
@@ -87,7 +87,7 @@ def tallies(
 ) -> dict[Trial, Agreement]:
     """Count for each trial the codes and scales that agree, over the tensor or a sample.
 
-    Trials that cannot have made a tensor of this shape are left out.
+    Trials whose recipe cannot quantise this tensor are left out.
     """
     groups: dict[Arrangement, dict[RecipeCandidate, list[Trial]]] = {}
     for trial in trials:
@@ -125,7 +125,7 @@ def _with_tensor(tally: Agreement, trial: Trial, encoded: Encoded, part: Part, e
 
 
 def encoded_by(candidate: RecipeCandidate, evidence: Evidence, part: Part) -> Encoded | None:
-    """Quantise a part by a candidate; None if the candidate cannot have made these codes."""
+    """Quantise a part by a candidate; None if the candidate cannot quantise this tensor."""
     fmt = candidate.recipe.format
     try:
         with np.errstate(all="ignore"):

@@ -1,4 +1,4 @@
-"""The results of an audit of recipes: records with the errors of each tensor in each recipe, in the usual measures."""
+"""The results of an audit of recipes: records with the errors of each tensor in each recipe."""
 
 from __future__ import annotations
 
@@ -22,14 +22,16 @@ class RecipeFigures(Record):
     """The errors of a tensor, or of all tensors together, in one recipe.
 
     `bits` is the number of bits per element, scales included. Of the `elements`, `exact` are unchanged,
-    `flushed` become 0, `subnormal` become subnormal numbers of the element format, `saturated` are clipped to its
-    largest number, and `lost` become NaN or infinite. `mean_relative`, `relative_999` (the 99.9th percentile, to 1 part
-    in 128) and `largest_relative` are relative errors of the nonzero numbers; `largest_relative_at` is the index of an
-    element that has the largest one. `squares` is the sum of the squares of the numbers, `error_squares` that of the
-    errors, and `mse` the mean of the squared errors. `sqnr` is the ratio of signal to quantisation noise in dB,
-    infinite without errors and None without numbers. `error_exponents` counts relative errors by floor(log2), in
-    ascending order; errors of 0 are left out. `output_sqnr` is the SQNR of the layer's output, `output_error` its
-    largest error. Elements that are lost, or that are not finite in the source, are left out of all errors and sums.
+    `flushed` become 0, `subnormal` end as subnormal numbers of the element format, `saturated` are clipped to its
+    largest number, and `lost` become NaN or infinite. `mean_relative`, `relative_999` (the 99.9th percentile, up to
+    1/128 too large) and `largest_relative` are relative errors of the nonzero numbers; `largest_relative_at` is the
+    index of the first element that has the largest one. `largest_error` is the largest absolute error. `squares` is the
+    sum of the squares of the numbers, `error_squares` that of the errors, and `mse` the mean of the squared errors.
+    `sqnr` is the ratio of signal to quantisation noise in dB: it is infinite without errors, and None if all numbers
+    are 0 or a sum of squares is not finite. `cosine` is the cosine of the angle between the tensor and its rounded
+    copy. `error_exponents` counts relative errors by floor(log2), in ascending order; errors of 0 are left out.
+    `output_sqnr` is the SQNR of the layer's output, `output_error` its largest error; both are None without samples of
+    inputs. Elements that are lost, or that are not finite in the source, are left out of all errors and sums.
 
     `verdict` is survives, damaged or overflows; `reason` says why. `expected` is the SQNR that the recipe reaches on
     normally distributed numbers.
@@ -70,10 +72,11 @@ class RecipeFigures(Record):
 class TensorFigures(Record):
     """A tensor, and its errors in each recipe.
 
-    `kind` is the type of its numbers. `convention` names how a quantised weight was stored; it is read as numbers.
+    `kind` is the type of its numbers. `convention` names how a quantised weight, which is read as numbers, was stored.
     `zeros` of the `elements` are 0, `nonfinite` are NaN or infinite. `largest` and `smallest` are the extreme nonzero
-    finite magnitudes; `exponents` counts these magnitudes by floor(log2), in ascending order. `choice` is the
-    recommended recipe; it is empty if the tensor should stay as it is. `left_out` says why a tensor was not measured.
+    finite magnitudes; `exponents` counts all nonzero finite magnitudes by floor(log2), in ascending order. `choice` is
+    the recommended recipe; it is empty if the tensor should stay as it is. `left_out` says why a tensor was not
+    measured.
     """
 
     source: str
@@ -97,7 +100,8 @@ class Recommendation(Record):
     """The recommended recipe of each tensor: of those that it survives, the one with the fewest bits.
 
     `plan` has a pair for each tensor: its name and a recipe, which is empty if the tensor stays as it is. `base` is the
-    recipe of most elements. `words` is the recommendation as a sentence, and `rule` states what a recipe must reach.
+    recipe that is recommended for the most elements; it is empty if none is. `words` is the recommendation as a
+    sentence, and `rule` states what a recipe must reach.
     With this plan, the tensors have `bits` bits per number on average, and together an SQNR of `sqnr` dB.
     """
 
@@ -132,7 +136,7 @@ class RecipeAudit(Record, Answering):
 
     @property
     def failing(self) -> tuple[TensorFigures, ...]:
-        """The tensors that cannot be read, and those that are below the required SQNR in any recipe."""
+        """The tensors that cannot be read and, if `min_sqnr` is given, those that do not survive every recipe."""
         return tuple(each for each in self.tensors if not each.is_readable or self._is_below(each))
 
     def _is_below(self, tensor: TensorFigures) -> bool:
@@ -142,7 +146,7 @@ class RecipeAudit(Record, Answering):
 
     @property
     def survives(self) -> bool:
-        """Whether every tensor survives every recipe."""
+        """Whether every tensor can be read, and every measured tensor survives every recipe."""
         verdicts = (each.verdict for tensor in self.tensors for each in tensor.recipes)
         return not self.failing and all(verdict == SURVIVES for verdict in verdicts)
 
@@ -169,7 +173,10 @@ def sqnr_of(noise: float, signal: float) -> float | None:
 
 
 def exponents_of(tally: Tally) -> tuple[tuple[int, int], ...]:
-    """Return pairs of an exponent, floor(log2 |x|), and the number of nonzero numbers that have it."""
+    """Return pairs of an exponent, floor(log2 |x|), and the number of finite nonzero numbers that have it.
+
+    Numbers below 2^−1022 are counted at −1023.
+    """
     found = zip(tally.exponents.bins.tolist(), tally.exponents.counts.tolist(), strict=True)
     return tuple((field - _EXPONENT_BIAS, count) for field, count in found)
 
@@ -186,7 +193,7 @@ def _error_exponents(tally: Tally) -> tuple[tuple[int, int], ...]:
 def figures_of(
     recipe: str, bits: float, tally: Tally, scales: ScaleTally | None, output: OutputErrors | None, expected: float
 ) -> RecipeFigures:
-    """Return the record of a tensor's errors in a recipe, made from their tally; the verdict is still empty."""
+    """Return the record of a tensor's errors in a recipe, made from their tally; verdict and reason are still empty."""
     both = sqrt(tally.squares) * sqrt(tally.rounded_squares)
     return RecipeFigures(
         recipe=recipe,

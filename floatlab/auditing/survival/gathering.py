@@ -13,7 +13,7 @@ from floatlab.auditing.survival.jobs import Measured, Result
 from floatlab.auditing.survival.outputs import merged_outputs
 from floatlab.auditing.survival.scale_tally import merged_scales
 
-_GROUP = 64  # the number of results that are united at a time
+_GROUP = 64  # the number of results that are combined at a time
 
 
 def united(parts: Iterable[Measured]) -> Measured:
@@ -54,7 +54,7 @@ class Pile:
 
 
 class Gathering:
-    """The results of some jobs of a tensor: they arrive in any order, and are combined in the order of the regions."""
+    """The results of a tensor's jobs for a group of recipes; any order of arrival, combined in the order of regions."""
 
     def __init__(self, jobs: int, recipes: int) -> None:
         """Expect the results of this number of jobs, each with this number of recipes."""

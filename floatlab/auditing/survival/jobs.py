@@ -36,11 +36,12 @@ Place = object  # a path, or a mapping of names to arrays
 class AuditJob(Record):
     """A piece of work: a region of a tensor, rounded by each of the recipes.
 
-    `subject` is the index of the tensor in the audit. The recipes of a tensor form groups that are measured in the same
-    regions: `group` is the index of the group, and `order` the index of the region in it. A scale may depend on a
-    number outside of the region: `peaks` has, for each recipe, the number with the largest magnitude that determines
-    the scales, or None if it is not needed. If `only_peaks`, the job only looks for these numbers, and nothing is
-    rounded. `inputs` is the place of the activations, if the outputs of the layer are compared.
+    `subject` is the index of the tensor in the audit. The recipes of a tensor form groups, and those of a group are
+    measured in the same regions: `group` is the index of the group, and `order` the index of the region in it. A scale
+    may depend on a number outside of the region: `peaks` has, for each recipe, the number with the largest magnitude
+    that determines the scales, or None if it is not needed. If `only_peaks`, the job only looks for these numbers, and
+    nothing is rounded. If the outputs of the layer are compared, `inputs` is the place of the activations, and `layer`
+    the name of their array.
 
     `version` identifies the contents of the files at `place`. `piece` and `samples` are the region and the activations
     themselves, if they are sent to another process because `place` or `inputs` is a mapping.
@@ -74,7 +75,7 @@ class Measured(Record):
 class Result(Record):
     """The result of a job: for each recipe the measured errors, or, with `only_peaks`, what `peak_of` returns.
 
-    If the tensor cannot be read, `trouble` says why.
+    If the job fails, for example since the tensor cannot be read, `trouble` says why.
     """
 
     measured: tuple[Measured, ...] = ()
@@ -84,7 +85,7 @@ class Result(Record):
 
 @in_default_mode
 def work(job: AuditJob) -> Result:
-    """Do a job and return its result; if the tensor cannot be read, the result says why."""
+    """Do a job and return its result; if a FloatlabError is raised, the result says why."""
     try:
         return _done(job)
     except FloatlabError as trouble:
@@ -130,7 +131,7 @@ def _samples_of(job: AuditJob) -> Piece | None:
 
 
 def _inputs_of(job: AuditJob) -> Array | None:
-    """Return the samples of the layer's inputs as rows, or None if the job has none.
+    """Return samples of the layer's inputs as rows, at most 256, or None if the job has none.
 
     Raises UnsupportedError if all are 0, or if one is not finite.
     """
@@ -145,7 +146,7 @@ def _inputs_of(job: AuditJob) -> Array | None:
 
 
 def packed(job: AuditJob) -> AuditJob:
-    """Return the job in a form that another process can do.
+    """Return the job in a form in which another process can do it.
 
     If the tensor or the activations are only in memory here, the job gets a copy of the numbers that it needs.
     """
@@ -160,7 +161,7 @@ def packed(job: AuditJob) -> AuditJob:
 
 
 def _has_first_scale(recipe: Recipe, region: TensorRegion) -> bool:
-    """Return whether the scales of a region are counted: a scale that several regions share counts in the first one."""
+    """Return whether the scales of a region are counted: a scale that regions share counts only in the first."""
     if recipe.format.block is not None or is_unscaled(recipe):
         return True
     return region.column == 0 and (region.row == 0 or spans(recipe) == "row")
@@ -190,7 +191,7 @@ def read_region(source: ArraySource, region: TensorRegion) -> Piece:
 
 
 def peak_of(x: Piece, recipe: Recipe) -> float | None:
-    """Return the first number with the largest magnitude; NaN if there is a NaN.
+    """Return the first number with the largest magnitude, 0 without numbers; NaN if there is a NaN.
 
     The result is None if no scale of the recipe depends on a whole row or tensor.
 
@@ -209,7 +210,7 @@ def peak_of(x: Piece, recipe: Recipe) -> float | None:
     if not (isfinite(high) and isfinite(low)) and recipe.rule.is_exact and fmt.tensor is not None:
         numbers = np.where(_in_bad_blocks(numbers, fmt.rows or 1, fmt.block or 1), 0, numbers)
         high, low = float(numbers.max()), float(numbers.min())
-    if high == -low:  # the first of the two decides
+    if high == -low:  # the first one of the numbers with this magnitude is returned
         return float(numbers.reshape(-1)[int(np.abs(numbers).argmax())])
     return low if -low > high else high
 
@@ -227,7 +228,7 @@ def _in_bad_blocks(numbers: Array, rows: int, columns: int) -> Array:
 def joint_peak(peaks: list[float | None]) -> float | None:
     """Return the peak of several regions together; `peaks` has `peak_of` of each, in the order of the tensor.
 
-    Of several largest magnitudes, the first one counts.
+    Of numbers with the same largest magnitude, the first one counts. A peak of None is ignored.
 
     >>> joint_peak([1.0, -2.0, 2.0]), joint_peak([None]), joint_peak([nan, 1.0])
     (-2.0, None, nan)
@@ -238,7 +239,7 @@ def joint_peak(peaks: list[float | None]) -> float | None:
     return max(found, key=abs, default=None)
 
 
-# Each process keeps the headers of the last checkpoints that it has read.
+# Each process keeps the last checkpoints that it has read open, with their headers.
 _KEPT: dict[object, tuple[str, QuantizedCheckpoint]] = {}
 _MOST_KEPT = 4
 _lock = threading.Lock()
@@ -247,7 +248,7 @@ _lock = threading.Lock()
 def checkpoint_at(place: Place, version: str = "") -> QuantizedCheckpoint:
     """Open a checkpoint, or return it if it is still open from an earlier job.
 
-    Raises FileFormatError if `version` is given and the sizes of the files are not those of this version.
+    Raises FileFormatError if `version` is given and the names and sizes of the files are not those of this version.
     """
     key = id(place) if isinstance(place, Mapping) else place
     with _lock:
@@ -265,7 +266,7 @@ def checkpoint_at(place: Place, version: str = "") -> QuantizedCheckpoint:
 
 
 def version_of(read: QuantizedCheckpoint) -> str:
-    """Return a text that identifies the contents of the files of a checkpoint: their sizes, and when they changed.
+    """Return a text that identifies the files of a checkpoint by their names and sizes, and by when they changed.
 
     The times come after a point, since they differ if a file is copied to another computer. The text is empty for a
     mapping.

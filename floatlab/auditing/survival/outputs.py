@@ -10,7 +10,7 @@ import numpy as np
 from floatlab.arrays.types import Array
 from floatlab.record import Record
 
-MOST_SAMPLES = 256  # rows of inputs that are used
+MOST_SAMPLES = 256  # most rows of inputs that are used
 
 
 class OutputErrors(Record):
@@ -31,7 +31,7 @@ class OutputErrors(Record):
 def output_errors(inputs: Array, weight: Array, rounded: Array) -> OutputErrors:
     """Return the errors of the outputs that belong to some rows of a layer's weight, computed in float64.
 
-    `inputs` has the shape samples × columns. It is multiplied by the rows `weight`, and by their copy `rounded`.
+    `inputs` has the shape samples × columns. It is multiplied by the rows `weight` and by their rounded copy.
 
     >>> found = output_errors(np.float64([[1, 2]]), np.float32([[1, 1]]), np.float32([[1, 1.5]]))
     >>> found.squares, found.error_squares, found.largest_error
@@ -47,7 +47,7 @@ def output_errors(inputs: Array, weight: Array, rounded: Array) -> OutputErrors:
 
 
 def merged_outputs(parts: Iterable[OutputErrors | None]) -> OutputErrors | None:
-    """Return the errors of several parts of a layer together; None if a part has none."""
+    """Return the errors of several parts of a layer together; None if a part has none, or without parts."""
     found = list(parts)
     if not found or any(each is None for each in found):
         return None

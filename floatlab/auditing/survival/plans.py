@@ -8,7 +8,7 @@ from floatlab.auditing.survival.figures import RecipeAudit
 
 
 def plan_text(found: RecipeAudit) -> str:
-    """Return the recommended recipe of each tensor as JSON; it is null for tensors that stay as they are.
+    """Return a recommendation as JSON; tensors that should stay as they are have null as recipe.
 
     >>> import numpy as np
     >>> from floatlab.auditing.survival.survey import audit_recipes

@@ -15,7 +15,7 @@ from floatlab.record import Record
 
 USUAL = 1 << 20  # the usual number of elements in a region
 _MOST_REGIONS = 1 << 20
-_MOST = 1 << 22  # rows are divided if the smallest number of whole rows has more elements
+_MOST = 1 << 22  # rows are divided if the smallest region of whole rows has more elements
 
 
 class TensorRegion(Record):
@@ -68,7 +68,7 @@ def cuts(
     A group is a tuple of indices into `recipes`. Usually all recipes are one group, so that the tensor is read once. If
     rows are so long that they must be divided, each recipe is a group, since recipes differ in where rows can be
     divided. `usual` is the number of elements that a region should have. With `whole_rows`, rows are only divided if
-    they are too long.
+    they are too long. Raises UnsupportedError for a tensor of too many regions.
 
     >>> from floatlab.formats.recipes import parse_recipe
     >>> groups = cuts((300, 100), (parse_recipe("bf16"), parse_recipe("e4m3/128x128")), usual=20_000)
@@ -136,7 +136,7 @@ def _alone(outer: int, high: int, wide: int, recipe: Recipe, usual: int) -> list
         return _flat(outer * high * wide, granule, usual)
     down, across = (fmt.rows or 1), (fmt.superblock or fmt.block or 1)
     if fmt.by_row and down > 1:
-        return _bands(outer, high, wide, down, usual)  # the scale of a row of blocks needs all of it
+        return _bands(outer, high, wide, down, usual)  # the scale of a row of blocks depends on the whole row
     return _grid(outer, high, wide, down, max(usual // down // across, 1) * across)
 
 
@@ -158,7 +158,7 @@ def _require_few(count: int) -> None:
 
 
 def needs_peaks(recipe: Recipe, regions: list[TensorRegion]) -> bool:
-    """Return whether the scales of a region depend on numbers in other regions, which must be looked for first.
+    """Return whether the scales of a region depend on numbers in other regions, so that those must be found first.
 
     >>> from floatlab.formats.recipes import parse_recipe
     >>> [(_, regions)] = cuts((4, 100), (parse_recipe("nvfp4"),), usual=200)

@@ -18,10 +18,10 @@ from floatlab.record import Record
 class ScaleTally(Record):
     """The scales of a tensor's blocks, as they are stored (without the scale of the tensor).
 
-    `empty` blocks have only zeros, and are left out of the other numbers. `clipped` blocks would need a scale above the
-    largest number of the scale's format, `underflowed` blocks one below its smallest positive number. `zeros` counts
-    scales that are 0, `nans` those that are NaN or infinite. `largest` and `smallest` are the extreme positive scales,
-    and `exponents` counts positive scales by floor(log2 scale), in ascending order.
+    Of the `blocks`, `empty` have only zeros, and are left out of the other numbers. `clipped` blocks would need a scale
+    that is too large for the scale's format, `underflowed` blocks one below its smallest positive number. `zeros`
+    counts scales that are 0, `nans` those that are NaN or infinite. `largest` and `smallest` are the extreme magnitudes
+    of the remaining scales, and `exponents` counts these magnitudes by floor(log2), in ascending order.
     """
 
     blocks: int
@@ -36,7 +36,7 @@ class ScaleTally(Record):
 
     @property
     def spread(self) -> float | None:
-        """log2 of the largest scale divided by the smallest one."""
+        """log2 of the ratio of the largest scale to the smallest one; None if there are none."""
         return log2(self.largest) - log2(self.smallest) if self.largest and self.smallest else None
 
 
@@ -76,7 +76,7 @@ def scale_tally(trip: RoundTrip, recipe: Recipe) -> ScaleTally | None:
 def _misfits(trip: RoundTrip, recipe: Recipe, scales: Array) -> tuple[int, int, Array]:
     """Count the blocks whose scale does not fit its format.
 
-    The first result counts the blocks that need a scale above the largest number of the format, the second those that
+    The first result counts the blocks that need a scale too large for the format, the second those that
     need one below its smallest positive number. The third is a mask of the blocks that have only zeros.
     """
     fmt, none = recipe.format, np.zeros(scales.shape, bool)
@@ -113,7 +113,7 @@ def _largest(sizes: Array, rows: int | None, columns: int | None) -> Array:
 
 
 def merged_scales(parts: Iterable[ScaleTally | None]) -> ScaleTally | None:
-    """Combine the statistics of several parts; None if none of them has scales."""
+    """Return the statistics of several parts together; None if none of them has scales."""
     found = [each for each in parts if each is not None]
     if not found:
         return None

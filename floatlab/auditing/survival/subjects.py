@@ -50,7 +50,7 @@ class Subject(Individual):
 def subjects_of(
     places: Sequence[Place], recipes: tuple[Recipe, ...], only: str | None, activations: Place | None
 ) -> list[Subject]:
-    """Return the tensors to measure, in the order of the files."""
+    """Return the chosen tensors in the order of the files; `left_out` is set for those that cannot be measured."""
     named = [(place, checkpoint_at(place)) for place in places]
     samples = None if activations is None else checkpoint_at(activations)
     where = " and ".join(read.name for _, read in named[:3])
@@ -115,7 +115,7 @@ def _stored_bits(read: QuantizedCheckpoint, weight: Weight) -> float:
 
 
 def _width(kind: str) -> int:
-    """Return how many bits a number has; `kind` is the name of a format or of a dtype. 32 if it is unknown."""
+    """Return how many bits a number has, or 32 if `kind` is not the name of a format or of a dtype."""
     try:
         return parse_format(kind).width
     except FloatlabError:

@@ -63,10 +63,11 @@ def audit_recipes(
         The keywords that follow.
     min_sqnr
         The smallest ratio of signal to quantisation noise that is good enough, in dB. By default, the ratio may be at
-        most 3 dB below that of normally distributed numbers.
+        most 3 dB below that of normally distributed numbers in the same recipe, and the share of numbers that
+        become 0 may be at most 0.25 above theirs.
     activations
-        Samples of the inputs of layers: arrays that are named as the layers, of any number of rows. Weights with
-        samples are judged by the error of the layer's output.
+        Samples of the inputs of layers: arrays that are named after the layers. Their first 256 rows are used. Weights
+        with samples are judged by the error of the layer's output.
     overflow
         The result of numbers beyond the largest, without scales: `native` (∞ or NaN, if the format has them) or
         `saturate`. With scales, they saturate.
@@ -74,10 +75,10 @@ def audit_recipes(
         Where the pieces of tensors are measured: any executor of `concurrent.futures` or of Dask
         (`Client.get_executor()`); by default this process. The result does not depend on it.
     resume
-        A file in which finished pieces are kept. An audit that was interrupted continues from it. It is refused if it
-        belongs to other files, recipes or settings.
+        A file in which finished pieces are kept. An audit that was interrupted continues from it. The file is refused
+        if it belongs to other checkpoints, recipes or settings.
     notice
-        A function that is called with a text, such as how many results were taken from the file of `resume`.
+        A function that is called with a text, such as how many tensors have results in the file of `resume`.
 
     Returns
     -------
@@ -88,13 +89,16 @@ def audit_recipes(
     Raises
     ------
     RecipeError
-        For an unknown recipe, with a caret under the place.
+        For an unknown recipe, with a caret under the wrong part.
     FileFormatError
         If a file is not valid, or if no tensor can be read.
+    FormatError
+        If `to` is of another type.
     TypeError
-        For arguments of other types, and for unknown keywords.
+        For unknown keywords.
     UnsupportedError
-        For a recipe that arrays do not support, and if a glob matches no tensor.
+        For a recipe that arrays do not support, a value or a type that a keyword cannot have, and if a glob matches no
+        tensor.
 
     Examples
     --------
@@ -268,7 +272,7 @@ class _Survey:
             pile.add(each.replace(output=None))
 
     def result(self) -> RecipeAudit:
-        """Return the audit, with the most damaged tensors first."""
+        """Return the audit, with the most damaged tensors first; raises FileFormatError if no tensor can be read."""
         if not any(each.is_readable for each in self.tensors):
             first = self.tensors[0]
             where = "" if shown(first.source) in first.left_out else f"{shown(first.source)}: "
@@ -301,15 +305,17 @@ class _Survey:
                 recipe.name, float(bits / count) if count else 0.0, whole.tally, whole.scales, None,
                 usual(recipe).sqnr,
             )  # fmt: skip
-            figures = figures.replace(largest_relative_at=None)  # an index is that of one tensor
+            figures = figures.replace(largest_relative_at=None)  # an index would not say in which tensor
             found.append(judged(figures, usual(recipe).flushed, count - zeros - nonfinite, nonfinite, self.min_sqnr))
         return tuple(found)
 
 
 def _rank(found: TensorFigures) -> tuple[float, ...]:
-    """Return a sort key: unreadable tensors come first, then the damaged ones, the worst damage first.
+    """Return a sort key of a tensor, made of the worst figures of all its recipes.
 
-    Damage is the share of numbers that become NaN or infinite, then the SQNR relative to the recipe's expected SQNR.
+    Unreadable tensors come first; then those that overflow, those that are damaged, those that survive, and those that
+    were left out. In each class, the largest share of numbers that become NaN or infinite comes first. For equal
+    shares, it is the SQNR farthest below that expected of the recipe.
     """
     if not found.is_readable:
         return (0,)

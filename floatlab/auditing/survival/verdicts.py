@@ -23,9 +23,9 @@ from floatlab.formats.recipes import Recipe
 from floatlab.record import Record
 
 MARGIN = 3.0  # dB: the noise may be twice that of normally distributed numbers
-_SAVING = 0.99  # a recipe has to need at most this share of the stored bits
-MOST_FLUSHED = 0.25  # largest share of numbers that may become 0 beyond the usual share; SQNR may not show this loss
-_NAMED = 3  # the number of tensors that are named in a sentence
+_SAVING = 0.99  # a recipe has to need less than this share of the stored bits
+MOST_FLUSHED = 0.25  # largest share of numbers that may become 0 beyond the usual share; the SQNR may hide this loss
+_NAMED = 3  # the number of names in a sentence that leaves out more than one
 _NOTABLE = 1e-3  # a share of numbers that is worth mentioning as a cause
 _SINGULAR = {"become": "becomes", "are": "is"}
 
@@ -41,7 +41,8 @@ class Usual(Record):
 def usual(recipe: Recipe) -> Usual:
     """Return the errors of normally distributed numbers in a recipe.
 
-    For a recipe without scales, several standard deviations are tried, and the one with the best SQNR counts.
+    For a recipe without scales, several standard deviations are tried, and the best SQNR counts. Standard
+    deviations at which numbers become NaN or infinite do not count.
 
     >>> from floatlab.formats.recipes import parse_recipe
     >>> [round(usual(parse_recipe(name)).sqnr, 1) for name in ("e4m3", "mxfp4", "nvfp4")]
@@ -60,7 +61,11 @@ def usual(recipe: Recipe) -> Usual:
 
 
 def judged(found: RecipeFigures, flushed: float, nonzero: int, nonfinite: int, min_sqnr: float | None) -> RecipeFigures:
-    """Return the errors with a verdict: the SQNR is compared with `min_sqnr`, or with the recipe's expected SQNR.
+    """Return the errors with a verdict and its reason.
+
+    The tensor overflows if numbers become NaN or infinite. It is damaged if its SQNR is unknown (unless all numbers are
+    0) or below `min_sqnr`. Without `min_sqnr`, it is damaged if its SQNR is more than 3 dB below the expected one, or
+    if the share of nonzero numbers that become 0 is more than 0.25 above `flushed`.
 
     `flushed` is the share of normally distributed numbers that become 0 in this recipe. `nonzero` and `nonfinite` count
     the nonzero numbers, and the NaNs and infinities, in the source.
@@ -108,7 +113,7 @@ def _shared(count: int, of: int, words: str) -> str:
 
 
 def _share(count: int, of: int) -> str:
-    """Return a count as a percentage with two digits; a small count as it is.
+    """Return a count as a percentage with two digits; a small count as a number.
 
     >>> _share(3, 1_000_000), _share(125_000, 1_000_000), _share(999, 1000), _share(7, 7)
     ('3 numbers', '12 %', 'over 99 %', 'all')
@@ -122,10 +127,10 @@ def _share(count: int, of: int) -> str:
 
 
 def choice_of(tensor: TensorFigures, width: float) -> str:
-    """Return the recipe with the fewest bits that a tensor survives; empty if there is none.
+    """Return the recipe with the fewest bits that a tensor survives; empty if there is none, or no finite number.
 
     Of recipes with equal bits, the one with the best SQNR is returned. `width` is the number of bits per number as the
-    tensor is stored; a recipe must need at least 1 % less.
+    tensor is stored; a recipe must need over 1 % less.
     """
     fitting = [each for each in tensor.recipes if each.verdict == SURVIVES and each.bits < _SAVING * width]
     if not fitting or tensor.nonfinite == tensor.elements:

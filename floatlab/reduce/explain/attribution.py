@@ -86,7 +86,7 @@ class Attribution(Answering, Individual):
 
     @property
     def diagnosis(self) -> Diagnosis | None:
-        """The diagnosis of why two arrays differ; None without two factors and two arrays. Each access computes it."""
+        """The diagnosis of why two arrays differ, computed at each access; None without two factors and two arrays."""
         return diagnose(*self.product) if self.product else None
 
     @property
@@ -342,9 +342,10 @@ def _with_rounded_inputs(
 
 
 def _input_roundings(evaluator: Evaluator) -> list[InputRounding]:
-    """Return the roundings to narrower formats that change the inputs, without those that give equal inputs.
+    """Return the roundings to narrower formats that change the inputs.
 
-    Directions of one format that give equal inputs are merged.
+    Directions of one format that give equal inputs are merged. A format is left out if its inputs equal those of an
+    earlier one.
     """
     found: list[tuple[InputRounding, list[Array]]] = []
     plain = [side.codes for side in evaluator.sides]
@@ -370,8 +371,9 @@ def _with_habits(
     kind: str,
     targets: Sequence[object] | None,
 ) -> tuple[tuple[Explanation, ...], ...]:
-    """Try also the orders of `targets` for each result, or by default those of libraries, until one reproduces it.
+    """Try also the orders of `targets` for each result.
 
+    By default, try the orders of libraries for each result until a candidate reproduces it.
     Each order is tried in several variants, up to the first one that reproduces every element.
     """
     found = [list(ranked) for ranked in explanations]

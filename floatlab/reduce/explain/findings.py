@@ -106,7 +106,7 @@ def makes_stray(problem: ProductProblem, model: Model, stray: Array) -> bool:
 
 
 def stray_words(side: Side, stray: Array) -> str:
-    """Describe the elements in the mask `stray`: NaN, infinite, both, or (if some are finite) not NaN or infinite."""
+    """Describe the elements in the mask `stray`: NaN, infinite, or both; or, if some are finite, what they are not."""
     values = side.values[stray]
     if np.isnan(values).all():
         return "NaN"

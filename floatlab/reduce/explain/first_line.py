@@ -43,8 +43,9 @@ _MOST = 4  # largest number of positions that the first line lists
 
 
 def rounding_line(causes: tuple[DiagnosedCause, ...], share: float) -> str:
-    """Return the line for two results that differ by rounding: the causes and, if these are usual, the difference.
+    """Return the line for two results that differ by rounding.
 
+    It names the causes. If none of them is a choice of precision or algorithm, the line also gives the size.
     `share` is the largest difference of an element, relative to the sum of the rounding error bounds of both results.
 
     >>> order = DiagnosedCause("order", "order", "both", 1.0, (), ())
@@ -143,7 +144,7 @@ def bug_line(causes: tuple[DiagnosedCause, ...], differing: Array | None = None,
 
 
 def _of_others(causes: list[DiagnosedCause], differing: Array | None, are_known: bool) -> str:
-    """Return the end of the line: how the elements agree that are not wrong. It is empty if this is not known."""
+    """Return the end of the line, which says how well all other elements agree; it is empty if this is not known."""
     others = [value for cause in causes for key, value in cause.evidence if key == "others"]
     if others:
         return f"; others are {others[0]}"

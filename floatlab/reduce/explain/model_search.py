@@ -164,8 +164,8 @@ class ModelSearch(SideReport):
                 fault = fault_beside(self.problem, self.side, model, accumulator, self.tick)
         if fault is not None and not fault.name:
             return None
-        # If some elements stay wrong, the model must explain at least three times as many elements that exceed the
-        # limits without it.
+        # If some elements stay wrong, the model must explain at least three times as many elements whose errors exceed
+        # the limits without the model.
         gained = 0 if product is None else int((view.fit().wrong & ~fit.wrong).sum())
         is_gain = product is None or (places is not None and gained >= max(GAIN, 3 * places.count))
         if fault is None and places is not None and is_gain and places.count * 2 <= fit.wrong.size:

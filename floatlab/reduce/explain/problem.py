@@ -26,7 +26,7 @@ _SINGLE, _DOUBLE, _BFLOAT = parse_format("fp32"), parse_format("fp64"), parse_fo
 _NARROW = tuple(parse_format(name) for name in ("e5m2", "e4m3", "bf16", "fp16", "tf32", "fp32"))
 _FEW = 4  # more values than this are not evidence of a narrower format if all have the same magnitude
 _CHANCE = 10  # a narrower format is accepted only if at least this many bits of the values must be 0 for it
-_LEAST_APART = 6  # two formats that hold all values are told apart if the values have this many bits more in the wider
+_LEAST_APART = 6  # two formats are told apart if the values have this many more bits in the wider one
 _UNRELATED = 0.2  # errors above this multiple of √Σ(x·y)² exceed those of inputs rounded to two significant bits
 _FEW_VALUES = 256  # a result with at most this many different numbers may have been quantised
 _LEAST_SCALED = 20  # a scale is looked for only if the numbers of the result need at least this precision
@@ -97,7 +97,7 @@ class Side:
 
     @cached_property
     def narrowest(self) -> Format:
-        """The format to which this result was probably rounded: the widest one of `held`; its own format if empty.
+        """The format to which this result was probably rounded: the widest one of `held`, or its own if there is none.
 
         It is the widest one because a few numbers of this format may lie in a narrower format by chance.
         """
@@ -178,7 +178,7 @@ class ProductProblem:
         self._models: dict[bool, list[tuple[Model, Array | None]]] = {}
 
     def noise(self, accumulator: Format) -> Noise:
-        """Return the rounding errors of sums in a format; for binary32 and binary64, these inputs are simulated."""
+        """Return the rounding errors of sums in a format; binary32 and binary64 are simulated on these inputs."""
         if accumulator.name not in self._noises:
             noise = noise_of(accumulator)
             kind = native_dtype(accumulator)
@@ -341,7 +341,8 @@ class View:
         """Return the errors against `factor`·product, their limits, and their sigmas.
 
         Besides the errors of the sums, the limits allow for two roundings, before and after the multiplication by the
-        factor; or only for the second one, if it is to a narrower format (see `stored`). Unusable errors are NaN.
+        factor. If the output format is narrower than the accumulator, they allow only for the second one (see
+        `stored`). Errors of unusable elements are NaN.
         """
         totals, values, is_narrow = self.totals, self.values, isinstance(self.half, np.ndarray)
         with np.errstate(all="ignore"):

@@ -29,7 +29,7 @@ _FLAT = 1e-6  # numbers count as equal up to this relative difference
 _LEAST = 3  # rectangles are reported only if more than this many elements are wrong
 _LARGEST_FACTOR = 1e5  # factors above this, or below its reciprocal, are not tried
 _CLEAR = 9.0  # a part of a result is examined if the sum of (shift/sigma)² in it exceeds this
-# A shift is accepted if the median of error/shift exceeds the first number in at least this share of all parts.
+# A shift is accepted if the median of error/shift exceeds _FOLLOWED in at least the share _MOST_PARTS of all parts.
 _FOLLOWED, _MOST_PARTS = 0.25, 0.75
 
 

@@ -187,7 +187,7 @@ def input_models(formats: tuple[Format, Format], x: Array, y: Array) -> Iterator
 
 
 def rare_models(formats: tuple[Format, Format], n: int) -> Iterator[Model]:
-    """Yield less usual models: inputs quantised to other integers, in groups of terms, or to scaled FP8.
+    """Yield less usual models: inputs quantised to integers in other ways, in groups of terms, or to scaled FP8.
 
     If an input is more precise than binary32, inputs rounded twice are also yielded.
     """
@@ -249,8 +249,8 @@ def scaled_models() -> Iterator[Model]:
 def known_of(model: Model, x: Array, y: Array) -> tuple[tuple[str, str], ...]:
     """Return the evidence of a model, adapted to these inputs.
 
-    If the model is one of both inputs but changes only one of them, only this one is named. If several rounding
-    directions give the same numbers, or TF32 and binary16 do, all of them are named.
+    If the evidence names both inputs but the model changes only one of them, only this one is named. If several
+    rounding directions give the same numbers, or TF32 and binary16 do, all of them are named.
     """
     known = dict(model.evidence)
     if model.changes is not None and known.get("inputs") == "both":

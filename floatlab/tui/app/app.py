@@ -185,7 +185,7 @@ class Explorer(Navigation):
         for name, status in (("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", terminal.HUNG_UP)):
             with suppress(AttributeError, NotImplementedError, RuntimeError):  # not on every system
                 loop.add_signal_handler(getattr(signal, name), partial(self.exit, return_code=status))
-        with suppress(AttributeError, OSError, ValueError):  # no standard input, or one that is no file
+        with suppress(AttributeError, OSError, ValueError):  # no standard input, or one without a file descriptor
             leave = partial(self.exit, return_code=terminal.HUNG_UP)
             terminal.on_hangup(sys.stdin.fileno(), partial(loop.call_soon_threadsafe, leave))
 

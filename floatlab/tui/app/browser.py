@@ -272,7 +272,7 @@ def server_of(
             self._command = command
 
         async def handle_index(self, request: web.Request) -> web.StreamResponse:
-            """Answer with the page of an explorer, or with an error for an address without a question."""
+            """Answer with the page of an explorer, or with an error if no screen answers the address's question."""
             if question_asked(request.query.get(ASKED, "")) is None:
                 return web.Response(status=400, text=_NO_QUESTION)
             size = request.query.get("fontsize", "16")

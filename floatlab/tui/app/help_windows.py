@@ -46,7 +46,7 @@ def keys_page(screen: Screen[object]) -> Page:
 
 
 def filtered(page: Page, typed: str) -> Page:
-    """Return the rows of a list of keys that contain all typed words, below their headings; all rows for no words."""
+    """Return the rows of a list of keys that contain all typed words, below their headings; without words, the page."""
     words, blocks = typed.lower().split(), list[Block]()
     if not words:
         return page

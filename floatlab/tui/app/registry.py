@@ -15,8 +15,8 @@ if TYPE_CHECKING:  # the command line imports this module before Textual is load
 class ScreenRow(Record):
     """A screen: its default command, and its class. The registry of verbs assigns verbs to screens.
 
-    `load`, called when the screen is first opened, imports and returns the class. A `slow` screen computes
-    answers on a background thread.
+    `load`, called when the screen is first opened, imports and returns the class. A `slow` screen computes answers on a
+    background thread.
     """
 
     name: str

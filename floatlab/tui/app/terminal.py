@@ -82,7 +82,7 @@ _SPACE = "\N{NO-BREAK SPACE}"
 
 
 class Harmless(LineFilter):
-    """Replaces each character that is not printable in rendered lines by spaces of the same width.
+    """In rendered lines, replaces each unprintable character by spaces of the same width.
 
     In labels and pages, `floatlab.errors.printable` escapes such characters. The filter handles all other text, such as
     characters pasted into a box.

@@ -18,7 +18,7 @@ _SURE = 0.5  # seconds of work before the remaining time is estimated
 
 
 class Stopped(KeyboardInterrupt):
-    """Raised in stopped work when it next reports progress.
+    """Raised in stopped work when it next reports progress or calls `floatlab.progress.pause`.
 
     It is a KeyboardInterrupt, so that functions which return partial results after Ctrl-C also return them here.
     """
@@ -84,7 +84,7 @@ class BackgroundAnswer:
         return self._future.result()
 
     def hold(self) -> None:
-        """Pause the work when it next reports progress, until `release` is called."""
+        """Pause the work when it next reports progress or calls `progress.pause`, until `release` is called."""
         self._goes_on.clear()
         if self._after is not None:
             self._after.hold()
@@ -96,7 +96,7 @@ class BackgroundAnswer:
             self._after.release()
 
     def stop(self) -> None:
-        """Stop the work when it next reports progress."""
+        """Stop the work when it next reports progress or calls `progress.pause`."""
         self._stopped.set()
         self._goes_on.set()
         if self._after is not None:

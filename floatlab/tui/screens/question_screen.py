@@ -48,7 +48,7 @@ class QuestionScreen(Screen[None]):
         self._asked_in: tuple[Input | None, str] = (
             None,
             "",
-        )  # the box in which the pending question was typed, and the box's text
+        )  # the box in which text of the pending question was typed or picked, and the box's text
         self._excuse = ""  # why the first question has no answer
         self._error = ""  # the last error message; it stays as long as the text of a box is wrong
         self._stopped: Question | None = None  # the question whose computation was stopped
@@ -96,8 +96,8 @@ class QuestionScreen(Screen[None]):
         complaint.update(printable_lines(text if hint else f"! {text}"))
         complaint.set_class(bool(text), "-shown")
         complaint.set_class(hint, "-hint")
-        # A message covers the end of the page, so that the page does not move. A hint does so only while one types or
-        # waits.
+        # A message covers the end of the page, so that the page does not move. A hint does so only while the user types
+        # or waits, or after the computation was stopped.
         moves = hint and self.pending is None and not self.is_stopped and not isinstance(self.focused, Input)
         complaint.set_class(not moves, "-over")
 
@@ -128,12 +128,15 @@ class QuestionScreen(Screen[None]):
         self.complain(f"{self._error}; u goes back to the last text without an error")
 
     def mark_taken(self, box: Input, valid: bool, picked: bool) -> None:
-        """Mark a box whose text was asked; if the text was picked and is wrong, lead the user to the box."""
+        """Mark a box as valid or invalid, after a question with its text was opened.
+
+        If the text was picked from a list and is wrong, the box gets the focus.
+        """
         mark_valid(box, valid)
         if picked and not valid:
             box.focus()  # so that the user can correct it
         elif picked and self.pending is not None:
-            self._asked_in = (box, box.value)  # an error that comes later belongs to this box, too
+            self._asked_in = (box, box.value)  # an error of the pending answer will mark this box, too
 
     # The question.
 
@@ -287,7 +290,7 @@ class QuestionScreen(Screen[None]):
         self.show_frame()
 
     def action_undo(self, by: int = -1) -> None:
-        """Go one question back. If a box has wrong text or a question was stopped, only drop these."""
+        """Go one question back; if a box has wrong text or a question was stopped, drop that text or question."""
         now = self.history.now
         if (self.forget_mistakes() or self._stopped is not None) and now is not None:
             self._stopped = None

@@ -62,8 +62,8 @@ class ArrayBox(Horizontal):
     ) -> None:  # fmt: skip
         """Take the label, which is padded to `width` columns, and the function to call when the array changes.
 
-        `take` receives the box, and whether its array was picked (True) or typed (False). If `whole`, the
-        user picks a file or a folder, instead of an array in a file.
+        `take` receives the box, and whether its array was picked (True) or typed (False). If `whole`, the user
+        picks a file or a folder, instead of an array in a file.
         """
         super().__init__(id=id, classes="entry")
         self._examples, self._whole = examples, whole
@@ -145,7 +145,7 @@ class FilePicker(Picker):
         return True
 
     def take(self, name: str) -> None:
-        """Open the folder, or the file that contains arrays, with this name; close the window with any other name."""
+        """Open a folder (unless `whole`, also a file of arrays) with this name, or close the window with the name."""
         if name == _UP:
             above = whole_path(os.path.join(self._place, os.pardir))
             self._go("" if os.path.abspath(above) == os.getcwd() else above)
@@ -156,9 +156,9 @@ class FilePicker(Picker):
             self.dismiss(name)
 
     def take_free(self, text: str) -> None:
-        """Close the window with the path of typed text in the listed folder, or with the text if there is no such path.
+        """Close the window with a typed path: in the listed folder if it exists there, else as it was typed.
 
-        If it is a folder, open the folder instead.
+        If it is a folder in the listed folder, open that instead.
         """
         path = os.path.join(self._place, text)
         if is_folder(path):

@@ -22,7 +22,7 @@ from floatlab.verbs.audit.recipes_report import recipes_csv, recipes_report, sqn
 from floatlab.verbs.audit.tensor_columns import LISTED
 from floatlab.verbs.question import Answer, Question, Started, plain_answer
 
-_ONE = Lock()  # an audit keeps its files open, and the filters of warnings set, for the whole process
+_ONE = Lock()  # one audit at a time: its open files and the filters of warnings belong to the whole process
 
 
 def recipes_answer(question: Question, started: Started | None = None) -> Answer:

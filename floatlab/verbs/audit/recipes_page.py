@@ -103,7 +103,7 @@ def recipes_page(found: RecipeAudit, most: int = LISTED) -> Page:
 
 
 def _remarks(measured: list[TensorFigures]) -> list[Block]:
-    """Return remarks on recipes that are recommended for norms and biases, and on tensors with NaNs or infinities."""
+    """Return remarks on recipes recommended for tensors of fewer than two axes, and on stored NaNs and infinities."""
     blocks: list[Block] = []
     vectors = sum(len(each.shape) < 2 and each.choice != "" for each in measured)
     if vectors:

@@ -15,7 +15,7 @@ from floatlab.verbs.audit.recipes_page import recipes_page
 from floatlab.verbs.audit.tensor_columns import decibels
 
 _LISTED = 5000  # the most tensors in the table of the report
-_CELLS = 10_000  # the most cells of a heat map; with more, the names are not those of layers
+_CELLS = 10_000  # the most cells of a heat map; if there are more, the numbers in names are not those of layers
 _FULL_HEAT = 10.0  # dB below or above a recipe's usual SQNR that give the strongest colours
 
 _TENSOR = ("source", "tensor", "kind", "shape", "elements", "zeros", "nonfinite", "largest", "smallest")
@@ -51,7 +51,7 @@ def _csv_rows(tensors: Iterable[TensorFigures]) -> Iterator[list[object]]:
 
 
 def sqnr_chart(found: RecipeAudit) -> Chart:
-    """Return a chart of the SQNR of all tensors, the worst first, with a curve for each recipe."""
+    """Return a chart of the tensors' finite SQNRs, the worst first, with a curve for each recipe."""
     curves = []
     for place, name in enumerate(found.recipes):
         levels = sorted(
@@ -65,7 +65,7 @@ def sqnr_chart(found: RecipeAudit) -> Chart:
 
 
 def recipes_report(found: RecipeAudit, remark: str) -> str:
-    """Return the HTML report: the page, heat maps of the layers, and histograms; `remark` is its last line."""
+    """Return the HTML report: the page, heat maps of the layers, and charts; `remark` is its last line."""
     measured = [each for each in found.tensors if each.recipes]
     layers = [layer_of(each.tensor) for each in measured]
     maps = ((name, _heat_map(place, measured, layers)) for place, name in enumerate(found.recipes))
@@ -138,7 +138,9 @@ def _heat_map(place: int, tensors: list[TensorFigures], layers: list[tuple[int |
 
 
 def layer_of(name: str) -> tuple[int | None, str]:
-    """Return the number of the layer in the name of a tensor, and the rest of the name.
+    """Return the number of the layer in the name of a tensor, and what follows it, without the ending `.weight`.
+
+    If there is no such number, return None and the name without this ending.
 
     >>> layer_of("model.layers.12.mlp.up_proj.weight"), layer_of("lm_head.weight")
     ((12, 'mlp.up_proj'), (None, 'lm_head'))

@@ -17,7 +17,7 @@ LISTED = 40  # the default number of tensors on a page
 OUTPUT = "*"  # marks an SQNR of a layer's output
 _NONE = "·"
 _SPARE = ("largest", "type", "shape", "recommended")  # columns that a narrow page leaves out, in this order
-DECIBELS = " dB"  # the ends of the titles of columns with an SQNR
+DECIBELS = " dB"  # the end of the titles of columns with an SQNR
 
 Key = tuple[bool, float | str]  # whether the cell is empty, and its value
 
@@ -102,9 +102,9 @@ def tensors_table(columns: Sequence[TensorColumn], shown: Sequence[TensorFigures
 def arranged(
     tensors: Sequence[TensorFigures], typed: str, by: TensorColumn | None, descending: bool = False
 ) -> list[TensorFigures]:
-    """Return the tensors whose names have all typed words, sorted by a column; without one, in the given order.
+    """Return the tensors whose names contain all typed words, sorted by the column `by` (None: in the given order).
 
-    Tensors whose cell is empty come last.
+    Upper and lower case are not distinguished. When the tensors are sorted, those whose cell is empty come last.
 
     >>> import numpy as np
     >>> from floatlab.auditing.survival.survey import audit_recipes

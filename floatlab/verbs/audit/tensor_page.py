@@ -66,7 +66,7 @@ def tensor_page(tensor: TensorFigures) -> Page:
 
 
 def plan_page(found: RecipeAudit) -> Page:
-    """Return the page with the recommended recipe of each tensor; the tensors with the most frequent one come last.
+    """Return the page with the recommended recipe of each tensor; tensors with the plan's `base` recipe come last.
 
     >>> import numpy as np
     >>> from floatlab.auditing.survival.survey import audit_recipes
@@ -90,7 +90,10 @@ def plan_page(found: RecipeAudit) -> Page:
 
 
 def rounding_question(tensor: TensorFigures, saturates: bool = False) -> Question | None:
-    """Return the question that shows the element with the largest relative error; None if its file cannot be read.
+    """Return the question that shows the element with the largest relative error.
+
+    It is None if the tensor was not measured, if it is a quantised weight, or if its file is of a kind that these
+    questions do not take.
 
     The recipe is the first one that damages the tensor, or else the first one. For a recipe with scales, the question
     is one of `block`. For a recipe without scales, it is one of `show`, which rounds the number as the audit does; if

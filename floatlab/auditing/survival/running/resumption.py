@@ -12,7 +12,7 @@ from floatlab.files.checkpoints import states_of
 from floatlab.files.journal import Journal
 from floatlab.files.safe_open import shown
 
-_REVISION = 1  # to be raised if the results of jobs change: results of an earlier revision are not used
+_REVISION = 1  # increase it when the results of jobs change: a file of another revision is refused
 _Key = tuple[bool, int, int, int]
 
 
@@ -22,7 +22,8 @@ class Resumption:
     def __init__(self, path: str, belongs: Mapping[str, object]) -> None:
         """Open or create the file; `belongs` identifies the audit.
 
-        Raises FileFormatError if the file belongs to another audit, or was not written by `--resume`.
+        Raises FileFormatError if the file belongs to another audit, was not written by `--resume`, is damaged,
+        or cannot be opened; RefusedError in a confined process.
         """
         self.path = path
         self._journal = Journal(path, "audit", {"revision": _REVISION, **belongs})
@@ -34,7 +35,7 @@ class Resumption:
             raise
 
     def _key(self, index: int) -> _Key:
-        """Return the key of the job whose result is in this line: its `only_peaks`, `subject`, `group` and `order`."""
+        """Return the key of the job whose result has this index: its `only_peaks`, `subject`, `group` and `order`."""
         found = self._journal[index].get("job")
         if (
             not isinstance(found, list)
@@ -61,7 +62,7 @@ class Resumption:
             raise self._damage(index) from None
 
     def add(self, job: AuditJob, result: Result) -> None:
-        """Write the result of a job. If its tensor cannot be read, write nothing, since the next run may succeed."""
+        """Write the result of a job. If the job failed, write nothing, since it may succeed the next time."""
         if not result.trouble:
             self._journal.append({"job": _key_of(job), "result": as_wire(result)})
 
@@ -83,7 +84,7 @@ def _key_of(job: AuditJob) -> _Key:
 
 
 def files_of(place: Place) -> list[list[object]]:
-    """Return the names, sizes and times of the files of a checkpoint; raises UnsupportedError for one in memory."""
+    """Return the names, sizes and times of a checkpoint's files; raises UnsupportedError for one in memory."""
     states = states_of(checkpoint_at(place).checkpoint)
     if not states:
         raise UnsupportedError("arrays in memory have no files by which an audit of them could be resumed")

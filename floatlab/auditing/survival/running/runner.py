@@ -22,7 +22,7 @@ from floatlab.errors import UnsupportedError, quoted
 Work = Callable[[AuditJob], Result]
 Progress = Callable[[AuditJob], None]
 
-_BATCH, _MOST_IN_BATCH = 1 << 20, 64  # elements and jobs in a batch
+_BATCH, _MOST_IN_BATCH = 1 << 20, 64  # a batch is complete with this many elements or jobs
 _WORTH_PROCESSES = 1 << 23  # with fewer elements, starting processes takes longer than the work
 _AHEAD = 4  # batches for each process that are sent before the first has returned
 _MOST_DEATHS = 3  # how often processes may die while the next batch to be yielded is not done
@@ -33,7 +33,7 @@ class ReplacedWorkerWarning(UserWarning):
 
 
 class _Batch:
-    """Jobs that are sent together, except those whose results are kept in a file."""
+    """Jobs that are sent together, except those whose results a file already has."""
 
     def __init__(self, jobs: list[AuditJob], resume: Resumption | None) -> None:
         self.jobs, self.resume = jobs, resume
@@ -72,9 +72,10 @@ def run(
     """Yield each job with its result, in the order of the jobs.
 
     Without an executor, jobs are done in this process; small amounts of work are never given to `Processes`. If a
-    process of an executor dies, the unfinished jobs are done again: by new processes, or in this process if the
-    executor cannot start any. A ReplacedWorkerWarning says so once. `progress` is called with each job when it is done.
-    Results that `resume` has are taken from there, and all others are added to it.
+    process of an executor dies, the unfinished jobs are done again: by new processes if the executor is `Processes`,
+    else in this process. A ReplacedWorkerWarning says so once. UnsupportedError is raised if processes die too often.
+    `progress` is called with each job when it is done. Results that `resume` has are taken from there, and all others
+    are added to it.
     """
     done = _Run(work, progress, resume)
     batches = done.batches(jobs)
@@ -150,7 +151,7 @@ class _Run:
                     yield from self.here(chain(waiting, batches))
                     return
         finally:
-            if not isinstance(executor, Processes):  # their calls end with them
+            if not isinstance(executor, Processes):  # calls in `Processes` end with the processes
                 for batch in waiting:
                     if batch.future is not None:
                         batch.future.cancel()

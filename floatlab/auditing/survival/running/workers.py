@@ -97,10 +97,10 @@ def _interrupts_held() -> Iterator[None]:
 def workers(jobs: int = 1, scheduler: str | None = None) -> Iterator[Executor | None]:
     """Give an executor for `jobs` processes, or for the Dask cluster at address `scheduler`.
 
-    With one process and no cluster, give None: all work is then done in this process.
+    With at most one process and no cluster, give None: all work is then done in this process.
 
-    Raises MissingPartError if a cluster is asked for and `distributed` is not installed, and UnsupportedError if no
-    scheduler answers.
+    Raises MissingPartError if a cluster is asked for and `distributed` is not installed, UnsupportedError if the
+    address is not valid or no scheduler answers, and RefusedError in a confined process.
     """
     if scheduler is not None:
         with _cluster(scheduler) as executor:
@@ -135,7 +135,7 @@ def _cluster(address: str) -> Iterator[Executor]:
         words = quoted(" ".join(str(trouble).split()) or type(trouble).__name__, 100)
         raise UnsupportedError(f"no Dask scheduler answers at {quoted(address, 80)}: {words}") from None
     with client:
-        # The tasks of a worker that dies are repeated, up to this many times.
+        # The tasks of a worker that dies are repeated up to three times.
         yield client.get_executor(pure=False, retries=3)
 
 

@@ -1,6 +1,6 @@
-"""Computations without a fault that explain the errors of a result as well as a fault does.
+"""Computations without a fault that may explain the errors of a result as well as a fault does.
 
-A fault is claimed only if none of them does.
+A fault is claimed only if none of these computations explains the errors.
 """
 
 from __future__ import annotations
@@ -21,17 +21,18 @@ _LOCAL = {"elements", "region", "not-the-product"}
 _PRECISION = {"inputs-rounded", "inputs-quantized", "inputs-split", "output-rounded"}
 # Partial sums in a narrow format cause errors of up to this many half ulps of the largest partial sum.
 _HALVES = 4.0
-# With such sums, an element is within half an ulp of the product with a probability of about exp(−0.36). If many
-# elements are that close, a few wrong elements are the likelier explanation; its cost is −ln of a probability, too.
+# With such sums, an element is within half an ulp of the product with a probability of about exp(−_WITHIN). If many
+# elements are that close, a few wrong elements are the likelier explanation. Its assumed probability is
+# exp(−(_CLAIM + _EACH·n)) for n wrong elements.
 _WITHIN, _CLAIM, _EACH = 0.36, 10.0, 6.0
-_COARSER = 8.0  # fixed-point numbers are multiples of a number that is at least this many half ulps of the largest one
+_COARSER = 8.0  # the step of fixed-point numbers is at least this many half ulps of the largest number
 _DECIMALS = 7  # numbers with fewer decimals than this may have been printed
 _SINGLE = 24  # the precision of binary32
 _RESCALED = 1 / 32  # a factor this close to 1 beside quantised inputs may be part of another scale
 
 
 def rival_of(problem: ProductProblem, view: View, found: SideExplanation) -> tuple[str, str] | None:
-    """Return an alternative to the fault that an explanation claims; None if only the fault fits.
+    """Return an alternative to the fault that an explanation claims; None if there is none, or if no fault is claimed.
 
     The two texts name what is doubtful, such as "wrong elements", and a computation without a fault that may also
     give this result. `view` allows for the rounding errors of the usual accumulator.
@@ -121,8 +122,9 @@ def may_be_fixed_point(view: View, product: Array | None, output: Format) -> boo
 
 
 def are_multiples(view: View, wrong: Array) -> bool:
-    """Return whether all numbers are multiples of one number, and the wrong ones are off by less than half of it.
+    """Return whether the wrong elements may be exact numbers that were rounded to multiples of a step.
 
+    The step is the largest power of two of which all numbers are multiples. Rounding errors of sums are allowed, too.
     If a result in a narrow format is multiplied by a power of two, its subnormal numbers become normal ones. They still
     have few digits.
     """

@@ -3,8 +3,8 @@
 A fast algorithm divides both factors into 2 × 2 blocks, multiplies seven pairs of sums of blocks, and adds these
 products. Its errors are bounded by the norms of the blocks, not by the terms of each element (Higham, *Accuracy and
 Stability of Numerical Algorithms*, section 23.2.2), so the smallest elements may have errors that no order of addition
-causes. The same product occurs in several blocks of the result. Its error therefore occurs in all of them, which
-determines the algorithm: rounding errors of a conventional product are independent.
+causes. The same product occurs in several blocks of the result, so its error occurs in all of them. This pattern
+identifies the algorithm. In a conventional product, the rounding errors of the blocks are independent.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _WORK = 1 << 26  # products with more multiply-adds are not examined
 _DEEP = 1 << 21  # the last depth is tried only up to this number of multiply-adds
 _DEPTHS = (1, 2, 3)  # levels of recursion
 _LEAST = 4  # the result has at least this many rows and columns
-_CAP = 16.0  # squared distances of four errors above this are due to faults; they count as this
+_CAP = 16.0  # a squared distance of four errors above this is due to faults, and counts as this
 _LARGEST = 12.0  # errors above this many sigmas do not fit an algorithm
-# The errors may be this many times those that are expected: the seven products may be more exact, or less.
+# The typical error is between these multiples of the expected one: the seven products may be more exact, or less.
 _SCALES = 0.2, 4.0
 # An algorithm is certain if the errors are exp(15) times as likely as in a conventional product. It is excluded if they
 # are exp(5) times as likely in a conventional product.
@@ -164,7 +164,7 @@ def _covariances(x: Array, y: Array, algorithm: _Algorithm, levels: int, noise: 
     for signs, weights in zip(algorithm.left, algorithm.right, strict=True):
         left, right = _summed(parts, signs), _summed(others, weights)
         products.append(left @ right)
-        # Each addition of blocks is rounded, which changes the product like rounded inputs.
+        # Each addition of blocks is rounded, which changes the product as rounded inputs would.
         steps = sum(map(abs, signs)) + sum(map(abs, weights)) - 2
         rounded = _STEP * noise.u**2 * steps * ((left * left) @ (right * right))
         variances.append(_variance(left, right, algorithm, levels - 1, noise, peeled) + rounded)

@@ -30,7 +30,7 @@ _LEAST = 3  # a fault is confirmed if the wrong elements outnumber its unknowns 
 _SAME_NUMBERS = 4  # a result of equal elements is reported as constant if it has at least this many
 _CLIPPED = 4  # clipping is reported if the bound replaces at least this many different numbers
 _SCATTERED = 0.4  # largest share of elements that may be wrong in a result that is otherwise right or shifted
-_MASKED, _MOST_MASKED = 16, 0.75  # zeros are wrong beside at least so many right numbers, up to this share of elements
+_MASKED, _MOST_MASKED = 16, 0.75  # zeros are wrong beside this many right numbers or more, up to this share of elements
 
 
 class FaultFinder(ShiftFinder):
@@ -45,7 +45,7 @@ class FaultFinder(ShiftFinder):
         return None
 
     def constant(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
-        """Recognise a result whose elements are all equal, usually to zero, although the product has other values."""
+        """Recognise a result whose elements are all equal, usually to zero, although those of the product differ."""
         values = view.values
         if values.size < _SAME_NUMBERS or not wrong.any() or (values != values.flat[0]).any():
             return None
@@ -98,9 +98,10 @@ class FaultFinder(ShiftFinder):
         return None
 
     def scattered(self, view: View, wrong: Array) -> Fault | None:
-        """Return the wrong elements as a fault if most elements of the result are right.
+        """Return the wrong elements as a fault if they are less than 40 % of all elements; otherwise None.
 
-        More of them may be wrong if these are zeros, as in a masked product, and not only the smallest numbers.
+        They may be up to 75 % if all of them are zero, as in a masked product, and if not only the smallest numbers of
+        the product became zero.
         """
         right, z = view.usable & ~wrong & (view.values != 0), view.fit().z
         if not wrong.any():

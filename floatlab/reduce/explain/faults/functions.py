@@ -61,7 +61,7 @@ def function_of(view: View, output: Format, wrong: Array) -> str:
         some = np.s_[:: max(1, exact.size // _SAMPLE)]
         for name, function in _ELEMENTWISE.items():
             if all(_is_explained(view, exact, room, function, part) for part in (some, np.s_[:])):
-                # The function, not its computation, changes the wrong elements.
+                # The function itself must explain the errors of the wrong elements, not the inaccuracy of its result.
                 change, error = np.abs(function(exact[wrong]) - exact[wrong]), np.abs(view.values - exact)[wrong]
                 return name if (change > error / 2).all() else ""
         for axis, words in ((1, "row"), (0, "column")):

@@ -27,17 +27,19 @@ from floatlab.reduce.simulate.adders import Adder
 _ORDERS = (
     "serial", "reversed", "pairwise", "lanes(2)", "lanes(4)", "lanes(8)", "lanes(16)", "splitk(2)", "blocked(64)",
 )  # fmt: skip
-_TERMS = 1 << 20  # orders are simulated in so few elements that these have about this many terms together
+_TERMS = 1 << 20  # the elements in which orders are simulated have about this many terms together
 # An element is wrong if its error exceeds the largest simulated one by a factor that grows with the number of differing
 # elements. In 109 pairs of correct results whose few differences looked like faults, this factor was at most 3 if 3,000
 # elements differed, and at most 1.3 if 3 elements differed.
 _LEAST_TIMES, _TIMES_PER_DECADE = 2.0, 0.6
-_LONE_TIMES = 1.2  # this factor applies to elements that are not at the edge of a tile
+_LONE_TIMES = 1.2  # this factor applies to lone elements (see `are_lone`)
 # At least this many elements are wrong together if their median error exceeds the largest simulated one by this factor.
 _MANY, _TYPICAL = 16, 1.5
 _PART = 0.25  # a whole rectangle is wrong if at least this share of its elements is
-_LINE, _LINES = 8, 4  # rows and columns are compared if each has this many elements, and if there are this many of them
-# The median error of an outlying row is more than this many times that of the others, and this many sigmas.
+# Rows are compared if each has at least _LINE elements, and if there are at least _LINES rows; likewise columns.
+_LINE, _LINES = 8, 4
+# The median error of an outlying row is more than _FAR_OFF times the largest of three numbers: the median of all rows,
+# that of the same row in the other result, and _LEAST_SIGMA sigmas.
 _FAR_OFF, _LEAST_SIGMA = 3.0, 0.1
 # A row is doubtful, or certainly wrong, if its error is this many times the largest simulated one.
 _UNLIKELY, _SURE = 1.2, 2.0
@@ -46,15 +48,16 @@ LONE, _EDGE = 3, 4
 _LONE_DOUBTED = 1.5  # an element among so few is doubtful if its error is this many times the largest simulated one
 _CERTAIN = 1.25  # above this many times the factor for doubtful elements, an element is certainly wrong
 _LENIENT, _DOUBTED = 2.0, 1.5  # see `is_no_order`; the doubt above which an order is not claimed for isolated elements
-# The errors of a result are rough if they are 1 + 4/√n times as large as those of every simulated order.
+# The errors of n elements are rough if they are more than 1 + 4/√n times as large as those of every simulated order.
 _ROUGH, _MOST_ROUGH = 4.0, 1024
 
 
 def standing_out(problem: ProductProblem, side: Side, differing: Array, accumulator: Format | None = None) -> Array:
-    """Return the mask of those differing elements whose errors are too large for any order of addition.
+    """Return the mask of those differing elements whose errors are too large for the simulated orders of addition.
 
-    Orders are simulated in the usual accumulator unless another one is given. If the differing elements form a
-    rectangle, and the errors of enough of them are too large, the whole rectangle is returned.
+    Orders are simulated in the usual accumulator unless another one is given. All differing elements are returned if
+    there are many and their median error is too large, or if they form rectangles and at least a quarter of the errors
+    are too large.
     """
     found = np.zeros_like(differing)
     accumulator = accumulator or own_accumulator(side.narrowest)
@@ -128,7 +131,8 @@ def few_wrong(
     """Return the wrong elements of each result as causes, if only a few elements or a region differ.
 
     `few` maps the name of a result to the mask of its differing elements; other results are skipped. Elements are wrong
-    if no order of addition explains their errors. `others` describes all other elements.
+    if no order of addition explains their errors, and if these are not smaller than those of the other result. `others`
+    describes all other elements.
     """
     causes = []
     errors = [np.abs(problem.totals.error(side.values)) for side in sides]
@@ -221,8 +225,8 @@ def are_isolated(differing: Array, chance: float) -> bool:
 def beyond_orders(problem: ProductProblem, side: Side, differing: Array) -> tuple[Array, Array]:
     """Return two masks of differing elements.
 
-    The first marks errors that another order of addition is unlikely to cause. The second marks errors that are
-    certainly too large for that.
+    The first marks errors that another order of addition is unlikely to cause. The second is empty unless at least one
+    error is far too large for another order; it then marks all errors that are too large.
     """
     doubtful, wrong = np.zeros_like(differing), np.zeros_like(differing)
     rows, columns, times = _times_of_likely(problem, side, differing, own_accumulator(side.narrowest))

@@ -44,7 +44,7 @@ _CHANGES = 0.5  # a model's change is significant if its median exceeds this man
 _FEW = 8  # a factor can explain any result with fewer elements than this
 _FINE = 2.0**-12  # rounding inputs to at most 11 digits changes a product by more than this share of Σ|x·y|
 _SMOOTH = 0.1  # values follow a curve if neighbours differ by less than this share of the variance around the best line
-_NEARER = 1.0  # a model is named only if it reduces the median error to at most this share
+_NEARER = 1.0  # a model is named only if it reduces the median error to less than this share
 # The evidence for one of about a hundred models, in bits, is larger than this; few numbers need more.
 _BITS, _MORE_BITS = 9.0, 3.0
 _MARGIN = 6.0  # the evidence for one of many models exceeds log2 of their number by this many bits
@@ -154,7 +154,7 @@ def _spread(error: Array, weight: Array) -> float:
     """Return the weighted mean square error, without the largest errors, which may be faults.
 
     The result is the larger of two estimates. The first is computed from the median, for normally distributed errors.
-    It is too small if half of the sums are exact. The second is the mean.
+    It is too small if half of the sums are exact. The second is the mean without the largest 2 % of the squares.
     """
     squares = np.sort((error * error * weight)[weight > 0])
     usual = squares[: squares.size - int(_OUTLYING * squares.size)]
@@ -278,7 +278,7 @@ def are_among_others(view: View, wrong: Array) -> bool:
 
 
 def have_few_digits(x: Array) -> bool:
-    """Return whether all numbers are multiples of one number, up to 256 of it; fewer digits would change them."""
+    """Return whether all numbers are multiples k·s of one power of two s, with integers k from −256 to 256."""
     step = float(last_places(x).min(initial=np.inf))
     return bool(np.abs(x).max(initial=0.0) <= 256 * step)
 
@@ -294,9 +294,11 @@ def may_be_flushed(view: View, wrong: Array, least: float) -> bool:
 
 
 def explains_more(view: View, product: Array) -> bool:
-    """Return whether the errors against a model's product are smaller than those against the plain product.
+    """Return whether a model's product explains a result better than the plain product does.
 
-    It is not enough that the model's errors are within their limit, because this limit is larger.
+    This is so if some errors against the plain product exceed the limits of the model, or if the median error against
+    the model's product is clearly smaller. It is not enough that the errors are within the limits of the model, because
+    these are larger.
     """
     error, room = (np.abs(view.totals.error(view.values)), view.noise.limit(view.totals, product) + view.half)
     usable = view.usable & (view.totals.size > 0)
@@ -308,7 +310,10 @@ def explains_more(view: View, product: Array) -> bool:
 
 
 def is_nearer(view: View, product: Array) -> bool:
-    """Return whether most errors against a model's product are clearly smaller than those against the plain product."""
+    """Return whether the median error against a model's product is smaller than that against the plain product.
+
+    Only elements in which these errors differ are compared; True if there are none.
+    """
     usable = view.usable & (view.totals.size > 0) & (view.values != 0)
     with np.errstate(all="ignore"):
         left, error = (

@@ -4,7 +4,7 @@ Examples are FFTs, Winograd's convolutions, prefix sums, and products in which t
 from the rest.
 
 Such an algorithm adds other numbers than the products x·y of an element, so its errors follow the norms of whole rows,
-columns or matrices. The elements that are small have larger errors than any order of addition makes, and look wrong.
+columns or matrices. Small elements then have larger errors than any order of addition makes, and look wrong.
 Two explanations of all errors are compared by their likelihoods: conventional sums with some wrong elements, and a
 rearranged product without any.
 """
@@ -25,11 +25,11 @@ _FREEDOM = 4.0  # errors follow Student's distribution with this many degrees of
 _SPREAD = 0.58  # the standard deviation of a rounding error, in half ulps
 _SCALES = tuple(
     (2.0 ** np.arange(-8, 1.5, 0.5)).tolist()
-)  # typical errors of conventional sums, in sigmas; libraries have smaller ones
+)  # typical errors of conventional sums, in sigmas; those of libraries are smaller than 1
 _EVEN = 2.0 ** np.arange(-16, 0.5, 0.5)  # typical errors of rearranged products, as shares of the largest ones
 # Transforms multiply the errors at most by this number, in units of u·√n times the largest norms of the factors.
 _AMPLIFIED = 48.0
-_WRONG = 4.0  # −ln of the probability density of a wrong element's error, times the error, which may have any size
+_WRONG = 4.0  # the error e of a wrong element may have any size; its assumed probability density is exp(−_WRONG)/e
 _LIKELY = -6.0  # a rearranged product is possible if the logarithm of the likelihood ratio exceeds this
 _FLOOR = 2.0**-20  # errors count as at least this share of the median sigma
 _LARGER = 4.0  # the errors of wrong elements are at most this many times the largest error of the others
@@ -131,10 +131,11 @@ class _Errors(Record):
 def shapes_of(x: Array, y: Array) -> Iterator[Array]:
     """Yield arrays to which the errors of a rearranged product may be proportional.
 
-    Most are products of norms: that of the element's row of x, or the largest of all rows, times that of the element's
-    column of y, or the largest of all columns. The first array has the largest norms everywhere, and the last one those
-    of the element. In the others, each term has its own size: that of the number, or the root mean square of all rows
-    or columns. Inputs that are divided by a scale and rounded cause such errors.
+    Four arrays are products of two norms: the norm of the element's row of x, or the largest of all rows, times the
+    norm of the element's column of y, or the largest of all columns. The first array has the largest norms everywhere,
+    and the last one those of the element. The four others are √Σ(a·b)², where a is a number of x or its root mean
+    square over all rows, and b is a number of y or its root mean square over all columns. Inputs that are divided by a
+    scale and rounded cause such errors.
     """
     rows, columns = (np.sqrt((side * side).sum(axis=axis, keepdims=True)) for side, axis in ((x, 1), (y, 0)))
     shape = len(x), y.shape[1]

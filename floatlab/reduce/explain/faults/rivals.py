@@ -36,7 +36,7 @@ _PATTERN = 0.8
 # cause larger errors than the simulated orders.
 _SIZE = 0.4
 _CUT = 2.0**-10  # a shift of at most this share of Σ|x·y| may be due to inputs that were cut off
-_VARIED = 0.25  # the errors of a result that was computed from such inputs vary at least this much as simulated ones
+_VARIED = 0.25  # the errors caused by such inputs vary by more than this share of the variation of simulated ones
 _SLOPE = 0.15  # the slope of a result against the product may differ by this much from the slope of simulated sums
 _STEPS = 1 << 24  # a whole product is simulated with rounding at every step if it has at most this many multiply-adds
 _ALIKE, _FEW_TERMS = 32, 8  # equal bits are evidence only for at least this many elements and terms
@@ -53,9 +53,10 @@ def sums_in(problem: ProductProblem, format: Format) -> tuple[Array, Array, Arra
 
 
 def whole_sums_in(problem: ProductProblem, side: Side, format: Format) -> Array | None:
-    """Return the product computed by sums in which every step is rounded to a format.
+    """Return the product computed by serial sums in which every step is rounded to a format.
 
-    Return None if it differs from the result in most elements.
+    Return None if it differs from the result in most elements. Return None also if it is too large to be simulated, or
+    if it has too few elements or terms for equal bits to be evidence.
     """
     if problem.shape[0] * problem.shape[1] * problem.terms > _STEPS or problem.terms < _FEW_TERMS:
         return None
@@ -166,7 +167,10 @@ class ShiftRivals:
         return False
 
     def _leaves_as_much(self, shift: Array, error: Array, made: Array) -> bool:
-        """Return whether the errors `made` contain the shift, and vary around it no more than the result's errors."""
+        """Return whether the errors `made` contain the shift, and the result's errors vary enough around it.
+
+        The result's errors must vary more than a quarter as much as the errors `made`.
+        """
         with np.errstate(all="ignore"):
             weight = np.where((self.totals.size > 0) & np.isfinite(error), 1 / self.totals.size, 0.0)
             h, mine, theirs = (np.where(weight > 0, each * weight, 0.0) for each in (shift, error, made))

@@ -1,6 +1,6 @@
 """Rounding errors that all elements of a column or of a row share.
 
-In most products, each element has rounding errors of its own. In rearranged products, some errors are shared:
+In most products, the rounding errors of the elements are independent. In rearranged products, some errors are shared:
 
 - If y is changed before the product and rounded again, as in (x / s) @ (y * s), column j has the errors x @ dy, where
   dy are the rounding errors of that column of y. Rows of x that are alike give this column the same error.
@@ -24,8 +24,8 @@ _LARGER = 4.0
 # One row may be multiplied apart from the differences between rows. Its error is at most this share of `_LARGER`, in
 # sigmas of an element.
 _APART = 0.4
-# Standard deviations by which the shared errors of independent columns may prefer one sign. Only one number for all
-# columns is that coherent; the errors of running sums differ more than their mean.
+# Standard deviations by which the shared errors of independent columns may prefer one sign. If the preference is
+# stronger, and the errors of the columns spread less than their mean, the shift is one number for all columns.
 _COHERENT = 6.0
 # Errors of running sums change little from row to row: by at most this share of the change of independent errors.
 _STEADY, _LEAST = 0.5, 8
@@ -103,7 +103,8 @@ def may_be_shared(view: View, x: Array, y: Array, shift: Array, axis: int, is_fa
 def _are_running_sums(view: View, shift: Array, axis: int) -> bool:
     """Return whether the errors that a shift leaves change little from one row (or column) to the next one.
 
-    Each row may be the row before it plus the product of a difference. The errors of the rows then add up.
+    A program may compute each row of the product as the row before it plus the product of the difference of both rows
+    of x. The errors of the rows then add up.
     """
     with np.errstate(all="ignore"):
         sigma = view.noise.sigma(view.totals)

@@ -45,7 +45,7 @@ _SCATTERED = 0.4  # largest share of elements that may be wrong in a result that
 _FAR = 4.0  # in error bounds; beside wrong elements, a bias or factor is reported if its median shift is this large
 _TELLING = 0.5  # largest median error bound, relative to the product; above it, any shift would fit
 _SURELY = 3.0  # among narrow sums, an element is wrong only if its error exceeds this many error bounds
-_BY_CHANCE = 3.0  # a rectangle may have this many times as many right elements as would be so by chance
+_BY_CHANCE = 3.0  # a rectangle may have this many times as many right elements as would be right by chance
 _AXES = ("column", "row", "result")
 CUT = "inputs that were cut off to fewer digits"
 
@@ -61,7 +61,7 @@ class ShiftFinder:
         self.rival = ""  # what may have caused it; if empty, sums that are rounded in one direction
 
     def shifted(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
-        """Return the bias or the factor, whichever leaves smaller residuals."""
+        """Return the bias or the factor, whichever leaves smaller residuals; None if neither fits."""
         if view.format.precision < _COARSE or is_flat(view.totals.product) or is_flat(view.values):
             return None  # with so few bits, or so few different numbers, any bias or factor fits
         found = self._shifted(view, product, wrong)
@@ -303,8 +303,8 @@ class ShiftFinder:
     def _may_be_cut(self, view: View, shift: Array, is_likely: bool = False) -> bool:
         """Return whether a shift may be due to inputs that were cut off; `rival` then says so.
 
-        Programs that compute binary64 from slices of digits cut off inputs. In other formats, a bias or
-        scattered errors may point to such inputs, and a factor does not.
+        Programs that compute binary64 products from slices of digits cut off inputs. In narrower formats, only a bias
+        or scattered errors point to such inputs (`is_likely`); a factor does not.
         """
         is_likely = is_likely or view.format.precision > SINGLE.precision
         is_cut = is_likely and self.rivals.are_inputs_cut(shift)

@@ -24,7 +24,7 @@ from floatlab.reduce.explain.problem import ProductProblem, Side, view_of
 from floatlab.reduce.explain.residuals import find_places, indices_of, mask_of
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause
 
-_KNOWN, _UNKNOWN = 8.0, 12.0  # the doubt that is needed if a result is reproduced bit for bit, and if none is
+_KNOWN, _UNKNOWN = 8.0, 12.0  # `doubt_needed` of `is_no_order` if a result is reproduced bit for bit, and if none is
 
 
 class Claim(Individual):

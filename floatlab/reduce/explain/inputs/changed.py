@@ -45,7 +45,8 @@ def models_with_fault(
     rows, columns = spread_indices(m, count), spread_indices(n, max(_LINES, _ELEMENTS // count))
     values, product = np.where(side.finite, side.values, 0.0), problem.totals.product
     parts = [(rows, columns)]
-    # Rows are compared in some columns, and columns in some rows, if a part of the plain product is similar.
+    # Moved rows are looked for in some columns, if the sampled rows resemble rows of the plain product; moved columns
+    # are looked for in some rows, if the sampled columns resemble columns of the plain product.
     if _are_similar(values[np.ix_(rows, columns)], product[:, columns]):
         parts.append((lines[0], columns))
     if _are_similar(values[np.ix_(rows, columns)].T, product[rows].T):

@@ -20,7 +20,7 @@ from floatlab.reduce.explain.stages import Known, Model
 from floatlab.reduce.explain.stages import Side as Change
 from floatlab.reduce.results.product_error import spread_indices
 
-_ROWS, _ELEMENTS = 16, 256  # the sample has at least these numbers of rows and of elements, if the product has as many
+_ROWS, _ELEMENTS = 16, 256  # the sample has about this many rows and elements or more, if the product has as many
 _WIDEST = 64  # the sample has at most this many columns
 _LONG = 1024  # with more terms than this, the sample has half as many rows and columns
 _MOSTLY = 0.5  # a pair explains at least this share of the sample
@@ -70,7 +70,7 @@ def likely_pairs(
     for accumulator in accumulators:
         view = View(totals, side.values[index], usable, problem.noise(accumulator), side.narrowest, half)
         with np.errstate(all="ignore"):
-            # Sums of the unchanged inputs may be exact, and those of changed inputs are not.
+            # Sums of the unchanged inputs may be exact although those of changed inputs are not, so no grain is used.
             limit = _ROOM * view.noise.limit(totals.replace(grain=None), totals.product) + view.half
             error = np.abs(view.values[:, None, :] - made)
             wrong = (~(error <= limit[:, None, :]) & usable[:, None, :]).sum(axis=(1, 3)) / usable.sum()
@@ -92,7 +92,7 @@ def likely_pairs(
 def with_equals(pair: ReadingPair, others: list[ReadingPair], problem: ProductProblem) -> Model:
     """Return the model of a pair, with the names of readings that explain the result as well and are as simple.
 
-    These are the readings in the other pairs, and readings that change these inputs in the same way.
+    These are the readings in the pairs `others`, and readings that change the inputs in the same way.
     """
     words = [_text(*each.readings) for each in others if each.model.weight == pair.model.weight]
     first, second = pair.readings
@@ -134,7 +134,10 @@ def _sample(problem: ProductProblem) -> tuple[Array, Array]:
 
 
 def _grouped(matrix: Array, format: Format, lines: Array, tick: Callable[[], None]) -> list[_Group]:
-    """Return the readings of an input, grouped by the numbers that they give in some of its lines."""
+    """Return the readings of an input, grouped by the numbers that they give in some of its lines.
+
+    Readings that give NaN or infinity there are left out.
+    """
     found: dict[bytes, _Group] = {}
     for reading in readings_of(matrix, format):
         tick()

@@ -47,7 +47,7 @@ _RULES = (
     *("nvfp4:te", "nvfp4:modelopt", "nvfp4:torchao", "nvfp4:torchao_single", "block(e2m1, e4m3, 16)"),
 )
 _SIZED = {"nf4/64": (64, 32, 128)}
-_TILE, _GROUP = 2, 3  # weights of the numbers of scales
+_TILE, _GROUP = 2, 3  # weights of one scale per tile, and of one scale per group of terms
 _MOST_TABLED = 1 << 22  # NF4, whose numbers are found in a table, is tried for inputs up to this size
 
 
@@ -62,7 +62,7 @@ class Reading(Record):
     evidence: Known
     weight: int  # the complexity; readings with a lower weight are preferred
     change: Side
-    tile: int = 1  # this many rows share a scale; the change is then of whole tiles
+    tile: int = 1  # this many rows share a scale; if it is above 1, `change` needs whole tiles
 
     @property
     def text(self) -> str:
@@ -92,7 +92,10 @@ AS_IS = Reading("", (), 0, lambda part, whole, axis: part)
 
 
 def readings_of(matrix: Array, format: Format) -> Iterator[Reading]:
-    """Yield the readings of an input in a format; its terms lie along the rows. The unchanged input comes first."""
+    """Yield the readings of an input, the unchanged input first.
+
+    The terms lie along the rows of `matrix`, and `format` is the format of its numbers.
+    """
     yield AS_IS
     for name, direction in _ROUNDED:
         narrow = parse_format(name)
@@ -152,7 +155,7 @@ def _quantised(terms: int) -> Iterator[tuple[Known, int, Side]]:
             yield known, 3, partial(with_zero, by_row, steps=steps)
     for size in _SIZES:
         if size >= 2 * max(terms, _SIZES[0]):
-            continue  # a smaller group has all terms, too
+            continue  # a smaller size already puts all terms into one group
         for name, steps, zero in (("int4", 7, False), ("int8", 127, False), ("int4", 7, True), ("int8", 127, True)):
             if size < terms or zero:
                 known = (("format", name), ("scale per", f"group of {size} terms{' with a zero' * zero}"))

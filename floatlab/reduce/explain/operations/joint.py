@@ -28,7 +28,7 @@ _MOST_SHOWN = 3  # a first line names at most this many parts of the result
 _ORDER = ("bug", "unknown", "rounding", "identical")  # the status of a product, the most serious first
 _SWAPPED = {"rows-moved": "columns-moved", "columns-moved": "rows-moved"}
 _LOCAL = ("elements", "region", "nan")  # causes whose positions are indices of the result
-_SAME = 2.0  # a result is identified with a product of the batch if its errors are at most this many u·n·Σ|x·y|
+_SAME = 2.0  # a part of a result is taken for a product of the batch if its errors are at most this many u·n·Σ|x·y|
 
 
 @in_default_mode
@@ -44,7 +44,7 @@ def diagnose_operation(
     progress: Callable[[], None] | None = None,
     keep_interrupted: bool = False,
 ) -> Diagnosis:
-    """Return the reason why two results of an operation differ; positions are indices of the result.
+    """Return the diagnosis of why two results of an operation differ.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def diagnose_operation(
     x, y : array_like
         The inputs, with any number of axes; y is None for a sum.
     actual, expected : array_like
-        The two results, in the shape that the operation gives.
+        The two results, in the shape that the operation gives; axes of length 1 may be missing or additional.
     bias : array_like, optional
         The array that was added to the products. It counts as the last term of each sum.
     maps, progress, keep_interrupted
@@ -62,8 +62,8 @@ def diagnose_operation(
     Returns
     -------
     Diagnosis
-        One diagnosis for all products. The positions in its causes are indices of the operation's result;
-        `rows-moved` and similar causes also name the axis.
+        One diagnosis for all products. The positions of wrong elements are indices of the operation's result. If this
+        is not a matrix, the causes `rows-moved` and `columns-moved` also name its axes.
 
     Raises
     ------
@@ -147,7 +147,10 @@ class _JointDiagnosis:
         return Diagnosis(status, self._first(status, causes), causes, self._nearer())
 
     def _by_error(self) -> tuple[list[int], Array]:
-        """Return the products to diagnose, those with the largest errors first, and the errors of both results."""
+        """Return the products to diagnose, and the largest relative error of both results in each product.
+
+        The products with the largest errors come first. If there is only one product, its errors are given as 0.
+        """
         count = len(self.products)
         if count == 1:
             return [0], np.zeros((1, 2))
@@ -247,7 +250,7 @@ class _JointDiagnosis:
         return cast("tuple[Place, ...]", tuple(moved))
 
     def _axes(self, name: str) -> tuple[int, ...]:
-        """Return the axes of the result along which rows or columns were moved; none for other causes."""
+        """Return the axes of the result along which rows or columns were moved; none for matrices and other causes."""
         if name not in _SWAPPED or len(self.products.shape) == 2:
             return ()
         return self.products.axis_of(name == "rows-moved")

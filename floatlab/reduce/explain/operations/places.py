@@ -23,8 +23,8 @@ _MEAN = 4  # boxes are reported only if they contain at least this many wrong el
 def mark_wrong(products: Products, result: Source, claims: list[tuple[int, DiagnosedCause]]) -> Array:
     """Return the mask of the wrong elements in the shape of the operation's result.
 
-    `claims` holds pairs of a product's number and a cause found for this product. If the cause says that a region holds
-    zeros, only the elements of it that are zero are marked.
+    `claims` holds pairs of a product's number and a cause found for this product. A cause without positions marks the
+    whole product. If the cause says that a region holds zeros, only the zeros in this region are marked.
     """
     wrong = np.zeros(products.shape, bool)
     for number, cause in claims:
@@ -83,7 +83,7 @@ def find_boxes(wrong: Array) -> tuple[Box, ...] | None:
 
 
 def places_of(wrong: Array) -> tuple[str, tuple[Place, ...]]:
-    """Return "region" and boxes that contain the wrong elements, or "elements" and their indices."""
+    """Return "region" and boxes that contain the wrong elements, or "elements" and the indices of at most 4,096."""
     boxes = find_boxes(wrong)
     if boxes is not None:
         return "region", boxes

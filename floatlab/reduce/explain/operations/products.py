@@ -1,6 +1,7 @@
 """Express a contraction of two arrays as matrix products.
 
 Axes that occur in both arrays and in the result form a batch: there is one matrix product for each of their indices.
+Other axes of the result join the batch if one product would be too large, or if its bias could not be one of its terms.
 """
 
 from __future__ import annotations
@@ -127,7 +128,7 @@ class Products:
 
     @property
     def is_plain(self) -> bool:
-        """True if there is one product, and its rows and columns are those of the result."""
+        """True if there is one product without a bias, and its rows and columns are those of the result."""
         order = self._row_labels + self._column_labels
         one_each = max(len(self._row_labels), len(self._column_labels)) == 1
         return self._bias is None and len(self) == 1 and one_each and self._kept == order and len(self.shape) == 2
@@ -161,7 +162,7 @@ class Products:
         return Source(x, self._x.format), Source(y, self._y.format)
 
     def factors_with_bias(self, number: int) -> tuple[Source, Source]:
-        """Return the factors of a product, with the bias as its last term."""
+        """Return the factors of a product; a bias is added as the last term of each sum."""
         x, y = self.factors(number)
         if self._bias is None:
             return x, y
@@ -309,7 +310,7 @@ def _ones(source: Source, shape: tuple[int, int], axis: int) -> Source:
 def _beside(source: Source, bias: Source, axis: int) -> Source:
     """Return a factor with a bias as its last row or column.
 
-    The format is that of the factor if it holds all numbers of the bias. Otherwise it is a wider format.
+    The format is that of the factor if it holds all numbers of the bias. Otherwise it is the common format of both.
     """
     format = source.format
     if bias.format != format and not _holds_all(bias, format):

@@ -52,8 +52,8 @@ def products_of(operation: str, x: object, y: object = None, bias: object = None
     x, y : array_like
         The inputs; y is None for a sum.
     bias : array_like, optional
-        An array that is added to the result. For `linear` and `conv2d` it has one number per output. For other
-        operations it is broadcast to the shape of the result.
+        An array that is added to the result. For `linear` and `conv2d` it has one number per output, or only one
+        number. For other operations it is broadcast to the shape of the result.
 
     Returns
     -------
@@ -107,7 +107,7 @@ def check_operation(operation: str) -> None:
 
 
 def _no_second(y: object, x: Source) -> Source:
-    """Return the number 1 as the second factor of a sum; raises UnsupportedError if y is another number."""
+    """Return the number 1 as the second factor of a sum; raises UnsupportedError if y is given and is not 1."""
     if y is not None:
         given = np.asarray(source_of(y, "y").codes)
         one = np.asarray(encode(1.0, source_of(y, "y").format))
@@ -117,7 +117,10 @@ def _no_second(y: object, x: Source) -> Source:
 
 
 def _one_an_output(name: str, bias: Source, y: Source) -> Source:
-    """Return the bias of a layer, which has one number per output, in a shape that can be broadcast to the result."""
+    """Return the bias of a layer in a shape that can be broadcast to the result.
+
+    Raises UnsupportedError unless the bias has one number per output, or only one number.
+    """
     outputs = y.codes.shape[0] if y.codes.ndim > 1 else 1
     if bias.codes.size == 1:
         return Source(bias.codes.reshape(()), bias.format)
@@ -311,7 +314,7 @@ def _conv2d(x: Source, y: Source, text: str) -> Reading:
 
 
 def _windows(x: Source, y: Source, settings: _Windows) -> Array:
-    """Return the window of x at each position of the kernel, as a view.
+    """Return the window of x at each position of the kernel, as a view of x or of a padded copy.
 
     Its axes are (…, channels, height, width, kernel height, kernel width).
     """

@@ -29,9 +29,10 @@ _CAST = 3  # the model of unchanged inputs gets this much more weight if it assu
 def likely_models(
     problem: ProductProblem, side: Side, accumulators: tuple[Format, ...], tick: Callable[[], None]
 ) -> tuple[list[SampledModel], list[SampledModel]]:
-    """Return all models with their residuals in the sample, and the models that explain most of its elements.
+    """Return the models with their residuals in the sample, and the models that explain most of its elements.
 
-    The second list is sorted, with the likeliest model first.
+    The first list includes the rare models only if no usual model explains the sample well. The second list is sorted,
+    with the likeliest model first.
     """
     found = list(_sampled(problem, side, accumulators, tick, False))
     # The median of a few different elements may exceed its usual limit by chance.
@@ -82,9 +83,10 @@ def _sampled(
 def far_replay(
     problem: ProductProblem, side: Side, view: View, options: list[SampledModel], tick: Callable[[], None]
 ) -> tuple[tuple[Fault, ...], Model] | None:
-    """Return a computation that gives the result bit for bit, even if the result is far from the exact product.
+    """Return a computation that gives the result bit for bit, even if errors exceed the rounding error bound.
 
-    The computation is described by its causes and the model of the inputs. Return None if no computation is found.
+    The computation is described by its causes and the model of the inputs. Return None if no computation is found, if
+    the errors are about as large as the product, or if the numbers are too little evidence.
     """
     own, into = own_accumulator(side.narrowest), side.narrowest
     error, size = np.abs(view.totals.error(view.values))[view.usable], view.totals.size[view.usable]

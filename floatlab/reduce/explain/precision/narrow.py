@@ -1,7 +1,7 @@
 """Replay sums in a narrow format bit for bit: in many orders, and in blocks whose sums are added in a wider format.
 
-The error bound of sums in a narrow format is so large that most faults stay within it. A computation is therefore
-accepted only if it reproduces the bits of the result.
+The error bound of sums in a narrow format is so large that most faults stay within it. Replays are therefore judged by
+the bits of the result that they reproduce. If no replay fits, `narrow_sums` and `partial_sums` compare errors.
 """
 
 from __future__ import annotations
@@ -62,7 +62,10 @@ class Replay(Individual):
 def best_replay(
     problem: ProductProblem, side: Side, usable: Array, tick: Callable[[], None]
 ) -> tuple[Replay, Array] | None:
-    """Return the computation in a narrow format that reproduces most elements, and the mask of the other elements."""
+    """Return the computation in a narrow format that misses the fewest elements, and the mask of the missed elements.
+
+    Return None if no computation reproduces enough of a sample.
+    """
     best: tuple[Replay, Array] | None = None
     exact = problem.noise(SINGLE).is_exact(problem.totals)  # in exact sums, no partial sum is close to a tie
     for replay in narrow_replays(problem, side, tick):
@@ -75,7 +78,7 @@ def best_replay(
 
 
 def narrow_replays(problem: ProductProblem, side: Side, tick: Callable[[], None]) -> Iterator[Replay]:
-    """Yield computations in narrow formats that reproduce at least a large share of a sample of the result."""
+    """Yield computations in narrow formats that reproduce at least 40 % of a sample of the result."""
     widest = max(source.format.precision for source in problem.sources)
     into = side.narrowest
     if min(widest, into.precision) > _HALF or problem.shape[0] * problem.shape[1] * problem.terms > _WHOLE:
@@ -137,9 +140,9 @@ def _by_way_of_single(problem: ProductProblem, side: Side, tick: Callable[[], No
 
 
 def _in_blocks(problem: ProductProblem, side: Side, tick: Callable[[], None]) -> Iterator[Replay]:
-    """Yield products whose terms are added in blocks.
+    """Yield the best replay in which the terms are added in blocks, if one fits.
 
-    The sum of each block is rounded to the narrow format of the result, and the blocks are added in this format.
+    The sum of each block is rounded to the narrow format of the result, and these sums are added in this format.
     """
     format = side.narrowest
     if format.precision > _HALF:
@@ -180,7 +183,7 @@ def narrow_sums(problem: ProductProblem, side: Side, usual: Format) -> tuple[Arr
     """Return the errors of a result, and a narrower format in which it may have been summed.
 
     The errors are in sigmas, which are the expected root mean square errors of sums in this format. The format explains
-    all errors and holds all numbers of the result. Return None if no format does.
+    all errors and holds all numbers of the result. Return None if no format does, or if most sums are exact.
     """
     if has_exact_sums(problem):
         return None

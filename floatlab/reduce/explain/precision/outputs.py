@@ -82,7 +82,7 @@ def best_cast(side: Side, view: View) -> tuple[Evidence, Array]:
 def casts_of(
     problem: ProductProblem, side: Side, view: View, product: Array | None, faults: tuple[Fault, ...]
 ) -> Iterator[Evidence]:
-    """Yield the format or the digits to which a result was rounded at the end, if this rounding changed its numbers."""
+    """Yield the evidence of a final rounding that changed the numbers: to a scaled or narrower format, or to digits."""
     usual, exact = side.format, view.totals.product if product is None else product
     if stored := problem.scaled_output(side):
         yield stored[0]
@@ -92,7 +92,7 @@ def casts_of(
     if side.narrowest.precision < usual.precision and isinstance(view.half, np.ndarray):
         wrong = View(view.totals, view.values, view.usable, view.noise, usual).fit(product).wrong
         for fault in faults:
-            # If all elements are wrong, a rounding is recognised only if the format does not hold most exact values.
+            # If a fault affects all elements, a rounding is recognised only if most exact values are not in the format.
             local = fault.wrong if fault.name in ("elements", "region") else None
             wrong = np.asarray(not holds_mostly(side, exact)) if local is None else wrong & ~local
         # If the product of a model fits most numbers without this rounding, the others are no evidence of it.
@@ -113,9 +113,9 @@ def holds_mostly(side: Side, exact: Array) -> bool:
 
 
 def printed_digits(side: Side, totals: Totals, product: Array | None = None) -> Evidence:
-    """Return the number of digits or bits to which all values were rounded, as evidence.
+    """Return, as evidence, the number of bits, decimals or digits to which all values were rounded.
 
-    The evidence is empty if the values were not rounded, or if those of the product have as few digits.
+    The evidence is empty if the values were not rounded, or if the numbers of the product have as few digits.
     """
     exact, partial = totals.product if product is None else product, np.sqrt(totals.squares)
     usable = side.finite & np.isfinite(exact) & (side.values != 0)  # a zero does not show how many digits are kept
@@ -158,14 +158,14 @@ def _moved(values: Array, steps: int, kind: DType) -> Array:
 def printed_from(side: Side, other: Side) -> Evidence:
     """Return, as evidence, the number of digits or decimals to which `other` has to be rounded to give this result.
 
-    The evidence is empty if there is no such number.
+    The evidence is empty if there is no such number, if it may be a coincidence, or if the formats differ.
     """
     if side.format != other.format or not (side.finite & other.finite).all():
         return ()
     differing = side.values != other.values
     values, wanted = (each.values[differing][:_SOME] for each in (other, side))
     different, first = np.unique(wanted, return_index=True)
-    # A number that differs by some ulps is one of so many neighbours.
+    # A number that is off by k ulps is one of about 2·k + 1 numbers that are as near: log2(2·k + 1) bits of evidence.
     bits = np.log2(1 + np.abs(values[first] - different) / half_ulp(different, side.format)).sum()
     for known, _ in _printed(side) if differing.sum() > 1 else ():
         count, kind = int(known[0][1]), native_dtype(side.format)
@@ -176,10 +176,11 @@ def printed_from(side: Side, other: Side) -> Evidence:
 
 
 def unlike_formats(problem: ProductProblem, sides: tuple[Side, Side]) -> DiagnosedCause | None:
-    """Return the cause of a difference between results in two formats; None if the formats are equal.
+    """Return the cause of a difference between results in two formats.
 
-    If rounding the wider result to the narrower format gives the other result, the cause is this final rounding.
-    Otherwise it is the accumulator format of one result.
+    If rounding the more precise result to the other format gives the other result, the cause is this final rounding.
+    Otherwise it is the accumulator format of one result. Return None if the formats of the results are equal, or if
+    their values need the same precision.
     """
     wide, narrow = sorted(sides, key=lambda side: -side.narrowest.precision)
     if wide.narrowest.precision == narrow.narrowest.precision or narrow.format == wide.format:
@@ -193,9 +194,10 @@ def unlike_formats(problem: ProductProblem, sides: tuple[Side, Side]) -> Diagnos
 
 
 def _formats(side: Side) -> list[Format]:
-    """Return a list with the narrower format that holds all values of a result; the list is empty if none does.
+    """Return the format to which a result was probably rounded at the end, as a list of one item or none.
 
-    If no usual format holds the values, this is a format with a shorter significand.
+    It is the narrower usual format that holds all values. If none does, it is the result's own format if this is
+    narrower than binary32. Otherwise it is a format with a shorter significand, if all values end in zero bits.
     """
     if side.narrowest.precision < side.format.precision:
         return [side.narrowest]

@@ -22,7 +22,7 @@ _OFF = 0.003, 2.0
 _LEAST = 8  # fewer numbers than this may fit one of the many scales by chance
 _STORED = 2.0**-22  # rounding two scales to binary32 changes a product by at most this relative error
 _FLIPPED = 0.3  # at most this share of elements may depend on a number close to a tie
-_CLEARLY = 2  # for each element that depends on a tie, the model must explain this many wrong elements
+_CLEARLY = 2  # for each element that depends on a tie, the model must explain this many that are wrong without it
 _TIES = 3  # at most this many numbers of one element are close to a tie
 _SAME = 6.0  # two median errors of n elements count as equal if their ratio is at most 1 + 6/√n
 _NEARER = 0.05  # with the right scale, the median error is less than this share of the plain product's error
@@ -60,7 +60,7 @@ def is_flipped(problem: ProductProblem, model: Model, view: View, product: Array
     if fit.wrong.mean() > _FLIPPED or right.sum() < _CLEARLY * fit.wrong.sum() or model.changes is None:
         return False
     x, y = problem.factors
-    # The distance of two quantised numbers is twice the largest change of a number.
+    # The distance of neighbouring quantised numbers is about twice the largest change of a number.
     steps = [
         2 * np.abs(change(side, side, axis) - side).max(axis=axis, keepdims=True)
         for change, side, axis in zip(model.changes, (x, y), (1, 0), strict=True)

@@ -157,7 +157,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         return question if question.option("worst") else question.having(worst=_LISTED)
 
     def keeps_found(self, question: Question) -> bool:
-        """Return whether the question asks for causes; if it is stopped, its answer has the causes found so far."""
+        """Return whether the question asks for causes; if its computation is stopped, it keeps those found."""
         return question.option("inputs") is not None
 
     def draw(self, before: Question) -> None:

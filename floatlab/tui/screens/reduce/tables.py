@@ -150,7 +150,7 @@ class TreeTable(ColumnTable, inherit_bindings=False):
 
 
 class OrderTable(ColumnTable):
-    """A table with a row for each order: its result, the error, and the number of its bits that differ."""
+    """A table with a row for each order: the result, its error, and how many bits differ from the shown result."""
 
     PLACE = "On the table of orders"  # the heading in the list of keys
     HELP = "The results of the same terms in all orders. Enter or a double click selects the order of the row."

@@ -236,7 +236,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
 
     @property
     def has_topic_below(self) -> bool:
-        """Whether a topic has room below the view, which is never so."""
+        """Whether there is room for a topic below the view: there never is."""
         return False
 
     @on(Cells.Moved, "#remedies")
