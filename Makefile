@@ -38,7 +38,7 @@ format: setup  ## format the code, and repair what ruff can repair
 types: setup  ## check types
 	$(BIN)/mypy
 
-slow: setup  ## run one share of the slow tests: make slow SHARE=3/12
+slow: setup  ## run one share of the slow tests: make slow SHARE=3/20
 	$(BIN)/python -m pytest -q -n $(WORKERS) -m slow --share $(SHARE)
 
 ci:  ## run all that continuous integration runs (about 20 minutes; makes .venv-test anew)

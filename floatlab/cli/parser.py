@@ -200,5 +200,6 @@ def overview() -> str:
         "usage: floatlab VERB …        floatlab VALUE… is floatlab show VALUE…\n\n"
         f"verbs:\n{verbs}\n\n"
         "examples:\n  floatlab 1.12156456132 --fp16\n  floatlab formats e4m3\n\n"
-        "floatlab VERB --help explains a verb. Status: 0 done, 2 bad usage or input, 3 an optional part is missing.\n"
+        "floatlab VERB --help explains a verb.\n"
+        "Status: 0 done, 1 a check failed, 2 bad usage or input, 3 an optional part is missing.\n"
     )

@@ -20,14 +20,14 @@ def serially(terms, add):
     return total
 
 
-def pairwise(terms, add):
+def adjacent(terms, add):
     if len(terms) == 1:
         return terms[0]
     split = 1 << ((len(terms) - 1).bit_length() - 1)  # the largest power of two below
-    return add(pairwise(terms[:split], add), pairwise(terms[split:], add))
+    return add(adjacent(terms[:split], add), adjacent(terms[split:], add))
 
 
-ORDERS = {"serial": serially, "pairwise": pairwise}
+ORDERS = {"serial": serially, "adjacent": adjacent}
 
 
 @pytest.mark.parametrize("schedule", ORDERS)
@@ -124,7 +124,7 @@ def test_tiles_do_not_change_a_product(monkeypatch):
 @pytest.mark.parametrize(
     ("ask", "named"),
     [
-        (lambda x: x.sum(schedule="tree"), "schedule is one of serial pairwise"),
+        (lambda x: x.sum(schedule="tree"), "schedule is one of serial adjacent"),
         (lambda x: x.sum(accumulator="fp17"), "fp17"),
         (lambda x: x[:0].mean(), "empty array"),
     ],

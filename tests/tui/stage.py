@@ -52,6 +52,8 @@ class Person:
         while getattr(self.app.shown, "running", None) is not None and monotonic() < end:
             await asyncio.sleep(0.005)
         await self.pilot.pause()
+        assert getattr(self.app.shown, "running", None) is None, "the training does not end"
+        assert self.app.is_running, "the explorer has ended, so the next keys would be lost"
 
     async def press(self, *keys):
         for key in keys:

@@ -432,3 +432,15 @@ def test_without_its_extra_the_browser_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "textual_serve.server", None)
     with pytest.raises(MissingPartError, match=r"pip install 'floatlab\[web\]'"):
         floatlab.tui.app.browser.serve(floatlab.tui.app.browser.Address("localhost", 8000), [], 1, print)
+
+
+@driven
+async def test_two_tabs_are_clicked_before_the_first_is_drawn():
+    async with opened("show 0.1 --fp16") as person:
+        person.app.go("arithmetic")
+        person.app.go("formats")
+        await person.pilot.pause()
+        assert person.app.screen is person.app.opened["formats"]
+        assert "Differences" in person.screen
+        await person.press("f3")
+        assert person.app.screen is person.app.opened["arithmetic"]

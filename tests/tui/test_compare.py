@@ -332,6 +332,21 @@ async def test_the_cause_of_a_product(size, files):
         assert "two products of the same" in person.screen
 
 
+@driven
+async def test_the_options_of_the_example_end_with_its_arrays(files):
+    async with opened(START) as person:
+        task = person.app.screen
+        await retype(person, "#actual Input", "cpu.npy")
+        assert task.question.option("rtol") == 0.003  # the other array is still that of the example
+        await retype(person, "#expected Input", "gpu.npy")
+        assert (task.question.values, task.question.formats) == (("cpu.npy", "gpu.npy"), ())
+        assert task.question.option("rtol") is None
+        assert task.query_one("#rtol").value == ""
+        await retype(person, "#rtol", "0.003")
+        await retype(person, "#expected Input", "cpu.npy")
+        assert task.question.option("rtol") == 0.003  # the user's own
+
+
 @pytest.mark.parametrize("size", ANY_SIZE)
 @driven
 async def test_the_operation_and_the_bias_are_typed(size, files):

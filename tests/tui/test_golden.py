@@ -107,6 +107,7 @@ def path_of(name, size):
 async def act(name, size, theme=DARK):
     command, keys = SCENES[name]
     async with opened(command, size, theme=theme) as person:
+        await person.rested()
         for key in keys:
             await person.press(key)
             await person.rested()

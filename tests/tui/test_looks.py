@@ -149,6 +149,11 @@ async def test_a_page_is_saved_to_a_named_file(tmp_path, monkeypatch):
             assert part in (tmp_path / name).read_text(encoding="utf-8")
             assert f"to {name}" in person.screen.splitlines()[-1]
         await person.press("S")
+        await person.type("typed.html")  # before the suggested ending, which stays in the box
+        await person.press("enter")
+        assert "<html" in (tmp_path / "typed.html").read_text(encoding="utf-8")
+        assert "to typed.html" in person.screen.splitlines()[-1]
+        await person.press("S")
         person.app.screen.query_one("Input").value = "a.gif"
         await person.press("enter")
         assert ".gif is not supported: use .txt, .svg" in person.screen

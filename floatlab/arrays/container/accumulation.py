@@ -4,7 +4,7 @@ Three arguments determine the bits of a reduction:
 
 * `accumulator`: the format to which terms, products of operands, and partial sums are rounded, each once. By default
   fp32, or the operands' format if fp32 does not contain it.
-* `schedule`: `serial` is the order of a loop, ((x0 + x1) + x2) + …; `pairwise` adds pairs of neighbours, then pairs of
+* `schedule`: `serial` is the order of a loop, ((x0 + x1) + x2) + …; `adjacent` adds pairs of neighbours, then pairs of
   neighbouring sums, and so on; an unpaired last term goes to the next round unchanged. Terms are in C order.
 * `format`: the format to which the result is finally rounded once more. By default the operands' format.
 
@@ -35,7 +35,7 @@ from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Context
 from floatlab.numbers.rounding import DEFAULT
 
-SCHEDULES = ("serial", "pairwise")
+SCHEDULES = ("serial", "adjacent")
 _TILE = 1 << 20  # the largest number of products in memory at once
 _NATIVE = {"binary32": np.float32, "binary64": np.float64}
 

@@ -17,6 +17,7 @@ from textual.css.query import NoMatches
 from textual.events import Event, Key
 from textual.filter import LineFilter
 from textual.timer import Timer
+from textual.widget import MountError
 
 from floatlab.errors import FloatlabError, printable, printable_lines, quoted
 from floatlab.sandbox import confined
@@ -198,8 +199,8 @@ class Explorer(Navigation):
 
     def _handle_exception(self, error: Exception) -> None:
         """Exit without Textual's traceback: `open_explorer` raises the exception."""
-        if self._exit and isinstance(error, NoMatches):
-            return  # once the app is leaving, Textual mounts no children, so a new screen does not find its widgets
+        if self._exit and isinstance(error, (NoMatches, MountError)):
+            return  # once the app is leaving, Textual mounts nothing, so a new screen does not find its widgets
         self.failure = self.failure or error
         super()._handle_exception(error)
         self._exit_renderables.clear()

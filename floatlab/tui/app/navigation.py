@@ -83,10 +83,11 @@ class Navigation(ExplorerBase):
     def _announced(self, name: str) -> Iterator[None]:
         """Context manager that marks the tab of a screen at once, since opening the screen may take a second."""
         left = self.shown
-        if left is None or not left.is_current:
+        # The screen has no widgets yet if two tabs were clicked in one burst.
+        bar = next(iter(left.query(KeyBar)), None) if left is not None and left.is_current else None
+        if left is None or bar is None:
             yield
             return
-        bar = left.query_one(KeyBar)
         left.head.current, bar.said = name, "…"
         # Textual draws when it has nothing else to do, which is too late here.
         left._compositor.update_widgets({left.head, bar})

@@ -145,7 +145,7 @@ class Picker(Window[str | None]):
         """Fill the list."""
         self._fill(self._typed)
         self.box.value = self._typed
-        self.box.focus()
+        self.set_focus(self.box)  # at once, so that no key is lost between the first frame and the focus
 
     def on_resize(self) -> None:
         """Make the list as high as fits into the window, so that its cursor is never below the window's edge."""

@@ -58,7 +58,7 @@ class SaveWindow(Window[None]):
 
     @on(Input.Submitted)
     def _save(self, event: Input.Submitted) -> None:
-        path = os.path.expanduser(event.value.strip())
+        path = os.path.expanduser(self._named(event.value.strip()))
         try:
             self._write(path)
         except FileFormatError as error:
@@ -67,6 +67,13 @@ class SaveWindow(Window[None]):
             self._say(str(error))
         except (OSError, ValueError) as error:
             self._say(f"{quoted(path)} cannot be written: {getattr(error, 'strerror', None) or error}")
+
+    def _named(self, name: str) -> str:
+        """Return the name without the suggested ending, if the name that was typed before it has an ending itself."""
+        typed, suggested = os.path.splitext(name)
+        ending = os.path.splitext(self._suggestion)[1]
+        has_own = suggested == ending and os.path.splitext(typed)[1].lower() in self._contents
+        return typed if has_own else name
 
     def _write(self, path: str) -> None:
         ending = os.path.splitext(path)[1].lower()

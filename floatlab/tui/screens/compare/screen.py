@@ -211,8 +211,18 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
             valid = self._ask_inputs()
         else:
             values = tuple(self._array(name).word for name in _ARRAYS)
-            valid = self.open(self.question.replace(values=values), "" if picked else f"{box.id}")
+            valid = self.open(self._with_values(values), "" if picked else f"{box.id}")
         self.mark_taken(box.input, valid, picked)
+
+    def _with_values(self, values: tuple[str, ...]) -> Question:
+        """Return the question about these arrays; the example's options end with the last array of the example."""
+        question, example = self.question, self.app.default_question(self.NAME)
+        if set(values).isdisjoint(example.values) and not set(question.values).isdisjoint(example.values):
+            if question.formats == example.formats:
+                question = question.replace(formats=())
+            own = {name: None for name in _TOLERANCES if question.option(name) == example.option(name)}
+            question = question.having(**own)
+        return question.replace(values=values)
 
     def _ask_inputs(self) -> bool:
         """Ask for the causes if both inputs are given (a sum needs only X), and for no causes if all boxes are empty.
