@@ -305,6 +305,9 @@ def _audited(
         verdict = UNKNOWN if reasons == (RESCALED,) else BROKEN
         if not (damage or reasons):
             reasons = (unexplained(fidelity),)
+    if fidelity is not None and fidelity.unknown:
+        verdict = UNKNOWN if verdict == SOUND else verdict
+        reasons = (*reasons, _not_finite(fidelity))
     found = judged.replace(verdict=verdict, largest=largest, fidelity=fidelity, reasons=(*damage, *reasons))
     return found if beside is None else _doubted(found.replace(original=beside.words), beside.doubt)
 
@@ -371,12 +374,19 @@ def _beside(
                 return fidelity, reasons
     with found.open() as x:
         fidelity = measured(read, weight, x, bits)
+        if fidelity.unknown == fidelity.elements > 0:
+            return None, (_not_finite(fidelity),)
         if fidelity.fits and fidelity.left < next((left for least, left in _USUAL if bits >= least), inf):
             return fidelity, ()
         reasons = causes_of(read, weight, x, fidelity, bits)
         if not reasons and abs(fidelity.cosine) < _OTHER and (other := originals.resembling(weight)):
             reasons = (f"its numbers are those of {other} of the original: are weights or files exchanged?",)
         return fidelity, reasons
+
+
+def _not_finite(found: Fidelity) -> str:
+    count = f"{found.unknown:,} of {counted(found.elements, 'number')} of the original"
+    return f"{count} {plural(found.unknown, 'is', 'are')} NaN or infinite, so they cannot be compared"
 
 
 def _not_found(weight: Weight, originals: Originals) -> str:

@@ -59,7 +59,7 @@ def repaired(
     most, sample = (fidelity.left * _MOSTLY, _SMALL_SAMPLE) if fidelity.fits else (inf, SAMPLE)
     for repair in repairs(read, weight):
         repaired = measured(read, repair.weight, x, bits, sample)
-        if repaired.fits and repaired.left < most:
+        if repaired.fits and repaired.left < min(most, fidelity.left):
             causes.append((repaired.left, repair.words))
     if not causes:
         return ()

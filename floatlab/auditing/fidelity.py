@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import ceil, fsum, inf, log10, sqrt
+from math import ceil, fsum, inf, isfinite, log10, sqrt
 
 import numpy as np
 
@@ -43,8 +43,8 @@ class Fidelity(Record):
     `left` is |q − x| / |x| in the Euclidean norm, where q is the weight and x its original. `sqnr` is −20·log10(`left`)
     in dB; it is infinite if there is no error. `cosine` is the cosine of the angle between q and x; it is 0 if q or x
     has only zeros. `largest_error` and `mse` are absolute. `largest` is the largest magnitude in x. `nans` counts the
-    elements that are NaN or infinite in q but finite in x. All other measures leave out the elements that are NaN or
-    infinite in q or x. `blocks` counts blocks of 32 or 16 neighbouring elements.
+    elements that are NaN or infinite in q but finite in x, and `unknown` those that are NaN or infinite in x. All other
+    measures leave out both. `blocks` counts blocks of 32 or 16 neighbouring elements.
     `bad_blocks` of them have a larger relative error than any quantiser causes. `most` and `nearest` are limits of
     `left`: for any quantiser with the right scales, and for rounding x to nearest in the weight's format.
     """
@@ -61,6 +61,7 @@ class Fidelity(Record):
     bad_blocks: int
     most: float = MOST_LEFT
     nearest: float = MOST_LEFT
+    unknown: int = 0
 
     @property
     def fits(self) -> bool:
@@ -117,6 +118,7 @@ def measure(
     sums: list[tuple[float, ...]] = []
     largest_error = largest = 0.0
     nans = blocks = 0
+    unknown = 0
     bad = np.zeros(1 << 12, np.int64)  # number of bad blocks, indexed by the exponent of the block's largest error
     few = bits < _FEW_BITS
     tops: list[float] = []  # for each piece, the sum over its elements of the largest square in the element's group
@@ -124,9 +126,11 @@ def measure(
         for first in range(0, total, BLOCK):
             count = min(BLOCK, total - first)
             q, x = (native(each.read(first, count)).astype(np.float64) for each in (read, original))
-            lost = ~np.isfinite(q) & np.isfinite(x)
+            absent = ~np.isfinite(x)
+            lost = ~np.isfinite(q) & ~absent
             nans += int(np.count_nonzero(lost))
-            either = lost | ~np.isfinite(x)
+            unknown += int(np.count_nonzero(absent))
+            either = lost | absent
             if either.any():
                 q, x = np.where(either, 0.0, q), np.where(either, 0.0, x)
             error = q - x
@@ -144,21 +148,22 @@ def measure(
                     bad += _bad_blocks(
                         error.reshape(-1, size), x.reshape(-1, size), first // size, length // size, step
                     )
-    noise, signal, own, both = (fsum(column) for column in zip(*sums, strict=True)) if sums else (0.0,) * 4
+    noise, signal, own, both = (_sum(column) for column in zip(*sums, strict=True)) if sums else (0.0,) * 4
     left = sqrt(noise / signal) if signal else (inf if noise else 0.0)
+    left = left if isfinite(left) else inf  # the squares of numbers above 1e154 are infinite
     limit = MOST_LEFT_OF_FEW_BITS if few else MOST_LEFT
     nearest, is_fixed = limit, False
     if signal and not few:
         own_share, share = allowed(bits, kind, group)
         # The scale of integers may be far larger than their group needs, if it was fixed in advance.
         is_fixed = bool(kind) and not own_share
-        squares = fsum(tops) if tops else total * largest**2
+        squares = fsum(tops) if tops else total * largest * largest
         nearest = sqrt(own_share**2 + share**2 * squares / signal) + _ORIGINAL
     return Fidelity(
         elements=total,
         left=left,
         sqnr=-20 * log10(left) if 0 < left < inf else (inf if not left else -inf),
-        cosine=both / sqrt(signal) / sqrt(own) if signal and own else 0.0,
+        cosine=both / sqrt(signal) / sqrt(own) if 0 < signal < inf and 0 < own < inf and isfinite(both) else 0.0,
         mse=noise / total if total else 0.0,
         largest_error=largest_error,
         largest=largest,
@@ -167,7 +172,16 @@ def measure(
         bad_blocks=int(bad[_least_bad(largest, own_scales and group > 0) :].sum()),
         most=limit if is_fixed else min(limit, _TWICE * nearest),
         nearest=min(limit, nearest),
+        unknown=unknown,
     )
+
+
+def _sum(column: tuple[float, ...]) -> float:
+    """Return the correctly rounded sum; infinity if it overflows."""
+    try:
+        return fsum(column)
+    except (OverflowError, ValueError):
+        return inf
 
 
 def _least_bad(largest: float, own_scales: bool) -> int:

@@ -7,7 +7,7 @@ stated only if nearly all rows resemble rows of the original.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import prod
+from math import isfinite, prod
 
 import numpy as np
 
@@ -161,6 +161,8 @@ def _one_factor(q: Array, x: Array) -> str:
     if len(rows) and np.percentile(np.abs(rows / factor[0] - 1), 90) > _LEFT / 2:
         return ""
     amount = float(factor[0]) * float(top)
+    if not (isfinite(amount) and amount and isfinite(1 / amount)):
+        return f"its numbers are over 1e300 times too {'small' if abs(amount) < 1 else 'large'}"
     if abs(abs(amount) - 1) < _SPREAD:
         return "its numbers have the opposite sign" if amount < 0 else ""
     sign = ", with the opposite sign" if amount < 0 else ""

@@ -155,9 +155,9 @@ def block_of_scales(parts: StoredParts, scale: StoredTensor, shape: Shape, owner
     """Return the rows and columns of the blocks that share a scale; raises FileFormatError if the shapes do not fit."""
     rows, columns = shape[-2] if len(shape) > 1 else 1, shape[-1] if shape else 1
     if prod(scale.shape) == 1 and (len(scale.shape) < 2 or not parts.settings.blocks):
-        if prod(shape[:-2]) == 1 or len(shape) < 3:
-            return max(rows, 1), max(columns, 1)
-        raise shape_error(scale, "one or more scales for each of its matrices", owner)
+        return max(rows, 1), max(columns, 1)
+    if len(shape) == 1 and scale.shape == shape:
+        return 1, 1
     squeezed = tuple(n for n in scale.shape if n != 1)
     if len(shape) > 1 and scale.shape in (shape[:-1], (*shape[:-1], 1)):
         return 1, columns
