@@ -363,7 +363,7 @@ def test_a_visitor_asks_no_module_and_reads_no_file(hook):
 
     async def visit():
         async with serving(["--served", "sum", "1,2,3"]) as site:
-            found = await site.socket("?width=250&height=40", **site.cookie, Origin=site.base)
+            found = await site.socket("?width=500&height=40", **site.cookie, Origin=site.base)
             await read_until(found, b"Order")
             await found.send_json(["stdin", "w"])
             await read_until(found, b"How does a library add?")
