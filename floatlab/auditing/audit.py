@@ -271,6 +271,7 @@ def _doubted(found: AuditedTensor, doubt: str) -> AuditedTensor:
     return found.replace(verdict=UNKNOWN, reasons=(*found.reasons, doubt))
 
 
+@np.errstate(all="ignore")  # numbers in files may be so large that their squares are infinite
 def _audited(
     name: str, read: QuantizedCheckpoint, originals: Originals | None, matches: dict[str, Counterpart]
 ) -> AuditedTensor:
