@@ -218,21 +218,24 @@ def test_a_process_that_sees_another_file_says_so(tmp_path):
         checkpoint_at(path, version)
 
 
+class Dying(Processes):
+    """Processes of which one is killed as soon as it has work, so that this work is not done."""
+
+    killed = 0
+
+    def submit(self, call, /, *words, **options):
+        found = super().submit(call, *words, **options)
+        if not self.killed:
+            self.killed = next(iter(self._pool._processes))
+            os.kill(self.killed, signal.SIGKILL)
+        return found
+
+
 def test_a_killed_process_of_an_audit_loses_nothing(checkpoint, expected):
-    with Processes(2) as executor:
-        killed = []
-
-        def progress(total, tensors):
-            def done(count):
-                if not killed:
-                    killed.append(next(iter(executor._pool._processes)))
-                    os.kill(killed[0], signal.SIGKILL)
-
-            return done
-
+    with Dying(2) as executor:
         with pytest.warns(ReplacedWorkerWarning):
-            found = fl.audit(checkpoint, to=RECIPES, executor=executor, progress=progress)
-    assert killed
+            found = fl.audit(checkpoint, to=RECIPES, executor=executor)
+        assert executor.killed
     assert found == expected
 
 
