@@ -113,6 +113,16 @@ def counted(n: int, noun: str, nouns: str = "") -> str:
     return f"{n:,} {plural(n, noun, nouns)}"
 
 
+def listed(names: list[str], joined: str = "and") -> str:
+    """Return names as a list in a sentence.
+
+    >>> listed(["a"]), listed(["a", "b", "c"]), listed(["a", "b"], "or")
+    ('a', 'a, b and c', 'a or b')
+    """
+    *head, last = names
+    return f"{', '.join(head)} {joined} {last}" if head else last
+
+
 def guess(word: str, known: list[str]) -> str:
     """Return "; did you mean 'x'?", where x is the known word nearest to `word`; empty if none is near."""
     from difflib import get_close_matches  # slow import, needed only for errors

@@ -10,7 +10,7 @@ from floatlab.auditing.quantized import QuantizedCheckpoint
 from floatlab.auditing.relations import SAMPLE, factor_off, relation
 from floatlab.auditing.repairs import repairs
 from floatlab.auditing.stored_parts import Weight, group_of
-from floatlab.errors import counted
+from floatlab.errors import counted, plural
 
 _SMALL_SAMPLE = 1 << 16
 _MOSTLY = 0.4  # if the error of a weight is small, a repair counts only if it leaves less than this share of the error
@@ -70,7 +70,7 @@ def repaired(
 def unexplained(found: Fidelity) -> str:
     """Return a sentence about an error whose cause is not known."""
     if found.bad_blocks and found.left < 1:
-        are = "is" if found.bad_blocks == 1 else "are"
+        are = plural(found.bad_blocks, "is", "are")
         share = f"{found.bad_blocks:,} of {counted(found.blocks, 'block')} {are} far from the original"
         return f"{share} (relative error {found.left:.3g} overall); the cause is not known"
     if abs(found.cosine) < _UNRELATED and not isinf(found.left):

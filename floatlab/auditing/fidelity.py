@@ -117,8 +117,7 @@ def measure(
     total = read.size if most is None else min(read.size, most)
     sums: list[tuple[float, ...]] = []
     largest_error = largest = 0.0
-    nans = blocks = 0
-    unknown = 0
+    nans = unknown = blocks = 0
     bad = np.zeros(1 << 12, np.int64)  # number of bad blocks, indexed by the exponent of the block's largest error
     few = bits < _FEW_BITS
     tops: list[float] = []  # for each piece, the sum over its elements of the largest square in the element's group

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from floatlab.errors import counted as counted
+from floatlab.errors import listed as listed
 from floatlab.errors import plural as plural
 from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Derivation, Direction, Flags, Rounded, Tail
@@ -59,16 +60,6 @@ def equals(datum: Datum) -> str:
 def abbreviated(text: str, limit: int = 44) -> str:
     """Return a text; if it is longer than `limit`, return its two ends and its length."""
     return text if len(text) <= limit else f"{text[:24]}…{text[-6:]} ({len(text):,} characters)"
-
-
-def listed(names: list[str], joined: str = "and") -> str:
-    """Return names as a list in a sentence.
-
-    >>> listed(["a"]), listed(["a", "b", "c"]), listed(["a", "b"], "or")
-    ('a', 'a, b and c', 'a or b')
-    """
-    *head, last = names
-    return f"{', '.join(head)} {joined} {last}" if head else last
 
 
 def bracketed(number: object) -> str:

@@ -155,15 +155,14 @@ def _of_another_layer(each: list[_Match], available: set[tuple[str, Numbers]]) -
         votes[match.numbers[0]][match.found[0]] += 1
         groups[match.kind, match.kinds].append(match)
 
-    def is_supported(match: _Match) -> bool:
+    def majority(match: _Match) -> int:
+        """Return by how many the other weights of the layer that fit the match's layer outnumber those that do not."""
         counts = votes[match.numbers[0]]
         agree = counts[match.found[0]] - 1
-        return not match.by_content or agree > counts.total() - 1 - agree
+        return agree - (counts.total() - 1 - agree)
 
-    def is_outvoted(match: _Match) -> bool:
-        counts = votes[match.numbers[0]]
-        agree = counts[match.found[0]] - 1
-        return agree < counts.total() - 1 - agree and len(counts) > 1
+    def is_supported(match: _Match) -> bool:
+        return not match.by_content or majority(match) > 0
 
     wrong = []
     for group in groups.values():
@@ -176,7 +175,7 @@ def _of_another_layer(each: list[_Match], available: set[tuple[str, Numbers]]) -
         wrong += blamed
         for match in group:
             is_moved = straight and not match.is_straight and not is_supported(match)
-            if match not in blamed and (is_moved or is_outvoted(match)):
+            if match not in blamed and (is_moved or majority(match) < 0):
                 wrong.append(match)
     return wrong
 

@@ -235,8 +235,7 @@ class Explorer(Navigation):
     async def on_event(self, event: Event) -> None:
         """Let the computations of answers pause while a key is handled, so that they do not slow it down."""
         if isinstance(event, Key):
-            working = [task.pending for task in self.opened.values() if task.pending is not None]
-            for pending in working:
+            for pending in (working := self._working()):
                 pending.hold()
             if self._resuming is not None:
                 self._resuming.stop()
@@ -244,9 +243,11 @@ class Explorer(Navigation):
         await super().on_event(event)
 
     def _resume(self) -> None:
-        for task in self.opened.values():
-            if task.pending is not None:
-                task.pending.release()
+        for pending in self._working():
+            pending.release()
+
+    def _working(self) -> list[BackgroundAnswer]:
+        return [task.pending for task in self.opened.values() if task.pending is not None]
 
     # Actions.
 

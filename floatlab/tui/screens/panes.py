@@ -45,10 +45,6 @@ class Beside(PageView):
 class Column(Vertical):
     """A part of a screen for panes, which is hidden if all of them are hidden."""
 
-    def show_or_hide(self) -> None:
-        """Show or hide this part, after panes were shown or hidden."""
-        self.display = any(widget.display for widget in self.children)
-
 
 class PaneScreen(ReturnScreen, inherit_bindings=False):
     """A screen of panes."""
@@ -100,8 +96,12 @@ class PaneScreen(ReturnScreen, inherit_bindings=False):
             view.display = topic is not None
             if topic is not None:
                 view.border_title, view.page = topic
+        self.show_columns()
+
+    def show_columns(self) -> None:
+        """Hide each column in which nothing is shown."""
         for column in self.query(Column):
-            column.show_or_hide()
+            column.display = any(widget.display for widget in column.children)
 
     # One pane at full size.
 

@@ -262,8 +262,7 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
         for widget in self.query(self.PARTS):
             if not isinstance(widget, Beside | Column):
                 widget.display = widget.id in names
-        for column in self.query(Column):
-            column.show_or_hide()
+        self.show_columns()
         if self.maximized is not None and not self.maximized.display:
             self.minimize()
         focused = self.focused

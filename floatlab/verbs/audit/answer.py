@@ -12,7 +12,7 @@ from floatlab.fpmode import in_default_mode
 from floatlab.page.csv_text import as_csv, csv_cell
 from floatlab.page.measures import number
 from floatlab.page.model import Block, Gap, Note, Page, Role, Row, Span, Table, Text, heading, hint
-from floatlab.page.words import counted, listed
+from floatlab.page.words import counted, listed, plural
 from floatlab.verbs.audit.codes_answer import codes_answers
 from floatlab.verbs.audit.tensor_columns import LISTED
 from floatlab.verbs.question import Answer, Question, Started, plain_answer
@@ -84,10 +84,8 @@ def audit_page(found: Audit, most: int = LISTED) -> Page:
 
     The worst weights come first, and at most `most` weights are listed.
     """
-    verdicts = Counter(each.verdict for each in found.tensors)
-    said = listed([f"{count:,} {_words(verdict, count)}" for verdict, count in verdicts.items()])
     beside = f" against {found.original}" if found.original else ""
-    title = f"{found.source}{beside}: of {counted(len(found.tensors), 'weight')}, {said}"
+    title = f"{found.source}{beside}: of {counted(len(found.tensors), 'weight')}, {_counts(found.tensors)}"
     blocks: list[Block] = [heading(title)]
     conventions = Counter(each.convention for each in found.tensors if each.convention)
     if conventions:
@@ -107,13 +105,17 @@ def audit_page(found: Audit, most: int = LISTED) -> Page:
         blocks += [Gap(), Table(header, rows, right=tuple(range(2, len(header))))]
     blocks += _compared_with(shown)
     if more := found.tensors[most:]:
-        verdicts = Counter(each.verdict for each in more)
-        said = listed([f"{count:,} {_words(verdict, count)}" for verdict, count in verdicts.items()])
-        blocks += [Gap(), hint(f"{counted(len(more), 'more weight')}: {said}; --worst all lists them")]
+        blocks += [Gap(), hint(f"{counted(len(more), 'more weight')}: {_counts(more)}; --worst all lists them")]
     if not found.original:
         words = "Without --against ORIGINAL, a wrong scale of plausible size cannot be distinguished from a right one."
         blocks += [Gap(), hint(words)]
     return Page(tuple(blocks), title)
+
+
+def _counts(tensors: Sequence[AuditedTensor]) -> str:
+    """Return in words how many of these weights have each verdict."""
+    verdicts = Counter(each.verdict for each in tensors)
+    return listed([f"{count:,} {_words(verdict, count)}" for verdict, count in verdicts.items()])
 
 
 def _left_out(found: Audit) -> list[Block]:
@@ -125,7 +127,7 @@ def _left_out(found: Audit) -> list[Block]:
     ):
         if total := sum(count for _, count in kinds):
             named = listed([f"{count:,} of {dtype}" for dtype, count in kinds])
-            said = f"{counted(total, 'tensor')} {'is' if total == 1 else 'are'} {lack}: {named}"
+            said = f"{counted(total, 'tensor')} {plural(total, 'is', 'are')} {lack}: {named}"
             blocks.append(Row(title, Span(said, role)))
     if found.missing:
         names = [shown_name(name) for name in found.missing[:_NAMED]]

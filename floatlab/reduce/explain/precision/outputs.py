@@ -13,6 +13,7 @@ import numpy as np
 from floatlab.arrays.conversion import quantize
 from floatlab.arrays.sources import native_dtype
 from floatlab.arrays.types import Array, DType
+from floatlab.errors import listed
 from floatlab.formats import Format, parse_format
 from floatlab.reduce.explain.faults.patterns import BITS_OF_SUMS, evidence_bits
 from floatlab.reduce.explain.findings import Fault
@@ -99,7 +100,7 @@ def casts_of(
         # If the product of a model fits most numbers without this rounding, the others are no evidence of it.
         if wrong.any() and (product is None or faults or wrong[view.usable].mean() > _MOSTLY):
             names = [each.name for each in side.held] or [side.narrowest.name]
-            yield (("format", ", ".join(names[:-1]) + " or " * (len(names) > 1) + names[-1]),)
+            yield (("format", listed(names, "or")),)
     elif not faults:
         digits = printed_digits(side, view.totals, product)
         if digits:
