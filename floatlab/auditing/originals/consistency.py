@@ -157,7 +157,7 @@ def _of_another_layer(each: list[_Match], available: set[tuple[str, Numbers]]) -
         groups[match.kind, match.kinds].append(match)
 
     def majority(match: _Match) -> int:
-        """Return how many more of the other weights of this layer have originals in the match's layer than elsewhere."""
+        """Return how many more other weights of this layer have their originals in the match's layer than elsewhere."""
         counts = votes[match.numbers[0]]
         agree = counts[match.found[0]] - 1
         return agree - (counts.total() - 1 - agree)
