@@ -66,7 +66,7 @@ def bits_used(weight: Weight, codes: StoredTensor) -> float:
 
 
 def group_of(weight: Weight, tensors: Mapping[str, StoredTensor]) -> int:
-    """Return the largest number of neighbouring elements in a row that may share a scale; 0 if it is not known.
+    """Return the largest number of elements, neighbours in memory, that may share a scale; 0 if it is not known.
 
     In GGUF, this is the number of elements in a block, although a block may have several scales.
     """

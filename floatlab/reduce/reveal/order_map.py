@@ -35,8 +35,7 @@ from floatlab.reduce.reveal.stripes import rectangles_of, stripes_of
 from floatlab.reduce.reveal.targets import target_of
 from floatlab.reduce.simulate.adders import PartlyFused
 
-# Probing a class may take _WORK multiply-adds, plus a share of _WORK_SHARED that is proportional to the number of
-# elements of the class.
+# Probing a class may take _WORK multiply-adds, plus its share of _WORK_SHARED, in proportion to its elements.
 _WORK, _WORK_SHARED = 1 << 35, 1 << 39
 _SAMPLE = 256  # every kind of node arithmetic is tried on about this many elements of a class
 _REPLAYED = 1024  # at least this many elements of a class are replayed in all random products, if the limits allow it
