@@ -249,7 +249,7 @@ class _Unsteady(Exception):
     """The same product was computed twice, with different `results`."""
 
     def __init__(self, one: Source, other: Source) -> None:
-        self.results = [(run, made, lambda: made) for run, made in ((1, one), (2, other))]
+        self.results = [(1, one, lambda: one), (2, other, lambda: other)]
 
 
 def _runs(results: Results) -> Circumstance:
