@@ -211,15 +211,13 @@ class _Mapping:
         left agree in a whole round. If the limits do not allow this, a sample of these elements has to agree in a few
         products that are not kept; otherwise no element is returned.
         """
-        while places.any() and (new := self.trials.make(2 * len(self.trials.kept))):
+        while new := self.trials.make(2 * len(self.trials.kept)):
             fits = places
             for trial in new:
                 fits = fits & self._replayed(candidate, fits, trial)
-            if (fits == places).all():
-                return places
+            if (fits == places).all() or not fits.any():
+                return fits
             places = fits
-        if not places.any():
-            return places
         some = np.zeros_like(places)
         some.flat[np.flatnonzero(places)[:: max(1, int(places.sum()) // _SAMPLE)]] = True
         agrees = all((self._replayed(candidate, some, self.trials.new()) == some).all() for _ in range(_CONFIRMED))

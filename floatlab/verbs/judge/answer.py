@@ -110,7 +110,8 @@ def explain_differences(
     For operations other than products of vectors and matrices, the page has only the diagnosis, and the JSON object has
     no members.
     """
-    x, y, *others = _sources_of((*inputs, *words, *filter(None, (bias,))), format, dtype)
+    first, second, x, y, *added = _sources_of((*words, *inputs, *filter(None, (bias,))), format, dtype)
+    others = [first, second, *added]
     is_plain = bias is None and operation in _PLAIN and {x.codes.ndim, y.codes.ndim} <= {1, 2}
     if is_plain:
         x, y, *others = product_of(x, y, others)
