@@ -132,7 +132,7 @@ def underflow_page(found: Underflow, name: str = "") -> Page:
         blocks.append(Row("", Span(words, Role.BAD)))
     if not n:
         return Page((*blocks, Note("nothing can underflow: every gradient is zero, infinite or NaN")), title)
-    scaled = "" if found.scale == 1 else "after scaling"
+    scaled = "" if found.scale == 1 else " after scaling"
     blocks += [Gap(), heading(f"Magnitudes{scaled}, in powers of two"), histogram(found), Gap()]
     for fate, count in (("zero", found.flushed), ("subnormal", found.subnormal), ("overflow", found.overflowed)):
         words = f"{count:,} of {n:,}, {percent(count, n)}"
