@@ -144,14 +144,14 @@ def _advice(found: Underflow) -> list[Block]:
     least, safe = found.least_scale, found.safe_scale
     if least is None or safe is None:
         return []
-    whose = "" if found.scale == 1 else " of what was given"
+    instead = "" if found.scale in (1, least) else f" instead of {_power(found.scale)}"
     ends = dict.fromkeys((_power(least), _power(safe)))
     verdict = f"{'any loss scale from' if len(ends) > 1 else 'a loss scale of'} {' to '.join(ends)} loses no gradient"
     if least > safe:
         left = found.flushed_by_safe_scale or 0
         verdict = f"every scale loses gradients: {_power(safe)} still loses {left:,}, {percent(left, found.nonzero)}"
     return [
-        Row("scales", f"at {_power(least)}, no gradient{whose} becomes zero"),
+        Row("scales", f"at {_power(least)}{instead}, no gradient becomes zero"),
         Row("", f"{_power(safe)} is the largest power of two without overflow"),
         Row("verdict", Span(verdict, Role.BAD if least > safe else Role.GOOD)),
     ]
