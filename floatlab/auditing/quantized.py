@@ -236,8 +236,8 @@ def load_quantized(place: str | os.PathLike[str] | Mapping[str, object]) -> Quan
     """Open a quantised checkpoint as a mapping of names to arrays of numbers.
 
     Weights are paired with their scales by the conventions of ModelOpt, compressed-tensors, DeepSeek, torchao, gpt-oss,
-    bitsandbytes, GPTQ, AWQ and GGUF. Conventions are recognised by names, by shapes, and by the configuration beside
-    the file.
+    bitsandbytes, GPTQ, AWQ, MLX, quanto, ComfyUI, TensorRT-LLM and GGUF. Conventions are recognised by names, by
+    shapes, and by the configuration beside the file. A weight of another convention is in `unreadable`, with its name.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ FP8 = ("e4m3fn", "e5m2", "e4m3fnuz", "e5m2fnuz")
 _SQUARES, _GROUPS = (16, 32, 64, 256), (16, 32, 64, 128, 256)
 _LONG = 90
 _SCALES = ("scale", "scale_inv", "scales", "scales_inv", "scale_weight", "scaling_factor", ".absmax", ".SCB")
-_INTEGERS = ("uint8", "int8", "int16", "int32", "int64")
+_INTEGERS = ("uint8", "int8", "int16", "int32", "int64", "uint16", "uint32")
 
 Shape = tuple[int, ...]
 
