@@ -8,6 +8,7 @@ from time import monotonic
 from unittest.mock import patch
 
 import pytest
+from textual.events import Key
 
 from floatlab.cli.parser import read_question
 from floatlab.page.text_layout import to_text
@@ -62,6 +63,13 @@ class Person:
     async def type(self, text):
         await self.press(*(_KEYS.get(character, character) for character in text))
 
+    async def burst(self, *keys):
+        """Send keys at once, as a terminal on a slow connection does; a text of several characters may be a name."""
+        for key in keys:
+            name = _KEYS.get(key, key)
+            self.app.post_message(Key(name, key if len(key) == 1 else None))
+        await self.pilot.pause()
+
     async def fill(self, selector, text):
         """Replace the text of a box."""
         box = self.app.screen.query_one(selector)
@@ -93,6 +101,8 @@ _KEYS = {
 
 def _busy(app):
     """Return whether a message is waiting or being handled, or a worker without a thread is running."""
+    if app.input_queue.is_waiting:
+        return True
     for pump in (app, *app._registry):  # called after every step of the loop, so the likeliest reasons come first
         if not pump._running or pump._closed:
             continue

@@ -24,6 +24,7 @@ from floatlab.sandbox import confined
 from floatlab.tui.app import terminal
 from floatlab.tui.app.browser_page import MOST_ASKED, SHOWN
 from floatlab.tui.app.help_windows import KeysWindow, keys_page
+from floatlab.tui.app.input_queue import InputQueue
 from floatlab.tui.app.navigation import Navigation
 from floatlab.tui.app.palette import Commands, Palette
 from floatlab.tui.app.registry import SCREENS, ScreenRow, screen_for
@@ -117,6 +118,7 @@ class Explorer(Navigation):
         self.start_views = {}
         self._pending = pending
         self._resuming: Timer | None = None  # runs while a key holds the computations; they then go on
+        self.input_queue = InputQueue(self)
         self._telling = False  # whether a timer runs, after which the address is told
         self.DEFAULT_MODE = first.name  # type: ignore[misc]
         if not os.environ.get("NO_COLOR", "unset"):
@@ -233,14 +235,15 @@ class Explorer(Navigation):
     # Keys come before answers.
 
     async def on_event(self, event: Event) -> None:
-        """Let the computations of answers pause while a key is handled, so that they do not slow it down."""
+        """Pass on keys and clicks one at a time; computations pause meanwhile, so that they do not slow this down."""
         if isinstance(event, Key):
             for pending in (working := self._working()):
                 pending.hold()
             if self._resuming is not None:
                 self._resuming.stop()
             self._resuming = self.set_timer(_PAUSE, self._resume) if working else None
-        await super().on_event(event)
+        if not self.input_queue.keeps(event):
+            await super().on_event(event)
 
     def _resume(self) -> None:
         for pending in self._working():
