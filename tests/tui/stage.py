@@ -145,13 +145,13 @@ def prompt(app, wait=rest):
 
 
 @asynccontextmanager
-async def opened(command="", size=(80, 24), wait=rest, grace=60.0, **settings):
+async def opened(command="", size=(80, 24), wait=rest, grace=60.0, is_ascii=False, **settings):
     """Open the explorer at a command; animations are off unless the settings enable them.
 
     `wait` waits between the actions of a person; `grace` is how long screens wait for answers, so that none is late.
     """
     start = read_question(shlex.split(command)) if command else None
-    app = Explorer(read_question, start, settings={"slide": False, **settings}, keep=False)
+    app = Explorer(read_question, start, settings={"slide": False, **settings}, keep=False, is_ascii=is_ascii)
     with prompt(app, wait), patch.multiple(QuestionScreen, GRACE=grace, QUIET=0.0):
         async with app.run_test(size=size) as pilot:
             await pilot.pause()

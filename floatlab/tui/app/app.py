@@ -29,7 +29,7 @@ from floatlab.tui.app.navigation import Navigation
 from floatlab.tui.app.palette import Commands, Palette
 from floatlab.tui.app.registry import SCREENS, ScreenRow, screen_for
 from floatlab.tui.app.settings import read_session, write_session
-from floatlab.tui.app.terminal import CONSOLE, HARMLESS
+from floatlab.tui.app.terminal import ASCII, CONSOLE, HARMLESS
 from floatlab.tui.base import run_once
 from floatlab.tui.glyphs import is_console
 from floatlab.tui.screens.background_answer import BackgroundAnswer
@@ -66,6 +66,8 @@ class Explorer(Navigation):
     keep
         Whether the last session is read at the start, and this session is written at the end; a confined process does
         neither.
+    is_ascii
+        Whether only ASCII characters are drawn.
     pending
         The answer to `start`, whose computation began before the explorer was imported.
     """
@@ -98,10 +100,11 @@ class Explorer(Navigation):
         theme: str | None = None,
         usual: str = CYCLE[0],
         keep: bool = True,
+        is_ascii: bool = False,
         pending: BackgroundAnswer | None = None,
     ) -> None:
         """Store the arguments, and read the last session."""
-        self.settings = settings or {}
+        self.settings, self.is_ascii = settings or {}, is_ascii
         self._complaint = complaint
         self._keep = keep and not confined()
         self._session = read_session() if self._keep else {}
@@ -229,8 +232,9 @@ class Explorer(Navigation):
         super().notify(message, title=title, severity=severity, timeout=timeout, markup=False)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        """Add the filters that replace control characters, and characters that the console of Linux lacks."""
-        return [*super().get_line_filters(), HARMLESS, *([CONSOLE] if is_console() else [])]
+        """Add the filters that replace control characters, and characters that the terminal lacks."""
+        lacking = [ASCII] if self.is_ascii else [CONSOLE] if is_console() else []
+        return [*super().get_line_filters(), HARMLESS, *lacking]
 
     # Keys come before answers.
 
