@@ -18,6 +18,7 @@ from textual.events import Event, Key
 from textual.filter import LineFilter
 from textual.timer import Timer
 from textual.widget import MountError
+from textual.worker import WorkerFailed
 
 from floatlab.errors import FloatlabError, printable, printable_lines, quoted
 from floatlab.sandbox import confined
@@ -204,8 +205,11 @@ class Explorer(Navigation):
 
     def _handle_exception(self, error: Exception) -> None:
         """Exit without Textual's traceback: `open_explorer` raises the exception."""
-        if self._exit and isinstance(error, (NoMatches, MountError)):
-            return  # once the app is leaving, Textual mounts nothing, so a new screen does not find its widgets
+        cause = error.error if isinstance(error, WorkerFailed) else error
+        if self._exit and isinstance(cause, (NoMatches, MountError)):
+            # Once the app is leaving, Textual mounts nothing: a new screen does not find its widgets, and the app cannot
+            # mount its own in the first screen.
+            return
         self.failure = self.failure or error
         super()._handle_exception(error)
         self._exit_renderables.clear()
