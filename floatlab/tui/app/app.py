@@ -207,8 +207,8 @@ class Explorer(Navigation):
         """Exit without Textual's traceback: `open_explorer` raises the exception."""
         cause = error.error if isinstance(error, WorkerFailed) else error
         if self._exit and isinstance(cause, (NoMatches, MountError)):
-            # Once the app is leaving, Textual mounts nothing: a new screen does not find its widgets, and the app cannot
-            # mount its own in the first screen.
+            # Once the app is leaving, Textual mounts nothing: a new screen does not find its widgets, and the app
+            # cannot mount its own widgets in the first screen.
             return
         self.failure = self.failure or error
         super()._handle_exception(error)
