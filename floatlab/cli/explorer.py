@@ -72,7 +72,7 @@ def run(words: list[str]) -> int:
         pending.result()
     return open_explorer(
         read_question, start, theme=chosen.option("theme"), keep=not chosen.option("new"), pending=pending,
-        excuse=excuse,
+        excuse=excuse, is_ascii=chosen.option("ascii") or "--ascii" in question,
     )  # fmt: skip
 
 
@@ -110,7 +110,9 @@ def _serve(chosen: Question, here: str, question: list[str]) -> None:
 
     files = None if chosen.option("files") is None else os.getcwd()
     os.chdir(here)  # the child processes import floatlab from this folder, not from the one that visitors can read
-    visitor = Question(VERB.name).having(served=True, files=files, theme=chosen.option("theme"))
+    visitor = Question(VERB.name).having(
+        served=True, files=files, theme=chosen.option("theme"), ascii=chosen.option("ascii")
+    )
     host, port = chosen.option("host", DEFAULT_HOST), chosen.option("port", DEFAULT_PORT)
     address = Address(host, port, chosen.option("name", ""))
     options, visitors = VERB.words(visitor)[1:], chosen.option("visitors", VISITORS)

@@ -15,6 +15,7 @@ from textual.message import Message
 from textual.widget import Widget
 
 from floatlab.page.model import Role
+from floatlab.page.text_layout import ascii_only
 from floatlab.tui.glyphs import is_console
 from floatlab.tui.themes import Chrome, chrome, inks
 from floatlab.verbs.question import Question
@@ -33,6 +34,7 @@ class ExplorerBase(App[None]):
     settings: dict[str, object]
     pins: dict[str, str]
     titles: tuple[tuple[str, str], ...]
+    is_ascii = False  # whether only ASCII characters are drawn
     has_drilled = False  # whether the key bar shows the key that goes back: not after a mere change of screen
     _inks: tuple[str, dict[Role, Style]] = ("", {})
     _chrome: tuple[str, Chrome] = ("", Chrome(plain=True))
@@ -54,7 +56,11 @@ class ExplorerBase(App[None]):
     @property
     def draws_dots(self) -> bool:
         """Whether curves are drawn as lines of Braille dots, which need colours and a font with Braille characters."""
-        return not self.no_color and not is_console()
+        return not (self.no_color or self.is_ascii or is_console())
+
+    def drawn(self, text: str) -> str:
+        """Return a text as it is drawn on this terminal: in ASCII if the terminal has no other characters."""
+        return ascii_only(text) if self.is_ascii else text
 
     def default_question(self, name: str) -> Question:
         """Return the question at which a screen starts by default."""

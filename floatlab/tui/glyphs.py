@@ -1,8 +1,12 @@
-"""Characters for the console of Linux (TERM=linux), whose fonts have at most 512 characters."""
+"""Characters for terminals that lack some: the console of Linux, whose fonts have at most 512, and ASCII terminals."""
 
 from __future__ import annotations
 
 import os
+
+from rich.cells import cell_len
+
+from floatlab.page.text_layout import ascii_only
 
 # Characters that the fonts of the console lack, and their substitutes from code page 437.
 _CONSOLE = str.maketrans({
@@ -26,3 +30,36 @@ def for_console(text: str) -> str:
     '┌─ 2 x 3 » ►'
     """
     return text.translate(_CONSOLE)
+
+
+# Characters whose equivalents in ASCII are longer, in places where there is no room.
+_ONE = {
+    "→": ">",
+    "←": "<",
+    "…": ".",
+    "⋯": ".",
+    "≤": "<",
+    "≥": ">",
+    "≠": "#",
+    "√": "V",
+    "±": "+",
+    "²": "2",
+    "³": "3",
+    "↑": "^",
+    "↓": "v",
+}
+
+
+def for_ascii(text: str) -> str:
+    """Replace each character beyond ASCII by one ASCII character for each of its columns, so that columns stay aligned.
+
+    >>> for_ascii("╭─ 2 × 3 … ▾")
+    '+- 2 x 3 . v'
+    """
+    return text if text.isascii() else "".join(c if c.isascii() else _one(c) for c in text)
+
+
+def _one(character: str) -> str:
+    plain = _ONE.get(character) or ascii_only(character)
+    width = cell_len(character)
+    return plain if len(plain) == width else "?" * width

@@ -11,6 +11,7 @@ import pytest
 from textual._compositor import Compositor
 from textual._context import visible_screen_stack
 from textual.css.stylesheet import Stylesheet
+from textual.events import Key
 
 from floatlab.cli.parser import read_question
 from floatlab.page.text_layout import to_text
@@ -65,6 +66,13 @@ class Person:
     async def type(self, text):
         await self.press(*(_KEYS.get(character, character) for character in text))
 
+    async def burst(self, *keys):
+        """Send keys at once, as a terminal on a slow connection does; a text of several characters may be a name."""
+        for key in keys:
+            name = _KEYS.get(key, key)
+            self.app.post_message(Key(name, key if len(key) == 1 else None))
+        await self.pilot.pause()
+
     async def fill(self, selector, text):
         """Replace the text of a box."""
         box = self.app.screen.query_one(selector)
@@ -96,6 +104,8 @@ _KEYS = {
 
 def _busy(app):
     """Return whether a message is waiting or being handled, or a worker without a thread is running."""
+    if app.input_queue.is_waiting:
+        return True
     for pump in (app, *app._registry):  # called after every step of the loop, so the likeliest reasons come first
         if not pump._running or pump._closed:
             continue
@@ -156,14 +166,14 @@ def _nothing_drawn(compositor, full=False, screen_stack=None, simplify=False):
 
 
 @asynccontextmanager
-async def opened(command="", size=(80, 24), wait=rest, grace=60.0, drawn=False, **settings):
+async def opened(command="", size=(80, 24), wait=rest, grace=60.0, drawn=False, is_ascii=False, **settings):
     """Open the explorer at a command; animations are off unless the settings enable them.
 
     `wait` waits between the actions of a person; `grace` is how long screens wait for answers, so that none is late.
     The screen is drawn where a test reads it and at the end, or after each change if `drawn`.
     """
     start = read_question(shlex.split(command)) if command else None
-    app = Explorer(read_question, start, settings={"slide": False, **settings}, keep=False)
+    app = Explorer(read_question, start, settings={"slide": False, **settings}, keep=False, is_ascii=is_ascii)
     with (
         prompt(app, wait),
         patch.multiple(QuestionScreen, GRACE=grace, QUIET=0.0),

@@ -444,3 +444,56 @@ async def test_two_tabs_are_clicked_before_the_first_is_drawn():
         assert "Differences" in person.screen
         await person.press("f3")
         assert person.app.screen is person.app.opened["arithmetic"]
+
+
+async def leave(turns, act):
+    """Open the explorer and exit some turns of the event loop after `act`, or after the start if there is none.
+
+    Return the names of the errors that the explorer ignored.
+    """
+    app, ignored = Explorer(read_question, read_question(["show", "0.1", "--fp16"]), keep=False), set()
+    handle = app._handle_exception
+
+    def note(error):
+        ignored.add(type(error).__name__)
+        handle(error)
+
+    app._handle_exception = note
+
+    async def end():
+        while act is not None and not (app.is_running and app.screen_stack and app.focused):
+            await asyncio.sleep(0)
+        if act is not None:
+            app.call_later(act, app)
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        app.exit(return_code=129)
+
+    ending = asyncio.create_task(end())
+    await app.run_async(headless=True)
+    await ending
+    assert app.failure is None
+    assert app.return_code == 129
+    return ignored
+
+
+def test_a_hangup_while_the_first_screen_opens_is_no_error():
+    assert asyncio.run(leave(2, None)) == {"MountError"}
+
+
+def test_a_hangup_while_the_palette_opens_is_no_error():
+    assert asyncio.run(leave(2, Explorer.action_command_palette)) == {"WorkerFailed"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("turns", range(0, 30, 3))
+@pytest.mark.parametrize(
+    "act",
+    [
+        None, Explorer.action_welcome, Explorer.action_command_palette, Explorer.action_keys,
+        lambda app: app.go("formats"), lambda app: app.go("audit"),
+        lambda app: app.shown.run_action("pick('format')"),
+    ],
+)  # fmt: skip
+def test_a_hangup_at_any_moment_is_no_error(turns, act):
+    asyncio.run(leave(turns, act))

@@ -542,3 +542,14 @@ async def test_x_goes_to_the_box_of_x():
         assert person.app.focused is person.app.screen.query_one("#x Input")
         await person.type("1,2")
         assert person.app.screen.query_one("#x Input").value == "1,2"
+
+
+@driven
+async def test_the_list_of_files_says_why_it_does_not_begin_in_a_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bad.npz").write_bytes(b"garbage")
+    async with opened("sum 1,2,3") as person:
+        person.app.push_screen(FilePicker("x", "bad.npz::a"))
+        await person.pilot.pause()
+        assert "'bad.npz' cannot be read" in person.screen
+        assert "../" in person.screen  # the list of the working directory

@@ -5,6 +5,7 @@ import random
 
 import pytest
 from textual.geometry import Offset
+from textual.widgets import Input
 
 from floatlab.tui.app.registry import SCREENS
 from floatlab.verbs.registry import answer_question
@@ -72,3 +73,30 @@ def test_a_short_visit(seed):
 @pytest.mark.parametrize("seed", range(100, 110))
 def test_a_long_visit(seed):
     asyncio.run(torment(seed, 2000))
+
+
+async def leave_after_bursts(seed, bursts):
+    """Send bursts of random keys; then Escape leads back from any window and box, and q ends the explorer."""
+    rng = random.Random(seed)
+    async with opened("show 1.12156456132 --fp16 --e4m3") as person:
+        app, done = person.app, []
+        app.copy = lambda text, words: None
+        for _ in range(bursts):
+            keys = rng.choices([key for key in KEYS if key != "ctrl+c"], k=rng.randint(1, 8))
+            done.append(keys)
+            await asyncio.wait_for(person.burst(*keys), PATIENCE)
+            if rng.random() < 0.1:
+                await person.pilot.resize_terminal(*rng.choice(SIZES))
+            assert app.failure is None, f"seed {seed}: {app.failure!r} after {done[-6:]}"
+        for _ in range(8):  # each Escape closes a window, stops an answer, or leaves a box
+            await person.press("escape")
+        assert len(app.screen_stack) == 1, f"seed {seed}: a window stays after {done[-6:]}"
+        assert not isinstance(app.focused, Input), f"seed {seed}: the focus stays in a box after {done[-6:]}"
+        await person.burst("q")
+        assert app._exit, f"seed {seed}: q does not end it after {done[-6:]}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(200, 212))
+def test_escape_leads_back_and_q_quits(seed):
+    asyncio.run(leave_after_bursts(seed, 25))

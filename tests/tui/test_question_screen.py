@@ -358,3 +358,30 @@ def test_progress_is_not_100_percent_before_the_end():
     answer.run()
     parts = ["0 %", "25 %", "50 %", "75 %", "last steps", "part 2: 0 %", "part 2: 50 %", "part 2: last steps"]
     assert seen == [f"working … {part} · Esc stops" for part in parts]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SCREENS)
+@driven
+async def test_keys_that_are_no_text_work_in_a_box_with_wrong_text(name):
+    """Wrong text keeps the focus, since it is to be corrected; Escape and the function keys lead away from it."""
+    async with opened("") as person:
+        app = person.app
+        app.go(name)
+        await person.pilot.pause()
+        boxes = [box for box in app.shown.query(Input) if all(node.display for node in (box, *box.ancestors))]
+        assert boxes
+        for box in boxes:
+            box.focus()
+            await person.burst(*"(x@", "enter")
+            assert app.focused is box
+            await person.press("escape")
+            assert not isinstance(app.focused, Input)
+            box.focus()
+            await person.press("f1")
+            assert not app.screen_stack[-1].query(Input)
+            await person.press("escape")
+            for key, there in (("f2", "inspect"), ("f4", "formats"), (f"f{[*SCREENS].index(name) + 2}", name)):
+                await person.press(key)
+                assert app.current_mode == there
+            await person.press("escape", "u")

@@ -201,6 +201,16 @@ async def test_the_cursor_over_the_chart_tells_the_step_and_the_values():
 
 
 @driven
+async def test_a_cursor_beyond_the_end_of_a_run_is_not_drawn():
+    async with opened(MANY) as person:
+        chart = shown(person).query_one(Plot)
+        chart.show(shown(person).look.chart, 50, [60])
+        assert {"▲", "◆"} <= set(chart.text)
+        chart.show(shown(person).look.chart, 500, [600])
+        assert not {"▲", "◆"} & set(chart.text)
+
+
+@driven
 async def test_enter_shows_the_next_step_and_its_roundings_open_in_arithmetic():
     async with opened(MANY) as person:
         await person.press("enter")

@@ -18,17 +18,19 @@ from textual.events import Event, Key
 from textual.filter import LineFilter
 from textual.timer import Timer
 from textual.widget import MountError
+from textual.worker import WorkerFailed
 
 from floatlab.errors import FloatlabError, printable, printable_lines, quoted
 from floatlab.sandbox import confined
 from floatlab.tui.app import terminal
 from floatlab.tui.app.browser_page import MOST_ASKED, SHOWN
 from floatlab.tui.app.help_windows import KeysWindow, keys_page
+from floatlab.tui.app.input_queue import InputQueue
 from floatlab.tui.app.navigation import Navigation
 from floatlab.tui.app.palette import Commands, Palette
 from floatlab.tui.app.registry import SCREENS, ScreenRow, screen_for
 from floatlab.tui.app.settings import read_session, write_session
-from floatlab.tui.app.terminal import CONSOLE, HARMLESS
+from floatlab.tui.app.terminal import ASCII, CONSOLE, HARMLESS
 from floatlab.tui.base import run_once
 from floatlab.tui.glyphs import is_console
 from floatlab.tui.screens.background_answer import BackgroundAnswer
@@ -65,6 +67,8 @@ class Explorer(Navigation):
     keep
         Whether the last session is read at the start, and this session is written at the end; a confined process does
         neither.
+    is_ascii
+        Whether only ASCII characters are drawn.
     pending
         The answer to `start`, whose computation began before the explorer was imported.
     """
@@ -98,10 +102,11 @@ class Explorer(Navigation):
         theme: str | None = None,
         usual: str = CYCLE[0],
         keep: bool = True,
+        is_ascii: bool = False,
         pending: BackgroundAnswer | None = None,
     ) -> None:
         """Store the arguments, and read the last session."""
-        self.settings = settings or {}
+        self.settings, self.is_ascii = settings or {}, is_ascii
         self._complaint = complaint
         self._keep = keep and not confined()
         self._session = read_session() if self._keep else {}
@@ -118,6 +123,7 @@ class Explorer(Navigation):
         self.start_views = {}
         self._pending = pending
         self._resuming: Timer | None = None  # runs while a key holds the computations; they then go on
+        self.input_queue = InputQueue(self)
         self._telling = False  # whether a timer runs, after which the address is told
         self.DEFAULT_MODE = first.name  # type: ignore[misc]
         if not os.environ.get("NO_COLOR", "unset"):
@@ -200,8 +206,11 @@ class Explorer(Navigation):
 
     def _handle_exception(self, error: Exception) -> None:
         """Exit without Textual's traceback: `open_explorer` raises the exception."""
-        if self._exit and isinstance(error, (NoMatches, MountError)):
-            return  # once the app is leaving, Textual mounts nothing, so a new screen does not find its widgets
+        cause = error.error if isinstance(error, WorkerFailed) else error
+        if self._exit and isinstance(cause, (NoMatches, MountError)):
+            # Once the app is leaving, Textual mounts nothing: a new screen does not find its widgets, and the app
+            # cannot mount its own widgets in the first screen.
+            return
         self.failure = self.failure or error
         super()._handle_exception(error)
         self._exit_renderables.clear()
@@ -228,20 +237,22 @@ class Explorer(Navigation):
         super().notify(message, title=title, severity=severity, timeout=timeout, markup=False)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        """Add the filters that replace control characters, and characters that the console of Linux lacks."""
-        return [*super().get_line_filters(), HARMLESS, *([CONSOLE] if is_console() else [])]
+        """Add the filters that replace control characters, and characters that the terminal lacks."""
+        lacking = [ASCII] if self.is_ascii else [CONSOLE] if is_console() else []
+        return [*super().get_line_filters(), HARMLESS, *lacking]
 
     # Keys come before answers.
 
     async def on_event(self, event: Event) -> None:
-        """Let the computations of answers pause while a key is handled, so that they do not slow it down."""
+        """Pass on keys and clicks one at a time; computations pause meanwhile, so that they do not slow this down."""
         if isinstance(event, Key):
             for pending in (working := self._working()):
                 pending.hold()
             if self._resuming is not None:
                 self._resuming.stop()
             self._resuming = self.set_timer(_PAUSE, self._resume) if working else None
-        await super().on_event(event)
+        if not self.input_queue.keeps(event):
+            await super().on_event(event)
 
     def _resume(self) -> None:
         for pending in self._working():

@@ -23,6 +23,7 @@ def open_explorer(
     *,
     theme: str | None = None,
     keep: bool = True,
+    is_ascii: bool = False,
     pending: BackgroundAnswer | None = None,
     excuse: str = "",
 ) -> int:
@@ -42,7 +43,7 @@ def open_explorer(
             stream.reconfigure(encoding="utf-8")  # Textual draws characters that other encodings lack
     explorer = Explorer(
         read_question, start, settings=settings, complaint=complaint, theme=theme, keep=keep, pending=pending,
-        usual=terminal.usual_theme(),
+        is_ascii=is_ascii, usual=terminal.usual_theme(),
     )  # fmt: skip
     if theme and (unknown := explorer.unknown_theme(theme)):
         raise FloatlabError(f"--theme: {unknown}")

@@ -16,7 +16,7 @@ from rich.segment import Segment
 from textual.color import Color
 from textual.filter import LineFilter
 
-from floatlab.tui.glyphs import for_console
+from floatlab.tui.glyphs import for_ascii, for_console
 from floatlab.tui.themes import CYCLE, SIXTEEN
 
 _PROGRAMS = (
@@ -101,14 +101,18 @@ class Harmless(LineFilter):
 HARMLESS = Harmless()
 
 
-class _Console(LineFilter):
-    """Replaces characters that the console of Linux lacks."""
+class _Substitutes(LineFilter):
+    """Replaces characters that the terminal lacks."""
+
+    def __init__(self, substitute: Callable[[str], str]) -> None:
+        super().__init__()
+        self._substitute = substitute
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        return [Segment(for_console(text), style, control) for text, style, control in segments]
+        return [Segment(self._substitute(text), style, control) for text, style, control in segments]
 
 
-CONSOLE = _Console()
+CONSOLE, ASCII = _Substitutes(for_console), _Substitutes(for_ascii)
 # Parts of the names of terminals with more than sixteen colours.
 _COLOURFUL = ("256color", "direct", "truecolor", "kitty", "alacritty", "ghostty", "foot", "wezterm", "contour")
 

@@ -93,7 +93,7 @@ class QuestionScreen(Screen[None]):
     def complain(self, text: str, hint: bool = False) -> None:
         """Show an error message or a hint; an empty text clears the line."""
         complaint = self.query_one("#complaint", Static)
-        complaint.update(printable_lines(text if hint else f"! {text}"))
+        complaint.update(self.app.drawn(printable_lines(text if hint else f"! {text}")))
         complaint.set_class(bool(text), "-shown")
         complaint.set_class(hint, "-hint")
         # A message covers the end of the page, so that the page does not move. A hint does so only while the user types

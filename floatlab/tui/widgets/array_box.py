@@ -114,12 +114,18 @@ class FilePicker(Picker):
         self._label, self._whole = title, whole
         self._place = path if colons and exists(path) else folder if is_folder(folder) else ""
         self._entries: dict[str, FileEntry] = {}
+        self._error = ""  # why the last folder or file could not be read
 
     def on_mount(self) -> None:
         """List the folder or the file in which to begin; if it cannot be read, list the working directory."""
         super().on_mount()
         if not self._go(self._place):
-            self.call_later(self._go, "")  # later, after the empty list has been drawn
+            self.call_later(self._begin_here)  # later, after the empty list has been drawn
+
+    def _begin_here(self) -> None:
+        """List the working directory, below which the message about the other folder or file stays."""
+        if self._go(""):
+            self.say(self._error)
 
     def _go(self, place: str) -> bool:
         """List a folder, or the arrays of a file; show an error message and return False if it cannot be read.
@@ -131,7 +137,8 @@ class FilePicker(Picker):
         try:
             listed = entries(place, self._whole)
         except FloatlabError as error:
-            self.say(str(error))
+            self._error = str(error)
+            self.say(self._error)
             return False
         self._place = place
         self._entries = {entry.word: entry for entry in listed}

@@ -61,8 +61,12 @@ class ChoiceBar(Widget):
         """Show the words of (name, word) pairs."""
         super().__init__(id=id)
         self._take = take
-        self.set_reactive(ChoiceBar.options, options)
+        self.set_reactive(ChoiceBar.options, self.validate_options(options))
         self.set_reactive(ChoiceBar.current, current)
+
+    def validate_options(self, options: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+        """Return the options with words as this terminal can draw them."""
+        return tuple((name, self.app.drawn(word)) for name, word in options)
 
     def places(self, width: int) -> dict[str, tuple[int, int, str]]:
         """Return the column, the line and the padded word of each option."""
@@ -168,7 +172,7 @@ class KeyBar(ChoiceBar):
         """Show a message for some seconds. It covers only the keys."""
         if self._end is not None:
             self._end.stop()
-        self.said = words
+        self.said = self.app.drawn(words)
         self._end = self.set_timer(seconds, self._say_nothing)
 
     def _say_nothing(self) -> None:

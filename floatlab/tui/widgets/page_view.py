@@ -11,7 +11,7 @@ from textual.strip import Strip
 
 from floatlab.page.chart import with_dots
 from floatlab.page.model import Chart, Line, Note, Page, Pair, line, text_of
-from floatlab.page.text_layout import set_page
+from floatlab.page.text_layout import ascii_only, rewritten, set_page
 from floatlab.page.words import UNBROKEN
 from floatlab.tui.base import ExplorerBase
 
@@ -40,9 +40,13 @@ class PageView(ScrollView):
     def __init__(self, page: Page = EMPTY, *, id: str | None = None) -> None:
         """Start with a page, or empty."""
         super().__init__(id=id)
-        self.set_reactive(PageView.page, page)
+        self.set_reactive(PageView.page, page if page is EMPTY else self.validate_page(page))
         self.lines: list[Line] = []  # the drawn lines
         self._width = 0
+
+    def validate_page(self, page: Page) -> Page:
+        """Return the page as this terminal can draw it."""
+        return rewritten(page, str.isascii, ascii_only) if self.app.is_ascii else page
 
     def watch_page(self) -> None:
         """Draw the new page."""

@@ -18,7 +18,7 @@ from textual.widgets.option_list import Option
 from floatlab.errors import printable, printable_lines
 from floatlab.page.model import Page
 from floatlab.record import Record
-from floatlab.tui.base import if_present
+from floatlab.tui.base import ExplorerBase, if_present
 from floatlab.tui.widgets.page_view import PageView
 
 _SHARE = 94  # the height of a window, in percent of the screen
@@ -49,6 +49,8 @@ class Pick(Record):
 
 class Window(ModalScreen[ScreenResultType]):
     """A framed window in the middle of the screen."""
+
+    app: ExplorerBase
 
     DEFAULT_CSS = """
     Window {
@@ -133,7 +135,7 @@ class Picker(Window[str | None]):
     def compose(self) -> ComposeResult:
         """Compose the input box and the list."""
         with Vertical():
-            yield Label(printable(self._title), id="title", markup=False)
+            yield Label(self.app.drawn(printable(self._title)), id="title", markup=False)
             yield self.INPUT(placeholder="type to narrow", compact=True)
             # The box keeps the focus, and forwards the keys of the list, so that the tab key is not needed.
             options = OptionList(markup=False, compact=True)
@@ -157,13 +159,13 @@ class Picker(Window[str | None]):
     def offer(self, title: str, choices: list[Choice]) -> None:
         """Show other choices."""
         self._choices = choices
-        self.query_one("#title", Label).update(printable(title))
+        self.query_one("#title", Label).update(self.app.drawn(printable(title)))
         self.box.value = ""
         self._fill("")
 
     def say(self, words: str) -> None:
         """Show a message, such as why a choice was not accepted."""
-        self.nothing.update(printable_lines(words))
+        self.nothing.update(self.app.drawn(printable_lines(words)))
 
     def take(self, name: str) -> None:
         """Close the window with this choice."""
@@ -179,7 +181,9 @@ class Picker(Window[str | None]):
         matches = sorted(((rank, choice) for rank, choice in ranked if rank is not None), key=lambda match: match[0])
         self.rows.clear_options()
         self.rows.add_options(
-            Option(printable(f"{'•' if choice.name in self.marked else ' '} {choice.text}"), id=choice.name)
+            Option(
+                self.app.drawn(printable(f"{'•' if choice.name in self.marked else ' '} {choice.text}")), id=choice.name
+            )
             for _, choice in matches
         )
         if matches:

@@ -39,6 +39,7 @@ VERB = Verb(
         *grouped(
             "explorer",
             Option("new", "", "start without the last session, and do not save this one"),
+            Option("ascii", "", "draw only ASCII characters"),
             Option("theme", "NAME", "floatlab-dark, floatlab-light, floatlab-safe, ansi-dark, …"),
         ),
         *grouped(

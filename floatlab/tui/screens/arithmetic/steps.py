@@ -119,7 +119,8 @@ class StepPlayer(PageView, can_focus=True):
     @property
     def newest(self) -> int:
         """The number of the first line on the page that is new in this step, counted from 0."""
-        return next((y for y, runs in enumerate(self.lines) if any("▸" in run.text for run in runs)), 0)
+        mark = self.app.drawn("▸")
+        return next((y for y, runs in enumerate(self.lines) if any(run.text.strip() == mark for run in runs)), 0)
 
     def show_newest(self) -> None:
         """Scroll to the newest line of the page; if the player is as high as its page, its parent scrolls."""

@@ -56,6 +56,10 @@ class Plot(PageView, can_focus=False):
         across = self._across
         return round(across.place(x) * (self._room - 1)) if across is not None and across.shows(x) else -1
 
+    def _shows(self, x: float) -> bool:
+        """Return whether the plot area has a column for x; it has none while a run starts again before x."""
+        return 0 <= self.column_of(x) < self._room
+
     def number_at(self, column: int) -> float | None:
         """Return the value at a column of the plot area, or at the nearest one; None if no plot is drawn."""
         across = self._across
@@ -85,9 +89,9 @@ class Plot(PageView, can_focus=False):
             return lines
         self._left = len(lines[self._head][0].text)
         self._room = len(text_of(lines[-2])) - self._left
-        for x in self._marks:
+        for x in filter(self._shows, self._marks):
             lines[-2] = _put(lines[-2], self._left + self.column_of(x), Span("◆", Role.CHANGED))
-        if self._at is not None:
+        if self._at is not None and self._shows(self._at):
             column = self._left + self.column_of(self._at)
             for y in range(self._head, self._head + height):
                 if text_of(cut_columns(lines[y], column, column + 1)).isspace():
@@ -97,7 +101,7 @@ class Plot(PageView, can_focus=False):
 
     def segments(self, y: int) -> list[Segment]:
         """Return the segments of a line, with the character of a curve under the cursor highlighted."""
-        if self._at is None or not self._room or not self._head <= y < len(self.lines) - 2:
+        if self._at is None or not self._room or not self._shows(self._at) or not self._head <= y < len(self.lines) - 2:
             return super().segments(y)
         column = self._left + self.column_of(self._at)
         before, here, after = (
