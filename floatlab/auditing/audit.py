@@ -10,8 +10,9 @@ from typing import Unpack, overload
 
 from floatlab.auditing.judging import BROKEN, SOUND, UNKNOWN, AuditedTensor, doubted, judged
 from floatlab.auditing.originals.arranged import Counterpart
-from floatlab.auditing.originals.consistency import contradictions, numbered
+from floatlab.auditing.originals.consistency import contradictions
 from floatlab.auditing.originals.counterparts import Originals, heads_of
+from floatlab.auditing.originals.missing import lost_weights, missing_tensors
 from floatlab.auditing.quantized import QuantizedCheckpoint, load_quantized
 from floatlab.auditing.survival.arguments import RecipeOptions
 from floatlab.auditing.survival.figures import RecipeAudit
@@ -29,6 +30,7 @@ Place = str | os.PathLike[str] | Mapping[str, object]
 Progress = Callable[[int], None]
 
 _DROPPED = "the original has this bias, but the checkpoint does not"
+_LOST = "the original has this weight, but the checkpoint does not, though it has other weights of its layer"
 _ORDER = (BROKEN, UNKNOWN, SOUND)
 _CODES = 8  # bits; floats of this width or less are codes
 
@@ -39,7 +41,8 @@ class Audit(Record, Answering):
     `original` is the name of the original checkpoint; it is empty if none was given. An audit does not look at tensors
     that are not quantised: `unchecked` counts them by dtype, except floats of 8 bits or less. `unscaled` counts the
     tensors of such floats, which are probably codes without scales. `missing` has the tensors of the original that the
-    checkpoint lacks, as far as names can tell. These three are empty if weights were chosen by a glob.
+    checkpoint lacks, as far as names can tell. A missing weight is broken if its layer is there in part. `unchecked`,
+    `missing` and `unscaled` are empty if weights were chosen by a glob.
     """
 
     _ASKS = ".is_sound"
@@ -165,18 +168,23 @@ def audit(
             done = (lambda count: None) if progress is None else progress(sum(sizes.values()))
             originals = None if original is None else Originals(original, heads_of(read, original))
             found, matches = [], dict[str, Counterpart]()
+            missing: tuple[str, ...] = ()
             for name in names:
                 found.append(judged(name, read, originals, matches))
                 done(sizes.get(name, 0))
             if originals is not None:
                 doubts = contradictions(matches, originals.shapes)
                 found = [doubted(each, doubts.get(each.name, "")) for each in found]
-                lost = originals.dropped_biases(
+                biases = originals.dropped_biases(
                     [name for name in names if name in sizes], list(read.checkpoint.tensors)
                 )
-                found += [
-                    AuditedTensor(name, BROKEN, originals.shapes[name], "", None, None, (_DROPPED,)) for name in lost
-                ]
+                found += [_absent(name, originals, _DROPPED) for name in biases]
+            if original is not None and originals is not None and not only:
+                are_renamed = any(each.original for each in found)
+                judged_names = [each.name for each in found]
+                missing = missing_tensors(read, original.names, judged_names, matches, are_renamed)
+                lost = lost_weights(read, missing, originals.shapes)
+                found += [_absent(name, originals, _LOST) for name in lost]
         finally:
             if original is not None:
                 original.close()
@@ -187,8 +195,13 @@ def audit(
         tensors=tuple(found),
         unchecked=() if only else _counts(read, are_codes=False),
         unscaled=() if only else _counts(read, are_codes=True),
-        missing=() if only or original is None else _missing(read, original, found, matches),
+        missing=missing,
     )
+
+
+def _absent(name: str, originals: Originals, reason: str) -> AuditedTensor:
+    """Return the verdict on a tensor that only the original has."""
+    return AuditedTensor(name, BROKEN, originals.shapes[name], "", None, None, (reason,))
 
 
 def _counts(read: QuantizedCheckpoint, are_codes: bool) -> tuple[tuple[str, int], ...]:
@@ -207,24 +220,3 @@ def _has_codes(stored: StoredTensor) -> bool:
     except FormatError:
         return False
     return format.signed and format.width <= _CODES
-
-
-def _missing(
-    read: QuantizedCheckpoint,
-    original: QuantizedCheckpoint,
-    found: list[AuditedTensor],
-    matches: Mapping[str, Counterpart],
-) -> tuple[str, ...]:
-    """Return the tensors of the original that the checkpoint lacks, as far as names can tell.
-
-    If weights have other names than their originals, a tensor counts only if no weight was made from it, but weights
-    were made from the tensors of the same name in other layers. None are returned if some originals are not known.
-    """
-    if not any(each.original for each in found):
-        there = {*read.names, *(each.name for each in found)}
-        return tuple(name for name in original.names if name not in there)
-    if read.unreadable or len(matches) < len(read.weights):
-        return ()  # the originals of some weights are not known
-    used = {name for each in matches.values() for name in each.names}
-    kinds = {numbered(name)[0] for name in used}
-    return tuple(name for name in original.names if name not in used and numbered(name)[0] in kinds)

@@ -7,6 +7,7 @@ from math import inf, isfinite, isinf
 import numpy as np
 
 from floatlab.arrays.sources import ArraySource, HeldSource
+from floatlab.arrays.types import Array
 from floatlab.auditing.fidelity import MOST_LEFT, Fidelity, measure
 from floatlab.auditing.quantized import QuantizedCheckpoint
 from floatlab.auditing.relations import RESCALED, SAMPLE, both, factor_off, relation, times_off
@@ -25,6 +26,7 @@ _UNRELATED = 0.1  # numbers with a smaller cosine are unrelated
 # fewer such codes, and some codes that are far; those that truncate leave none that are far.
 _ROUNDED, _FED_BACK, _FAR, _NONE_FAR = 0.97, 0.7, 0.06, 0.002
 _BETTER = 0.02
+_SLACK, _FEW = 2.0**-7, 0.005  # if fewer numbers go in a direction by more than the slack, none go there
 _LEAST_FACTOR = 0.03  # smaller factors are not told from rounding
 
 
@@ -40,6 +42,12 @@ class ComparedWeight(Individual):
     bits: float
     fidelity: Fidelity
     agreement: CodeAgreement | None
+
+    @property
+    def is_fed_back(self) -> bool:
+        """Whether the errors may come from feedback of errors, as in GPTQ."""
+        has_such_codes = self.agreement is not None and self.agreement.is_fed_back
+        return has_such_codes and self.fidelity.left < self.fidelity.most
 
 
 class WeightCause(Individual):
@@ -81,6 +89,8 @@ def cause_of(found: ComparedWeight) -> WeightCause | None:
             factors = column_factors(q, found.x, grid)
             if factors is not None:
                 return WeightCause(f"{factors.words}: is this its original?", is_damage=False)
+            if found.is_fed_back:
+                return _one_factor(found)
         group = group_of(found.weight, found.read.checkpoint.tensors)
         words = factor_off(q, found.x) if found.fidelity.fits else relation(q, found.x, group)
     return WeightCause(words, is_damage=words != RESCALED) if words else None
@@ -106,6 +116,8 @@ def _one_factor(found: ComparedWeight) -> WeightCause | None:
         if pair is None:
             return None
         q, x = pair
+        if _is_directed(q, x):
+            return None
         with np.errstate(all="ignore"):
             factor = float((q * x).sum() / np.square(x).sum())
             if not isfinite(factor) or abs(factor - 1) < _LEAST_FACTOR:
@@ -115,6 +127,13 @@ def _one_factor(found: ComparedWeight) -> WeightCause | None:
     if after.share(after.nearest) < _ROUNDED:
         return None
     return WeightCause(f"its numbers are {times_off(factor)}; divided by that, the relative error is {left:.2g}")
+
+
+def _is_directed(q: Array, x: Array) -> bool:
+    """Return whether all numbers were rounded in one direction: up, down, towards zero, or away from zero."""
+    slack = np.abs(x) * _SLACK
+    changes = (q - x > slack, x - q > slack, np.abs(q) - np.abs(x) > slack, np.abs(x) - np.abs(q) > slack)
+    return min(float(each.mean()) for each in changes) < _FEW
 
 
 def repaired(found: ComparedWeight) -> WeightCause | None:

@@ -25,13 +25,14 @@ SOUND, BROKEN, UNKNOWN = "sound", "broken", "cannot tell"
 # that fits is smaller, no cause is looked for.
 _USUAL = ((7.0, 0.05), (3.0, 0.15))
 # If more of its numbers than this share became 0, or are clipped, codes that agree do not make a weight sound.
-_MOST_FLUSHED, _MOST_CLIPPED = 0.9, 0.3
+_LOST, _MOST_FLUSHED, _MOST_CLIPPED = 0.9, 0.9, 0.3
+_SEVERAL = 0.02  # fewer numbers that became 0 or are clipped do not explain an error
 _OTHER = 0.75  # with a smaller cosine, numbers may be those of another tensor
 _IMPLAUSIBLE = 1e4  # without an original, a weight with a larger magnitude is reported as unusual
 
 
 class AuditedTensor(Record):
-    """The verdict on a quantised weight, or on a bias that only the original has, and its reasons.
+    """The verdict on a quantised weight, or on a tensor that only the original has, and its reasons.
 
     `verdict` is sound, broken or cannot tell. `fidelity` has the errors relative to the original; it is None if the
     weight was not compared. `largest` is the largest finite magnitude of the weight's numbers; it is None if they were
@@ -196,7 +197,12 @@ def _by_codes(found: ComparedWeight) -> _Opinion | None:
         parts.append(f"{counted(agreed.flushed, 'number')} ({_percent(flushed)}) became 0")
     said = "its codes are the original's, rounded with the stored scales"
     said = f"{said}; {' and '.join(parts)}" if parts else said
-    if not fidelity.fits and (flushed > _MOST_FLUSHED or clipped > _MOST_CLIPPED):
+    if fidelity.fits and agreed.is_directed and not agreed.is_nearest:
+        return _Opinion(SOUND, fidelity)
+    if not agreed.is_directed and max(flushed, clipped) < _SEVERAL:
+        return _Opinion(UNKNOWN, fidelity, (unexplained(fidelity),), is_explained=False)
+    is_lost = fidelity.left > _LOST and flushed > _MOST_FLUSHED
+    if is_lost or (not fidelity.fits and clipped > _MOST_CLIPPED):
         return _Opinion(UNKNOWN, fidelity, (f"{said}: are the scales right?",))
     return _Opinion(SOUND, fidelity, (said,))
 
@@ -214,9 +220,16 @@ def _by_errors(found: ComparedWeight) -> _Opinion:
     cause = cause_of(found)
     if cause is not None:
         return _Opinion(BROKEN if cause.is_damage else UNKNOWN, fidelity, (cause.words,))
-    if fidelity.fits and fidelity.is_close:
+    if fidelity.fits and (fidelity.is_close or found.is_fed_back):
         return _Opinion(SOUND, fidelity)
-    return _Opinion(UNKNOWN if fidelity.fits else BROKEN, fidelity, (unexplained(fidelity),), is_explained=False)
+    if agreed is not None and found.is_fed_back and not agreed.other_blocks:
+        return _Opinion(SOUND, fidelity)
+    return _Opinion(
+        UNKNOWN if fidelity.fits or found.is_fed_back else BROKEN,
+        fidelity,
+        (unexplained(fidelity),),
+        is_explained=False,
+    )
 
 
 def _other_rows(weight: Weight, agreed: CodeAgreement) -> str:

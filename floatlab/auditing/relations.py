@@ -23,6 +23,7 @@ RESCALED = "its columns are multiples of the original's, as after AWQ or SmoothQ
 # Factors are accepted if the relative error after the division is below _LEFT in nearly all groups.
 _LEFT, _ALMOST_ALL = 0.35, 0.95
 _SPREAD, _SPREAD_ROWS = 0.02, 0.15  # factors count as equal if their relative deviation is smaller; rows vary more
+_EXPLAINED = 0.8  # a factor must leave less than this share of the error
 _OFF = 0.08  # quantisers change the mean size of numbers of medium size by less than this (see `factor_off`)
 # At most _MOST_ROWS rows are compared with each other; in large weights, by their first _BEGINNING numbers.
 _MOST_ROWS, _BEGINNING = 1 << 13, 1 << 8
@@ -161,6 +162,8 @@ def _one_factor(q: Array, x: Array) -> str:
     if len(rows) and np.percentile(np.abs(rows / factor[0] - 1), 90) > _LEFT / 2:
         return ""
     amount = float(factor[0]) * float(top)
+    if isfinite(amount) and np.square(q / amount - x).sum() > _EXPLAINED**2 * np.square(q - x).sum():
+        return ""
     if not (isfinite(amount) and amount and isfinite(1 / amount)):
         return f"its numbers are over 1e300 times too {'small' if abs(amount) < 1 else 'large'}"
     if abs(abs(amount) - 1) < _SPREAD:

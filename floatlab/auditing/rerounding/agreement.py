@@ -22,8 +22,16 @@ _BAD = 0.1
 _FAR_IN_ROW, _ALIKE, _SHORTEST = 0.4, 0.5, 16
 _FEW_FAR = 1e-3  # in a weight that agrees, at most this share of the codes is far
 _NEAREST = 0.99  # if this share of the codes is nearest to the original, the weight was rounded to nearest
+# With feedback of errors, at least the first share of the codes is nearest, at most the second is far, and at most the
+# third share of the blocks has nearest codes only.
+_FED_BACK = 0.5, 0.15, 0.5
+# Feedback makes large errors in a few blocks, but these are no factor, and most of the block is still there.
+_LARGE, _FACTOR, _STILL_THERE = 0.25, 1.6, 0.6
+_ALL_NEXT = (
+    0.4  # directed and stochastic rounding leave more nearest codes than this share; a wrong factor leaves fewer
+)
 _MOST_ROWS = 1 << 12  # at most this many rows are listed
-_FAR, _BAD_BLOCKS = 2, 5  # places in the counts of a tally
+_FAR, _BAD_BLOCKS, _OTHER_BLOCKS = 2, 7, 8  # places in the counts of a tally
 
 
 class CodeAgreement(Record):
@@ -33,7 +41,8 @@ class CodeAgreement(Record):
     codes on both sides of the original. `clipped` numbers of the original are beyond the largest code, and have this
     code. `flushed` numbers are not 0, but have the code of 0. `bad_blocks` counts blocks (of 32 or 16 elements in a
     row) in which far codes make a large error. `bad_rows` has the indices of rows with other numbers than the
-    original.
+    original. All codes of `exact_blocks` of the `blocks` are nearest. `other_blocks` counts blocks that are far from
+    the original by a factor, or have other numbers.
     """
 
     elements: int
@@ -43,6 +52,9 @@ class CodeAgreement(Record):
     flushed: int
     bad_blocks: int
     bad_rows: tuple[int, ...]
+    blocks: int
+    exact_blocks: int
+    other_blocks: int
 
     @property
     def belongs(self) -> bool:
@@ -53,6 +65,17 @@ class CodeAgreement(Record):
     def is_nearest(self) -> bool:
         """Whether the codes are those of the original, rounded to nearest with the stored scales."""
         return self.belongs and self.nearest >= _NEAREST * self.elements
+
+    @property
+    def is_directed(self) -> bool:
+        """Whether the codes may come from directed or stochastic rounding with the stored scales."""
+        return self.belongs and self.nearest >= _ALL_NEXT * self.elements
+
+    @property
+    def is_fed_back(self) -> bool:
+        """Whether the codes may come from feedback of errors, as in GPTQ: a few are far, all over the weight."""
+        is_rounded = self.share(self.nearest) >= _FED_BACK[0] and self.share(self.far) <= _FED_BACK[1]
+        return is_rounded and not self.bad_rows and self.exact_blocks <= _FED_BACK[2] * self.blocks
 
     def share(self, count: int) -> float:
         """Return a count as a share of the elements."""
@@ -74,10 +97,10 @@ def agreement(read: ArraySource, original: ArraySource, grid: CodeGrid, most: in
             middle = int(indices(values, np.zeros(1))[0]) if grid.lowest is None else len(values) // 2
             low, high = min(low, max(middle - 1, 0)), max(high, min(middle + 1, len(values) - 1))
             found = _compared(read, original, opened, values[low : high + 1], most)
-    elements, near, far, clipped, flushed, bad_blocks = found.counts.tolist()
+    elements, near, far, clipped, flushed, blocks, exact_blocks, bad_blocks, other_blocks = found.counts.tolist()
     return CodeAgreement(
         elements=elements, nearest=near, far=far, clipped=clipped, flushed=flushed, bad_blocks=bad_blocks,
-        bad_rows=tuple(found.rows),
+        bad_rows=tuple(found.rows), blocks=blocks, exact_blocks=exact_blocks, other_blocks=other_blocks,
     )  # fmt: skip
 
 
@@ -107,9 +130,10 @@ class _Tally:
         self.below, self.above = np.append(-end, self.values[:-1]), np.append(self.values[1:], end)
         self.least, self.largest = np.append(-end, middle), np.append(middle, end)
         self.gap = np.minimum(self.above - self.values, self.values - self.below)
+        self.size = next((size for size in _SIZES if length % size == 0), min(length, BLOCK))
         self.index = _index_by_half(values.tobytes())
         self.lowest, self.highest = len(values) - 1, 0
-        self.counts = np.zeros(6, np.int64)
+        self.counts = np.zeros(9, np.int64)
         self.rows: list[int] = []
 
     def add(self, first: int, q: Array, x: Array, scale: Array, offset: Array | float) -> None:
@@ -145,6 +169,9 @@ class _Tally:
                 np.count_nonzero(far),
                 np.count_nonzero(clipped & ~far[ends] & known[ends]),
                 np.count_nonzero(x[q == 0]),
+                len(near) // self.size,
+                np.count_nonzero(near.reshape(-1, self.size).all(axis=1)) if len(near) % self.size == 0 else 0,
+                0,
                 0,
             ]
         )
@@ -156,9 +183,16 @@ class _Tally:
     def _judge(self, first: int, q: Array, x: Array, far: Array) -> None:
         """Count bad blocks and rows of a piece; x is the original, clipped at the outermost codes."""
         length = self.length if self.length <= BLOCK else len(q)
-        size = next((size for size in _SIZES if length % size == 0), length)
+        size = self.size if len(q) % self.size == 0 else len(q)
         wrong, own = (np.square(each).reshape(-1, size).sum(axis=1) for each in (np.where(far, q - x, 0.0), x))
         self.counts[_BAD_BLOCKS] += np.count_nonzero(wrong > _BAD * own)
+        large = wrong > _LARGE * own
+        if large.any():
+            q_blocks, x_blocks = (each.reshape(-1, size)[large] for each in (q, x))
+            both, read = (q_blocks * x_blocks).sum(axis=1), np.square(q_blocks).sum(axis=1)
+            factor, cosine = both / own[large], both / np.sqrt(read * own[large])
+            is_same = (factor < _FACTOR) & (factor > 1 / _FACTOR) & (cosine > _STILL_THERE)
+            self.counts[_OTHER_BLOCKS] += np.count_nonzero(~is_same)
         if length < _SHORTEST:
             return
         q, x, share = q.reshape(-1, length), x.reshape(-1, length), far.reshape(-1, length).mean(axis=1)
