@@ -182,6 +182,9 @@ def _by_codes(found: ComparedWeight) -> _Opinion | None:
     if fidelity.fits and agreed.bad_rows:
         cause = repaired(found)
         return _Opinion(BROKEN, fidelity, (cause.words if cause else _other_rows(found.weight, agreed),))
+    if agreed.is_locally_wrong:
+        cause = cause_of(found)
+        return _Opinion(BROKEN, fidelity, (cause.words if cause else _other_blocks(agreed),))
     if not agreed.belongs:
         return None
     if not agreed.is_nearest and (cause := small_cause(found)):
@@ -238,6 +241,11 @@ def _other_rows(weight: Weight, agreed: CodeAgreement) -> str:
     if len(rows) == 1:
         return f"row {rows[0]:,} of {total:,} holds other numbers than the original"
     return f"{len(rows):,} of {total:,} rows hold other numbers than the original, first row {rows[0]:,}"
+
+
+def _other_blocks(agreed: CodeAgreement) -> str:
+    count = f"{agreed.other_blocks:,} of {counted(agreed.blocks, 'block')}"
+    return f"{count} {plural(agreed.other_blocks, 'is', 'are')} far from the original, but all other codes fit"
 
 
 def _percent(share: float) -> str:

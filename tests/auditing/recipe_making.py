@@ -6,7 +6,7 @@ Everything here is written from the definitions, in NumPy and ml_dtypes, without
 import ml_dtypes
 import numpy as np
 
-from tests.auditing.quantizing import NF4, bitsandbytes, pairs, words
+from tests.auditing.quantizing import pairs, words
 
 E4M3 = np.unique(np.nan_to_num(np.arange(256, dtype=np.uint8).view(ml_dtypes.float8_e4m3fn).astype(np.float64)))
 E2M1 = np.unique(np.arange(16, dtype=np.uint8).view(ml_dtypes.float4_e2m1fn).astype(np.float64))
@@ -139,10 +139,7 @@ def made(convention, grain, rule, rounding, x, seed=0):
         stored = scale.astype(np.float32 if convention != "ct int4" else ml_dtypes.bfloat16)
         scale = stored.astype(np.float64)
     each = np.broadcast_to(scale, groups.shape).reshape(x.shape)
-    if rounding == "feedback":
-        v = with_feedback(x, each, values, rng)
-    else:
-        v = rounded(x / each, values, rounding, rng)
+    v = with_feedback(x, each, values, rng) if rounding == "feedback" else rounded(x / each, values, rounding, rng)
     stored = stored.reshape(()) if grain == "tensor" else stored.reshape(len(x), -1)
     if convention == "nvfp4":
         return {
@@ -162,4 +159,3 @@ def made(convention, grain, rule, rounding, x, seed=0):
 
 
 GRAINS = {"fp8": ("tensor", "row"), "int8": ("tensor", "row"), "ct int4": (32,), "nvfp4": (16,), "mxfp4": (32,)}
-__all__ = ["GRAINS", "KINDS", "NF4", "ROUNDINGS", "RULES", "bitsandbytes", "distribution", "made"]

@@ -15,7 +15,7 @@ from floatlab.record import Record
 # A quantiser may compute in bfloat16, from an original in bfloat16, and divide by a scale before it is rounded.
 _COARSE = 2.0**-7
 _FINE = 1e-5  # ties, relative to the distance of two codes
-_SIZES = (32, 16)  # sizes of the blocks in which far codes are counted; the first one that divides the rows is used
+_SIZE = 16  # elements of a block in which far codes are counted, if this divides the rows
 # A block is bad if codes that are far from the original change it by more than this share of its norm, squared.
 _BAD = 0.1
 # In a row with other numbers than the original, most codes are far, and the cosine is small.
@@ -26,12 +26,12 @@ _NEAREST = 0.99  # if this share of the codes is nearest to the original, the we
 # third share of the blocks has nearest codes only.
 _FED_BACK = 0.5, 0.15, 0.5
 # Feedback makes large errors in a few blocks, but these are no factor, and most of the block is still there.
-_LARGE, _FACTOR, _STILL_THERE = 0.25, 1.6, 0.6
-_ALL_NEXT = (
-    0.4  # directed and stochastic rounding leave more nearest codes than this share; a wrong factor leaves fewer
-)
+_LOCAL = 0.2  # if more than this share of the blocks is wrong, damage is not local
+_LARGE, _FACTOR, _STILL_THERE = 0.12, 1.6, 0.6
+# Directed and stochastic rounding leave more nearest codes than this share; a wrong factor leaves fewer.
+_ALL_NEXT = 0.4
 _MOST_ROWS = 1 << 12  # at most this many rows are listed
-_FAR, _BAD_BLOCKS, _OTHER_BLOCKS = 2, 7, 8  # places in the counts of a tally
+_FAR, _BAD_BLOCKS, _OTHER_BLOCKS, _IN_BAD = 2, 7, 8, 9  # places in the counts of a tally
 
 
 class CodeAgreement(Record):
@@ -39,10 +39,10 @@ class CodeAgreement(Record):
 
     Of `elements` codes, `nearest` are those of the original rounded to nearest, and `far` are not even one of the two
     codes on both sides of the original. `clipped` numbers of the original are beyond the largest code, and have this
-    code. `flushed` numbers are not 0, but have the code of 0. `bad_blocks` counts blocks (of 32 or 16 elements in a
+    code. `flushed` numbers are not 0, but have the code of 0. `bad_blocks` counts blocks (of 16 elements in a
     row) in which far codes make a large error. `bad_rows` has the indices of rows with other numbers than the
     original. All codes of `exact_blocks` of the `blocks` are nearest. `other_blocks` counts blocks that are far from
-    the original by a factor, or have other numbers.
+    the original by a factor, or have other numbers. `stray` codes are far, but not in bad blocks.
     """
 
     elements: int
@@ -55,6 +55,7 @@ class CodeAgreement(Record):
     blocks: int
     exact_blocks: int
     other_blocks: int
+    stray: int
 
     @property
     def belongs(self) -> bool:
@@ -65,6 +66,12 @@ class CodeAgreement(Record):
     def is_nearest(self) -> bool:
         """Whether the codes are those of the original, rounded to nearest with the stored scales."""
         return self.belongs and self.nearest >= _NEAREST * self.elements
+
+    @property
+    def is_locally_wrong(self) -> bool:
+        """Whether only few blocks are wrong: all other codes are those of the original, rounded in some direction."""
+        is_local = 0 < self.other_blocks <= _LOCAL * self.blocks and self.stray <= _FEW_FAR * self.elements
+        return is_local and 2 * self.other_blocks > self.bad_blocks and self.nearest >= _ALL_NEXT * self.elements
 
     @property
     def is_directed(self) -> bool:
@@ -97,10 +104,13 @@ def agreement(read: ArraySource, original: ArraySource, grid: CodeGrid, most: in
             middle = int(indices(values, np.zeros(1))[0]) if grid.lowest is None else len(values) // 2
             low, high = min(low, max(middle - 1, 0)), max(high, min(middle + 1, len(values) - 1))
             found = _compared(read, original, opened, values[low : high + 1], most)
-    elements, near, far, clipped, flushed, blocks, exact_blocks, bad_blocks, other_blocks = found.counts.tolist()
+    elements, near, far, clipped, flushed, blocks, exact_blocks, bad_blocks, other_blocks, inside = (
+        found.counts.tolist()
+    )
     return CodeAgreement(
         elements=elements, nearest=near, far=far, clipped=clipped, flushed=flushed, bad_blocks=bad_blocks,
         bad_rows=tuple(found.rows), blocks=blocks, exact_blocks=exact_blocks, other_blocks=other_blocks,
+        stray=far - inside,
     )  # fmt: skip
 
 
@@ -130,10 +140,10 @@ class _Tally:
         self.below, self.above = np.append(-end, self.values[:-1]), np.append(self.values[1:], end)
         self.least, self.largest = np.append(-end, middle), np.append(middle, end)
         self.gap = np.minimum(self.above - self.values, self.values - self.below)
-        self.size = next((size for size in _SIZES if length % size == 0), min(length, BLOCK))
+        self.size = _SIZE if length % _SIZE == 0 else min(length, BLOCK)
         self.index = _index_by_half(values.tobytes())
         self.lowest, self.highest = len(values) - 1, 0
-        self.counts = np.zeros(9, np.int64)
+        self.counts = np.zeros(10, np.int64)
         self.rows: list[int] = []
 
     def add(self, first: int, q: Array, x: Array, scale: Array, offset: Array | float) -> None:
@@ -173,24 +183,27 @@ class _Tally:
                 np.count_nonzero(near.reshape(-1, self.size).all(axis=1)) if len(near) % self.size == 0 else 0,
                 0,
                 0,
+                0,
             ]
         )
         if far.any():
             within = np.clip(place, self.values[0], self.values[-1]) * scale + offset
             within = np.where(known, np.where(there, within, x), 0.0)
-            self._judge(first, np.where(known, q, 0.0), within, far)
+            self._judge(first, np.where(known, q, 0.0), np.where(known, x, 0.0), within, far)
 
-    def _judge(self, first: int, q: Array, x: Array, far: Array) -> None:
-        """Count bad blocks and rows of a piece; x is the original, clipped at the outermost codes."""
+    def _judge(self, first: int, q: Array, whole: Array, x: Array, far: Array) -> None:
+        """Count bad blocks and rows of a piece; `whole` is the original, and x is clipped at the outermost codes."""
         length = self.length if self.length <= BLOCK else len(q)
         size = self.size if len(q) % self.size == 0 else len(q)
         wrong, own = (np.square(each).reshape(-1, size).sum(axis=1) for each in (np.where(far, q - x, 0.0), x))
-        self.counts[_BAD_BLOCKS] += np.count_nonzero(wrong > _BAD * own)
-        large = wrong > _LARGE * own
-        if large.any():
-            q_blocks, x_blocks = (each.reshape(-1, size)[large] for each in (q, x))
-            both, read = (q_blocks * x_blocks).sum(axis=1), np.square(q_blocks).sum(axis=1)
-            factor, cosine = both / own[large], both / np.sqrt(read * own[large])
+        bad = wrong > _BAD * own
+        self.counts[_BAD_BLOCKS] += np.count_nonzero(bad)
+        self.counts[_IN_BAD] += np.count_nonzero(far.reshape(-1, size)[bad])
+        large = np.flatnonzero(wrong > _LARGE * own)
+        if len(large):
+            there, given = (each.reshape(-1, size)[large] for each in (q, whole))
+            both, signal = (there * given).sum(axis=1), np.square(given).sum(axis=1)
+            factor, cosine = both / signal, both / np.sqrt(np.square(there).sum(axis=1) * signal)
             is_same = (factor < _FACTOR) & (factor > 1 / _FACTOR) & (cosine > _STILL_THERE)
             self.counts[_OTHER_BLOCKS] += np.count_nonzero(~is_same)
         if length < _SHORTEST:

@@ -54,11 +54,14 @@ def column_factors(read: ArraySource, original: ArraySource, grid: CodeGrid) -> 
         changed = x * factors
         without = agreement(HeldSource(q), HeldSource(x), grid)
         found = agreement(HeldSource(q), HeldSource(changed), grid)
+        one = (q * x).sum() / signal.sum()
+        with_one = agreement(HeldSource(q), HeldSource(x * one), grid)
+        if with_one.share(with_one.far) <= max(2 * found.share(found.far), _FAR):
+            return None  # one factor explains the codes as well
         far, own = found.share(found.far), without.share(without.far)
         if own < _LEAST:
             return None
         if far > min(_FAR, own / 2):
-            one = (q * x).sum() / signal.sum()
             less = np.square(q - changed).sum() <= np.square(q - one * x).sum() / 4
             if not (len(q) >= _ENOUGH and far <= min(_MORE_FAR, own / 2) and less):
                 return None
