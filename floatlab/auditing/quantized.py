@@ -12,12 +12,17 @@ from floatlab.arrays.sources import ArraySource, array_format
 from floatlab.arrays.types import Array
 from floatlab.auditing.conventions.described import bitsandbytes, torchao
 from floatlab.auditing.conventions.integers import packed_words, transposed
+from floatlab.auditing.conventions.mlx import mlx
+from floatlab.auditing.conventions.renamed import experts, other_scale, quanto
 from floatlab.auditing.conventions.scaled import (
     blocks_and_scales,
     compressed,
     weight_with_inverse_scale,
     weight_with_scale,
 )
+from floatlab.auditing.conventions.unread import ENDS as UNREAD_ENDS
+from floatlab.auditing.conventions.unread import PARTS as UNREAD_PARTS
+from floatlab.auditing.conventions.unread import unread
 from floatlab.auditing.ggml_blocks import is_read, reader, unsupported
 from floatlab.auditing.stored_parts import StoredParts, Weight, opened
 from floatlab.auditing.weight_streams import Reader, one_number, times
@@ -35,9 +40,12 @@ _RULES: tuple[tuple[str, tuple[Rule, ...]], ...] = (
     (".qweight", (transposed,)),
     ("_blocks", (lambda parts, stem: blocks_and_scales(parts, stem, "_blocks", "_scales"),)),
     (".blocks", (lambda parts, stem: blocks_and_scales(parts, stem, ".blocks", ".scales"),)),
-    (".weight", (weight_with_inverse_scale, bitsandbytes, weight_with_scale)),
+    (".weight", (mlx, weight_with_inverse_scale, bitsandbytes, other_scale, weight_with_scale)),
+    (".weight._data", (quanto,)),
+    ("_proj", (experts,)),
 )
-# Suffixes of the names of scales. Beside each scale there must be a tensor with one of the suffixes on the right.
+# Suffixes of the names of scales and zero points. For each of these tensors, there must be a tensor with one of the
+# suffixes on the right instead.
 _OWNERS = (
     (".weight_scale_inv", (".weight",)),
     (".weight_scale_2", (".weight",)),
@@ -46,6 +54,8 @@ _OWNERS = (
     ("_scales", ("_blocks",)),
     (".qzeros", (".qweight",)),
     (".absmax", ("",)),
+    (".scale_weight", (".weight",)),
+    ("_proj_scale_inv", ("_proj",)),
 )
 # Suffixes of the names of all parts that a weight has beside its codes, for weights that cannot be read.
 _PARTS = (
@@ -53,6 +63,7 @@ _PARTS = (
     ".weight_shape", ".weight_g_idx", ".input_scale", ".input_global_scale", ".weight.absmax", ".weight.quant_map",
     ".weight.nested_absmax", ".weight.nested_quant_map", ".weight.quant_state.bitsandbytes__nf4",
     ".weight.quant_state.bitsandbytes__fp4", ".scales", ".qzeros", ".g_idx", "_scales", "_scale",
+    ".biases", ".comfy_quant", ".scale_weight", *UNREAD_PARTS,
 )  # fmt: skip
 
 
@@ -60,10 +71,11 @@ class QuantizedCheckpoint(Mapping[str, Array]):
     """A checkpoint as numbers: the quantised weights, and all other tensors, by their names.
 
     As a mapping, it gives each tensor as an array of float32, correctly rounded (`array` also gives other formats).
-    Integers are unchanged. An array is read when it is requested. `weights` has the quantised weights by name, with
-    their conventions. `plain` has the other tensors. `unreadable` maps the name of each weight that cannot be read
-    to the reason, and `unsupported` has the names of those whose type floatlab does not read. Close the checkpoint
-    after use, or open it in a `with` statement.
+    Integers and truth values are unchanged. An array is read when it is requested. `weights` has the quantised weights
+    by name, with their conventions. `plain` has the other tensors. `unreadable` maps the names of codes that cannot be
+    read, and of scales and zero points without codes, to the reason. `unsupported` has the names of those codes that
+    are stored in a type or layout that floatlab does not read. Close the checkpoint after use, or open it in a `with`
+    statement.
     """
 
     def __init__(self, checkpoint: Checkpoint) -> None:
@@ -101,11 +113,12 @@ class QuantizedCheckpoint(Mapping[str, Array]):
 
     def _parts_of(self, name: str) -> Iterator[str]:
         """Yield the names of the stored parts of a weight that cannot be read; they follow from the conventions."""
-        stem = next((name.removesuffix(end) for end, _ in _RULES if name.endswith(end)), name)
+        ends = (*(end for end, _ in _RULES), *UNREAD_ENDS)
+        stem = next((name.removesuffix(end) for end in ends if name.endswith(end)), name)
         yield from self.parts.present(*(f"{stem}{part}" for part in _PARTS))
 
     def _find_orphans(self) -> None:
-        """Record each scale whose weight is missing as unreadable."""
+        """Record each tensor of scales or zero points whose weight is missing as unreadable."""
         for name in list(self.plain):
             for end, owners in _OWNERS:
                 stem = name.removesuffix(end)
@@ -140,7 +153,7 @@ class QuantizedCheckpoint(Mapping[str, Array]):
 
     @in_default_mode
     def array(self, name: str, format: str = "binary32") -> Array:
-        """Return a whole tensor as floats rounded to a format (`fp32`, `bf16`, `fp64`), or as integers.
+        """Return a whole tensor as floats rounded to a format (`fp32`, `bf16`, `fp64`); integers are unchanged.
 
         At most 2^25 numbers are read at once; `open(name).blocks()` reads larger tensors.
         """
@@ -186,6 +199,8 @@ def recognised(parts: StoredParts, stored: StoredTensor) -> Weight | None:
     """Return the quantised weight whose codes are in this tensor, or None; raises FloatlabError for wrong parts."""
     if not stored.kind:
         return _ggml(parts, stored)
+    if stored.name.endswith(UNREAD_ENDS):
+        unread(parts, stored.name)
     for end, rules in _RULES:
         if stored.name.endswith(end):
             stem = stored.name.removesuffix(end)

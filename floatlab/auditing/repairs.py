@@ -1,4 +1,4 @@
-"""Possible repairs of a weight that does not fit its original: each changes one stored part and reads the weight again.
+"""Possible repairs of a weight that has errors: each changes one stored part and reads the weight again.
 
 A cause is named only if the repaired weight fits the original, as measured.
 """

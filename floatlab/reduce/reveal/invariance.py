@@ -1,9 +1,11 @@
-"""Find out whether the bits of a row of a product depend on more than this row of the left operand and the right one.
+"""Find out whether the bits of a row of a product depend on anything but the numbers from which it is computed.
 
-They may depend on the number of rows, on the position of the row, on the alignment of the operands in memory, or on the
-number of threads; or they may change from run to run. If none of this changes the bits, the product has what inference
-servers call batch invariance. Otherwise, a request may get other bits in a batch than alone, because the library
-chooses a routine by the number of rows, and each routine has its own order of additions.
+These are the same row of the left operand, and the right operand.
+
+The bits may also depend on the number of rows, on the position of the row, on the alignment of the operands in memory,
+or on the number of threads; or they may change from run to run. If none of this changes the bits, the product has what
+inference servers call batch invariance. Otherwise, a request may get other bits in a batch than alone, because the
+library chooses a routine by the number of rows, and each routine has its own order of additions.
 """
 
 from __future__ import annotations

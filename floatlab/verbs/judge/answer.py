@@ -65,13 +65,13 @@ def product_of(x: Source, y: Source, results: Sequence[Source]) -> list[Source]:
 def _shape_hint(x: Source, y: Source) -> str:
     """Return a hint at shapes that would make a product, as the end of an error message."""
     if not x.codes.ndim or not y.codes.ndim:
-        return ": both are at least vectors"
+        return ": both must be at least vectors"
     if shape_of_product(y.codes, x.codes) is not None:
         return ": the other way round they do"
     n = x.codes.shape[-1]
     if y.codes.shape[-1] == n:
         return ": with --op linear, which takes Y of (outputs, inputs), they do"
-    return f": the last axis of X adds, so Y of ({n}, N) would"
+    return f": the sums run along the last axis of X, so Y of ({n}, N) would"
 
 
 @in_default_mode
