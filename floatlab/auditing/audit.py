@@ -141,6 +141,7 @@ def audit(
 
     Examples
     --------
+    >>> import numpy as np
     >>> x = np.float32([[1, -2, 3, 4] * 8])
     >>> codes, scale = np.int8([[32, -64, 96, 127] * 8]), np.float32([1 / 32])
     >>> found = audit({"l.weight": codes, "l.weight_scale": 1 / scale}, {"l.weight": x})
