@@ -2,28 +2,76 @@
 
 from __future__ import annotations
 
-from math import inf, isinf
+from math import inf, isfinite, isinf
 
-from floatlab.arrays.sources import ArraySource
+import numpy as np
+
+from floatlab.arrays.sources import ArraySource, HeldSource
+from floatlab.arrays.types import Array
 from floatlab.auditing.fidelity import MOST_LEFT, Fidelity, measure
 from floatlab.auditing.quantized import QuantizedCheckpoint
-from floatlab.auditing.relations import SAMPLE, factor_off, relation
-from floatlab.auditing.repairs import repairs
-from floatlab.auditing.stored_parts import Weight, group_of
+from floatlab.auditing.relations import RESCALED, SAMPLE, both, factor_off, relation, times_off
+from floatlab.auditing.repairs import Repair, repairs
+from floatlab.auditing.rerounding.agreement import CodeAgreement, agreement
+from floatlab.auditing.rerounding.columns import column_factors
+from floatlab.auditing.rerounding.grids import grid_of
+from floatlab.auditing.stored_parts import Weight, bits_used, group_of
 from floatlab.errors import counted, plural
+from floatlab.record import Individual
 
 _SMALL_SAMPLE = 1 << 16
 _MOSTLY = 0.4  # if the error of a weight is small, a repair counts only if it leaves less than this share of the error
 _UNRELATED = 0.1  # numbers with a smaller cosine are unrelated
+# After a repair, at least this share of the codes is nearest to the original. Quantisers that feed errors back leave
+# fewer such codes, and some codes that are far; those that truncate leave none that are far.
+_ROUNDED, _FED_BACK, _FAR, _NONE_FAR = 0.97, 0.7, 0.06, 0.002
+_BETTER = 0.02
+_SLACK, _FEW = 2.0**-7, 0.005  # if fewer numbers go in a direction by more than the slack, none go there
+_LEAST_FACTOR = 0.03  # smaller factors are not told from rounding
 
 
-def measured(
+class ComparedWeight(Individual):
+    """A weight and its original `x`, with its errors (`fidelity`).
+
+    `bits` is the size of a code. `agreement` is None if the grid of the codes is not known.
+    """
+
+    read: QuantizedCheckpoint
+    weight: Weight
+    x: ArraySource
+    bits: float
+    fidelity: Fidelity
+    agreement: CodeAgreement | None
+
+    @property
+    def is_fed_back(self) -> bool:
+        """Whether the errors may come from feedback of errors, as in GPTQ."""
+        has_such_codes = self.agreement is not None and self.agreement.is_fed_back
+        return has_such_codes and self.fidelity.left < self.fidelity.most
+
+
+class WeightCause(Individual):
+    """What a weight's error comes from, in `words`. `is_damage` is False if the original may be another one."""
+
+    words: str
+    is_damage: bool = True
+
+
+def compared(read: QuantizedCheckpoint, weight: Weight, x: ArraySource) -> ComparedWeight:
+    """Measure the errors of a weight relative to its original `x`, and compare its codes."""
+    bits = bits_used(weight, read.checkpoint.tensors[weight.codes])
+    fidelity = _measured(read, weight, x, bits)
+    grid = grid_of(read.parts, weight)
+    found = None
+    if grid is not None and fidelity.unknown < fidelity.elements:
+        with weight.open() as q:
+            found = agreement(q, x, grid)
+    return ComparedWeight(read=read, weight=weight, x=x, bits=bits, fidelity=fidelity, agreement=found)
+
+
+def _measured(
     read: QuantizedCheckpoint, weight: Weight, x: ArraySource, bits: float, most: int | None = None
 ) -> Fidelity:
-    """Return the errors of a weight relative to its original `x`; `most` limits the number of elements.
-
-    `bits` is the size of a code.
-    """
     tensors = read.checkpoint.tensors
     is_nested = any("nested" in part for part in weight.parts)
     with weight.open() as q:
@@ -32,39 +80,98 @@ def measured(
         )
 
 
-def causes_of(
-    read: QuantizedCheckpoint, weight: Weight, x: ArraySource, fidelity: Fidelity, bits: float
-) -> tuple[str, ...]:
-    """Return one sentence about the cause of a weight's error, in a tuple; it is empty if no cause is found.
+def cause_of(found: ComparedWeight) -> WeightCause | None:
+    """Return the cause of a weight's error; None if no cause is found."""
+    if cause := repaired(found):
+        return cause
+    with found.weight.open() as q:
+        if found.agreement is not None and (grid := grid_of(found.read.parts, found.weight)) is not None:
+            factors = column_factors(q, found.x, grid)
+            if factors is not None:
+                return WeightCause(f"{factors.words}: is this its original?", is_damage=False)
+            if found.is_fed_back:
+                return _one_factor(found)
+        group = group_of(found.weight, found.read.checkpoint.tensors)
+        words = factor_off(q, found.x) if found.fidelity.fits else relation(q, found.x, group)
+    return WeightCause(words, is_damage=words != RESCALED) if words else None
 
-    `fidelity` has the errors relative to the original `x`; `bits` is the size of a code.
+
+def small_cause(found: ComparedWeight) -> WeightCause | None:
+    """Return a mistake whose correction makes nearly all codes nearest to the original; None if there is none.
+
+    Such a mistake may change codes by only one step, so that the error is small.
     """
-    if causes := repaired(read, weight, x, fidelity, bits):
-        return causes
-    with weight.open() as q:
-        group = group_of(weight, read.checkpoint.tensors)
-        words = factor_off(q, x) if fidelity.fits else relation(q, x, group)
-    return (words,) if words else ()
+    if found.agreement is None or found.agreement.share(found.agreement.nearest) >= _ROUNDED:
+        return None
+    return repaired(found) or _one_factor(found)
 
 
-def repaired(
-    read: QuantizedCheckpoint, weight: Weight, x: ArraySource, fidelity: Fidelity, bits: float
-) -> tuple[str, ...]:
-    """Return one sentence, in a tuple, about the mistake whose correction makes the weight fit best.
+def _one_factor(found: ComparedWeight) -> WeightCause | None:
+    """Return the factor by which a weight is too large or too small if without it, nearly all codes are nearest."""
+    grid = grid_of(found.read.parts, found.weight)
+    if grid is None:
+        return None
+    with found.weight.open() as read:
+        pair = both(read, found.x)
+        if pair is None:
+            return None
+        q, x = pair
+        if _is_directed(q, x):
+            return None
+        with np.errstate(all="ignore"):
+            factor = float((q * x).sum() / np.square(x).sum())
+            if not isfinite(factor) or abs(factor - 1) < _LEAST_FACTOR:
+                return None
+            after = agreement(HeldSource(q), HeldSource(x * factor), grid)
+            left = float(np.linalg.norm(q / factor - x) / np.linalg.norm(x))
+    if after.share(after.nearest) < _ROUNDED:
+        return None
+    return WeightCause(f"its numbers are {times_off(factor)}; divided by that, the relative error is {left:.2g}")
 
-    The tuple is empty if no correction makes it fit. If the error is small, a mistake counts only if correcting it
-    removes most of the error.
+
+def _is_directed(q: Array, x: Array) -> bool:
+    """Return whether all numbers were rounded in one direction: up, down, towards zero, or away from zero."""
+    slack = np.abs(x) * _SLACK
+    changes = (q - x > slack, x - q > slack, np.abs(q) - np.abs(x) > slack, np.abs(x) - np.abs(q) > slack)
+    return min(float(each.mean()) for each in changes) < _FEW
+
+
+def repaired(found: ComparedWeight) -> WeightCause | None:
+    """Return the mistake whose correction makes the weight fit best; None if no correction makes it fit.
+
+    If the error is small, a mistake counts only if correcting it removes most of the error, or if all codes are then
+    nearest to the original.
     """
     causes = []
-    most, sample = (fidelity.left * _MOSTLY, _SMALL_SAMPLE) if fidelity.fits else (inf, SAMPLE)
-    for repair in repairs(read, weight):
-        repaired = measured(read, repair.weight, x, bits, sample)
-        if repaired.fits and repaired.left < min(most, fidelity.left):
-            causes.append((repaired.left, repair.words))
+    sample = _SMALL_SAMPLE if found.fidelity.fits else SAMPLE
+    for repair in repairs(found.read, found.weight):
+        left = _measured(found.read, repair.weight, found.x, found.bits, sample)
+        if left.fits and left.left < found.fidelity.left:
+            share = _nearest_after(found, repair, sample)
+            most = found.fidelity.left * _MOSTLY if found.fidelity.fits and share < _ROUNDED else inf
+            if share and left.left < most:
+                causes.append((-share, left.left, repair.words))
     if not causes:
-        return ()
-    left, words = min(causes)
-    return (f"{words}; corrected, the relative error is {left:.2g} instead of {fidelity.left:.3g}",)
+        return None
+    _, amount, words = min(causes)
+    return WeightCause(f"{words}; corrected, the relative error is {amount:.2g} instead of {found.fidelity.left:.3g}")
+
+
+def _nearest_after(found: ComparedWeight, repair: Repair, sample: int) -> float:
+    """Return the share of codes that are nearest to the original after a repair; 0 if the repair is not right.
+
+    The share is 1e-3 if the grid of the codes is not known.
+    """
+    grid = grid_of(repair.parts, repair.weight)
+    if found.agreement is None or grid is None:
+        return 1e-3
+    with repair.weight.open() as q:
+        after = agreement(q, found.x, grid, sample)
+    near, far = after.share(after.nearest), after.share(after.far)
+    if near <= found.agreement.share(found.agreement.nearest) + _BETTER:
+        return 0.0
+    is_fed_back = near >= _FED_BACK and far <= _FAR
+    return near if near >= _ROUNDED or is_fed_back or (far <= _NONE_FAR and not repair.is_exchange) else 0.0
 
 
 def unexplained(found: Fidelity) -> str:

@@ -22,7 +22,7 @@ _NUMBERS = np.arange(256)
 _PAIRS = np.array([[0], [2], [4], [6]], np.uint8)  # the right shifts for the four pairs of bits in a byte
 E2M1 = decode_array(np.arange(16, dtype=np.uint8), "e2m1").astype(np.float64)
 _E8M0 = decode_array(_NUMBERS.astype(np.uint8), "e8m0").astype(np.float64)
-_IQ4 = np.array([-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113], np.float64)
+IQ4 = np.array([-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113], np.float64)
 _POWERS_OF_3 = np.array([1, 3, 9, 27, 81], np.uint8)
 # ggml ignores the sign of NVFP4 scales. It reads the code of NaN as 0, or as 480 if the sign bit is set.
 _UE4M3 = decode_array((_NUMBERS & 0x7F).astype(np.uint8), "e4m3").astype(np.float64)
@@ -151,7 +151,7 @@ def _q3_k(blocks: Array) -> Array:
 
 
 def _iq4_nl(blocks: Array) -> Array:
-    found: Array = _IQ4[halves(blocks[:, 2:])] * _half(blocks, 0)
+    found: Array = IQ4[halves(blocks[:, 2:])] * _half(blocks, 0)
     return found
 
 
@@ -159,7 +159,7 @@ def _iq4_xs(blocks: Array) -> Array:
     upper = np.ascontiguousarray(blocks[:, 2:4]).view("<u2") >> (2 * np.arange(8, dtype=np.uint16)) & 3
     lower = np.stack((blocks[:, 4:8] & 15, blocks[:, 4:8] >> 4), axis=2).reshape(-1, 8)
     scales = (lower | upper << 4) - 32.0
-    found: Array = _IQ4[halves(blocks[:, 8:].reshape(-1, 8, 16))] * (_half(blocks, 0) * scales)[..., None]
+    found: Array = IQ4[halves(blocks[:, 8:].reshape(-1, 8, 16))] * (_half(blocks, 0) * scales)[..., None]
     return found
 
 

@@ -23,6 +23,7 @@ RESCALED = "its columns are multiples of the original's, as after AWQ or SmoothQ
 # Factors are accepted if the relative error after the division is below _LEFT in nearly all groups.
 _LEFT, _ALMOST_ALL = 0.35, 0.95
 _SPREAD, _SPREAD_ROWS = 0.02, 0.15  # factors count as equal if their relative deviation is smaller; rows vary more
+_EXPLAINED = 0.8  # a factor must leave less than this share of the error
 _OFF = 0.08  # quantisers change the mean size of numbers of medium size by less than this (see `factor_off`)
 # At most _MOST_ROWS rows are compared with each other; in large weights, by their first _BEGINNING numbers.
 _MOST_ROWS, _BEGINNING = 1 << 13, 1 << 8
@@ -161,19 +162,21 @@ def _one_factor(q: Array, x: Array) -> str:
     if len(rows) and np.percentile(np.abs(rows / factor[0] - 1), 90) > _LEFT / 2:
         return ""
     amount = float(factor[0]) * float(top)
+    if isfinite(amount) and np.square(q / amount - x).sum() > _EXPLAINED**2 * np.square(q - x).sum():
+        return ""
     if not (isfinite(amount) and amount and isfinite(1 / amount)):
         return f"its numbers are over 1e300 times too {'small' if abs(amount) < 1 else 'large'}"
     if abs(abs(amount) - 1) < _SPREAD:
         return "its numbers have the opposite sign" if amount < 0 else ""
     sign = ", with the opposite sign" if amount < 0 else ""
     left_over = f"divided by that, the relative error is {float(left[0]):.2g}"
-    return f"its numbers are {_times(abs(amount))}{sign}; {left_over}{_step(abs(amount))}"
+    return f"its numbers are {times_off(abs(amount))}{sign}; {left_over}{_step(abs(amount))}"
 
 
-def _times(factor: float) -> str:
+def times_off(factor: float) -> str:
     """Return a factor by which numbers are too large or too small, in words.
 
-    >>> _times(448.2), _times(0.25)
+    >>> times_off(448.2), times_off(0.25)
     ('448 times too large', '4 times too small')
     """
     return f"{factor:.3g} times too large" if factor > 1 else f"{1 / factor:.3g} times too small"
@@ -206,7 +209,7 @@ def _factor_of_rows(q: Array, x: Array) -> str:
         return ""
     off = np.flatnonzero(np.abs(factor - 1) > MOST_LEFT)
     if len(off) == 1 and len(factor) == len(q):
-        return f"row {off[0]:,} is {_times(abs(float(factor[off[0]])))}: is its scale that of another row?"
+        return f"row {off[0]:,} is {times_off(abs(float(factor[off[0]])))}: is its scale that of another row?"
     return f"its rows are multiples of the original's, {_range(factor)}: are the scales those of another layer?"
 
 
@@ -234,7 +237,7 @@ def _factor_of_blocks(q: Array, x: Array, group: int) -> str:
         if len(off) == 1:
             at = int(off[0])
             where = f" (row {at * size // length:,})" if len(factor) * size == q.size else ""
-            return f"1 block of {size} in a row{where} is {_times(abs(float(factor[at])))}: is its scale wrong?"
+            return f"1 block of {size} in a row{where} is {times_off(abs(float(factor[at])))}: is its scale wrong?"
         few = f"{len(off):,} of {len(factor):,} blocks of {size} in a row"
         return f"{few} are multiples of the original's, {_range(factor)}: are the scales those of another layer?"
     return ""

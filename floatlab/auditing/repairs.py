@@ -10,11 +10,11 @@ from functools import partial
 
 import numpy as np
 
-from floatlab.arrays.codec import native
+from floatlab.arrays.codec import decode_array, native
 from floatlab.arrays.sources import MOST_AT_ONCE, ArraySource, HeldSource, Source
 from floatlab.arrays.types import Array
 from floatlab.auditing.quantized import QuantizedCheckpoint, recognised
-from floatlab.auditing.stored_parts import FLOATS, Weight
+from floatlab.auditing.stored_parts import FLOATS, StoredParts, Weight
 from floatlab.auditing.weight_streams import unswizzled
 from floatlab.errors import FloatlabError
 from floatlab.files.checkpoints import StoredTensor
@@ -24,6 +24,7 @@ from floatlab.record import Individual
 _MOST_OTHERS = 32  # the scales of this many other weights are tried, those with the most similar names first
 _SCALE_WORDS = ("scale", "absmax", "scaling_factor")
 _OF_ACTIVATIONS = ("input", "output", "activation", "scale_input")
+_TABLES = {"nf4": "nf4", "fp4": "bnb_fp4"}  # the formats of bitsandbytes whose tables are stored
 _OTHER_ORDER = "the nibbles are in the other order"
 # Types of ggml whose codes are nibbles, and the place of the first byte with codes in a block; these bytes come last.
 _NIBBLES = {"Q4_0": 2, "Q4_1": 4, "Q4_K": 16, "IQ4_NL": 2, "IQ4_XS": 8, "MXFP4": 1, "NVFP4": 4}
@@ -32,12 +33,13 @@ _NIBBLES = {"Q4_0": 2, "Q4_1": 4, "Q4_K": 16, "IQ4_NL": 2, "IQ4_XS": 8, "MXFP4":
 class Repair(Individual):
     """A possible repair: `words` describes the mistake that it corrects, and `weight` is the repaired weight.
 
-    `is_small` is True if the mistake changes numbers by only one step of their codes, so that the error may be small.
+    `parts` are the stored tensors after the repair. `is_exchange` is True if the scales of another weight are tried.
     """
 
     words: str
     weight: Weight
-    is_small: bool = False
+    parts: StoredParts
+    is_exchange: bool = False
 
 
 def repairs(checkpoint: QuantizedCheckpoint, weight: Weight) -> Iterator[Repair]:
@@ -67,8 +69,13 @@ def repairs(checkpoint: QuantizedCheckpoint, weight: Weight) -> Iterator[Repair]
     for zeros in (tensors[name] for name in weight.parts if name.endswith(("qzeros", "weight_zero_point"))):
         for step, words in ((1, "zero points are too small by 1"), (15, "zero points are too large by 1")):
             change = partial(_stepped, step)
-            for repair in _changed(checkpoint, weight, zeros, f"in {zeros.name}, {words}", change):
-                yield repair.replace(is_small=True)
+            yield from _changed(checkpoint, weight, zeros, f"in {zeros.name}, {words}", change)
+    for table in (tensors[name] for name in weight.parts if name.endswith("quant_map")):
+        kind = next((kind for kind in _TABLES if any(name.endswith(f"__{kind}") for name in weight.parts)), "")
+        if kind and table.shape == (16,):
+            right = decode_array(np.arange(16, dtype=np.uint8), _TABLES[kind]).astype(np.float32)
+            words = f"{table.name} is not the table of {kind.upper()}"
+            yield from _changed(checkpoint, weight, table, words, partial(_replaced, right))
     for scale in scales:
         if len(scale.shape) > 1 and min(scale.shape) > 1:
             change = partial(_straightened, scale.shape)
@@ -76,7 +83,8 @@ def repairs(checkpoint: QuantizedCheckpoint, weight: Weight) -> Iterator[Repair]
             yield from _changed(checkpoint, weight, scale, f"{scale.name} is transposed", _turned)
         for other in _similar(checkpoint, weight, scale):
             words = f"{scale.name} and {other.name} are exchanged"
-            yield from _with(checkpoint, weight, scale.replace(open=other.open), words)
+            for repair in _with(checkpoint, weight, scale.replace(open=other.open), words):
+                yield repair.replace(is_exchange=True)
 
 
 def is_scale(name: str) -> bool:
@@ -130,7 +138,11 @@ def _with(checkpoint: QuantizedCheckpoint, weight: Weight, stored: StoredTensor,
     except FloatlabError:
         return
     if found is not None and found.shape == weight.shape:
-        yield Repair(words, found)
+        yield Repair(words, found, parts)
+
+
+def _replaced(by: Array, _: Array) -> Array:
+    return by
 
 
 def _reciprocal(values: Array) -> Array:

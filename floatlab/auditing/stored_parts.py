@@ -80,6 +80,8 @@ def group_of(weight: Weight, tensors: Mapping[str, StoredTensor]) -> int:
         return 0
     scale = max(scales, key=lambda each: prod(each.shape))
     by_rows = rows in (scale.shape, scale.shape[:-1]) or (len(rows) == 1 and scale.shape[1:] == rows)
+    if len(rows) > 1 and tuple(n for n in scale.shape if n != 1) == rows[:1]:
+        by_rows = True  # output channels of a convolution
     # Blocks of bitsandbytes (absmax) divide the whole tensor, without regard to rows.
     count = prod(scale.shape) if by_rows or scale.name.endswith(".absmax") else 0
     total = prod(weight.shape)
@@ -184,6 +186,8 @@ def block_of_scales(parts: StoredParts, scale: StoredTensor, shape: Shape, owner
         return 1, columns
     if len(shape) > 2 and squeezed == shape[:-2]:
         return rows, columns
+    if len(shape) > 2 and squeezed == shape[:1]:
+        return prod(shape[1:-1]), columns  # an output channel of a convolution
     blocks = parts.settings.blocks or {(128, 128)}
     fitting = [
         each for each in sorted(blocks) if (*shape[:-2], -(-rows // each[0]), -(-columns // each[1])) == scale.shape
@@ -210,6 +214,8 @@ def scale_reader(source: ArraySource, shape: Shape, block: tuple[int, int]) -> R
     if source.size == 1:
         value = one_number(source)
         return lambda first, count: value  # type: ignore[return-value]  # broadcasts
+    if source.size * prod(block) == prod(shape):  # blocks of whole rows may have the rows of several matrices
+        shape = prod(shape[:-1]), shape[-1]
     return spread(numbers(source), shape, block)
 
 

@@ -9,8 +9,8 @@ import pytest
 
 import floatlab as fl
 from floatlab.arrays.sources import HeldSource
-from floatlab.auditing.audit import AuditedTensor
 from floatlab.auditing.fidelity import measure
+from floatlab.auditing.judging import AuditedTensor
 from floatlab.cli.main import main
 from floatlab.page.text_layout import to_text
 from floatlab.verbs.audit.answer import audit_page

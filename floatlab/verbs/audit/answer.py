@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from math import isinf
 
-from floatlab.auditing.audit import BROKEN, SOUND, Audit, AuditedTensor, audit
+from floatlab.auditing.audit import Audit, audit
+from floatlab.auditing.judging import BROKEN, SOUND, AuditedTensor
 from floatlab.errors import shown_name
 from floatlab.fpmode import in_default_mode
 from floatlab.page.csv_text import as_csv, csv_cell

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from floatlab.auditing.audit import AuditedTensor
+from floatlab.auditing.judging import AuditedTensor
 from floatlab.auditing.survival.figures import RecipeAudit, RecipeFigures, Recommendation, TensorFigures
 from floatlab.wire.codecs import list_of
 from floatlab.wire.schema import Schema, common_members, derived, field_codecs, schema_of

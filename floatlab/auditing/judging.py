@@ -1,0 +1,265 @@
+"""The verdict on a quantised weight: whether it is sound, and if it is not, why."""
+
+from __future__ import annotations
+
+from functools import partial
+from math import inf, prod
+
+import numpy as np
+
+from floatlab.arrays.codec import native
+from floatlab.arrays.sources import MOST_AT_ONCE, ArraySource, HeldSource
+from floatlab.auditing.causes import ComparedWeight, cause_of, compared, repaired, small_cause, unexplained
+from floatlab.auditing.fidelity import Fidelity
+from floatlab.auditing.originals.arranged import Counterpart
+from floatlab.auditing.originals.counterparts import Originals
+from floatlab.auditing.quantized import QuantizedCheckpoint, recognised
+from floatlab.auditing.repairs import is_scale
+from floatlab.auditing.rerounding.agreement import CodeAgreement
+from floatlab.auditing.stored_parts import Weight
+from floatlab.errors import FloatlabError, UnsupportedError, counted, plural, quoted
+from floatlab.record import Individual, Record
+
+SOUND, BROKEN, UNKNOWN = "sound", "broken", "cannot tell"
+# Pairs of a number of bits and the usual relative error of codes with at least this many bits. If the error of a weight
+# that fits is smaller, no cause is looked for.
+_USUAL = ((7.0, 0.05), (3.0, 0.15))
+# If more of its numbers than this share became 0, or are clipped, codes that agree do not make a weight sound.
+_LOST, _MOST_FLUSHED, _MOST_CLIPPED = 0.9, 0.9, 0.3
+_SEVERAL = 0.02  # fewer numbers that became 0 or are clipped do not explain an error
+_OTHER = 0.75  # with a smaller cosine, numbers may be those of another tensor
+_IMPLAUSIBLE = 1e4  # without an original, a weight with a larger magnitude is reported as unusual
+
+
+class AuditedTensor(Record):
+    """The verdict on a quantised weight, or on a tensor that only the original has, and its reasons.
+
+    `verdict` is sound, broken or cannot tell. `fidelity` has the errors relative to the original; it is None if the
+    weight was not compared. `largest` is the largest finite magnitude of the weight's numbers; it is None if they were
+    not read. `original` names the tensors with which the weight was compared, and says how they were found; it is empty
+    for a tensor of the same name.
+    """
+
+    name: str
+    verdict: str
+    shape: tuple[int, ...]
+    convention: str
+    largest: float | None
+    fidelity: Fidelity | None
+    reasons: tuple[str, ...]
+    original: str = ""
+
+
+def doubted(found: AuditedTensor, doubt: str) -> AuditedTensor:
+    """Add a doubt to a verdict: a weight that is not broken gets the verdict "cannot tell"; "" changes nothing."""
+    if not doubt or found.verdict == BROKEN:
+        return found
+    return found.replace(verdict=UNKNOWN, reasons=(*found.reasons, doubt))
+
+
+@np.errstate(all="ignore")  # numbers in files may be so large that their squares are infinite
+def judged(
+    name: str, read: QuantizedCheckpoint, originals: Originals | None, matches: dict[str, Counterpart]
+) -> AuditedTensor:
+    """Return the verdict on a weight, and put its original into `matches`, if there is one."""
+    weight = read.weights.get(name)
+    if weight is None:
+        verdict = UNKNOWN if name in read.unsupported else BROKEN
+        return AuditedTensor(name, verdict, (), "", None, None, (read.unreadable[name],))
+    found = AuditedTensor(name, BROKEN, weight.shape, weight.convention, None, None, ())
+    try:
+        with weight.open() as source:
+            largest, lost = _survey(source)
+        damage = list(_vanished(read, weight))
+        beside = None if originals is None else originals.counterpart(weight)
+        if beside is not None:
+            matches[name] = beside
+        opinion = None if originals is None else _beside(read, weight, beside, originals)
+    except FloatlabError as trouble:
+        verdict = UNKNOWN if isinstance(trouble, UnsupportedError) else BROKEN
+        return found.replace(verdict=verdict, reasons=(str(trouble),))
+    if lost:
+        damage.insert(0, f"{lost:,} of {prod(weight.shape):,} numbers are NaN or infinite")
+    if opinion is None or opinion.fidelity is None:
+        opinion = (opinion or _Opinion(UNKNOWN)).replace(verdict=BROKEN if lost else UNKNOWN)
+        if largest > _IMPLAUSIBLE:
+            damage.append(f"its largest number is {largest:.3g}, unusual for a weight: are its scales right?")
+    elif opinion.fidelity.unknown:
+        verdict = UNKNOWN if opinion.verdict == SOUND else opinion.verdict
+        opinion = opinion.replace(verdict=verdict, reasons=(*opinion.reasons, _not_finite(opinion.fidelity)))
+    reasons = opinion.reasons if opinion.is_explained or not damage else ()
+    found = found.replace(
+        verdict=opinion.verdict, largest=largest, fidelity=opinion.fidelity, reasons=(*damage, *reasons)
+    )
+    return found if beside is None else doubted(found.replace(original=beside.words), beside.doubt)
+
+
+def _survey(source: ArraySource) -> tuple[float, int]:
+    """Return the largest finite magnitude, and the number of NaNs and infinities."""
+    largest, lost = 0.0, 0
+    for piece in source.blocks():
+        values = np.abs(native(piece))
+        finite = np.isfinite(values)
+        lost += int(np.count_nonzero(~finite))
+        largest = max(largest, float(values[finite].max(initial=0)))
+    return largest, lost
+
+
+def _vanished(read: QuantizedCheckpoint, weight: Weight) -> tuple[str, ...]:
+    """Return messages about arrays of scales with negative scales, and with scales of 0 for codes other than 0.
+
+    A scale of 0 does not prove an error: if the numbers of a block are tiny, its scale may underflow to 0.
+    """
+    found = []
+    for part in weight.parts:
+        stored = read.checkpoint.tensors[part]
+        if not is_scale(part) or prod(stored.shape) > MOST_AT_ONCE or stored.kind in ("uint8", "e8m0fnu"):
+            continue
+        with stored.open() as scales:
+            values = native(scales.whole())
+        is_zero = values == 0
+        if negative := int(np.count_nonzero(values < 0)):
+            found.append(f"{counted(negative, 'scale')} in {part} {plural(negative, 'is', 'are')} negative")
+        if not is_zero.any():
+            continue
+        # Each scale of 0 is replaced by 1, and every other scale by 0. Numbers of the weight that are then not 0
+        # are the codes that a scale of 0 has removed.
+        marked = stored.replace(open=partial(HeldSource, is_zero.astype(np.float32), part))
+        marks = recognised(read.parts.having(marked), read.checkpoint.tensors[weight.codes])
+        if marks is not None:
+            with marks.open() as source:
+                vanished = sum(int(np.count_nonzero(native(piece))) for piece in source.blocks())
+            if vanished:
+                zeros = int(np.count_nonzero(is_zero))
+                are, blocks = plural(zeros, "is", "are"), plural(zeros, "its block", "their blocks")
+                codes = f"{counted(vanished, 'code')} of {blocks} {plural(vanished, 'is', 'are')} not"
+                found.append(f"{counted(zeros, 'scale')} in {part} {are} 0, though {codes}")
+    return tuple(found)
+
+
+class _Opinion(Individual):
+    """What the comparison with the original shows: a verdict, the errors (None if there are none), and the reasons.
+
+    `is_explained` is False if the only reason is an error whose cause is not known.
+    """
+
+    verdict: str
+    fidelity: Fidelity | None = None
+    reasons: tuple[str, ...] = ()
+    is_explained: bool = True
+
+
+def _beside(read: QuantizedCheckpoint, weight: Weight, found: Counterpart | None, originals: Originals) -> _Opinion:
+    """Return what the comparison of a weight with its original shows."""
+    if found is None:
+        return _Opinion(UNKNOWN, None, (_not_found(weight, originals),))
+    if found.straight is not None:
+        with found.straight() as x:
+            beside = compared(read, weight, x)
+            if cause := repaired(beside):
+                return _Opinion(BROKEN, beside.fidelity, (cause.words,))
+    with found.open() as x:
+        beside = compared(read, weight, x)
+        fidelity = beside.fidelity
+        if fidelity.unknown == fidelity.elements > 0:
+            return _Opinion(UNKNOWN, None, (_not_finite(fidelity),))
+        opinion = _by_codes(beside) or _by_errors(beside)
+        if not opinion.is_explained and abs(fidelity.cosine) < _OTHER and (other := originals.resembling(weight)):
+            words = f"its numbers are those of {other} of the original: are weights or files exchanged?"
+            return _Opinion(BROKEN, fidelity, (words,))
+        return opinion
+
+
+def _by_codes(found: ComparedWeight) -> _Opinion | None:
+    """Return what the codes of a weight show; None if they do not decide.
+
+    If the codes are those of the original, rounded with the stored scales, the weight is sound, unless almost nothing
+    of the original is left.
+    """
+    fidelity, agreed = found.fidelity, found.agreement
+    if agreed is None or fidelity.nans:
+        return None
+    if fidelity.fits and agreed.bad_rows:
+        cause = repaired(found)
+        return _Opinion(BROKEN, fidelity, (cause.words if cause else _other_rows(found.weight, agreed),))
+    if agreed.is_locally_wrong:
+        cause = cause_of(found)
+        return _Opinion(BROKEN, fidelity, (cause.words if cause else _other_blocks(agreed),))
+    if not agreed.belongs:
+        return None
+    if not agreed.is_nearest and (cause := small_cause(found)):
+        return _Opinion(BROKEN, fidelity, (cause.words,))
+    if fidelity.fits and fidelity.is_close:
+        return _Opinion(SOUND, fidelity)
+    flushed, clipped = agreed.share(agreed.flushed), agreed.share(agreed.clipped)
+    parts = []
+    if agreed.clipped:
+        are = plural(agreed.clipped, "is", "are")
+        parts.append(f"{counted(agreed.clipped, 'number')} ({_percent(clipped)}) {are} beyond the largest code")
+    if agreed.flushed:
+        parts.append(f"{counted(agreed.flushed, 'number')} ({_percent(flushed)}) became 0")
+    said = "its codes are the original's, rounded with the stored scales"
+    said = f"{said}; {' and '.join(parts)}" if parts else said
+    if fidelity.fits and agreed.is_directed and not agreed.is_nearest:
+        return _Opinion(SOUND, fidelity)
+    if not agreed.is_directed and max(flushed, clipped) < _SEVERAL:
+        return _Opinion(UNKNOWN, fidelity, (unexplained(fidelity),), is_explained=False)
+    is_lost = fidelity.left > _LOST and flushed > _MOST_FLUSHED
+    if is_lost or (not fidelity.fits and clipped > _MOST_CLIPPED):
+        return _Opinion(UNKNOWN, fidelity, (f"{said}: are the scales right?",))
+    return _Opinion(SOUND, fidelity, (said,))
+
+
+def _by_errors(found: ComparedWeight) -> _Opinion:
+    """Return what the errors of a weight show, if its codes do not decide.
+
+    If the errors are small, a mistake in a stored part counts only if correcting it removes most of the error, or
+    makes all codes those of the original.
+    """
+    fidelity, agreed = found.fidelity, found.agreement
+    if fidelity.fits and fidelity.left < next((left for least, left in _USUAL if found.bits >= least), inf):
+        cause = None if agreed is None else small_cause(found)
+        return _Opinion(SOUND, fidelity) if cause is None else _Opinion(BROKEN, fidelity, (cause.words,))
+    cause = cause_of(found)
+    if cause is not None:
+        return _Opinion(BROKEN if cause.is_damage else UNKNOWN, fidelity, (cause.words,))
+    if fidelity.fits and (fidelity.is_close or found.is_fed_back):
+        return _Opinion(SOUND, fidelity)
+    if agreed is not None and found.is_fed_back and not agreed.other_blocks:
+        return _Opinion(SOUND, fidelity)
+    return _Opinion(
+        UNKNOWN if fidelity.fits or found.is_fed_back else BROKEN,
+        fidelity,
+        (unexplained(fidelity),),
+        is_explained=False,
+    )
+
+
+def _other_rows(weight: Weight, agreed: CodeAgreement) -> str:
+    """Return in words which rows have other numbers than the original."""
+    rows, total = agreed.bad_rows, prod(weight.shape[:-1])
+    if len(rows) == 1:
+        return f"row {rows[0]:,} of {total:,} holds other numbers than the original"
+    return f"{len(rows):,} of {total:,} rows hold other numbers than the original, first row {rows[0]:,}"
+
+
+def _other_blocks(agreed: CodeAgreement) -> str:
+    count = f"{agreed.other_blocks:,} of {counted(agreed.blocks, 'block')}"
+    return f"{count} {plural(agreed.other_blocks, 'is', 'are')} far from the original, but all other codes fit"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g} %" if share < 0.995 else f"{100 * share:.4g} %"
+
+
+def _not_finite(found: Fidelity) -> str:
+    count = f"{found.unknown:,} of {counted(found.elements, 'number')} of the original"
+    return f"{count} {plural(found.unknown, 'is', 'are')} NaN or infinite, so they cannot be compared"
+
+
+def _not_found(weight: Weight, originals: Originals) -> str:
+    shape = originals.shapes.get(weight.name)
+    if shape is None:
+        return f"the original has no tensor {quoted(weight.name, 90)}, nor one that resembles it"
+    shapes = " and ".join("×".join(map(str, each)) for each in (weight.shape, shape))
+    return f"the shapes of the weight and of the original differ: {shapes}"

@@ -1,0 +1,79 @@
+"""Finds tensors of an original that a quantised checkpoint lacks."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+
+from floatlab.auditing.originals.arranged import Counterpart, Shape
+from floatlab.auditing.originals.consistency import numbered
+from floatlab.auditing.originals.names import canonical
+from floatlab.auditing.quantized import QuantizedCheckpoint
+
+_PART = re.compile(r"-\d+-of-\d+\b")
+
+
+def missing_tensors(
+    read: QuantizedCheckpoint,
+    originals: Collection[str],
+    judged: Iterable[str],
+    matches: Mapping[str, Counterpart],
+    are_renamed: bool,
+) -> tuple[str, ...]:
+    """Return the tensors of the original that the checkpoint lacks, as far as names can tell.
+
+    `originals` has the names of the original, `judged` the names of weights with a verdict, and `matches` the original
+    of each weight. If weights have other names than their originals (`are_renamed`), a tensor counts only if nothing
+    was made from it, but weights were made from the tensors of the same name in other layers. None are returned if some
+    originals are not known.
+    """
+    if not are_renamed:
+        there = {*read.names, *judged}
+        return tuple(name for name in originals if name not in there)
+    if read.unreadable or len(matches) < len(read.weights):
+        return ()  # the originals of some weights are not known
+    used = {name for each in matches.values() for name in each.names}
+    kinds = {numbered(name)[0] for name in used}
+    plain = {canonical(name) for name in read.plain}
+    return tuple(
+        name for name in originals if name not in used and numbered(name)[0] in kinds and canonical(name) not in plain
+    )
+
+
+def lost_weights(read: QuantizedCheckpoint, missing: Collection[str], originals: Mapping[str, Shape]) -> list[str]:
+    """Return the missing tensors that a whole checkpoint would have, except those that have parts in it.
+
+    `originals` has the shapes of all tensors of the original. A file that is one part of several lacks none: its name
+    ends in "-00001-of-00004".
+    """
+    if _PART.search(read.name):
+        return []
+    unread = tuple(read.unreadable)
+    return [
+        name
+        for name in partly_there(missing, originals)
+        if not any(each.startswith(name.removesuffix(".weight")) for each in unread)
+    ]
+
+
+def partly_there(missing: Collection[str], originals: Mapping[str, Shape]) -> list[str]:
+    """Return the missing tensors whose layer is there in part, and which are there in as many layers as not, or more.
+
+    Only tensors of at least two axes are returned.
+
+    >>> shapes = {f"h.{i}.{part}": (4, 4) for i in (0, 1) for part in ("up", "down")}
+    >>> partly_there(["h.1.up"], shapes), partly_there(["h.1.up", "h.1.down"], shapes)
+    (['h.1.up'], [])
+    """
+    absent = set(missing)
+    there = [numbered(name) for name, shape in originals.items() if name not in absent and len(shape) > 1]
+    kinds, layers = Counter(kind for kind, _ in there), {numbers[0] for _, numbers in there if numbers}
+    lacking = Counter(numbered(name)[0] for name in missing)
+    found = []
+    for name in missing:
+        kind, numbers = numbered(name)
+        is_usual = numbers and kinds[kind] >= lacking[kind]
+        if is_usual and numbers[0] in layers and len(originals.get(name, ())) > 1:
+            found.append(name)
+    return found

@@ -1,0 +1,225 @@
+"""Compares the codes of a quantised weight with those that its original has after rounding with the stored scales."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from floatlab.arrays.codec import native
+from floatlab.arrays.sources import BLOCK, ArraySource
+from floatlab.arrays.types import Array
+from floatlab.auditing.rerounding.grids import CodeGrid, OpenGrid, indices
+from floatlab.record import Record
+
+# A quantiser may compute in bfloat16, from an original in bfloat16, and divide by a scale before it is rounded.
+_COARSE = 2.0**-7
+_FINE = 1e-5  # ties, relative to the distance of two codes
+_SIZE = 16  # elements of a block in which far codes are counted, if this divides the rows
+# A block is bad if codes that are far from the original change it by more than this share of its norm, squared.
+_BAD = 0.1
+# In a row with other numbers than the original, most codes are far, and the cosine is small.
+_FAR_IN_ROW, _ALIKE, _SHORTEST = 0.4, 0.5, 16
+_FEW_FAR = 1e-3  # in a weight that agrees, at most this share of the codes is far
+_NEAREST = 0.99  # if this share of the codes is nearest to the original, the weight was rounded to nearest
+# With feedback of errors, at least the first share of the codes is nearest, at most the second is far, and at most the
+# third share of the blocks has nearest codes only.
+_FED_BACK = 0.5, 0.15, 0.5
+# Feedback makes large errors in a few blocks, but these are no factor, and most of the block is still there.
+_LOCAL = 0.2  # if more than this share of the blocks is wrong, damage is not local
+_LARGE, _FACTOR, _STILL_THERE = 0.12, 1.6, 0.6
+# Directed and stochastic rounding leave more nearest codes than this share; a wrong factor leaves fewer.
+_ALL_NEXT = 0.4
+_MOST_ROWS = 1 << 12  # at most this many rows are listed
+_FAR, _BAD_BLOCKS, _OTHER_BLOCKS, _IN_BAD = 2, 7, 8, 9  # places in the counts of a tally
+
+
+class CodeAgreement(Record):
+    """How the codes of a weight relate to its original, which is divided by the stored scales.
+
+    Of `elements` codes, `nearest` are those of the original rounded to nearest, and `far` are not even one of the two
+    codes on both sides of the original. `clipped` numbers of the original are beyond the largest code, and have this
+    code. `flushed` numbers are not 0, but have the code of 0. `bad_blocks` counts blocks (of 16 elements in a
+    row) in which far codes make a large error. `bad_rows` has the indices of rows with other numbers than the
+    original. All codes of `exact_blocks` of the `blocks` are nearest. `other_blocks` counts blocks that are far from
+    the original by a factor, or have other numbers. `stray` codes are far, but not in bad blocks.
+    """
+
+    elements: int
+    nearest: int
+    far: int
+    clipped: int
+    flushed: int
+    bad_blocks: int
+    bad_rows: tuple[int, ...]
+    blocks: int
+    exact_blocks: int
+    other_blocks: int
+    stray: int
+
+    @property
+    def belongs(self) -> bool:
+        """Whether the codes are those of the original, rounded in some direction with the stored scales."""
+        return not self.bad_blocks and not self.bad_rows and self.far <= _FEW_FAR * self.elements
+
+    @property
+    def is_nearest(self) -> bool:
+        """Whether the codes are those of the original, rounded to nearest with the stored scales."""
+        return self.belongs and self.nearest >= _NEAREST * self.elements
+
+    @property
+    def is_locally_wrong(self) -> bool:
+        """Whether only few blocks are wrong: all other codes are those of the original, rounded in some direction."""
+        is_local = 0 < self.other_blocks <= _LOCAL * self.blocks and self.stray <= _FEW_FAR * self.elements
+        return is_local and 2 * self.other_blocks > self.bad_blocks and self.nearest >= _ALL_NEXT * self.elements
+
+    @property
+    def is_directed(self) -> bool:
+        """Whether the codes may come from directed or stochastic rounding with the stored scales."""
+        return self.belongs and self.nearest >= _ALL_NEXT * self.elements
+
+    @property
+    def is_fed_back(self) -> bool:
+        """Whether the codes may come from feedback of errors, as in GPTQ: a few are far, all over the weight."""
+        is_rounded = self.share(self.nearest) >= _FED_BACK[0] and self.share(self.far) <= _FED_BACK[1]
+        return is_rounded and not self.bad_rows and self.exact_blocks <= _FED_BACK[2] * self.blocks
+
+    def share(self, count: int) -> float:
+        """Return a count as a share of the elements."""
+        return count / max(self.elements, 1)
+
+
+def agreement(read: ArraySource, original: ArraySource, grid: CodeGrid, most: int | None = None) -> CodeAgreement:
+    """Compare the codes of a weight with its original; `most` limits the number of elements.
+
+    If a quantiser never uses the outermost codes, as for integers from −127 to 127, numbers are clipped at the codes
+    that it uses.
+    """
+    values = grid.values
+    with grid.open() as opened, np.errstate(all="ignore"):
+        found = _compared(read, original, opened, values, most)
+        low, high = found.lowest, found.highest
+        if found.counts[_FAR] and (low, high) != (0, len(values) - 1):
+            # Codes on both sides of 0 are kept, so that a weight of zeros is not a weight of clipped numbers.
+            middle = int(indices(values, np.zeros(1))[0]) if grid.lowest is None else len(values) // 2
+            low, high = min(low, max(middle - 1, 0)), max(high, min(middle + 1, len(values) - 1))
+            found = _compared(read, original, opened, values[low : high + 1], most)
+    elements, near, far, clipped, flushed, blocks, exact_blocks, bad_blocks, other_blocks, inside = (
+        found.counts.tolist()
+    )
+    return CodeAgreement(
+        elements=elements, nearest=near, far=far, clipped=clipped, flushed=flushed, bad_blocks=bad_blocks,
+        bad_rows=tuple(found.rows), blocks=blocks, exact_blocks=exact_blocks, other_blocks=other_blocks,
+        stray=far - inside,
+    )  # fmt: skip
+
+
+def _compared(read: ArraySource, original: ArraySource, opened: OpenGrid, values: Array, most: int | None) -> _Tally:
+    """Count the codes of a weight that uses only the codes of these numbers."""
+    length = max(read.shape[-1], 1) if read.shape else 1
+    total = read.size if most is None else min(read.size, most)
+    step = BLOCK // length * length if length <= BLOCK else BLOCK
+    tally = _Tally(values, length)
+    for first in range(0, total, step):
+        count = min(step, total - first)
+        q, x = (native(each.read(first, count)) for each in (read, original))
+        tally.add(first, q, x, *opened.scales(first, count))
+    return tally
+
+
+class _Tally:
+    """Counts, piece by piece, how codes relate to their original. The codes are those of `values`.
+
+    The original is compared with codes in binary32, whose errors are far smaller than the tolerance.
+    """
+
+    def __init__(self, values: Array, length: int) -> None:
+        self.values, self.length = values.astype(np.float32), length
+        middle, end = (self.values[1:] + self.values[:-1]) / 2, np.array([np.inf], np.float32)
+        # Each code's neighbours, and the limits between which numbers are rounded to it.
+        self.below, self.above = np.append(-end, self.values[:-1]), np.append(self.values[1:], end)
+        self.least, self.largest = np.append(-end, middle), np.append(middle, end)
+        self.gap = np.minimum(self.above - self.values, self.values - self.below)
+        self.size = _SIZE if length % _SIZE == 0 else min(length, BLOCK)
+        self.index = _index_by_half(values.tobytes())
+        self.lowest, self.highest = len(values) - 1, 0
+        self.counts = np.zeros(10, np.int64)
+        self.rows: list[int] = []
+
+    def add(self, first: int, q: Array, x: Array, scale: Array, offset: Array | float) -> None:
+        """Count a piece of a weight and of its original, with its scales and offsets."""
+        x = x.astype(np.float64, copy=False)
+        there = scale != 0
+        inverse = 1 / scale
+        if not there.all():
+            inverse = np.where(there, inverse, 0.0)
+        part, shift = x * inverse, offset * inverse
+        place = (part - shift).astype(np.float32)
+        if not there.all():
+            # A scale of 0 is right for a number that would be 0 with the smallest other scale, too.
+            smallest = np.abs(scale[there]).min() if there.any() else 0.0
+            is_small = np.abs(x) <= smallest * np.abs(self.values).max() / 4
+            place = np.where(there | is_small, place, np.float32(np.inf))
+        at = self.index[(q * inverse - shift).astype(np.float16).view(np.uint16)]
+        self.lowest, self.highest = min(self.lowest, int(at.min())), max(self.highest, int(at.max()))
+        slack = np.abs(part, dtype=np.float32, casting="same_kind") * np.float32(_COARSE) + self.gap[at] * _FINE
+        top, bottom = place + slack, place - slack
+        near = (top >= self.least[at]) & (bottom <= self.largest[at])
+        far = (top < self.below[at]) | (bottom > self.above[at])
+        known = np.isfinite(x) & np.isfinite(q)
+        if not known.all():
+            near, far = near & known, far & known
+        ends = np.flatnonzero((at == 0) | (at == len(self.values) - 1))
+        outwards = (place[ends] - self.values[at[ends]]) * np.where(at[ends] == 0, np.float32(-1), np.float32(1))
+        clipped = outwards > self.gap[at[ends]] / 2
+        self.counts += np.array(
+            [
+                np.count_nonzero(known),
+                np.count_nonzero(near),
+                np.count_nonzero(far),
+                np.count_nonzero(clipped & ~far[ends] & known[ends]),
+                np.count_nonzero(x[q == 0]),
+                len(near) // self.size,
+                np.count_nonzero(near.reshape(-1, self.size).all(axis=1)) if len(near) % self.size == 0 else 0,
+                0,
+                0,
+                0,
+            ]
+        )
+        if far.any():
+            within = np.clip(place, self.values[0], self.values[-1]) * scale + offset
+            within = np.where(known, np.where(there, within, x), 0.0)
+            self._judge(first, np.where(known, q, 0.0), np.where(known, x, 0.0), within, far)
+
+    def _judge(self, first: int, q: Array, whole: Array, x: Array, far: Array) -> None:
+        """Count bad blocks and rows of a piece; `whole` is the original, and x is clipped at the outermost codes."""
+        length = self.length if self.length <= BLOCK else len(q)
+        size = self.size if len(q) % self.size == 0 else len(q)
+        wrong, own = (np.square(each).reshape(-1, size).sum(axis=1) for each in (np.where(far, q - x, 0.0), x))
+        bad = wrong > _BAD * own
+        self.counts[_BAD_BLOCKS] += np.count_nonzero(bad)
+        self.counts[_IN_BAD] += np.count_nonzero(far.reshape(-1, size)[bad])
+        large = np.flatnonzero(wrong > _LARGE * own)
+        if len(large):
+            there, given = (each.reshape(-1, size)[large] for each in (q, whole))
+            both, signal = (there * given).sum(axis=1), np.square(given).sum(axis=1)
+            factor, cosine = both / signal, both / np.sqrt(np.square(there).sum(axis=1) * signal)
+            is_same = (factor < _FACTOR) & (factor > 1 / _FACTOR) & (cosine > _STILL_THERE)
+            self.counts[_OTHER_BLOCKS] += np.count_nonzero(~is_same)
+        if length < _SHORTEST:
+            return
+        q, x, share = q.reshape(-1, length), x.reshape(-1, length), far.reshape(-1, length).mean(axis=1)
+        chosen = np.flatnonzero(share >= _FAR_IN_ROW)
+        q, x = q[chosen], x[chosen]
+        cosine = (q * x).sum(axis=1) / np.sqrt(np.square(q).sum(axis=1) * np.square(x).sum(axis=1))
+        for row in chosen[~(cosine >= _ALIKE)].tolist():
+            at = first // self.length + row
+            if at not in self.rows[-1:] and len(self.rows) < _MOST_ROWS:
+                self.rows.append(at)
+
+
+@lru_cache(maxsize=16)
+def _index_by_half(octets: bytes) -> Array:
+    """Return a table from the codes of binary16 to the index of the nearest of these numbers, as bytes of float64."""
+    every = np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(np.float64)
+    return indices(np.frombuffer(octets), np.where(np.isnan(every), 0.0, every)).astype(np.int16)

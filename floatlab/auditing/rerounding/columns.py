@@ -1,0 +1,68 @@
+"""Finds out whether a weight was made from its original's columns, each times a factor, as AWQ and SmoothQuant do."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from floatlab.arrays.sources import ArraySource, HeldSource
+from floatlab.arrays.types import Array
+from floatlab.auditing.relations import both
+from floatlab.auditing.rerounding.agreement import agreement
+from floatlab.auditing.rerounding.grids import CodeGrid
+from floatlab.record import Individual
+
+_FEWEST, _ENOUGH = 8, 16  # rows from which the factors of columns are estimated
+_SPREAD = 0.02  # factors whose logarithms vary less are one factor
+# The codes are those of the rescaled columns if at most this share of them is far; or if at most the second share is
+# far, but less than half as many as without factors, and the error is less than half, too (for feedback of errors).
+_FAR, _MORE_FAR = 0.03, 0.12
+_LEAST = 0.01  # if a smaller share of the codes is far from the original, no factors are looked for
+
+
+class ColumnFactors(Individual):
+    """The factors by which the columns of a weight differ from those of its original, in `values`."""
+
+    values: Array
+
+    @property
+    def words(self) -> str:
+        """The factors in a sentence."""
+        low, high = np.percentile(self.values, [1, 99])
+        between = f"by factors from {low:.3g} to {high:.3g}"
+        return f"its columns are multiples of the original's, {between}, as after AWQ or SmoothQuant"
+
+
+def column_factors(read: ArraySource, original: ArraySource, grid: CodeGrid) -> ColumnFactors | None:
+    """Return the factors of columns if the codes of a weight are those of the original's columns times these factors.
+
+    The factors are estimated from the first matrix of the weight, or from its first rows. None is returned if the
+    factors are all equal, or do not explain the codes, or if the codes need no explanation.
+    """
+    shape = read.shape
+    if len(shape) not in (2, 3) or shape[-2] < _FEWEST:
+        return None
+    pair = both(read, original)
+    if pair is None:
+        return None
+    q, x = (each[: shape[-2]] for each in pair)
+    with np.errstate(all="ignore"):
+        signal = np.square(x).sum(axis=0)
+        factors = np.where(signal > 0, (q * x).sum(axis=0) / signal, 1.0)
+        used = factors[(signal > 0) & (factors != 0)]
+        if len(used) < 2 or not (used > 0).mean() > 1 - _FAR or not np.std(np.log(used[used > 0])) > _SPREAD:
+            return None
+        changed = x * factors
+        without = agreement(HeldSource(q), HeldSource(x), grid)
+        found = agreement(HeldSource(q), HeldSource(changed), grid)
+        one = (q * x).sum() / signal.sum()
+        with_one = agreement(HeldSource(q), HeldSource(x * one), grid)
+        if with_one.share(with_one.far) <= max(2 * found.share(found.far), _FAR):
+            return None  # one factor explains the codes as well
+        far, own = found.share(found.far), without.share(without.far)
+        if own < _LEAST:
+            return None
+        if far > min(_FAR, own / 2):
+            less = np.square(q - changed).sum() <= np.square(q - one * x).sum() / 4
+            if not (len(q) >= _ENOUGH and far <= min(_MORE_FAR, own / 2) and less):
+                return None
+    return ColumnFactors(used)
