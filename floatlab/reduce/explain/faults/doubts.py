@@ -10,13 +10,14 @@ import numpy as np
 from floatlab.arrays.types import Array
 from floatlab.formats import Format
 from floatlab.reduce.explain.faults.patterns import may_be_flushed
-from floatlab.reduce.explain.faults.rearranged import REARRANGED, may_be_rearranged
+from floatlab.reduce.explain.faults.rearranged import CERTAIN, POSSIBLE, REARRANGED, rearranged_odds
 from floatlab.reduce.explain.findings import SideExplanation
 from floatlab.reduce.explain.noise import half_ulp, noise_of
 from floatlab.reduce.explain.problem import ProductProblem, View
 from floatlab.reduce.explain.residuals import last_places
 from floatlab.reduce.explain.stages import PLAIN
 
+IN_ANOTHER_WAY = "in another way"  # the end of the words for results that were rounded once more
 _LOCAL = {"elements", "region", "not-the-product"}
 _PRECISION = {"inputs-rounded", "inputs-quantized", "inputs-split", "output-rounded"}
 # Partial sums in a narrow format cause errors of up to this many half ulps of the largest partial sum.
@@ -46,7 +47,7 @@ def rival_of(problem: ProductProblem, view: View, found: SideExplanation) -> tup
             return "wrong elements", "subnormal numbers that were flushed to zero"
         if may_be_truncated(view, wrong):
             return "wrong elements", "decimal digits that were cut off"
-        if may_be_rearranged(view, wrong, problem.x, problem.y):
+        if rearranged_odds(view, wrong, problem.x, problem.y) > POSSIBLE:
             return "wrong elements", REARRANGED
     is_cast = names & _LOCAL and names <= _LOCAL | {"output-rounded"} and found.side.narrowest != found.side.format
     if is_cast and found.wrong is not None and are_multiples(view, found.wrong):
@@ -56,7 +57,7 @@ def rival_of(problem: ProductProblem, view: View, found: SideExplanation) -> tup
     twice = any(("rounding", "twice") in each.evidence for each in found.causes)
     if is_local and found.wrong is not None and may_be_rounded_again(view, product, found.wrong, twice):
         format = found.side.narrowest.name
-        return "wrong elements", f"results or partial sums that were rounded to {format} in another way"
+        return "wrong elements", f"results or partial sums that were rounded to {format} {IN_ANOTHER_WAY}"
     if names & {"bias", "not-the-product"} and may_be_fixed_point(view, product, found.side.format):
         return "a bias" if "bias" in names else "another product", "fixed-point numbers that were truncated"
     factors = [dict(each.evidence).get("factor", "") for each in found.causes if each.name == "scale"]
@@ -64,6 +65,13 @@ def rival_of(problem: ProductProblem, view: View, found: SideExplanation) -> tup
     if "inputs-quantized" in names and near:
         return f"a factor of {near[0]}", "inputs quantised with another scale"
     return None
+
+
+def is_rearranged(problem: ProductProblem, view: View, found: SideExplanation) -> bool:
+    """Return whether the elements that an explanation calls wrong have the errors of a rearranged product instead."""
+    if found.status != "bug" or not {each.name for each in found.causes} <= _LOCAL:
+        return False
+    return rearranged_odds(view, view.fit().wrong, problem.x, problem.y) > CERTAIN
 
 
 def may_be_rounded_again(view: View, product: Array | None, wrong: Array, twice: bool = False) -> bool:
