@@ -13,6 +13,7 @@ import numpy as np
 
 from floatlab.arrays.types import Array
 from floatlab.formats import parse_format
+from floatlab.reduce.explain.faults.certain import beyond_rounding
 from floatlab.reduce.explain.faults.doubts import IN_ANOTHER_WAY, is_rearranged, rival_of
 from floatlab.reduce.explain.faults.fast import find_fast_product
 from floatlab.reduce.explain.faults.finder import NEAR
@@ -25,6 +26,7 @@ from floatlab.reduce.explain.faults.patterns import (
     evidence_bits,
     have_few_digits,
     is_apart,
+    place_bits,
 )
 from floatlab.reduce.explain.faults.rearranged import REARRANGED
 from floatlab.reduce.explain.findings import ENOUGH, SINGLE, Fault, SideExplanation
@@ -227,7 +229,7 @@ class SideExplainer(ModelSearch):
         replay, missed = found
         fault = Fault(replay.name, (), replay.evidence)
         bits = evidence_bits(plain, wrong & ~missed, self.side.coarsest)
-        if not missed.any() and (bits < BITS_OF_SUMS or self._may_be_cast(plain)):
+        if not missed.any() and (bits + place_bits(plain, wrong) < BITS_OF_SUMS or self._may_be_cast(plain)):
             return self._in_doubt("wrong elements", f"sums in {replay.format.name}")
         if not missed.any():
             return self._found("rounding", (fault,), PLAIN, SINGLE)
@@ -308,4 +310,10 @@ class SideExplainer(ModelSearch):
         whole = have_few_digits(self.problem.x) and have_few_digits(self.problem.y)
         if are_exact(view, fit.wrong) and (whole or are_among_others(view, fit.wrong)):
             return self._found("bug", (self.faults.placed(view, fit.wrong),), z=fit.z, view=view)
+        certain = beyond_rounding(self.problem, view, 2.0**self.side.format.emin)
+        if certain.any():
+            fault = self.faults.placed(view, certain)
+            if (fit.wrong & ~certain).any():
+                fault = fault.replace(evidence=(*fault.evidence, ("others", "off by more than rounding, too")))
+            return self._found("bug", (fault,), view=view)
         return self._found("unknown", (), z=fit.z, view=view)

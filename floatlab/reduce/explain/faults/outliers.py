@@ -38,7 +38,7 @@ _UNLIKELY, _SURE = 1.2, 2.0
 # Elements are lone if there are at most this many, and none is within this distance of the last row or column.
 LONE, _EDGE = 3, 4
 _LONE_DOUBTED = 1.5  # an element among so few is doubtful if its error is this many times the largest simulated one
-_GAP = 2.0  # doubtful errors stand apart if one is this many times the largest of the others
+_GAP = 1.7  # doubtful errors stand apart if one is this many times the largest of the others
 _CERTAIN = 1.25  # above this many times the factor for doubtful elements, an element is certainly wrong
 _LENIENT, _DOUBTED = 2.0, 1.5  # see `is_no_order`; the doubt above which an order is not claimed for isolated elements
 # The errors of n elements are rough if they are more than 1 + 4/√n times as large as those of every simulated order.

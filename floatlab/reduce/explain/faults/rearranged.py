@@ -17,6 +17,7 @@ import numpy as np
 
 from floatlab.arrays.types import Array
 from floatlab.record import Record
+from floatlab.reduce.explain.faults.patterns import drift_of
 from floatlab.reduce.explain.noise import half_ulp
 from floatlab.reduce.explain.problem import View
 
@@ -38,6 +39,7 @@ _LARGER = 4.0  # the errors of wrong elements are at most this many times the la
 # Among exact sums, up to this many are wrong if this many times as many are right, and if their errors exceed this
 # many u, relative to the size of the sums.
 _FEW, _OTHERS, _ULPS = 3, 8, 4.0
+_SHIFTED = 0.25  # a factor or bias explains most of the errors if it leaves less than this share of their squares
 _EVERYWHERE = 8  # a rearranged product of exact sums is certain only if at least this many elements are off
 _MIDDLE = 1 / 8  # numbers rounded to a narrow format are off by at most this share more than half an ulp
 _SAMPLE = 1 << 16  # at most this many of the right elements are compared
@@ -82,9 +84,9 @@ def rearranged_odds(view: View, wrong: Array, x: Array, y: Array) -> float:
         # No sums of these inputs give such numbers. A rearranged product gives many of them, or is off by few ulps.
         many = wrong.sum() > _FEW or others.sum() < _OTHERS * wrong.sum()
         small = error <= _ULPS * view.noise.u * np.maximum(view.totals.size, shapes[-1])
-        if small[wrong].all() and _are_everywhere(wrong, others):
+        if small[wrong].all() and _are_everywhere(wrong, others) and not _are_shifted(view):
             return np.inf
-        return 0.0 if many or small[wrong].all() else -np.inf
+        return 0.0 if many else -np.inf
     if not others.any() or not error[others].any():
         return -np.inf  # all other sums are exact
     if are_exact and error[wrong].max() > _LARGER * error[others].max():
@@ -107,7 +109,8 @@ def rearranged_odds(view: View, wrong: Array, x: Array, y: Array) -> float:
     likelihoods = [all_of_them.likelihood(each) for each in scales]
     odds = float(max(likelihoods) - conventional)
     # Wrong elements make the errors' distribution wide, so they stand out of the best rearranged product, too.
-    return odds if all_of_them.are_even(scales[int(np.argmax(likelihoods))]) else min(odds, 0.0)
+    is_even = all_of_them.are_even(scales[int(np.argmax(likelihoods))]) and not _are_shifted(view)
+    return odds if is_even else min(odds, 0.0)
 
 
 def _are_everywhere(wrong: Array, others: Array) -> bool:
@@ -116,6 +119,15 @@ def _are_everywhere(wrong: Array, others: Array) -> bool:
         return False
     counts = (wrong.sum(axis=axis) for axis in (0, 1))
     return all(each.size == 1 or each.max() <= wrong.sum() / 2 for each in counts)
+
+
+def _are_shifted(view: View) -> bool:
+    """Return whether a factor, or a bias of each row or column, explains most of the errors."""
+    drift, error = drift_of(view), view.totals.error(view.values)
+    with np.errstate(all="ignore"):
+        square = view.noise.sigma(view.totals) ** 2 + np.asarray(view.half) ** 2 / 3
+        square = (error * error / square)[view.usable & (square > 0) & (view.totals.size > 0)]
+    return bool(min(drift.residuals) < _SHIFTED * square.mean()) if square.size else False
 
 
 class _Errors(Record):
