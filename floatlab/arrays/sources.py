@@ -27,6 +27,8 @@ MOST_AT_ONCE = 1 << 25  # the largest number of elements of an array that must b
 _UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 _NATIVE = {"binary16": np.float16, "binary32": np.float32, "binary64": np.float64}
 _INTEGERS = "iub"
+# Integers of ml_dtypes and PyTorch that NumPy lacks, and the NumPy integers that hold their values.
+_NARROW_INTEGERS = {"int2": np.int8, "int4": np.int8, "uint2": np.uint8, "uint4": np.uint8}
 _DOUBLE = parse_format("binary64")
 _MOST_INTEGER = 1 << 53  # float64 represents all integers up to this one
 
@@ -266,9 +268,12 @@ def _held(x: object, name: str) -> tuple[Array, Format | DType]:
     if not hasattr(x, "codes"):
         with suppress(Exception):  # tensors of dtypes that NumPy lacks; source_of raises the error
             array = np.asarray(x.detach().cpu() if hasattr(x, "detach") else x)
+            if array.dtype.name in _NARROW_INTEGERS:
+                array = array.astype(_NARROW_INTEGERS[array.dtype.name])
             if array.dtype.kind in _INTEGERS:
                 return array, array.dtype
     source = source_of(x, name)
-    if source.dtype is None or source.dtype.kind != "f":
+    # ml_dtypes gives some of its dtypes, such as float8_e5m2, the kind of NumPy's own floats.
+    if source.dtype is None or source.dtype.newbyteorder("=") != native_dtype(source.format):
         return source.codes, source.format
     return source.codes.view(source.dtype), source.dtype

@@ -12,12 +12,17 @@ from floatlab.arrays.sources import ArraySource, array_format
 from floatlab.arrays.types import Array
 from floatlab.auditing.conventions.described import bitsandbytes, torchao
 from floatlab.auditing.conventions.integers import packed_words, transposed
+from floatlab.auditing.conventions.mlx import mlx
+from floatlab.auditing.conventions.renamed import experts, other_scale, quanto
 from floatlab.auditing.conventions.scaled import (
     blocks_and_scales,
     compressed,
     weight_with_inverse_scale,
     weight_with_scale,
 )
+from floatlab.auditing.conventions.unread import ENDS as UNREAD_ENDS
+from floatlab.auditing.conventions.unread import PARTS as UNREAD_PARTS
+from floatlab.auditing.conventions.unread import unread
 from floatlab.auditing.ggml_blocks import is_read, reader, unsupported
 from floatlab.auditing.stored_parts import StoredParts, Weight, opened
 from floatlab.auditing.weight_streams import Reader, one_number, times
@@ -35,7 +40,9 @@ _RULES: tuple[tuple[str, tuple[Rule, ...]], ...] = (
     (".qweight", (transposed,)),
     ("_blocks", (lambda parts, stem: blocks_and_scales(parts, stem, "_blocks", "_scales"),)),
     (".blocks", (lambda parts, stem: blocks_and_scales(parts, stem, ".blocks", ".scales"),)),
-    (".weight", (weight_with_inverse_scale, bitsandbytes, weight_with_scale)),
+    (".weight", (mlx, weight_with_inverse_scale, bitsandbytes, other_scale, weight_with_scale)),
+    (".weight._data", (quanto,)),
+    ("_proj", (experts,)),
 )
 # Suffixes of the names of scales. Beside each scale there must be a tensor with one of the suffixes on the right.
 _OWNERS = (
@@ -46,6 +53,8 @@ _OWNERS = (
     ("_scales", ("_blocks",)),
     (".qzeros", (".qweight",)),
     (".absmax", ("",)),
+    (".scale_weight", (".weight",)),
+    ("_proj_scale_inv", ("_proj",)),
 )
 # Suffixes of the names of all parts that a weight has beside its codes, for weights that cannot be read.
 _PARTS = (
@@ -53,6 +62,7 @@ _PARTS = (
     ".weight_shape", ".weight_g_idx", ".input_scale", ".input_global_scale", ".weight.absmax", ".weight.quant_map",
     ".weight.nested_absmax", ".weight.nested_quant_map", ".weight.quant_state.bitsandbytes__nf4",
     ".weight.quant_state.bitsandbytes__fp4", ".scales", ".qzeros", ".g_idx", "_scales", "_scale",
+    ".biases", ".comfy_quant", ".scale_weight", *UNREAD_PARTS,
 )  # fmt: skip
 
 
@@ -101,7 +111,8 @@ class QuantizedCheckpoint(Mapping[str, Array]):
 
     def _parts_of(self, name: str) -> Iterator[str]:
         """Yield the names of the stored parts of a weight that cannot be read; they follow from the conventions."""
-        stem = next((name.removesuffix(end) for end, _ in _RULES if name.endswith(end)), name)
+        ends = (*(end for end, _ in _RULES), *UNREAD_ENDS)
+        stem = next((name.removesuffix(end) for end in ends if name.endswith(end)), name)
         yield from self.parts.present(*(f"{stem}{part}" for part in _PARTS))
 
     def _find_orphans(self) -> None:
@@ -186,6 +197,8 @@ def recognised(parts: StoredParts, stored: StoredTensor) -> Weight | None:
     """Return the quantised weight whose codes are in this tensor, or None; raises FloatlabError for wrong parts."""
     if not stored.kind:
         return _ggml(parts, stored)
+    if stored.name.endswith(UNREAD_ENDS):
+        unread(parts, stored.name)
     for end, rules in _RULES:
         if stored.name.endswith(end):
             stem = stored.name.removesuffix(end)

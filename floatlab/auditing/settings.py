@@ -10,6 +10,7 @@ _PLACES = (
     ("config.json", "quantization_config"),
     ("config.json", "compression_config"),
     ("hf_quant_config.json", "quantization"),
+    ("config.json", "quantization"),  # MLX
 )
 _LARGEST = 1 << 31
 
@@ -18,7 +19,8 @@ class QuantizationSettings(Individual):
     """Quantisation settings: `method` (modelopt, fp8, gptq, …) is empty if the configuration does not name one.
 
     `source` is the name of the file. `groups`, `blocks` and `bits` have all group sizes, block shapes and widths in the
-    file, since layers may differ. `options` has the settings as they are in the file.
+    file, since layers may differ. `symmetric` has for each group of layers its width, its group size (0 if rows are not
+    divided), and whether it is without zero points. `options` has the settings as they are in the file.
     """
 
     method: str = ""
@@ -26,11 +28,21 @@ class QuantizationSettings(Individual):
     groups: frozenset[int] = frozenset()
     blocks: frozenset[tuple[int, int]] = frozenset()
     bits: frozenset[int] = frozenset()
+    symmetric: tuple[tuple[int, int, bool], ...] = ()
     options: tuple[tuple[str, object], ...] = ()
 
     def option(self, name: str) -> object:
         """Return the setting of this name, or None."""
         return dict(self.options).get(name)
+
+    def needs_zero_points(self, bits: int, size: int, length: int) -> bool | None:
+        """Return whether integers of this width have zero points; None if the configuration does not say.
+
+        `size` is the number of elements in a group, and `length` the number of elements in a row.
+        """
+        said = {not is_symmetric for width, group, is_symmetric in self.symmetric if width == bits
+                and (group or length) == size}  # fmt: skip
+        return said.pop() if len(said) == 1 else None
 
     def evidence(self, *methods: str) -> str:
         """Say in words how a convention was recognised; `methods` are its names in configuration files."""
@@ -46,7 +58,7 @@ def read_settings(checkpoint: Checkpoint) -> QuantizationSettings:
     for file, member in _PLACES:
         found = checkpoint.configs.get(file, {}).get(member)
         if isinstance(found, dict):
-            method = found.get("quant_method") or _producer(checkpoint.configs[file])
+            method = found.get("quant_method") or _producer(checkpoint.configs[file]) or _mlx(found)
             return _settings(str(method or ""), file, found)
     return QuantizationSettings()
 
@@ -55,6 +67,11 @@ def _producer(config: dict[str, object]) -> object:
     """Return the name of the library that wrote hf_quant_config.json."""
     producer = config.get("producer")
     return producer.get("name") if isinstance(producer, dict) else None
+
+
+def _mlx(said: dict[str, object]) -> str:
+    """Return "mlx" for the settings of MLX, which do not name a method."""
+    return "mlx" if {"group_size", "bits"} <= said.keys() else ""
 
 
 def _settings(method: str, file: str, said: dict[str, object]) -> QuantizationSettings:
@@ -74,9 +91,14 @@ def _settings(method: str, file: str, said: dict[str, object]) -> QuantizationSe
                 if not isinstance(shape, list) or len(shape) != 2:
                     raise FileFormatError(f"{file} has {name} = {quoted(str(shape))}, which is not a block shape")
                 blocks.add((_size(file, name, shape[0]), _size(file, name, shape[1])))
+    symmetric = tuple(
+        (width, size if type(size := part.get("group_size")) is int and size > 0 else 0, is_symmetric)
+        for part in parts
+        if type(width := part.get("num_bits")) is int and isinstance(is_symmetric := part.get("symmetric"), bool)
+    )
     return QuantizationSettings(
         method=method, source=file, groups=frozenset(sizes - {-1}), blocks=frozenset(blocks), bits=frozenset(bits),
-        options=tuple(said.items()),
+        symmetric=symmetric, options=tuple(said.items()),
     )  # fmt: skip
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from copy import copy
+from functools import cached_property
 from math import prod
 
 import numpy as np
@@ -21,7 +23,7 @@ FLOATS = ("float32", "bfloat16", "float16", "float64")
 FP8 = ("e4m3fn", "e5m2", "e4m3fnuz", "e5m2fnuz")
 _SQUARES, _GROUPS = (16, 32, 64, 256), (16, 32, 64, 128, 256)
 _LONG = 90
-_SCALES = ("scale", "scale_inv", "scales", ".absmax", ".SCB")
+_SCALES = ("scale", "scale_inv", "scales", "scales_inv", "scale_weight", "scaling_factor", ".absmax", ".SCB")
 _INTEGERS = ("uint8", "int8", "int16", "int32", "int64")
 
 Shape = tuple[int, ...]
@@ -111,6 +113,11 @@ class StoredParts:
             raise FileFormatError(f"{quoted(name, _LONG)} is {found.dtype}, but {' or '.join(kinds)} is expected")
         return found
 
+    @cached_property
+    def last_words(self) -> Counter[str]:
+        """How many names of tensors end with each word, such as `weight_scale`."""
+        return Counter(name.rpartition(".")[2] for name in self.tensors)
+
     def present(self, *names: str) -> tuple[str, ...]:
         """Return those of the names that the checkpoint has."""
         return tuple(name for name in names if name in self.tensors)
@@ -128,6 +135,20 @@ def check_shape(tensor: StoredTensor, shape: Shape, owner: str) -> None:
     """Raise FileFormatError if a scale does not have this shape."""
     if tensor.shape != shape:
         raise shape_error(tensor, "×".join(map(str, shape)), owner)
+
+
+def zero_points(parts: StoredParts, stem: str, owner: str, sizes: tuple[int, int, int]) -> StoredTensor | None:
+    """Return the zero points of integers, or None if they have none.
+
+    `sizes` are the bits of a code, the elements of a group and those of a row. Raises FileFormatError if the zero
+    points are missing although the configuration says that these integers are not symmetric.
+    """
+    name = f"{stem}.weight_zero_point"
+    found = parts.get(name)
+    if found is None and parts.settings.needs_zero_points(*sizes):
+        said = f"({parts.settings.source} has symmetric = false)"
+        raise FileFormatError(f"{quoted(owner, _LONG)} needs the tensor {quoted(name, _LONG)}, which is missing {said}")
+    return found
 
 
 def grouped_shape(shape: Shape, size: int) -> Shape:

@@ -328,6 +328,8 @@ class _Reader:
                 raise self._refuse(f"{name} is a block format, not a format of single numbers", place) from None
             near = guess(plain, list(BLOCK_NAMES)) if is_base else ""
             message = f"unknown block format {quoted(name)}{near}" if near else str(error)
+            for family in RECIPE_FAMILIES:  # these words name formats, but would be refused as recipes
+                message = message.replace(f"; did you mean '{family}'?", "")
             if is_base and message.startswith("unknown"):
                 message = f"{message} (block formats: {known})"
             message = message if name else "a recipe begins with a format"

@@ -25,6 +25,8 @@ FOUROVERSIX = "fouroversix at dadfad6901d4, quantize/pytorch/reference.py (arXiv
 MICROXCALING = "microxcaling at 7bc41952de39, mx/mx_ops.py, _quantize_mx"
 GGML = "ggml 0.13.1, ggml-quants.c, and gguf 0.19.0"
 DEEPSEEK = "DeepSeek-V3 at 9b4e9788e4a3, inference/kernel.py, act_quant"
+TRANSFORMERS = "transformers 5.23.0, integrations/finegrained_fp8.py, Fp8Quantize"
+TRANSFORMERS_4 = "transformers 4.57, quantizers/quantizer_finegrained_fp8.py, create_quantized_param"
 BITSANDBYTES = "bitsandbytes 0.50.2, functional.py, quantize_4bit, on a CPU"
 NO_SATURATION = "the smallest scale without saturation"
 NEAREST = "the scale nearest to amax / largest"
@@ -194,6 +196,11 @@ _FP32 = [
     _library("ct", "fp32", COMPRESSED, "scale = nonzero(amax / largest, input_eps)", working="input"),
     _library("deepseek", "fp32", DEEPSEEK, "scale = max(amax, 1e-4) / largest"),
     _library("deepseek_pow2", "fp32", DEEPSEEK, "scale = exp2(ceil(log2(max(amax, 1e-4) / largest)))"),
+    # torch divides a Python number by a tensor in two steps: it multiplies the reciprocal of the tensor by the number.
+    _library("transformers", "fp32", TRANSFORMERS, "inverse = less(0, amax, 1 / nonzero(amax, 1) * largest, 1)",
+        "scale = 1 / inverse", _INVERSE, elements=("e4m3fn",)),
+    _library("transformers_4", "fp32", TRANSFORMERS_4, "inverse = 1 / amax * largest", "scale = 1 / inverse", _INVERSE,
+        working="input", elements=("e4m3fn",)),
 ]  # fmt: skip
 
 _INVERSE_OF_D = "inverse = 1 / nonzero(d, 1 / 0)"  # 0 if d is 0
@@ -206,6 +213,7 @@ _INTEGERS = [
         elements=("int8",)),
     _library("modelopt", "fp32", f"{MODELOPT}/int4_tensor.py", "scale = 1 / amax * 7", "scaled = x * scale",
         working="input", value="q / scale", elements=("int4",)),
+    _library("ct", "fp32", COMPRESSED, "scale = nonzero(amax / 7.5, input_eps)", working="input", elements=("int4",)),
     _library("bnb", "fp32", BITSANDBYTES, *_UNIT, elements=("nf4",), nan=15),
     _library("bnb", "fp32", BITSANDBYTES, *_UNIT, elements=("bnb_fp4",), nan=3, rounding="RND"),
     _library("ggml", "fp16", GGML, "d = amax / 127", _INVERSE_OF_D, "scale = d", "scaled = finite(x * inverse, 0)",

@@ -23,6 +23,7 @@ from floatlab.auditing.stored_parts import (
     opened,
     scale_reader,
     shape_error,
+    zero_points,
 )
 from floatlab.auditing.weight_streams import Reader, check_row, numbers, packed, product, spread, without_padding
 from floatlab.errors import FileFormatError, UnsupportedError
@@ -64,7 +65,7 @@ def packed_words(parts: StoredParts, stem: str) -> Weight | None:
     order = parts.get(f"{stem}.weight_g_idx")
     shape, bits = _shape_and_bits(parts, weight, said)
     size = groups_of(parts, scale, shape, weight.name)
-    zeros = parts.get(f"{stem}.weight_zero_point")
+    zeros = zero_points(parts, stem, weight.name, (bits, size, shape[1]))
     each = _WORD // bits
     if zeros is not None:
         check_shape(zeros, (-(-shape[0] // each), shape[1] // size), weight.name)

@@ -27,6 +27,7 @@ from floatlab.auditing.stored_parts import (
     opened,
     scale_reader,
     shape_error,
+    zero_points,
 )
 from floatlab.auditing.weight_streams import (
     Reader,
@@ -44,12 +45,15 @@ from floatlab.files.checkpoints import StoredTensor
 
 E8M0 = decode_array(np.arange(256, dtype=np.uint8), "e8m0").astype(np.float64)
 _NVFP4_BLOCK, _MX_BLOCK = 16, 32
-# Tensors beside a weight that concern activations; they are left out with the weight's scales.
-_ACTIVATIONS = ("input_scale", "input_global_scale", "input_zero_point", "input_amax", "output_scale")
+# Tensors beside a weight that concern activations, and ComfyUI's description of a layer; they are left out with the
+# weight's scales.
+_ACTIVATIONS = (
+    "input_scale", "input_global_scale", "input_zero_point", "input_amax", "output_scale", "comfy_quant",
+)  # fmt: skip
 
 
 def activations(parts: StoredParts, stem: str) -> tuple[str, ...]:
-    """Return the names of the stored tensors that have the scales of a layer's activations."""
+    """Return the names of the stored tensors of a layer that are no parts of its weight: scales of activations."""
     return parts.present(*(f"{stem}.{name}" for name in _ACTIVATIONS))
 
 
@@ -63,8 +67,10 @@ def weight_with_scale(parts: StoredParts, stem: str) -> Weight | None:
     weight, scale = parts.tensors[f"{stem}.weight"], parts.get(f"{stem}.weight_scale")
     is_packed = weight.kind == "uint8" and len(weight.shape) > 1
     if scale is None:
-        if parts.get(f"{stem}.weight_scale_2") is not None or _must_be_scaled(parts, weight):
+        if parts.get(f"{stem}.weight_scale_2") is not None:
             parts.need(f"{stem}.weight_scale", weight.name)
+        if must_be_scaled(parts, weight):
+            parts.need(_scale_needed(parts, stem, weight), weight.name)
         return None
     if is_packed and scale.kind == "e4m3fn":
         second = parts.need(f"{stem}.weight_scale_2", weight.name, "float32")
@@ -80,16 +86,40 @@ def weight_with_scale(parts: StoredParts, stem: str) -> Weight | None:
     raise UnsupportedError(f"{weight.name} is {weight.dtype} with scales of {scale.dtype}: no known convention")
 
 
-def _must_be_scaled(parts: StoredParts, weight: StoredTensor) -> bool:
-    """Return whether a weight must have a `weight_scale`.
+def must_be_scaled(parts: StoredParts, weight: StoredTensor) -> bool:
+    """Return whether a weight must have a scale, such as `weight_scale`.
 
     It must if a configuration says that the checkpoint is quantised, if the weight has several axes and a type that
     codes have (fp8, int8 or uint8), and if there is no scale of another convention.
     """
-    names = {name.rpartition(".")[2] for name in parts.present(f"{weight.name}_scale_inv", f"{weight.name}.absmax")}
-    return (
-        bool(parts.settings.method) and weight.kind in (*FP8, "uint8", "int8") and len(weight.shape) > 1 and not names
-    )
+    others = parts.present(f"{weight.name}_scale_inv", f"{weight.name}.absmax")
+    is_coded = weight.kind in (*FP8, "uint8", "int8") and len(weight.shape) > 1
+    return bool(parts.settings.method) and is_coded and not others
+
+
+# Ends of the names of scales, by the type of the codes; the most common one comes first.
+_SCALES_OF = {
+    "uint8": (".weight_scale", ".weight.absmax"),
+    "int8": (".weight_scale", ".SCB", ".weight_scale_inv"),
+    "": (".weight_scale", ".weight_scale_inv", ".scale_weight"),
+}
+
+
+def _scale_needed(parts: StoredParts, stem: str, weight: StoredTensor) -> str:
+    """Return the name that the missing scale of a weight has in its convention.
+
+    Other weights of the checkpoint tell the convention; if there are none, the configuration does.
+    """
+    if parts.present(f"{stem}.weight.quant_map"):
+        return f"{stem}.weight.absmax"
+    ends = _SCALES_OF.get(weight.kind, _SCALES_OF[""])
+    known = max(ends, key=lambda end: parts.last_words[end.rpartition(".")[2]])
+    if parts.last_words[known.rpartition(".")[2]]:
+        return f"{stem}{known}"
+    method, is_fp8 = parts.settings.method, weight.kind in FP8
+    if method == "bitsandbytes" and not is_fp8:
+        return f"{stem}{ends[1]}"
+    return f"{stem}.weight_scale" + "_inv" * (method == "fp8" and is_fp8 and bool(parts.settings.blocks))
 
 
 def _nvfp4(
@@ -170,8 +200,6 @@ def _mxfp8(parts: StoredParts, stem: str, weight: StoredTensor, scale: StoredTen
 
 def _scaled(parts: StoredParts, stem: str, weight: StoredTensor, scale: StoredTensor) -> Weight:
     """Return fp8 or int8 codes with a scale per tensor, row, group or block."""
-    if parts.get(f"{stem}.weight_zero_point") is not None:
-        raise UnsupportedError(f"{weight.name} has codes of 8 bits with zero points, which are not read")
     try:
         block = block_of_scales(parts, scale, weight.shape, weight.name)
     except FileFormatError:
@@ -179,22 +207,38 @@ def _scaled(parts: StoredParts, stem: str, weight: StoredTensor, scale: StoredTe
             raise
         block = 1, groups_of(parts, scale, weight.shape, weight.name)
     element = "int8" if weight.kind == "int8" else weight.kind.replace("e4m3fn", "e4m3") if weight.kind else ""
+    zeros = zero_points(parts, stem, weight.name, (8, block[1], weight.shape[-1])) if element == "int8" else None
+    if zeros is not None:
+        check_shape(zeros, scale.shape, weight.name)
+    elif element != "int8" and parts.get(f"{stem}.weight_zero_point") is not None:
+        raise UnsupportedError(f"{weight.name} has codes of fp8 with zero points, which are not read")
     library = {"modelopt": "ModelOpt", "compressed-tensors": "compressed-tensors"}.get(parts.settings.method, "scaled")
-    return _multiplied(
-        parts, weight, scale, block, f"{library} {'INT8' if element == 'int8' else 'FP8'}", f"{element} × weight_scale",
-        ("modelopt", "compressed-tensors", "fp8", "fbgemm_fp8"), activations(parts, stem),
+    formula = f"{element} × weight_scale" if zeros is None else "(int8 − weight_zero_point) × weight_scale"
+    return multiplied(
+        parts, weight, scale, block, f"{library} {'INT8' if element == 'int8' else 'FP8'}", formula,
+        ("modelopt", "compressed-tensors", "fp8", "fbgemm_fp8"), activations(parts, stem), zeros,
     )  # fmt: skip
 
 
-def _multiplied(
+def multiplied(
     parts: StoredParts, weight: StoredTensor, scale: StoredTensor, block: tuple[int, int], convention: str,
-    formula: str, methods: tuple[str, ...], extra: tuple[str, ...],
+    formula: str, methods: tuple[str, ...], extra: tuple[str, ...], zeros: StoredTensor | None = None,
 ) -> Weight:  # fmt: skip
+    """Return a weight whose numbers are codes × scales, or (codes − zero points) × scales.
+
+    `block` has the rows and columns that share a scale, `methods` are the names of the convention in configurations,
+    and `extra` are further tensors that belong to the weight.
+    """
     shape = weight.shape
 
-    def make(codes: ArraySource, scales: ArraySource) -> Reader:
-        return product(numbers(codes), scale_reader(scales, shape, block))
+    def make(codes: ArraySource, scales: ArraySource, *points: ArraySource) -> Reader:
+        scale_of = scale_reader(scales, shape, block)
+        if not points:
+            return product(numbers(codes), scale_of)
+        read, zero_of = numbers(codes), scale_reader(points[0], shape, block)
+        return lambda first, count: (read(first, count) - zero_of(first, count)) * scale_of(first, count)
 
+    stored = (weight, scale) if zeros is None else (weight, scale, zeros)
     rows = shape[-2] if len(shape) > 1 else 1
     is_tiled = block[0] > 1 and block != (rows, shape[-1])
     of = f" per {block[0]}×{block[1]}" if is_tiled else ""
@@ -202,7 +246,7 @@ def _multiplied(
     return Weight(
         name=weight.name, shape=shape, convention=convention, formula=formula + of,
         evidence=parts.settings.evidence(*methods) + assumed, codes=weight.name,
-        parts=(weight.name, scale.name, *extra), open=partial(opened, weight.name, shape, (weight, scale), make),
+        parts=(*(each.name for each in stored), *extra), open=partial(opened, weight.name, shape, stored, make),
     )  # fmt: skip
 
 
@@ -215,7 +259,7 @@ def weight_with_inverse_scale(parts: StoredParts, stem: str) -> Weight | None:
     if scale.kind not in (*FLOATS, "e8m0fnu"):
         raise FileFormatError(f"{scale.name} is {scale.dtype}, but a scale is {', '.join(FLOATS)} or e8m0")
     block = block_of_scales(parts, scale, weight.shape, weight.name)
-    return _multiplied(
+    return multiplied(
         parts, weight, scale, block, "DeepSeek FP8", "e4m3 × weight_scale_inv", ("fp8",),
         activations(parts, stem),
     )  # fmt: skip

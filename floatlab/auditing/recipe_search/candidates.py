@@ -108,18 +108,24 @@ _WITH_TENSOR = (
     "x * (1 / tensor / scale)",
 )  # fmt: skip
 _TAKEN = ("bfloat16", "binary16")
+_NARROW, _WIDTH = ("bfloat16", "float16"), 32
 
 
-def scale_variations(candidate: RecipeCandidate) -> Iterator[RecipeCandidate]:
+def scale_variations(candidate: RecipeCandidate, kind: str = "") -> Iterator[RecipeCandidate]:
     """Yield copies of the candidate that compute scales differently.
 
-    They round the scales differently, compute in another precision, or first round the values to another format.
+    They round the scales differently, compute in another precision, or first round the values to another format. If
+    the stored scales have a format `kind` of 16 bits, they may also divide by scales that were rounded to it.
 
     >>> first = next(candidates(["e4m3/tensor"], Arrangement("tensor", 1), "fp32"))
     >>> [each.changes[0] for each in scale_variations(first)][:3]
     ['scales rounded up', 'scales rounded toward zero', 'scales rounded to nearest, ties away']
     """
-    rule = candidate.recipe.rule
+    rule, format = candidate.recipe.rule, candidate.recipe.format
+    if kind in _NARROW and format.scale.width == _WIDTH:
+        narrow = candidate.recipe.replace(format=format.replace(scale=parse_format(kind)))
+        words = f"divided by scales that were rounded to {kind}"
+        yield candidate.replace(recipe=narrow, changes=(*candidate.changes, words))
     for stored, words in _STORED.items():
         if stored != rule.stored and not candidate.recipe.format.scales_by_powers:
             yield _changed(candidate, f"scales rounded {words}", stored=stored)

@@ -123,11 +123,15 @@ def _varied(found: Agreements, evidence: Evidence) -> Agreements:
     """Return the tallies of variations of the best candidates: first of their scales, then of their elements."""
     varied: Agreements = {}
     best = _best({t: n for t, n in found.items() if not t.candidate.recipe.format.minimum})
-    changed = [_having(trial, each) for trial in best for each in scale_variations(trial.candidate)]
+    changed = [_having(trial, each) for trial in best for each in scale_variations(trial.candidate, _kind(trial))]
     varied |= tallies(changed, evidence, sampled=True)
     by_scales = _best({**{trial: found[trial] for trial in best}, **varied}, scales_first=True)
     changed = [_having(trial, each) for trial in by_scales for each in element_variations(trial.candidate)]
     return varied | tallies(changed, evidence, sampled=True)
+
+
+def _kind(trial: Trial) -> str:
+    return "" if trial.reading is None else trial.reading.kind
 
 
 def _having(trial: Trial, candidate: object) -> Trial:

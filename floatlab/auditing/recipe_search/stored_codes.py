@@ -12,7 +12,7 @@ from floatlab.arrays.codec import decode_array, native
 from floatlab.arrays.sources import BLOCK, ArraySource, Source
 from floatlab.arrays.types import Array
 from floatlab.auditing.ggml_blocks import scales_and_minima
-from floatlab.auditing.weight_streams import octets, packed
+from floatlab.auditing.weight_streams import Reader, octets, packed, without_padding
 from floatlab.errors import FileFormatError, quoted
 from floatlab.record import Individual
 
@@ -20,8 +20,8 @@ Shape = tuple[int, ...]
 CodeReader = Callable[[int, int], Array]
 
 FLOATS = ("float32", "bfloat16", "float16", "float64")
-_FP8 = ("e4m3fn", "e5m2", "e4m3fnuz", "e5m2fnuz")
-_SMALL = {"e2m1fn": "e2m1", "e2m3fn": "e2m3", "e3m2fn": "e3m2", "e4m3fn": "e4m3"}
+# Names of formats that are shorter in recipes.
+_SHORT = {"e2m1fn": "e2m1", "e2m3fn": "e2m3", "e3m2fn": "e3m2", "e4m3fn": "e4m3"}
 # The element formats that are tried for codes of each width.
 ELEMENTS = {
     8: ("e4m3", "e5m2", "int8", "e4m3fnuz", "e5m2fnuz"), 6: ("e2m3", "e3m2"),
@@ -55,24 +55,25 @@ def code_layouts(source: ArraySource, shape: Shape) -> list[CodeLayout]:
 
     Raises FileFormatError if none is possible.
     """
-    count, kind = prod(shape), source.kind
-    size, plain = source.size, source.kind
-    if plain in (*_FP8, *_SMALL) and size == count:
-        return [CodeLayout("one code in each byte", (_SMALL.get(plain, plain),), partial(octets, source))]
+    count, kind, size = prod(shape), source.kind, source.size
+    if source.dtype is None and source.format.width <= 8 and size == count:
+        return [CodeLayout("one code in each byte", (_SHORT.get(kind, kind),), partial(octets, source))]
     if kind == "int8" and size == count:
-        return [CodeLayout("one code in each byte", _possible(source, ("int8",)), partial(octets, source))]
+        narrow = [CodeLayout("one integer from −8 to 7 in each byte", ("int4",), partial(_raised, source))]
+        possible = _possible(source, ("int8",))
+        return [*narrow * _is_narrow(source), CodeLayout("one code in each byte", possible, partial(octets, source))]
     if kind == "uint8" and size == count:
         return [CodeLayout("one code in each byte", _possible(source, ELEMENTS[8]), partial(octets, source))]
     if kind == "uint8" and size * 2 == count:
         return list(_nibbles(source, ELEMENTS[4]))
     if kind == "uint8" and size * 4 == count * 3:
         return [CodeLayout("four codes in three bytes, the first in the low bits", ELEMENTS[6], partial(_six, source))]
-    if kind in ("int32", "uint32") and size * 8 == count:
-        return list(_nibbles(source, ("int4",)))
+    if kind in ("int32", "uint32") and (found := list(_in_words(source, shape))):
+        return found
     said = f"{_times(source.shape)} {kind}"
     raise FileFormatError(
         f"{quoted(source.name, 90)} has {said}, which are no codes for {_times(shape)} numbers: codes of 8 bits, "
-        "of 6 bits (four in three bytes) and of 4 bits (two in a byte) are read"
+        "of 6 bits (four in three bytes) and of 4 bits (two in a byte) are read, and integers of 4 and 8 bits in words"
     )
 
 
@@ -98,6 +99,43 @@ def _nibbles(source: ArraySource, elements: tuple[str, ...]) -> Iterator[CodeLay
     for high_first in (False, True):
         words = f"two codes in each byte, the first in the {'high' if high_first else 'low'} nibble"
         yield CodeLayout(words, elements, packed(source, _NIBBLES, high_first=high_first))
+
+
+def _in_words(source: ArraySource, shape: Shape) -> Iterator[CodeLayout]:
+    """Yield the ways to read words of 32 bits as integers of 4 or 8 bits; a row may end with a word that is not full.
+
+    The codes of 8 bits are those of compressed-tensors, which stores n + 128.
+    """
+    length = shape[-1]
+    for each in (8, 4):
+        stored = -(-length // each)
+        if not length or prod(shape[:-1]) * stored != source.size:
+            continue
+        if each == 8:
+            for layout in _nibbles(source, ("int4",)):
+                yield layout.replace(read=without_padding(layout.read, length, stored * each))
+            continue
+        plain = without_padding(partial(octets, source), length, stored * each)
+        yield CodeLayout("four integers in each word, stored as n + 128", ("int8",), partial(_centred, plain))
+
+
+def _centred(read: Reader, first: int, count: int) -> Array:
+    """Return codes of int8, which are stored as n + 128."""
+    found: Array = read(first, count) ^ np.uint8(128)
+    return found
+
+
+def _is_narrow(source: ArraySource) -> bool:
+    """Return whether all integers of an int8 array are from −8 to 7."""
+    return all(
+        int((octets(source, first, min(BLOCK, source.size - first)) + np.uint8(8)).max(initial=0)) < 16
+        for first in range(0, source.size, BLOCK)
+    )
+
+
+def _raised(source: ArraySource, first: int, count: int) -> Array:
+    """Return the codes n + 8 of integers n from −8 to 7."""
+    return octets(source, first, count) + np.uint8(8)
 
 
 def _six(source: ArraySource, first: int, count: int) -> Array:

@@ -33,7 +33,6 @@ from floatlab.reduce.explain.findings import ENOUGH, SINGLE, Fault, SideExplanat
 from floatlab.reduce.explain.grid import grid_of
 from floatlab.reduce.explain.model_search import GAIN, ModelSearch
 from floatlab.reduce.explain.noise import half_ulp
-from floatlab.reduce.explain.precision.inputs import far_replay
 from floatlab.reduce.explain.precision.narrow import (
     best_replay,
     has_exact_sums,
@@ -42,6 +41,7 @@ from floatlab.reduce.explain.precision.narrow import (
 )  # fmt: skip
 from floatlab.reduce.explain.precision.near import rounded_again
 from floatlab.reduce.explain.precision.outputs import best_cast, other_roundings, printed_digits
+from floatlab.reduce.explain.precision.sampled_models import far_replay
 from floatlab.reduce.explain.precision.scaled import best_scaled, is_factor_alone, is_stored_scale
 from floatlab.reduce.explain.problem import (
     View,

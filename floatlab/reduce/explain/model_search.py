@@ -11,10 +11,10 @@ from floatlab.formats import Format
 from floatlab.reduce.explain.faults.patterns import explains_more, is_nearer, is_telling, outdoing
 from floatlab.reduce.explain.faults.rivals import narrow_share
 from floatlab.reduce.explain.findings import Fault, SampledModel, SideExplanation
-from floatlab.reduce.explain.inputs.changed import fault_beside, models_with_fault
-from floatlab.reduce.explain.inputs.pairs import ReadingPair, likely_pairs, with_equals
-from floatlab.reduce.explain.precision.inputs import likely_models
+from floatlab.reduce.explain.input_changes.pairs import ChangePair, likely_pairs, with_equals
+from floatlab.reduce.explain.input_changes.with_faults import fault_beside, models_with_fault
 from floatlab.reduce.explain.precision.narrow import narrow_sums
+from floatlab.reduce.explain.precision.sampled_models import likely_models
 from floatlab.reduce.explain.precision.scaled import is_factor_alone, is_flipped
 from floatlab.reduce.explain.problem import View, view_of
 from floatlab.reduce.explain.residuals import find_places
@@ -53,7 +53,7 @@ class ModelSearch(SideReport):
         return self._first([each for each in self.near if each.wrong == least], False)
 
     @cached_property
-    def _likely_pairs(self) -> tuple[list[ReadingPair], int]:
+    def _likely_pairs(self) -> tuple[list[ChangePair], int]:
         if any(each.model is PLAIN for each in self.near):
             return [], 0  # most elements need no change of the inputs
         return likely_pairs(self.problem, self.side, self.accumulators, self.tick)
@@ -71,7 +71,7 @@ class ModelSearch(SideReport):
     def _pairs_with_fault(self) -> SideExplanation | None:
         return self._first_pair(*self._likely_pairs, faulty=True)
 
-    def _first_pair(self, pairs: list[ReadingPair], tried: int, faulty: bool) -> SideExplanation | None:
+    def _first_pair(self, pairs: list[ChangePair], tried: int, faulty: bool) -> SideExplanation | None:
         for i, pair in enumerate(pairs):
             self.tick()
             product = self.problem.whole(pair.model)
@@ -100,7 +100,7 @@ class ModelSearch(SideReport):
         view = view_of(self.problem, self.side, own)
         return self._found("bug", (fault,), model, own, None, view, self.problem.whole(model))
 
-    def _fits(self, pair: ReadingPair) -> bool:
+    def _fits(self, pair: ChangePair) -> bool:
         view = view_of(self.problem, self.side, pair.accumulator)
         return not view.fit(self.problem.whole(pair.model)).wrong.any()
 

@@ -257,9 +257,9 @@ class ProductProblem:
         error that inputs quantised to 4 bits cause, the error that partial sums in bfloat16 cause, and the error of an
         output quantised to 4 bits. The last one counts only if the result has few different numbers.
         """
-        index = np.ix_(self.rows, self.columns)
-        usable = side.finite[index] & self.known[index] & (self.sample.size > 0)
-        values, exact = side.values[index], self.sample.product
+        index, sample = np.ix_(self.rows, self.columns), self.sample
+        usable = side.finite[index] & self.known[index] & (sample.size > 0)
+        values, exact = side.values[index], sample.product
         if not usable.any():
             return 0.0
         with np.errstate(all="ignore"):
@@ -271,13 +271,13 @@ class ProductProblem:
             if few <= min(_FEW_VALUES, values.size / 2):
                 room = np.maximum(room, np.abs(exact).max() / 14)
             # Partial sums may be rounded to bfloat16. If terms cancel, these errors exceed those of rounded inputs.
-            room = np.maximum(room, self.sample.size * 2.0**-_BFLOAT.precision)
-            scale = np.sqrt(np.where(self.sample.squares > 0, self.sample.squares, 1.0))
+            room = np.maximum(room, sample.size * 2.0**-_BFLOAT.precision)
+            scale = np.sqrt(np.where(sample.squares > 0, sample.squares, 1.0))
             # In some elements, the errors of the quantised inputs cancel, so the median is the least room.
             room = np.maximum(room / scale, np.median((room / scale)[usable]))
-            return float(np.median((np.abs(self.sample.error(values)) / scale / (2 * room))[usable]))
+            return float(np.median((np.abs(sample.error(values)) / scale / (2 * room))[usable]))
 
-    @cached_property
+    @property
     def sample(self) -> Totals:
         """The `Totals` of the elements at the sampled rows and columns."""
         return self.totals.take(self.rows, self.columns)

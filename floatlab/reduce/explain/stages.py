@@ -28,7 +28,7 @@ from floatlab.reduce.explain.quantisers import (
 
 Known = tuple[tuple[str, str], ...]
 # Changes an input; the arguments are a part of the input, the whole input, and the axis of its terms.
-Side = Callable[[Array, Array, int], Array]
+Change = Callable[[Array, Array, int], Array]
 # Computes a product; the arguments are parts of x and y, and the whole x and y.
 Maker = Callable[[Array, Array, Array, Array], Array]
 
@@ -59,7 +59,7 @@ class Model(Record):
     evidence: tuple[tuple[str, str], ...]
     make: Maker
     weight: int = 1  # the complexity of the change; models with a lower weight are preferred
-    changes: tuple[Side, Side] | None = None  # the changes of x and of y, if each input is changed separately
+    changes: tuple[Change, Change] | None = None  # the changes of x and of y, if each input is changed separately
 
     @property
     def text(self) -> str:
@@ -107,7 +107,7 @@ def _products_flushed(least: float, x: Array, y: Array, all_x: Array, all_y: Arr
     return total
 
 
-def _on_both(first: Side, second: Side, x: Array, y: Array, all_x: Array, all_y: Array) -> Array:
+def _on_both(first: Change, second: Change, x: Array, y: Array, all_x: Array, all_y: Array) -> Array:
     with np.errstate(all="ignore"):
         product: Array = first(x, all_x, 1) @ second(y, all_y, 0)
     return product
@@ -129,13 +129,13 @@ def _in_parts(name: str, count: int, below: int, x: Array, y: Array, all_x: Arra
     return total
 
 
-def _changing(name: str, known: Known, changes: tuple[Side, Side], weight: int) -> Model:
+def _changing(name: str, known: Known, changes: tuple[Change, Change], weight: int) -> Model:
     return Model(
         name=name, stage="inputs", evidence=known, make=partial(_on_both, *changes), weight=weight, changes=changes
     )  # fmt: skip
 
 
-def _changing_each(name: str, known: Known, change: Side) -> Iterator[tuple[str, Model]]:
+def _changing_each(name: str, known: Known, change: Change) -> Iterator[tuple[str, Model]]:
     """Yield models that apply a change to both inputs, to x only, or to y only, each with the name of these inputs."""
     for which, (left, right) in _SIDES:
         changes = change if left else _as_is, change if right else _as_is
@@ -197,7 +197,7 @@ def rare_models(formats: tuple[Format, Format], n: int) -> Iterator[Model]:
         changes_both = partial(quantized, by_row), partial(quantized, not by_row)
         known = (("format", "int8"), ("scale per", f"{rows[by_row]} of x, {rows[not by_row]} of y"))
         yield _changing("inputs-quantized", known, changes_both, 4)
-    changes: list[tuple[Side, Known]] = []
+    changes: list[tuple[Change, Known]] = []
     for by_row, words in rows.items():
         changes.append((partial(quantized, by_row, steps=7), (("format", "int4"), ("scale per", words))))
         for steps in (128.0, 127.5):

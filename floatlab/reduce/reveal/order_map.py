@@ -27,8 +27,9 @@ from floatlab.reduce.reveal.classes import Classes
 from floatlab.reduce.reveal.node_arithmetic import kept_ways, usual_ways
 from floatlab.reduce.reveal.order_map_record import OrderClass, OrderMap, Region, compute
 from floatlab.reduce.reveal.probing import PROBES_A_TERM, NotASum, plan_of
+from floatlab.reduce.reveal.random_products import RandomProduct, RandomProducts
 from floatlab.reduce.reveal.readers import Lines, ProbeReader, all_masks
-from floatlab.reduce.reveal.sized_target import LAYOUTS, RandomProduct, SizedTarget, check_mode, checked_shape
+from floatlab.reduce.reveal.sized_target import LAYOUTS, SizedTarget, check_mode, checked_shape
 from floatlab.reduce.reveal.smaller_products import Explained, SmallerProducts
 from floatlab.reduce.reveal.stripes import rectangles_of, stripes_of
 from floatlab.reduce.reveal.targets import target_of
@@ -38,11 +39,8 @@ from floatlab.reduce.simulate.adders import PartlyFused
 # elements of the class.
 _WORK, _WORK_SHARED = 1 << 35, 1 << 39
 _SAMPLE = 256  # every kind of node arithmetic is tried on about this many elements of a class
-_TRIALS, _MOST_TRIALS = 2, 64  # the smallest and the largest number of random products that are replayed
 _REPLAYED = 1024  # at least this many elements of a class are replayed in all random products, if the limits allow it
-_REPLAY_WORK = 1 << 32  # no more random products are made after about this many multiply-adds
-_MEMORY = 1 << 25  # the random products, which stay in memory, contain at most about this many numbers
-_REPEATED = 16  # if some elements are not explained, up to this many random products are computed again
+_CONFIRMED = 4  # if no more random products can be kept, a claim for a part of a class is tested on this many new ones
 _ROUNDS = 4  # in one search, at most this many candidates are replayed on all elements of a class
 _DEPTH = 6  # a class may be divided this many times
 
@@ -61,9 +59,9 @@ class _Mapping:
         self.classes: list[OrderClass] = []
         if progress is not None:
             sized.before_product = lambda: progress(sum(each.elements for each in self.classes), self.size)
-        self.trials = [RandomProduct(sized, self.rng)]
-        self._check_repeats()
-        self.into = self.trials[0].result.format
+        self.trials = RandomProducts(sized, self.rng)
+        self.trials.check_repeats()
+        self.into = self.trials.kept[0].result.format
         self.partition = Classes(sized)
         self.probes = 0
         self.refusal: NotASum | None = None
@@ -81,13 +79,6 @@ class _Mapping:
         self.sized.products += sized.products
         return [each.candidate for each in inner.classes], inner.labels
 
-    def _check_repeats(self) -> None:
-        """Compute earlier random products again; raises NotASum if one of them has other bits now."""
-        for trial in self.trials[:_REPEATED]:
-            again = self.sized.multiply(*trial.given).codes.reshape(self.shape)
-            if not np.array_equal(again, trial.result.codes):
-                raise NotASum(f"{self.sized.target.name} gives two results for the same terms")
-
     def run(self) -> None:
         """Find the orders of all elements; raises NotASum if the target gives different results for the same terms."""
         self.partition.split()
@@ -97,7 +88,7 @@ class _Mapping:
             places, depth = waiting.pop()
             waiting += ((part, depth - 1) for part in self._find_order(places, depth))
         if any(each.candidate is None for each in self.classes):
-            self._check_repeats()
+            self.trials.check_repeats()
 
     def _parts(self, places: Array) -> list[Array]:
         """Split the mask `places` into one mask for each class of the partition."""
@@ -189,7 +180,7 @@ class _Mapping:
 
         Add the elements that the best replay gives bit for bit as one class, and return the mask of these elements.
         """
-        self._make_products(-(-_REPLAYED // int(places.sum())))
+        self.trials.make(-(-_REPLAYED // int(places.sum())))
         searches: list[Callable[[], Iterable[Candidate]]] = (
             [lambda: [way]]
             if isinstance(way, Candidate)
@@ -205,9 +196,8 @@ class _Mapping:
                 best, claimed = fits, candidate
             if (best == places).all():
                 break
-        if claimed is not None and not (best == places).all():  # some elements may have agreed by chance
-            for trial in self._make_products(2 * len(self.trials)):
-                best &= self._replayed(claimed, best, trial)
+        if claimed is not None and not (best == places).all():
+            best = self._confirmed(claimed, best)
         if best.any():
             assert claimed is not None
             assert isinstance(claimed.schedule, ExplicitTree)
@@ -215,12 +205,33 @@ class _Mapping:
             self._add(way if isinstance(way, Plan) and not has_ids else claimed.schedule.tree, claimed, best, "")
         return best
 
+    def _confirmed(self, candidate: Candidate, places: Array) -> Array:
+        """Return the mask of the elements that a candidate also reproduces in further random products.
+
+        Some elements may have agreed by chance. Each round doubles the number of products, until all elements that are
+        left agree in a whole round. If the limits do not allow this, a sample of these elements has to agree in a few
+        products that are not kept; otherwise no element is returned.
+        """
+        while places.any() and (new := self.trials.make(2 * len(self.trials.kept))):
+            fits = places
+            for trial in new:
+                fits = fits & self._replayed(candidate, fits, trial)
+            if (fits == places).all():
+                return places
+            places = fits
+        if not places.any():
+            return places
+        some = np.zeros_like(places)
+        some.flat[np.flatnonzero(places)[:: max(1, int(places.sum()) // _SAMPLE)]] = True
+        agrees = all((self._replayed(candidate, some, self.trials.new()) == some).all() for _ in range(_CONFIRMED))
+        return places if agrees else np.zeros_like(places)
+
     def _best_fit(self, ways: list[Candidate], places: Array) -> tuple[Candidate | None, Array]:
         """Return the candidate that reproduces the most elements bit for bit, and the mask of these elements.
 
         Samples choose the candidates to compare. An element counts only if it is equal in all random products.
         """
-        failed, best = np.zeros((len(self.trials), *self.shape), np.bool_), np.zeros_like(places)
+        failed, best = np.zeros((len(self.trials.kept), *self.shape), np.bool_), np.zeros_like(places)
         tried: list[Candidate] = []
         claimed: Candidate | None = None
         while len(tried) < _ROUNDS and not (best == places).all():
@@ -228,20 +239,11 @@ class _Mapping:
             if candidate is None or candidate in tried:
                 break
             tried.append(candidate)
-            failed = np.stack([places & ~self._replayed(candidate, places, trial) for trial in self.trials])
+            failed = np.stack([places & ~self._replayed(candidate, places, trial) for trial in self.trials.kept])
             fits = places & ~failed.any(axis=0)
             if claimed is None or fits.sum() > best.sum():
                 best, claimed = fits, candidate
         return claimed, best
-
-    def _make_products(self, wanted: int) -> list[RandomProduct]:
-        """Make random products until there are `wanted` of them or a limit is reached; return the new ones."""
-        rows, columns = self.shape
-        numbers = rows * columns + self.sized.terms * (rows + columns)
-        most = min(_MOST_TRIALS, _MEMORY // numbers, _REPLAY_WORK // self.sized.work)
-        made = [RandomProduct(self.sized, self.rng) for _ in range(max(_TRIALS, min(wanted, most)) - len(self.trials))]
-        self.trials += made
-        return made
 
     def _best_on_sample(self, ways: list[Candidate], places: Array, failed: Array) -> Candidate | None:
         """Return the candidate that reproduces the most elements of a sample bit for bit.
@@ -249,13 +251,13 @@ class _Mapping:
         The sample includes elements in the masks `failed`, which the previous candidate did not reproduce.
         """
         rows, columns = np.nonzero(places)
-        total = len(rows) * len(self.trials)
+        total = len(rows) * len(self.trials.kept)
         chosen = np.arange(total) if total <= _SAMPLE else self.rng.choice(total, _SAMPLE, replace=False)
         missed = np.flatnonzero(failed[:, rows, columns])
         chosen = np.union1d(chosen, missed[:: max(1, len(missed) // _SAMPLE)])
         which, place = np.divmod(chosen, len(rows))
         x, y, goal = [], [], []
-        for number, trial in enumerate(self.trials):
+        for number, trial in enumerate(self.trials.kept):
             at = place[which == number]
             x.append(trial.sides[0].codes[rows[at]])
             y.append(trial.sides[1].codes[:, columns[at]])

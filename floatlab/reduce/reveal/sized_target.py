@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from floatlab.arrays.conversion import decode, encode
+from floatlab.arrays.conversion import decode
 from floatlab.arrays.sources import Source, native_dtype
 from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError, guess, quoted
@@ -154,19 +154,6 @@ class SizedTarget:
         if found.codes.size != 1:
             raise UnsupportedError(f"{self.target.name} returns the shape {found.codes.shape}, not one number")
         return found
-
-
-class RandomProduct:
-    """Two random matrices, and the product that a target computes from them."""
-
-    def __init__(self, sized: SizedTarget, rng: np.random.Generator) -> None:
-        rows, columns = sized.matrix_shape
-        x = rng.standard_normal((rows, sized.terms)).astype(sized.carrier)
-        y = x.T if sized.is_gram else rng.standard_normal((sized.terms, columns)).astype(sized.carrier)
-        self.given = x, (y if len(sized.shape) > 1 else y[:, 0])
-        self.sides = tuple(Source(np.asarray(encode(side, sized.format)), sized.format) for side in (x, y))
-        made = sized.multiply(*self.given)
-        self.result = Source(made.codes.reshape(rows, columns), made.format)
 
 
 def check_mode(target: Target, mode: DefaultMode | None) -> DefaultMode | None:

@@ -86,4 +86,3 @@ def widen_limits(problem: ProductProblem, sides: Sequence[Side]) -> None:
     simulated = np.zeros(problem.shape)
     simulated[rows, columns] = made * 2.0**accumulator.precision
     problem.totals = problem.totals.replace(simulated=simulated)
-    problem.__dict__.pop("sample", None)  # it is taken from the totals

@@ -15,10 +15,10 @@ from floatlab.record import Individual
 from floatlab.reduce.explain.diagnosis import diagnose
 from floatlab.reduce.explain.first_line import bug_line
 from floatlab.reduce.explain.grid import NUMPY, Replaying
+from floatlab.reduce.explain.operations.axes import products_of
 from floatlab.reduce.explain.operations.boxes import all_boxes, box_text
 from floatlab.reduce.explain.operations.places import mark_wrong, places_of
 from floatlab.reduce.explain.operations.products import Products
-from floatlab.reduce.explain.operations.readings import products_of
 from floatlab.reduce.explain.problem import ProductProblem, matrices_of
 from floatlab.reduce.explain.residuals import indices_of
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Diagnosis, Place

@@ -1,6 +1,6 @@
-"""Readings of one input: the formats and scales in which a program may have used it.
+"""How one input may have been changed before it was multiplied: rounded, quantised, or stored in blocks with scales.
 
-Two readings, one of each input, make a model of the product (see `pairs`).
+Two changes, one of each input, make a model of the product (see `pairs`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from floatlab.reduce.explain.quantisers import (
     ternary,
     with_zero,
 )
-from floatlab.reduce.explain.stages import Known, Side
+from floatlab.reduce.explain.stages import Change, Known
 
 _ROUNDED = (
     *(("tf32", direction) for direction in ("RNE", "RNA", "RTZ")),
@@ -51,8 +51,8 @@ _TILE, _GROUP = 2, 3  # weights of one scale per tile, and of one scale per grou
 _MOST_TABLED = 1 << 22  # NF4, whose numbers are found in a table, is tried for inputs up to this size
 
 
-class Reading(Record):
-    """A way in which an input may have been used.
+class InputChange(Record):
+    """A way in which an input may have been changed.
 
     `name` is the cause that is reported, `evidence` holds its details as pairs (name, text), and `change` is the
     function that changes the input.
@@ -60,13 +60,13 @@ class Reading(Record):
 
     name: str
     evidence: Known
-    weight: int  # the complexity; readings with a lower weight are preferred
-    change: Side
+    weight: int  # the complexity; changes with a lower weight are preferred
+    change: Change
     tile: int = 1  # this many rows share a scale; if it is above 1, `change` needs whole tiles
 
     @property
     def text(self) -> str:
-        """The reading in a few words, such as "int8 with one scale per row"."""
+        """The change in a few words, such as "int8 with one scale per row"."""
         known = dict(self.evidence)
         if not known:
             return "unchanged"
@@ -78,7 +78,7 @@ class Reading(Record):
         return words + (f", {known['scale']}" if "scale" in known else "")
 
     def lines_of(self, matrix: Array, lines: Array) -> Array:
-        """Return the rows `lines` of an input as this reading changes them. The terms lie along the rows."""
+        """Return the rows `lines` of an input as this change leaves them. The terms lie along the rows."""
         if self.tile == 1:
             return self.change(matrix[lines], matrix, 1)
         rows = np.concatenate([
@@ -88,11 +88,11 @@ class Reading(Record):
         return self.change(matrix[rows], matrix, 1)[np.searchsorted(rows, lines)]
 
 
-AS_IS = Reading("", (), 0, lambda part, whole, axis: part)
+AS_IS = InputChange("", (), 0, lambda part, whole, axis: part)
 
 
-def readings_of(matrix: Array, format: Format) -> Iterator[Reading]:
-    """Yield the readings of an input, the unchanged input first.
+def changes_of(matrix: Array, format: Format) -> Iterator[InputChange]:
+    """Yield the changes of an input, the unchanged input first.
 
     The terms lie along the rows of `matrix`, and `format` is the format of its numbers.
     """
@@ -102,20 +102,20 @@ def readings_of(matrix: Array, format: Format) -> Iterator[Reading]:
         if narrow.precision < format.precision:
             known: Known = (("format", narrow.name), ("rounding", direction))
             weight = 1 + (direction != "RNE") + (narrow.precision < 8)
-            yield Reading("inputs-rounded", known, 10 * weight, partial(rounded, name, direction))
+            yield InputChange("inputs-rounded", known, 10 * weight, partial(rounded, name, direction))
     for name in ("e4m3", "e5m2"):
         if (np.abs(matrix) > float(parse_format(name).largest)).any():
             known = (("format", parse_format(name).name), ("rounding", "RNE"), ("scale", "saturated"))
-            yield Reading("inputs-rounded", known, 30, partial(saturated, name))
+            yield InputChange("inputs-rounded", known, 30, partial(saturated, name))
     for known, weight, change in _quantised(matrix.shape[1]):
-        yield Reading("inputs-quantized", known, 10 * weight + _scales(dict(known)["scale per"]), change)
+        yield InputChange("inputs-quantized", known, 10 * weight + _scales(dict(known)["scale per"]), change)
     for recipe in (*_BLOCKS, *_RULES):
         if recipe.startswith("nf4") and matrix.size > _MOST_TABLED:
             continue
         for name in (recipe.replace("/64", f"/{size}") for size in _SIZED.get(recipe, (64,))):
             rows = parse_recipe(name).format.rows or 1
             weight = 10 * (2 + (recipe in _RULES)) + (_TILE if rows > 1 else _GROUP)
-            yield Reading("inputs-quantized", (("format", name),), weight, partial(in_blocks, name), rows)
+            yield InputChange("inputs-quantized", (("format", name),), weight, partial(in_blocks, name), rows)
 
 
 def _scales(per: str) -> int:
@@ -123,7 +123,7 @@ def _scales(per: str) -> int:
     return 0 if per.startswith("tensor") else 1 if per.startswith("row") else _GROUP
 
 
-def _quantised(terms: int) -> Iterator[tuple[Known, int, Side]]:
+def _quantised(terms: int) -> Iterator[tuple[Known, int, Change]]:
     """Yield the quantisations with scales. Each item has the evidence, the complexity, and the change of an input."""
     known: Known
     for by_row, words in _SCOPES:

@@ -6,7 +6,7 @@ import pytest
 
 import floatlab as fl
 from floatlab.reduce.explain.diagnosis import diagnose
-from floatlab.reduce.explain.inputs.readings import readings_of
+from floatlab.reduce.explain.input_changes.one_input import changes_of
 from floatlab.reduce.explain.operations.joint import diagnose_operation
 from tests.reduce import blind_inputs as blind
 from tests.reduce import blind_ways as ways
@@ -102,18 +102,16 @@ def test_three_numbers_are_no_evidence_for_two_formats():
     assert diagnose(x, y, x @ y, noisy).status != "rounding"
 
 
-def test_every_reading_changes_some_lines_as_it_changes_the_whole_input():
+def test_every_change_applies_to_some_lines_as_to_the_whole_input():
     matrix = np.random.default_rng(8).standard_normal((150, 200))
     lines = np.array([0, 3, 127, 128, 149])
-    for reading in readings_of(matrix, fl.parse_format("fp32")):
-        assert np.array_equal(reading.lines_of(matrix, lines), reading.change(matrix, matrix, 1)[lines]), reading.text
+    for each in changes_of(matrix, fl.parse_format("fp32")):
+        assert np.array_equal(each.lines_of(matrix, lines), each.change(matrix, matrix, 1)[lines]), each.text
 
 
-def test_readings_agree_with_ml_dtypes():
+def test_changes_agree_with_ml_dtypes():
     matrix = np.random.default_rng(9).standard_normal((5, 64)).astype(np.float32).astype(np.float64)
-    found = {
-        reading.text: reading.change(matrix, matrix, 1) for reading in readings_of(matrix, fl.parse_format("fp32"))
-    }
+    found = {each.text: each.change(matrix, matrix, 1) for each in changes_of(matrix, fl.parse_format("fp32"))}
     for text, other in (
         ("bfloat16", matrix.astype(ml_dtypes.bfloat16)),
         ("e5m2", matrix.astype(ml_dtypes.float8_e5m2)),

@@ -26,7 +26,7 @@ _AXES = re.compile(r"all|-?[0-9]{1,2}(,-?[0-9]{1,2})*")
 FORMS = "matmul, linear, dot, sum[:AXES], einsum:SPEC or conv2d[:stride=2,padding=1,dilation=1,groups=1]"
 
 Factors = tuple[tuple[Source, Labels], tuple[Source, Labels]]
-Reading = tuple[Factors, list[Labels]]
+LabelledAxes = tuple[Factors, list[Labels]]
 
 
 class _Windows(Record):
@@ -82,7 +82,7 @@ def products_of(operation: str, x: object, y: object = None, bias: object = None
         raise UnsupportedError(f"{name} takes two inputs, x and y")
     else:
         right = source_of(y, "y")
-    factors, axes = _READINGS[name](left, right, settings)
+    factors, axes = _LABEL_AXES[name](left, right, settings)
     shift = None if bias is None else source_of(bias, "bias")
     if shift is not None and name in ("linear", "conv2d"):
         shift = _one_an_output(name, shift, right)
@@ -94,8 +94,8 @@ def check_operation(operation: str) -> None:
     if not isinstance(operation, str):
         raise UnsupportedError(f"op is text, not {quoted(repr(operation))}: {FORMS}")
     name, colon, settings = operation.partition(":")
-    if name not in _READINGS:
-        raise UnsupportedError(f"{quoted(operation)} is not an operation: {FORMS}{guess(name, list(_READINGS))}")
+    if name not in _LABEL_AXES:
+        raise UnsupportedError(f"{quoted(operation)} is not an operation: {FORMS}{guess(name, list(_LABEL_AXES))}")
     if name == "einsum":
         _terms(settings)
     elif name == "sum" and colon and not _AXES.fullmatch(settings):
@@ -140,7 +140,7 @@ def _misfit(name: str, x: Source, y: Source, rule: str) -> UnsupportedError:
     return UnsupportedError(f"{name}: x has shape {x.codes.shape} and y {y.codes.shape}: {rule}")
 
 
-def _matmul(x: Source, y: Source, _: str) -> Reading:
+def _matmul(x: Source, y: Source, _: str) -> LabelledAxes:
     if not x.codes.ndim or not y.codes.ndim:
         raise _misfit("matmul", x, y, "both need at least one axis")
     terms, other = x.codes.shape[-1], y.codes.shape[-2 if y.codes.ndim > 1 else 0]
@@ -160,7 +160,7 @@ def _matmul(x: Source, y: Source, _: str) -> Reading:
     return ((x, x_labels), (y, y_labels)), [(each,) for each in (*batch, *rows, *columns)]
 
 
-def _dot(x: Source, y: Source, _: str) -> Reading:
+def _dot(x: Source, y: Source, _: str) -> LabelledAxes:
     if not x.codes.ndim or not y.codes.ndim:
         raise _misfit("dot", x, y, "both need at least one axis")
     terms, at = x.codes.shape[-1], -2 if y.codes.ndim > 1 else 0
@@ -172,7 +172,7 @@ def _dot(x: Source, y: Source, _: str) -> Reading:
     return ((x, (*rows, "k")), (y, y_labels)), [(each,) for each in (*rows, *others)]
 
 
-def _linear(x: Source, y: Source, _: str) -> Reading:
+def _linear(x: Source, y: Source, _: str) -> LabelledAxes:
     if not x.codes.ndim or not 1 <= y.codes.ndim <= 2 or x.codes.shape[-1] != y.codes.shape[-1]:
         terms = x.codes.shape[-1] if x.codes.ndim else "IN"
         hint = "; they fit the operation matmul" if x.codes.ndim and y.codes.shape[:1] == (terms,) else ""
@@ -181,7 +181,7 @@ def _linear(x: Source, y: Source, _: str) -> Reading:
     return ((x, (*rows, "k")), (y, (*outputs, "k"))), [(each,) for each in (*rows, *outputs)]
 
 
-def _sum(x: Source, y: Source, settings: str) -> Reading:
+def _sum(x: Source, y: Source, settings: str) -> LabelledAxes:
     labels, count = _named("m", x.codes.ndim), x.codes.ndim
     if settings == "all":
         added = set(range(count))
@@ -230,7 +230,7 @@ def _misspelt(spec: str) -> str:
     return "each array has at most one ellipsis, as in ...ij,...jk->...ik"
 
 
-def _einsum(x: Source, y: Source, spec: str) -> Reading:
+def _einsum(x: Source, y: Source, spec: str) -> LabelledAxes:
     x_term, y_term, out = _terms(spec)
     factors: list[tuple[Source, Labels]] = []
     widest = 0
@@ -288,7 +288,7 @@ def _settings(text: str) -> _Windows:
     )
 
 
-def _conv2d(x: Source, y: Source, text: str) -> Reading:
+def _conv2d(x: Source, y: Source, text: str) -> LabelledAxes:
     settings = _settings(text)
     if x.codes.ndim not in (3, 4) or y.codes.ndim != 4:
         rule = "x is (N, C, H, W) or (C, H, W), and y (outputs, C / groups, kernel height, kernel width)"
@@ -336,6 +336,6 @@ def _windows(x: Source, y: Source, settings: _Windows) -> Array:
     return windows[..., ::down, ::across, ::below, ::beside]
 
 
-_READINGS: dict[str, Callable[[Source, Source, str], Reading]] = {
+_LABEL_AXES: dict[str, Callable[[Source, Source, str], LabelledAxes]] = {
     "matmul": _matmul, "linear": _linear, "dot": _dot, "sum": _sum, "einsum": _einsum, "conv2d": _conv2d,
 }  # fmt: skip

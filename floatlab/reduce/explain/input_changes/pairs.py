@@ -1,6 +1,6 @@
-"""Pairs of readings, one of each input, that explain a result; a sample of its elements is compared first.
+"""Pairs of changes, one of each input, that explain a result; a sample of its elements is compared first.
 
-The sampled lines of both inputs are changed by each reading, and one multiplication gives the products of all pairs.
+The sampled lines of both inputs are changed in each way, and one multiplication gives the products of all pairs.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ import numpy as np
 from floatlab.arrays.types import Array
 from floatlab.formats import Format
 from floatlab.record import Individual, Record
-from floatlab.reduce.explain.inputs.readings import Reading, readings_of
+from floatlab.reduce.explain.input_changes.one_input import InputChange, changes_of
 from floatlab.reduce.explain.problem import ProductProblem, Side, View
-from floatlab.reduce.explain.stages import Known, Model
-from floatlab.reduce.explain.stages import Side as Change
+from floatlab.reduce.explain.stages import Change, Known, Model
 from floatlab.reduce.results.product_error import spread_indices
 
 _ROWS, _ELEMENTS = 16, 256  # the sample has about this many rows and elements or more, if the product has as many
@@ -26,33 +25,33 @@ _LONG = 1024  # with more terms than this, the sample has half as many rows and 
 _MOSTLY = 0.5  # a pair explains at least this share of the sample
 _FEW = 0.03  # shares of wrong elements that differ by less than this count as equal
 _LISTED = 8  # at most this many pairs are returned
-_EQUALS = 2  # at most this many other readings are named
+_EQUALS = 2  # at most this many other changes are named
 _ONE, _BOTH = 5, 10  # the weights of changing one input only, and of changing both in different ways
 _ROOM = 1.5  # in the sample, errors may exceed their limits by this factor
 
 
 class _Group(Individual):
-    """Readings that change the sampled rows or columns of an input in the same way, and the changed numbers."""
+    """Changes with the same effect on the sampled rows or columns of an input, and the changed numbers."""
 
-    readings: list[Reading]
+    changes: list[InputChange]
     lines: Array
 
 
-class ReadingPair(Record):
-    """A model made of two readings, with the format of its sums and the share of wrong elements in the sample."""
+class ChangePair(Record):
+    """A model made of two changes, with the format of its sums and the share of wrong elements in the sample."""
 
     model: Model
     accumulator: Format
     wrong: float
-    readings: tuple[Reading, Reading]
+    changes: tuple[InputChange, InputChange]
 
     __hash__ = object.__hash__
 
 
 def likely_pairs(
     problem: ProductProblem, side: Side, accumulators: tuple[Format, ...], tick: Callable[[], None]
-) -> tuple[list[ReadingPair], int]:
-    """Return the pairs of readings that explain most elements of a sample, the likeliest first.
+) -> tuple[list[ChangePair], int]:
+    """Return the pairs of changes that explain most elements of a sample, the likeliest first.
 
     The second value is the number of different pairs that were compared.
     """
@@ -62,7 +61,7 @@ def likely_pairs(
     totals = problem.totals.take(rows, columns)
     usable = side.finite[index] & problem.known[index] & (totals.size > 0)
     made = _products(groups, problem, rows, columns)
-    found: list[tuple[tuple[float, ...], ReadingPair]] = []
+    found: list[tuple[tuple[float, ...], ChangePair]] = []
     if not usable.any():
         return [], 0
     stored = problem.scaled_output(side)
@@ -84,19 +83,19 @@ def likely_pairs(
             model = _model(*pair, weight)
             key = float(wrong[i, j] > least), weight, float(rms[i, j])
             wrongly = float(wrong[i, j])
-            found.append((key, ReadingPair(model=model, accumulator=accumulator, wrong=wrongly, readings=pair)))
+            found.append((key, ChangePair(model=model, accumulator=accumulator, wrong=wrongly, changes=pair)))
     found.sort(key=lambda each: each[0])
     return [pair for _, pair in found[:_LISTED]], len(groups[0]) * len(groups[1])
 
 
-def with_equals(pair: ReadingPair, others: list[ReadingPair], problem: ProductProblem) -> Model:
-    """Return the model of a pair, with the names of readings that explain the result as well and are as simple.
+def with_equals(pair: ChangePair, others: list[ChangePair], problem: ProductProblem) -> Model:
+    """Return the model of a pair, with the names of changes that explain the result as well and are as simple.
 
-    These are the readings in the pairs `others`, and readings that change the inputs in the same way.
+    They are the changes in the pairs `others`, and changes with the same effect on the inputs.
     """
-    words = [_text(*each.readings) for each in others if each.model.weight == pair.model.weight]
-    first, second = pair.readings
-    x, y = (_twins(reading, *each) for reading, each in zip(pair.readings, _lined(problem), strict=True))
+    words = [_text(*each.changes) for each in others if each.model.weight == pair.model.weight]
+    first, second = pair.changes
+    x, y = (_twins(one, *each) for one, each in zip(pair.changes, _lined(problem), strict=True))
     if first.evidence == second.evidence:
         words += [_text(each, each) for each in x if any(each.evidence == other.evidence for other in y)]
     else:
@@ -107,14 +106,14 @@ def with_equals(pair: ReadingPair, others: list[ReadingPair], problem: ProductPr
     return pair.model.replace(evidence=(*pair.model.evidence, ("or", ", or ".join(words[:_EQUALS]))))
 
 
-def _twins(reading: Reading, matrix: Array, format: Format) -> list[Reading]:
-    """Return the other readings of an input that are as simple as one reading and change the input in the same way."""
-    goal = reading.change(matrix, matrix, 1)
-    others = (each for each in readings_of(matrix, format) if each.weight == reading.weight)
+def _twins(one: InputChange, matrix: Array, format: Format) -> list[InputChange]:
+    """Return the other changes of an input that are as simple as the given one and have the same effect."""
+    goal = one.change(matrix, matrix, 1)
+    others = (each for each in changes_of(matrix, format) if each.weight == one.weight)
     return [
         each
         for each in others
-        if each.evidence != reading.evidence and np.array_equal(each.change(matrix, matrix, 1), goal)
+        if each.evidence != one.evidence and np.array_equal(each.change(matrix, matrix, 1), goal)
     ]
 
 
@@ -134,22 +133,22 @@ def _sample(problem: ProductProblem) -> tuple[Array, Array]:
 
 
 def _grouped(matrix: Array, format: Format, lines: Array, tick: Callable[[], None]) -> list[_Group]:
-    """Return the readings of an input, grouped by the numbers that they give in some of its lines.
+    """Return the changes of an input, grouped by the numbers that they give in some of its lines.
 
     Readings that give NaN or infinity there are left out.
     """
     found: dict[bytes, _Group] = {}
-    for reading in readings_of(matrix, format):
+    for change in changes_of(matrix, format):
         tick()
         with np.errstate(all="ignore"):
-            made = np.ascontiguousarray(reading.lines_of(matrix, lines)) + 0.0
+            made = np.ascontiguousarray(change.lines_of(matrix, lines)) + 0.0
         if np.isfinite(made).all():
-            found.setdefault(made.tobytes(), _Group(readings=[], lines=made)).readings.append(reading)
+            found.setdefault(made.tobytes(), _Group(changes=[], lines=made)).changes.append(change)
     return list(found.values())
 
 
 def _products(groups: list[list[_Group]], problem: ProductProblem, rows: Array, columns: Array) -> Array:
-    """Return the products of all pairs: the axes are the reading of x, the row, the reading of y, and the column."""
+    """Return the products of all pairs: the axes are the change of x, the row, the change of y, and the column."""
     left, right = (np.concatenate([each.lines for each in some]) for some in groups)
     made: Array = (left @ right.T).reshape(len(groups[0]), len(rows), len(groups[1]), len(columns))
     if problem.has_bias:
@@ -157,19 +156,19 @@ def _products(groups: list[list[_Group]], problem: ProductProblem, rows: Array, 
     return made
 
 
-def _weighed(first: _Group, second: _Group) -> Iterator[tuple[int, tuple[Reading, Reading]]]:
-    """Yield every pair of a reading of the first group and a reading of the second, as (complexity, pair).
+def _weighed(first: _Group, second: _Group) -> Iterator[tuple[int, tuple[InputChange, InputChange]]]:
+    """Yield every pair of a change of the first group and a change of the second, as (complexity, pair).
 
-    A pair of equal readings is simpler than a pair of different ones.
+    A pair of equal changes is simpler than a pair of different ones.
     """
-    for one, other in every_pair(first.readings, second.readings):
+    for one, other in every_pair(first.changes, second.changes):
         if one.evidence == other.evidence:
             yield 2 * one.weight, (one, other)
         else:
             yield 2 * (one.weight + other.weight) + (_BOTH if one.name and other.name else _ONE), (one, other)
 
 
-def _model(first: Reading, second: Reading, weight: int) -> Model:
+def _model(first: InputChange, second: InputChange, weight: int) -> Model:
     changes = first.change, second.change
     names = first.name, second.name
     name = "inputs-quantized" if "inputs-quantized" in names else "inputs-rounded"
@@ -191,7 +190,7 @@ def _multiply(changes: tuple[Change, Change], x: Array, y: Array, all_x: Array, 
     return product
 
 
-def _text(first: Reading, second: Reading) -> str:
+def _text(first: InputChange, second: InputChange) -> str:
     if first.evidence == second.evidence:
         return f"{first.text}, both inputs"
     if not first.name or not second.name:
