@@ -69,7 +69,7 @@ def _are_some_right(problem: ProductProblem, view: View, wrong: Array, right: Ar
         error = float(np.median((np.abs(totals.error(view.values)) / scale)[wrong]))
         limit = (view.noise.limit(totals) + view.half) / scale
         terms = totals.size**2 / np.where(totals.squares > 0, totals.squares, np.inf)
-    right = right & (view.values != 0) & _would_change(problem, view, wrong)
+    right = right & (view.values != 0) & ~_are_largest(view.values) & _would_change(problem, view, wrong)
     right &= terms >= _TERMS * float(np.median(terms[wrong]))
     count = len(np.unique(view.values[right]))
     if count < _RIGHT or not error > _COARSE:
@@ -80,6 +80,15 @@ def _are_some_right(problem: ProductProblem, view: View, wrong: Array, right: Ar
     )  # the number of elements that are right by chance
     bits = count * np.log2(count / by_chance) - (count - by_chance) / log(2)
     return bool(np.median(chance[right]) <= 1 / _FAR and count > by_chance and bits >= _BITS)
+
+
+def _are_largest(values: Array) -> Array:
+    """Return the mask of the largest numbers of rows and columns, which remain as they are if they make a scale."""
+    sizes, found = np.abs(values), np.zeros(values.shape, np.bool_)
+    for axis in (0, 1):
+        if values.shape[axis] > 1:
+            found |= sizes == sizes.max(axis=axis, keepdims=True)
+    return found
 
 
 def _would_change(problem: ProductProblem, view: View, wrong: Array) -> Array:
