@@ -1,5 +1,6 @@
 """Settings and fixtures of all tests, such as a terminal that is always the same."""
 
+import gc
 import os
 import random
 import signal
@@ -46,6 +47,17 @@ def pytest_configure(config):
     if config.getoption("--without-extension"):
         sys.modules["floatlab._kernels"] = None
     share(config)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Search for no garbage while tests are collected, and afterwards not among the modules and tests, which stay."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -60,18 +60,21 @@ def module_name(path: Path) -> str:
 NAMES = {module_name(path): path for path in MODULES}
 
 
-def calls(path: Path, names: set[str]) -> bool:
-    """Return whether a module calls one of these: a built-in, `os.NAME`, or a method that reads or writes a file."""
-    return any(isinstance(node, ast.Call) and ast.unparse(node.func) in names for node in ast.walk(trees()[path]))
+@cache
+def calls(path: Path) -> frozenset[str]:
+    """Return what a module calls, as its text: `print`, `os.open`, `path.read_text`."""
+    return frozenset(ast.unparse(node.func) for node in ast.walk(trees()[path]) if isinstance(node, ast.Call))
 
 
 def methods(path: Path) -> set[str]:
     """Return the names of all methods that a module calls."""
-    return {
-        node.func.attr
-        for node in ast.walk(trees()[path])
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
-    }
+    return {call.rpartition(".")[2] for call in calls(path) if "." in call}
+
+
+@cache
+def imports(path: Path) -> frozenset[str]:
+    """Return what a module imports anywhere, as dotted names."""
+    return frozenset(name for node in ast.walk(trees()[path]) for name in imported_names(node))
 
 
 def imported_names(node: ast.AST) -> list[str]:
@@ -92,8 +95,7 @@ def import_graph() -> dict[str, set[str]]:
     """
     graph: dict[str, set[str]] = {}
     for name, path in NAMES.items():
-        dotted = [each for node in ast.walk(trees()[path]) for each in imported_names(node)]
-        found = {each if each in NAMES else each.rpartition(".")[0] for each in dotted}
+        found = {each if each in NAMES else each.rpartition(".")[0] for each in imports(path)}
         graph[name] = {each for each in found if each in NAMES and each not in (name, "floatlab")}
     del graph["floatlab"]
     return graph
@@ -248,24 +250,24 @@ def test_layers():
 
 
 def test_only_the_command_line_prints():
-    assert [place(path) for path in MODULES if not lies_in(path, ("cli",)) and calls(path, {"print"})] == []
+    assert [place(path) for path in MODULES if not lies_in(path, ("cli",)) and "print" in calls(path)] == []
 
 
 def test_files_are_opened_only_where_files_are_the_business():
     openers, by_path = {"open", "os.open", "os.fdopen"}, {"read_text", "read_bytes", "write_text", "write_bytes"}
     others = [path for path in MODULES if not lies_in(path, OPENERS)]
-    assert [place(path) for path in others if calls(path, openers) or methods(path) & by_path] == []
+    assert [place(path) for path in others if calls(path) & openers or methods(path) & by_path] == []
 
 
 def test_textual_is_known_to_the_explorer_only():
     others = (path for path in MODULES if not lies_in(path, ("tui",)))
-    assert [place(path) for path in others if "textual" in top_packages(ast.walk(trees()[path]))] == []
+    assert [place(path) for path in others if "textual" in packages(imports(path))] == []
 
 
 def test_frameworks_are_imported_inside_functions_and_in_few_places():
     for path, tree in trees().items():
         allowed = lies_in(path, FRAMEWORK_USERS)
-        assert allowed or not FRAMEWORKS & top_packages(ast.walk(tree)), place(path)
+        assert allowed or not FRAMEWORKS & packages(imports(path)), place(path)
         assert not FRAMEWORKS & top_packages(tree.body), f"{place(path)} imports a framework as it starts"
 
 
@@ -274,9 +276,14 @@ def test_rooms_below_the_arrays_start_without_numpy():
     assert [place(path) for path in rooms if "numpy" in top_packages(trees()[path].body)] == []
 
 
+def packages(names) -> set[str]:
+    """Return the packages of these modules."""
+    return {name.split(".")[0] for name in names}
+
+
 def top_packages(nodes) -> set[str]:
     """Return the packages that these statements import."""
-    return {name.split(".")[0] for node in nodes for name in imported_names(node)}
+    return packages(name for node in nodes for name in imported_names(node))
 
 
 @pytest.mark.parametrize(

@@ -71,9 +71,9 @@ class Audit(Record, Answering):
     """The audit of a quantised checkpoint: an `AuditedTensor` for each quantised weight, the broken ones first.
 
     `original` is the name of the original checkpoint; it is empty if none was given. An audit does not look at tensors
-    that are not quantised: `unchecked` counts them by dtype, except floats of 8 bits or less. `unscaled` counts the
-    tensors of such floats, which are probably codes without scales. `missing` has the tensors of the original that the
-    checkpoint lacks, as far as names can tell. These three are empty if weights were chosen by a glob.
+    that are not quantised: `unchecked` counts them by dtype, except signed floats of 8 bits or less. `unscaled` counts
+    the tensors of such floats, which are probably codes without scales. `missing` has the tensors of the original that
+    the checkpoint lacks, as far as names can tell. These three are empty if weights were chosen by a glob.
     """
 
     _ASKS = ".is_sound"
@@ -228,8 +228,8 @@ def audit(
 def _counts(read: QuantizedCheckpoint, are_codes: bool) -> tuple[tuple[str, int], ...]:
     """Count tensors that are not quantised weights: return pairs of a dtype and a number of tensors.
 
-    With `are_codes`, only tensors of floats of 8 bits or less are counted, since these are rarely used without scales.
-    Otherwise, only the other tensors are counted.
+    With `are_codes`, only tensors of signed floats of 8 bits or less are counted, since these are rarely used without
+    scales. Otherwise, only the other tensors are counted.
     """
     chosen = (stored.dtype for stored in read.plain.values() if _has_codes(stored) is are_codes)
     return tuple(Counter(chosen).items())

@@ -48,7 +48,7 @@ class Dequantization(Record, Drawn):
     """A quantised checkpoint that was written as numbers of `format`.
 
     `weights` has the quantised weights. `unchanged` has the names of tensors that were copied. `left_out` has the names
-    of scales and of other parts of quantised weights, which were not written.
+    of stored parts of quantised weights (codes, scales) that the written file does not have.
     """
 
     source: str
@@ -151,7 +151,8 @@ def target_format(name: str) -> Format:
 def _refuse_own_files(place: object, path: str) -> None:
     """Raise FileFormatError if the target may be one of the files that are read.
 
-    It is the file itself, lies in the folder that is read, or is an existing file beside the index that is read.
+    That is the case if it is the file that is read, if it is in the folder that is read, or if it exists and is beside
+    the index that is read.
     """
     if isinstance(place, Mapping):
         return

@@ -43,10 +43,11 @@ class Fidelity(Record):
     `left` is |q − x| / |x| in the Euclidean norm, where q is the weight and x its original. `sqnr` is −20·log10(`left`)
     in dB; it is infinite if there is no error. `cosine` is the cosine of the angle between q and x; it is 0 if q or x
     has only zeros. `largest_error` and `mse` are absolute. `largest` is the largest magnitude in x. `nans` counts the
-    elements that are NaN or infinite in q but finite in x, and `unknown` those that are NaN or infinite in x. All other
-    measures leave out both. `blocks` counts blocks of 32 or 16 neighbouring elements.
-    `bad_blocks` of them have a larger relative error than any quantiser causes. `most` and `nearest` are limits of
-    `left`: for any quantiser with the right scales, and for rounding x to nearest in the weight's format.
+    elements that are NaN or infinite in q but finite in x, and `unknown` those that are NaN or infinite in x. Both
+    kinds are left out of the errors; `elements` and the mean `mse` count them as elements without an error. `blocks`
+    counts blocks of 32 or 16 neighbouring elements. `bad_blocks` of them have a larger error than any quantiser causes.
+    `most` and `nearest` are limits of `left`: for any quantiser with the right scales, and for rounding x to nearest in
+    the weight's format.
     """
 
     elements: int
@@ -102,9 +103,9 @@ def measure(
 ) -> Fidelity:
     """Measure a weight against its original, which has the same shape; `most` limits the number of elements.
 
-    `bits` is the size of a code. If a code has less than 3 bits, no block is counted as bad. `kind` is as
-    for `allowed`, and `group` is the number of neighbouring elements that share a scale (0: all of them). `own_scales`
-    tells whether each group has a scale that does not depend on other groups.
+    `bits` is the size of a code. If a code has less than 3 bits, no block is counted as bad. `kind` is as for
+    `allowed`, and `group` is the number of neighbouring elements that share a scale (0: all of them, or not known).
+    `own_scales` tells whether each group has a scale that does not depend on other groups.
 
     >>> from floatlab.arrays.sources import HeldSource
     >>> x = np.float32([[1, 2, 3, 4] * 8])

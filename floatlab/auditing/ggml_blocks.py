@@ -30,7 +30,10 @@ _UE4M3[0x7F], _UE4M3[0xFF] = 0.0, 480.0
 
 
 def reader(source: ArraySource, dtype: str) -> Reader:
-    """Return a reader of a tensor of a quantised type; `source` has its bytes. Raises UnsupportedError for others."""
+    """Return a reader of a tensor of a quantised type; `source` has its bytes.
+
+    Raises UnsupportedError for types that are not read.
+    """
     block, decode = block_of(dtype), _DECODERS.get(dtype)
     if decode is None or block is None:
         raise unsupported(source.name, dtype)

@@ -44,7 +44,8 @@ _RULES: tuple[tuple[str, tuple[Rule, ...]], ...] = (
     (".weight._data", (quanto,)),
     ("_proj", (experts,)),
 )
-# Suffixes of the names of scales. Beside each scale there must be a tensor with one of the suffixes on the right.
+# Suffixes of the names of scales and zero points. For each of these tensors, there must be a tensor with one of the
+# suffixes on the right instead.
 _OWNERS = (
     (".weight_scale_inv", (".weight",)),
     (".weight_scale_2", (".weight",)),
@@ -70,10 +71,11 @@ class QuantizedCheckpoint(Mapping[str, Array]):
     """A checkpoint as numbers: the quantised weights, and all other tensors, by their names.
 
     As a mapping, it gives each tensor as an array of float32, correctly rounded (`array` also gives other formats).
-    Integers are unchanged. An array is read when it is requested. `weights` has the quantised weights by name, with
-    their conventions. `plain` has the other tensors. `unreadable` maps the name of each weight that cannot be read
-    to the reason, and `unsupported` has the names of those whose type floatlab does not read. Close the checkpoint
-    after use, or open it in a `with` statement.
+    Integers and truth values are unchanged. An array is read when it is requested. `weights` has the quantised weights
+    by name, with their conventions. `plain` has the other tensors. `unreadable` maps the names of codes that cannot be
+    read, and of scales and zero points without codes, to the reason. `unsupported` has the names of those codes that
+    are stored in a type or layout that floatlab does not read. Close the checkpoint after use, or open it in a `with`
+    statement.
     """
 
     def __init__(self, checkpoint: Checkpoint) -> None:
@@ -116,7 +118,7 @@ class QuantizedCheckpoint(Mapping[str, Array]):
         yield from self.parts.present(*(f"{stem}{part}" for part in _PARTS))
 
     def _find_orphans(self) -> None:
-        """Record each scale whose weight is missing as unreadable."""
+        """Record each tensor of scales or zero points whose weight is missing as unreadable."""
         for name in list(self.plain):
             for end, owners in _OWNERS:
                 stem = name.removesuffix(end)
@@ -151,7 +153,7 @@ class QuantizedCheckpoint(Mapping[str, Array]):
 
     @in_default_mode
     def array(self, name: str, format: str = "binary32") -> Array:
-        """Return a whole tensor as floats rounded to a format (`fp32`, `bf16`, `fp64`), or as integers.
+        """Return a whole tensor as floats rounded to a format (`fp32`, `bf16`, `fp64`); integers are unchanged.
 
         At most 2^25 numbers are read at once; `open(name).blocks()` reads larger tensors.
         """
@@ -234,8 +236,8 @@ def load_quantized(place: str | os.PathLike[str] | Mapping[str, object]) -> Quan
     """Open a quantised checkpoint as a mapping of names to arrays of numbers.
 
     Weights are paired with their scales by the conventions of ModelOpt, compressed-tensors, DeepSeek, torchao, gpt-oss,
-    bitsandbytes, GPTQ, AWQ and GGUF. Conventions are recognised by names, by shapes, and by the configuration beside
-    the file.
+    bitsandbytes, GPTQ, AWQ, MLX, quanto, ComfyUI, TensorRT-LLM and GGUF. Conventions are recognised by names, by
+    shapes, and by the configuration beside the file. A weight of another convention is in `unreadable`, with its name.
 
     Parameters
     ----------

@@ -101,9 +101,9 @@ def _relations(q: Array, x: Array, shape: tuple[int, ...], group: int) -> Iterat
 def factor_off(read: ArraySource, original: ArraySource) -> str:
     """Return in words the factor by which a weight with a small error is too large or too small; "" if there is none.
 
-    The factor is measured on the numbers between 1/8 and 1/2 of the largest one in their block. If they have many
-    different values, rounding hardly changes their mean size. If they have only few, all of them may be rounded in the
-    same direction, so no factor is returned.
+    The numbers between 1/8 and 1/2 of the largest one in their block decide whether there is a factor; it is then
+    measured on all numbers. If those numbers have many different values, rounding hardly changes their mean size. If
+    they have only few, all of them may be rounded in the same direction, so no factor is returned.
 
     >>> from floatlab.arrays.sources import HeldSource
     >>> x = np.random.default_rng(1).normal(size=(64, 64))

@@ -1,4 +1,4 @@
-"""Possible repairs of a weight that does not fit its original: each changes one stored part and reads the weight again.
+"""Possible repairs of a weight that has errors: each changes one stored part and reads the weight again.
 
 A cause is named only if the repaired weight fits the original, as measured.
 """
@@ -22,7 +22,8 @@ from floatlab.files.gguf import block_of
 from floatlab.record import Individual
 
 _MOST_OTHERS = 32  # the scales of this many other weights are tried, those with the most similar names first
-_SCALE_WORDS = ("scale", "absmax")
+_SCALE_WORDS = ("scale", "absmax", "scaling_factor")
+_OF_ACTIVATIONS = ("input", "output", "activation", "scale_input")
 _OTHER_ORDER = "the nibbles are in the other order"
 # Types of ggml whose codes are nibbles, and the place of the first byte with codes in a block; these bytes come last.
 _NIBBLES = {"Q4_0": 2, "Q4_1": 4, "Q4_K": 16, "IQ4_NL": 2, "IQ4_XS": 8, "MXFP4": 1, "NVFP4": 4}
@@ -81,7 +82,7 @@ def repairs(checkpoint: QuantizedCheckpoint, weight: Weight) -> Iterator[Repair]
 def is_scale(name: str) -> bool:
     """Return whether a part of a weight holds scales of its elements; scales of activations do not count."""
     last = name.rpartition(".")[2]
-    return any(word in last for word in _SCALE_WORDS) and not last.startswith(("input", "output"))
+    return any(word in last for word in _SCALE_WORDS) and not last.startswith(_OF_ACTIVATIONS)
 
 
 def _similar(checkpoint: QuantizedCheckpoint, weight: Weight, scale: StoredTensor) -> list[StoredTensor]:

@@ -24,7 +24,7 @@ FP8 = ("e4m3fn", "e5m2", "e4m3fnuz", "e5m2fnuz")
 _SQUARES, _GROUPS = (16, 32, 64, 256), (16, 32, 64, 128, 256)
 _LONG = 90
 _SCALES = ("scale", "scale_inv", "scales", "scales_inv", "scale_weight", "scaling_factor", ".absmax", ".SCB")
-_INTEGERS = ("uint8", "int8", "int16", "int32", "int64")
+_INTEGERS = ("uint8", "int8", "int16", "int32", "int64", "uint16", "uint32")
 
 Shape = tuple[int, ...]
 
@@ -66,7 +66,7 @@ def bits_used(weight: Weight, codes: StoredTensor) -> float:
 
 
 def group_of(weight: Weight, tensors: Mapping[str, StoredTensor]) -> int:
-    """Return the largest number of neighbouring elements in a row that may share a scale; 0 if it is not known.
+    """Return the largest number of elements, neighbours in memory, that may share a scale; 0 if it is not known.
 
     In GGUF, this is the number of elements in a block, although a block may have several scales.
     """

@@ -28,6 +28,8 @@ DEEPSEEK = "DeepSeek-V3 at 9b4e9788e4a3, inference/kernel.py, act_quant"
 TRANSFORMERS = "transformers 5.23.0, integrations/finegrained_fp8.py, Fp8Quantize"
 TRANSFORMERS_4 = "transformers 4.57, quantizers/quantizer_finegrained_fp8.py, create_quantized_param"
 BITSANDBYTES = "bitsandbytes 0.50.2, functional.py, quantize_4bit, on a CPU"
+BITSANDBYTES_8 = "bitsandbytes 0.50.2, backends/default/ops.py, int8_vectorwise_quant"
+BITSANDBYTES_CUDA = "bitsandbytes 0.50.2, csrc/kernels.cu, kInt8VectorQuant"
 NO_SATURATION = "the smallest scale without saturation"
 NEAREST = "the scale nearest to amax / largest"
 
@@ -214,6 +216,10 @@ _INTEGERS = [
     _library("modelopt", "fp32", f"{MODELOPT}/int4_tensor.py", "scale = 1 / amax * 7", "scaled = x * scale",
         working="input", value="q / scale", elements=("int4",)),
     _library("ct", "fp32", COMPRESSED, "scale = nonzero(amax / 7.5, input_eps)", working="input", elements=("int4",)),
+    _library("bnb", "fp32", BITSANDBYTES_8, "scale = amax", "scaled = finite(x * (1 / amax * 127), 0)",
+        value="q * scale / 127", elements=("int8",)),
+    _library("bnb_cuda", "fp32", f"{BITSANDBYTES_CUDA}; the processor's division is approximate", "scale = amax",
+        "scaled = finite(x * (127 / amax), 0)", value="q * scale / 127", elements=("int8",)),
     _library("bnb", "fp32", BITSANDBYTES, *_UNIT, elements=("nf4",), nan=15),
     _library("bnb", "fp32", BITSANDBYTES, *_UNIT, elements=("bnb_fp4",), nan=3, rounding="RND"),
     _library("ggml", "fp16", GGML, "d = amax / 127", _INVERSE_OF_D, "scale = d", "scaled = finite(x * inverse, 0)",

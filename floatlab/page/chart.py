@@ -377,19 +377,16 @@ def _scale_lines(chart: Chart, scale: Scale, room: int) -> list[Line]:
         for x, text in ticks(scale, max(room // _COLUMNS_A_TICK, 2))
     ]
     corner, across, mark = (chart.ink[i] for i in (2, 3, 4))
-    base, below = [across] * room, [" "] * room
-    name = chart.across if len(chart.across) <= room else ""
-    # The last tick label keeps its place if the axis title fits before it; else the title is at the right end.
-    last = min(marks[-1][0] - len(marks[-1][1]) // 2, room - len(marks[-1][1])) if marks else room
-    before = marks[-2][0] + -(-len(marks[-2][1]) // 2) if len(marks) > 1 else 0
-    fits = room - last <= len(name) + 1 and last - before >= len(name) + 2 * _APART
-    named = last - _APART - len(name) if fits else room - len(name)
-    below[named : named + len(name)] = name
+    base, below, name = [across] * room, [" "] * room, chart.across if len(chart.across) <= room else ""
     for column, text in marks:
         base[column] = mark
         start = min(max(column - len(text) // 2, 0), room - len(text))
         if start >= 0 and "".join(below[max(start - 1, 0) : start + len(text) + 1]).isspace():
             below[start : start + len(text)] = text
+    # The title is in the last gap that has room for it, else at the right end, where it covers labels.
+    gap = ("".join(below) + " " * _APART).rfind(" " * (len(name) + 2 * _APART))
+    named = gap + _APART if gap >= 0 else room - len(name)
+    below[named : named + len(name)] = name
     numbers, words, after = ("".join(below[i:j]) for i, j in pairwise((0, named, named + len(name), room)))
     return [
         line(Span(corner + "".join(base), Role.RULER)),

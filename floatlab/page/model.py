@@ -91,14 +91,14 @@ def cut_columns(runs: Line, start: int, end: int) -> Line:
 def wrap(runs: Line, width: int) -> list[Line]:
     """Break a line into lines of at most max(width, 8) columns, at spaces if possible.
 
-    It is not broken after an operator, nor between a name and its equals sign, if there is another space.
+    If there is another space, it is not broken after an operator, nor where `_binds` finds parts of one expression.
     """
     width = max(width, 8)
     text = text_of(runs)
     lines, start = [], 0
     while len(text) - start > width:
         stop = text.rfind(" ", start, start + width + 1)
-        while stop > start and (text[stop - 1] in _LEANING or _is_equation(text, stop)):
+        while stop > start and (text[stop - 1] in _LEANING or _binds(text, stop)):
             stop = text.rfind(" ", start, stop)
         if stop <= start:
             stop = start + width
@@ -109,9 +109,14 @@ def wrap(runs: Line, width: int) -> list[Line]:
     return [*lines, cut_columns(runs, start, len(text))]
 
 
-def _is_equation(text: str, space: int) -> bool:
-    """Return whether a space stands between a name and its equals sign, such as `n·u = `."""
-    return text.startswith(" = ", space) and text[space - 1].isalpha()
+def _binds(text: str, space: int) -> bool:
+    """Return whether a space stands before `= ` or `%`, inside an index such as `(7, 15)`, or in `a posteriori`."""
+    if text.startswith(" = ", space):
+        return text[space - 1].isalpha()
+    if text.startswith((" %", " priori", " posteriori"), space):
+        return True
+    inside = text[text.rfind("(", 0, space) + 1 : space]
+    return inside.endswith(",") and not inside.strip("0123456789, ") and text[space + 1 : space + 2].isdigit()
 
 
 def padded(runs: Line, width: int, right: bool = False) -> Line:

@@ -14,6 +14,7 @@ _SIDE = 2  # neighbours on each side
 _TYPED = 24  # at most this many characters of the typed number are shown
 _TAIL = 3  # number of last digits of a code that are shown if the whole codes do not fit
 _GAP = 14  # most characters of a power of two written as a decimal, and of a short label
+_WITH_LITERALS = ("add", "sub", "mul", "fma")  # operations whose exact result is a binary number
 _LEFT, _RIGHT = -1.0, 2.0  # positions for numbers beyond the ends of the line
 
 
@@ -73,6 +74,20 @@ def result_rows(derivation: Derivation) -> list[Block]:
             case Combine(_, exact) | Divide(exact, _) | Root(exact, _):
                 found = exact
     return _scale_rows(derivation, found, "exact result", "exact")
+
+
+def exact_literal(derivation: Derivation) -> str:
+    """Return the exact result of a sum, difference, product or fma as text; empty for zeros and other operations.
+
+    >>> from floatlab import arith
+    >>> exact_literal(arith.add("1.5", "2^-20", "fp16"))
+    '0x1800010p-24'
+    """
+    exact = next((step.exact for step in reversed(derivation.steps) if isinstance(step, Combine)), None)
+    # The sign of a zero depends on more than the exact result.
+    if derivation.operation not in _WITH_LITERALS or exact is None or exact == 0:
+        return ""
+    return f"{'-' * exact.negative}0x{exact.c:x}p{exact.q}"
 
 
 def _scale_rows(derivation: Derivation, exact: Exact | None, text: str, name: str) -> list[Block]:

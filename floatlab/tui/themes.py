@@ -18,19 +18,19 @@ from floatlab.record import Record
 # The colours of the roles: in the dark theme, in the light theme, in the theme for colour-blind users, and among the
 # terminal's sixteen colours, on dark and on light ground. The third theme uses blue, orange and yellow of Okabe and
 # Ito, a pale purple, white and grey; they differ in lightness as well as in hue, and no pair of them is red and green.
-# In these three themes, the contrast with the background is at least 4.5:1. Of the sixteen colours, blue and red are
-# dark on black; green, cyan and yellow are pale on white.
+# In all themes, the contrast with the background is at least 4.5:1. Of the sixteen colours, blue, bright blue, red,
+# magenta and yellow (brown on the console) are dark on black; green, cyan and yellow are pale on white.
 _COLOURS = {
-    "label": ("#9aa4af", "#59636e", "#b0b0b0", "ansi_default", "ansi_default"),
+    "label": ("#9aa4af", "#525c66", "#b0b0b0", "ansi_default", "ansi_default"),
     "sign": ("#ff9e64", "#a63c00", "#e69f00", "ansi_bright_red", "ansi_red"),
-    "exponent": ("#5fd7a7", "#00664f", "#f0e442", "ansi_green", "ansi_magenta"),
-    "significand": ("#6cb6ff", "#005a94", "#56b4e9", "ansi_bright_blue", "ansi_blue"),
+    "exponent": ("#5fd7a7", "#00664f", "#f0e442", "ansi_bright_green", "ansi_magenta"),
+    "significand": ("#6cb6ff", "#005a94", "#56b4e9", "ansi_bright_cyan", "ansi_blue"),
     "implicit": ("#7ee0e6", "#0a5f7a", "#ffffff", "ansi_cyan", "ansi_blue"),
-    "lost": ("#f2a3cf", "#96356f", "#d0a0c8", "ansi_magenta", "ansi_magenta"),
-    "code": ("#f0c674", "#6b4c00", "#ffffff", "ansi_yellow", "ansi_default"),
-    "good": ("#5fd7a7", "#00664f", "#56b4e9", "ansi_green", "ansi_blue"),
+    "lost": ("#f2a3cf", "#96356f", "#d0a0c8", "ansi_bright_magenta", "ansi_magenta"),
+    "code": ("#f0c674", "#6b4c00", "#ffffff", "ansi_bright_yellow", "ansi_default"),
+    "good": ("#5fd7a7", "#00664f", "#56b4e9", "ansi_bright_green", "ansi_blue"),
     "bad": ("#ff9e64", "#a63c00", "#e69f00", "ansi_bright_red", "ansi_red"),
-    "flag": ("#f2a3cf", "#96356f", "#e69f00", "ansi_magenta", "ansi_magenta"),
+    "flag": ("#f2a3cf", "#96356f", "#e69f00", "ansi_bright_magenta", "ansi_magenta"),
 }
 # The colours of the frame in the first three of these themes: buttons, the row under the cursor, that row while the
 # focus is elsewhere, and borders.
@@ -80,7 +80,7 @@ THEMES = (
         _TEXTUALS,
         name=SIXTEEN,
         primary="ansi_cyan",
-        accent="ansi_yellow",
+        accent="ansi_bright_yellow",
         variables=_TEXTUALS.variables | _ANSI | {"border-blurred": "ansi_bright_black"},
     ),
 )

@@ -286,13 +286,13 @@ SILENT_NAN = Option(
 _COLOUR = (("auto", "on a terminal"), ("always", "always"), ("never", "never"))
 OUTPUT = grouped(
     "output",
-    Option("json", "", "one JSON object a line"),
+    Option("json", "", "one JSON object per line"),
     Option("svg", "FILE", "write the picture to FILE (- for standard output, instead of text)"),
     Option("color", "WHEN", flags=("--color", "--colour"), choices=_COLOUR),
     Option("width", "N", f"columns, {WIDTHS[0]} to {WIDTHS[-1]} (default: the terminal's, else 80)"),
     Option("ascii", "", "only ASCII characters"),
     Option(
-        "quiet", "", "only the shortest decimal (--quiet=code: only the code)", value="value",
+        "quiet", "", "only the result in short, such as the shortest decimal (--quiet=code: the code)", value="value",
         also=("code", "value-only"),
     ),
     # argparse does not support an option whose value is optional but must be joined with =.

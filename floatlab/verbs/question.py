@@ -212,6 +212,8 @@ class Verb(Record):
         Whether the value - reads an array from standard input; whether values may be names of files.
     takes_long
         Whether an answer can take minutes: its progress is then also written if standard error is no terminal.
+    seeds_more
+        Whether `--seed` is also the seed of other random numbers than those of stochastic rounding.
     plot
         Function that draws the figure of `--plot FILE` from the answer.
     also
@@ -235,6 +237,7 @@ class Verb(Record):
     reads_array: bool = False
     reads_files: bool = False
     takes_long: bool = False
+    seeds_more: bool = False
     plot: Callable[[Answer, str], None] | None = None
     also: tuple[str, ...] = ()
 
@@ -280,13 +283,16 @@ class Verb(Record):
                 wanted = " or ".join(other.flag for other in self.options if other.name in rule.needs and other.help)
                 raise UsageError(f"{option.flag} needs {wanted}: {rule.reason}")
 
-    def _check_draws(self, context: Context, chosen: Mapping[str, object]) -> None:
+    def _check_draws(self, context: Context, chosen: Mapping[str, tuple[Option, object]]) -> None:
         """Reject options of stochastic rounding that the direction ignores."""
         drawn = [direction for direction in Direction if direction.is_stochastic]
         users = {"draw": drawn, "random_bits": [direction for direction in drawn if direction.has_few_bits]}
+        if not self.seeds_more:
+            users["seed"] = drawn
         for name, directions in users.items():
             draws_anyway = name == "draw" and "remedies" in chosen  # a remedy of `train` may round stochastically
-            if name in chosen and context.rounding not in directions and not draws_anyway:
+            is_read = name in chosen and chosen[name][0].part == "context"  # `reveal` has its own --seed
+            if is_read and context.rounding not in directions and not draws_anyway:
                 *names, last = (direction.value for direction in directions)
                 which = f"-r {', '.join(names)} or {last}"
                 raise UsageError(f"{self.option(name).flag} needs {which}: {context.rounding.value} ignores it")
@@ -294,7 +300,10 @@ class Verb(Record):
     def words(self, question: Question) -> list[str]:
         """Return the arguments of the command for a question, as a shell passes them."""
         words = [self.name, *question.values]
+        ignores_seed = not (self.seeds_more or question.context.rounding.is_stochastic)
         for option in self.options:
+            if option.name == "seed" and option.part == "context" and ignores_seed:
+                continue
             if option.part == "context" and (value := getattr(question.context, option.name)) != getattr(
                 DEFAULT, option.name
             ):

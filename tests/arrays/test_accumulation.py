@@ -127,6 +127,9 @@ def test_tiles_do_not_change_a_product(monkeypatch):
         (lambda x: x.sum(schedule="tree"), "schedule is one of serial adjacent"),
         (lambda x: x.sum(accumulator="fp17"), "fp17"),
         (lambda x: x[:0].mean(), "empty array"),
+        (lambda x: x[:0].max(), "an empty array has no largest value"),
+        (lambda x: np.min(x[:0]), "an empty array has no smallest value"),
+        (lambda x: x[:0].argmax(), "an empty array has no largest value"),
     ],
 )
 def test_what_cannot_be_done_is_named(ask, named):

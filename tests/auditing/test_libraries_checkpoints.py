@@ -108,3 +108,14 @@ def test_a_scale_that_is_nan_gives_nan():
     assert np.isnan(values[5, 16:32]).all()
     assert np.isnan(values).sum() == 16
     assert (values[9, 32:48] == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "recipe"), [("transformers_fp8_b32", "e4m3/32x32:transformers"), ("ct_w4a16", "int4/32:ct")]
+)
+def test_the_recipe_of_a_checkpoint(name, recipe):
+    with load_quantized(FOLDER / name) as read:
+        weights = list(read.weights)
+    for weight in weights:
+        found = fl.find_recipe(f"{FOLDER / name}::{weight}", str(FOLDER / "original.safetensors"))
+        assert recipe in [each.name for each in found.recipes], weight

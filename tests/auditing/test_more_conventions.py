@@ -8,6 +8,8 @@ import pytest
 
 import floatlab as fl
 from floatlab.auditing.quantized import load_quantized
+from floatlab.auditing.stored_parts import stored_bits
+from floatlab.errors import UnsupportedError
 from tests.auditing.making import write_checkpoint
 from tests.auditing.test_conventions import E2M1, draw, e4m3, read
 
@@ -29,6 +31,7 @@ def mlx(tmp_path, tensors, **said):
         assert not found.unreadable
         assert not found.plain
         weight = found.weights["l.weight"]
+        assert stored_bits(weight, found.checkpoint.tensors["l.weight"]) == said.get("l", said)["bits"]
         with weight.open() as source:
             whole = source.read(0, source.size)
             assert np.array_equal(np.concatenate(list(source.blocks(7))), whole)
@@ -92,6 +95,31 @@ def test_scales_with_other_names(tmp_path, name, shape, convention, formula):
     assert (weight.convention, weight.formula) == (convention, formula)
     for (row, column), value in np.ndenumerate(values):
         assert value == e4m3(codes[row, column]) * float(np.broadcast_to(scale, (4, 6))[row, column])
+
+
+@pytest.mark.parametrize(
+    ("name", "of_inputs"), [("scale_weight", "scale_input"), ("weights_scaling_factor", "activation_scaling_factor")]
+)
+def test_the_recipe_of_scales_with_other_names(tmp_path, name, of_inputs):
+    x = np.random.default_rng(2).standard_normal((16, 32)).astype(np.float32)
+    scale = np.abs(x).max() / np.float32(448)
+    codes = (x / scale).astype(ml_dtypes.float8_e4m3fn)
+    parts = {"l.weight": (FP8, codes), f"l.{name}": ("F32", scale), f"l.{of_inputs}": ("F32", np.float32(3))}
+    write_checkpoint(tmp_path / "o.safetensors", {"l.weight": ("F32", x)})
+    path = write_checkpoint(tmp_path / "model.safetensors", parts)
+    found = fl.find_recipe(f"{path}::l.weight", str(tmp_path / "o.safetensors"))
+    assert found.recipe == "e4m3/tensor:torchao"
+    assert found.recipes[0].scales_tried == 1
+    with load_quantized(path) as read_again:
+        assert not read_again.plain
+
+
+def test_mlx_has_biases_that_no_recipe_has(tmp_path):
+    floats = FLOATS[:6].reshape(3, 2)
+    parts = {"l.weight": ("U32", words(draw((3, 64), 16), 4)), "l.scales": ("F32", floats), "l.biases": ("F32", floats)}
+    mlx(tmp_path, parts, group_size=32, bits=4)
+    with pytest.raises(UnsupportedError, match=r"has biases \(MLX INT4\), which no recipe has"):
+        fl.find_recipe(f"{tmp_path}/model.safetensors::l.weight", np.ones((3, 64), np.float32))
 
 
 @pytest.mark.parametrize("kind", ["I8", FP8])

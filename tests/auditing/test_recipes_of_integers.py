@@ -59,10 +59,10 @@ def test_scales_that_are_codes(search):
 def test_scales_that_are_multiples(search, convention):
     make, config = CONVENTIONS[convention]
     parts = make("x", X)
-    found = search(changed(parts, scale_names(parts)[-1], lambda scale: scale * np.float32(37.5)), config)
+    found = search(changed(parts, scale_names(parts)[-1], lambda scale: scale * np.float32(3.75)), config)
     assert not found.is_found
     assert found.nearest[0].codes == X.size
-    assert any(words.endswith("37.5 times the recipe's") for words in found.remarks)
+    assert any(words.endswith("3.75 times the recipe's") for words in found.remarks)
 
 
 def test_codes_that_fit_scales_of_another_rule(search):

@@ -63,6 +63,7 @@ def test_json_has_the_numbers(capsys, files):
 
 
 def test_vectors_are_a_row_and_a_column(capsys):
+    assert "the same bits" in compare(capsys, "3", "3.0000001", "--inputs", "1", "3")[1]  # all are binary32
     assert "No: all numbers are equal." in compare(capsys, "7", "7", "--inputs", "1,2", "3,2", "--op", "dot")[1]
 
 

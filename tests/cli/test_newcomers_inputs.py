@@ -115,7 +115,7 @@ def test_what_people_bring_is_answered(capsys, monkeypatch, folder, words, first
             "shapes (5, 3) and (4, 5) do not make a product: the other way round they",
         ),
         ("a.npy b.npy --inputs x.npy x.npy", f"shapes (4, 5) and (4, 5) do not make a product: {LINEAR}"),
-        ("a.npy b.npy --inputs x.npy 1,2", "the last axis of X adds, so Y of (5, N) would"),
+        ("a.npy b.npy --inputs x.npy 1,2", "the sums run along the last axis of X, so Y of (5, N) would"),
         ("a.npy b.npy --inputs scalar.npy y.npy", "matmul: x has shape () and y (5, 3): both need at least one axis"),
         ("a.npy row.npy --inputs x.npy y.npy", "a product of (4, 5) and (5, 3) is (4, 3), and expected is (5,)"),
         ("none.npy none.npy --inputs x0.npy y.npy", "shapes (0, 5) and (5, 3) give a result without elements"),

@@ -4,7 +4,8 @@ import pytest
 
 from floatlab.numbers.rounding import Context, Direction
 from floatlab.verbs.option import RULES
-from floatlab.verbs.registry import VERBS, verb_named
+from floatlab.verbs.question import Question
+from floatlab.verbs.registry import VERBS, command_of, verb_named
 
 ROUNDING = [name for name in VERBS if any(option.name == "draw" for option in verb_named(name).options)]
 DRAWN = [direction for direction in Direction if direction.is_stochastic]
@@ -23,6 +24,21 @@ def test_every_verb_refuses_what_its_direction_ignores(command, name, option, ne
         ended = command(*command_for(name), option, value)
         assert (ended.status, ended.out) == (2, "")
         assert ended.err == f"floatlab: {option} needs -r {needs}: RNE ignores it\n"
+
+
+@pytest.mark.parametrize("name", ROUNDING)
+def test_a_seed_that_nothing_reads_is_refused(command, name):
+    ended = command(*command_for(name), "--seed", "3")
+    if verb_named(name).seeds_more:
+        assert "ignores it" not in ended.err
+    else:
+        assert (ended.status, ended.err) == (2, "floatlab: --seed needs -r SR, SRA, SRB or SRC: RNE ignores it\n")
+        assert "ignores it" not in command(*command_for(name), "--seed", "3", "-r", "SR").err
+
+
+def test_the_command_of_a_question_has_no_seed_that_nothing_reads():
+    assert "--seed" not in command_of(Question("show", ("1",), (), Context("RTZ", seed=5)))
+    assert "--seed 5" in command_of(Question("show", ("1",), (), Context("SR", seed=5)))
 
 
 @pytest.mark.parametrize("direction", list(Direction))

@@ -257,6 +257,7 @@ train 1.125 --update 0.00041999 --steps 5 --remedies plain,master,kahan --csv -
 train 1,2 --grad 1e-3,0.5 --lr 0.1 --steps 20 --optimizer adamw --remedies plain,bf16+stochastic,fp32 --width 120
 train 60000 --update 1000 --steps 12 --remedies plain,fp32 --svg -
 train underflow random:uniform:1000:seed=1:low=-1e-7:high=1e-7 --fp16
+train underflow 1e-9,1 --fp16 --scale 1024
 train check x^3 1.5 --reported 6.8
 train 1 --update 1 --remedies mastr
 train 1.125

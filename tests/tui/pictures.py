@@ -28,6 +28,8 @@ _BLOCKS = {
     **{character: (0, 0, i, 8) for i, character in enumerate("▏▎▍", 1)},
     **{character: (0, 0, i, 8) for i, character in enumerate("▋▊▉", 5)},
 }  # fmt: skip
+# The dots of a Braille character, by their bits: column and row.
+_DOTS = ((0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2), (0, 3), (1, 3))
 # The sixteen colours of a terminal, as Linux and many terminals have them.
 _SIXTEEN = TerminalTheme(
     (0, 0, 0), (170, 170, 170),
@@ -44,6 +46,7 @@ class Look(NamedTuple):
     ground: str
     bold: bool
     underline: bool
+    dim: bool = False
 
 
 class Cell(NamedTuple):
@@ -58,7 +61,7 @@ class Cell(NamedTuple):
 def picture(app):
     """Return the screen of an app as SVG."""
     rows = app.screen._compositor.render_strips()
-    cells = [cell for y, strip in enumerate(rows) for cell in _cells(app, y, strip)]
+    cells = [cell for y, strip in enumerate(rows) for cell in cells_of(app, y, strip)]
     width, height = app.size[0] * WIDTH, app.size[1] * HEIGHT
     ground = _plain_look(app).ground
     grounds, strokes, words = defaultdict(list), defaultdict(list), []
@@ -73,6 +76,8 @@ def picture(app):
             strokes[first.look.ink, _STROKES[first.text][4]] += _strokes(first, len(run))
         elif first.text in _BLOCKS:
             grounds[first.look.ink] += [_block(cell) for cell in run]
+        elif is_braille(first.text):
+            grounds[first.look.ink] += [dot for cell in run for dot in _dots(cell)]
         elif text.strip() or first.look.underline:
             words.append((first, text))
     box = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
@@ -91,7 +96,7 @@ def picture(app):
     )
 
 
-def _cells(app, y, strip):
+def cells_of(app, y, strip):
     x = 0
     plain = _plain_look(app)
     for text, style, _ in Segment.filter_control(strip):
@@ -119,7 +124,7 @@ def _look(app, style, plain):
         ink, ground = ground, ink
     if style.dim:
         ink = Color.parse(ink).blend(Color.parse(ground), 0.4).hex6
-    return Look(ink.lower(), ground.lower(), bool(style.bold), bool(style.underline))
+    return Look(ink.lower(), ground.lower(), bool(style.bold), bool(style.underline), bool(style.dim))
 
 
 def _runs(cells, belongs):
@@ -133,11 +138,17 @@ def _runs(cells, belongs):
     yield run
 
 
+def is_braille(character):
+    return "\u2800" <= character <= "\u28ff"
+
+
 def _same_words(a, b):
+    if is_braille(a.text) or is_braille(b.text):
+        return is_braille(a.text) and is_braille(b.text) and a.look.ink == b.look.ink
     if a.text in _STROKES or b.text in _STROKES or a.text in _BLOCKS or b.text in _BLOCKS:
         return a.text == b.text and a.look.ink == b.look.ink
     spaced = a.text == b.text == " " and not a.look.underline  # two spaces part words
-    return (a.look.ink, *a.look[2:]) == (b.look.ink, *b.look[2:]) and not spaced and a.text != "\N{NO-BREAK SPACE}"
+    return (a.look.ink, *a.look[2:4]) == (b.look.ink, *b.look[2:4]) and not spaced and a.text != "\N{NO-BREAK SPACE}"
 
 
 def _strokes(cell, count):
@@ -161,6 +172,16 @@ def _block(cell):
     return x + left * WIDTH / 8, y + top * HEIGHT / 8, width * WIDTH / 8, height * HEIGHT / 8
 
 
+def _dots(cell):
+    """Return squares in place of the dots of a Braille character, which many fonts lack."""
+    side, bits = WIDTH / 4, ord(cell.text) - 0x2800
+    return [
+        (cell.column * WIDTH + (2 * x + 1) * side - side / 2, cell.row * HEIGHT + (2 * y + 1) * HEIGHT / 8 - side / 2,
+         side, side)
+        for bit, (x, y) in enumerate(_DOTS) if bits >> bit & 1
+    ]  # fmt: skip
+
+
 def _area(ink, areas):
     path = "".join(f"M{x:g} {y:g}h{width:g}v{height:g}h{-width:g}z" for x, y, width, height in areas)
     return f'<path fill="{ink}" shape-rendering="crispEdges" d="{path}"/>'
@@ -179,7 +200,7 @@ def _words(words):
         x, y = (first.column + start) * WIDTH, first.row * HEIGHT + BASE
         length = cell_len(shown) * WIDTH
         escaped = shown.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-        groups[first.look.ink, *first.look[2:]].append(
+        groups[first.look.ink, *first.look[2:4]].append(
             f'<text x="{x}" y="{y:g}" textLength="{length}">{escaped}</text>'
         )
     for (ink, bold, underline), texts in groups.items():

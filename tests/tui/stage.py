@@ -8,6 +8,9 @@ from time import monotonic
 from unittest.mock import patch
 
 import pytest
+from textual._compositor import Compositor
+from textual._context import visible_screen_stack
+from textual.css.stylesheet import Stylesheet
 
 from floatlab.cli.parser import read_question
 from floatlab.page.text_layout import to_text
@@ -134,18 +137,44 @@ def prompt(app, wait=rest):
         yield
 
 
+_rules = {}  # of style sheets, by their text and the colours of the theme
+_parse_rules = Stylesheet._parse_rules
+
+
+def _remembered_rules(sheet, *source, **named):
+    """Parse a style sheet once, not in every explorer that is opened and at every change of the theme."""
+    key = (*sheet._variables.items(), *source, *named.items())
+    if key not in _rules:
+        _rules[key] = _parse_rules(sheet, *source, **named)
+    return _rules[key]
+
+
+def _nothing_drawn(compositor, full=False, screen_stack=None, simplify=False):
+    """Take note of an update of the screen without drawing it: no terminal shows it, and `seen` draws what it reads."""
+    visible_screen_stack.set(screen_stack or [])
+    compositor._dirty_regions.clear()
+
+
 @asynccontextmanager
-async def opened(command="", size=(80, 24), wait=rest, grace=60.0, **settings):
+async def opened(command="", size=(80, 24), wait=rest, grace=60.0, drawn=False, **settings):
     """Open the explorer at a command; animations are off unless the settings enable them.
 
     `wait` waits between the actions of a person; `grace` is how long screens wait for answers, so that none is late.
+    The screen is drawn where a test reads it and at the end, or after each change if `drawn`.
     """
     start = read_question(shlex.split(command)) if command else None
     app = Explorer(read_question, start, settings={"slide": False, **settings}, keep=False)
-    with prompt(app, wait), patch.multiple(QuestionScreen, GRACE=grace, QUIET=0.0):
+    with (
+        prompt(app, wait),
+        patch.multiple(QuestionScreen, GRACE=grace, QUIET=0.0),
+        patch.object(Stylesheet, "_parse_rules", _remembered_rules),
+        patch.object(Compositor, "render_update", Compositor.render_update if drawn else _nothing_drawn),
+    ):
         async with app.run_test(size=size) as pilot:
             await pilot.pause()
             yield Person(app, pilot)
+            if app.is_running:
+                seen(app)
 
 
 def complaint(person):

@@ -38,8 +38,9 @@ async def test_z_shows_one_pane_at_full_size(size):
 @driven
 async def test_large_screens_have_frames_and_further_topics():
     async with opened(VALUE, (160, 50)) as person:
-        title = next(line for line in person.screen.splitlines() if "Directions ─" in line)
-        assert "─ binary16 ─" in title
+        titles = next(line for line in person.screen.splitlines() if "─ binary16 ─" in line)
+        assert "─ Path ─" in titles
+        assert "─ Directions ─" in person.screen
         assert "E 15 − bias 15" in person.screen
         assert "RTZ  0x3c7c" in person.screen
         await person.press("v")
@@ -47,7 +48,7 @@ async def test_large_screens_have_frames_and_further_topics():
         assert "─ Dialects ─" in person.screen
     async with opened(VALUE, (120, 40)) as person:
         assert "─ Bits ─" in person.screen
-        details, directions = (person.app.screen.query_one(each).region for each in ("#side", "#second"))
+        details, directions = (person.app.screen.query_one(each).region for each in ("#side", "#beside"))
         assert details.bottom == directions.y
         assert "─ Dialects ─" not in person.screen
         screen, beside = person.app.screen, person.app.screen.query_one("#beside")
@@ -57,6 +58,14 @@ async def test_large_screens_have_frames_and_further_topics():
             while (beside.display, screen.has_class("-framed")) != (shown, framed) and monotonic() < end:
                 await sleep(0.01)
             assert (beside.display, screen.has_class("-framed")) == (shown, framed)
+
+
+@driven
+async def test_a_wide_screen_rounds_the_exact_sum_in_every_direction():
+    async with opened("add 1.125 0.12457275390625 --fp16", (160, 50)) as person:
+        assert "RTZ  0x3cff  1.2490234375  −0.5625 ulp  inexact" in person.screen
+        await person.press("x")  # in practice, it would give the answer away
+        assert "0x3cff" not in person.screen
 
 
 @pytest.mark.parametrize(

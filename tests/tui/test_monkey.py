@@ -30,7 +30,7 @@ async def at_once(_app):
 async def torment(seed, events):
     rng = random.Random(seed)
     done = []
-    async with opened("show 1.12156456132 --fp16 --e4m3", wait=at_once) as person:
+    async with opened("show 1.12156456132 --fp16 --e4m3", wait=at_once, drawn=True) as person:
         app, pilot = person.app, person.pilot
         app.copy = lambda text, words: None
         app.exit = lambda *_, **__: None  # the key bar offers it to the mouse

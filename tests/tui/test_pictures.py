@@ -61,17 +61,17 @@ def page():
     """Return the page with all pictures."""
     parts = [
         "# Pictures of the explorer\n\n"
-        "Every screen in terminals of three sizes and in three themes. A picture that is opened has its full size. The "
+        "Every screen in terminals of three sizes and in three themes. Open a picture to see it at full size. The "
         "tests\nmake these pictures from the screens: `python -m tests.tui.test_pictures`.\n"
     ]
     for title, scene in SHOWN.items():
         parts.append(f"\n## {title}\n\n```sh\nfloatlab tui {SCENES[scene][0]}\n```\n\n")
         parts.append(f"| | {' | '.join(name.replace('-', ' ') for name in THEMES)} |\n|---|{'---|' * len(THEMES)}\n")
         for size in SIZES:
-            drawn = (path_of(scene, size, theme).relative_to(DOCS) for theme in THEMES)
+            drawn = {theme: path_of(scene, size, theme).relative_to(DOCS) for theme in THEMES}
             called = f"{size[0]} × {size[1]}"
             cells = " | ".join(
-                f"[![{title}, {called}, {path.stem.split('-', 1)[0]}]({path})]({path})" for path in drawn
+                f"[![{title}, {called}, {theme.replace('-', ' ')}]({path})]({path})" for theme, path in drawn.items()
             )
             parts.append(f"| {called} | {cells} |\n")
     return "".join(parts)

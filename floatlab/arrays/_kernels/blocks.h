@@ -282,7 +282,8 @@ static PyObject *take_largest(PyObject *self, PyObject *args)
 }
 
 PyDoc_STRVAR(blocks_doc,
-             "round_blocks(rule, x, by_field, scale_reading, elements, stored, scales, codes, values) -> whether all is known\n\n"
+             "round_blocks(rule, x, by_field, scale_reading, elements, stored, scales, codes, values)\n"
+             "-> whether all scales are known\n\n"
              "Round the blocks of words of binary32 by a BlockRule. Codes of scales are written; also codes of elements and\n"
              "values, unless these are None. The table `by_field` and `stored` may also be None.");
 

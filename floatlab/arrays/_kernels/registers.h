@@ -1,5 +1,6 @@
 /* Formats of up to 8 bits given by a table, looked up in vector registers: x86 processors with AVX-512 and VBMI (Intel from
-   2019, AMD from 2022 on). A look-up in memory takes some instructions for each element; here each serves 16 to 64. */
+   2019, AMD from 2022 on). A look-up in memory takes some instructions for each element; here each
+   instruction serves 16 to 64 elements. */
 
 #if defined(__x86_64__) && defined(__GNUC__) && FLOATLAB_MOST >= 4
 #define TARGET __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi")))
@@ -13,7 +14,7 @@ static int has_registers(void)
            __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vbmi");
 }
 
-/* Load up to 64 words; others are zeros. */
+/* Load up to 64 words; the rest become zeros. */
 TARGET static INLINE void load(__m512i *words, const uint32_t *from, Py_ssize_t left)
 {
     for (int i = 0; i < 4; i++, left -= 16)
@@ -72,8 +73,8 @@ APART TARGET static LOOP(loop_few)
     return 0;
 }
 
-/* A byte for each element. The significand is its upper 6 bits, and a last one that is set if any lower is. The rank is
-   that of the binade's start plus (significand + number to add + 1 if the rank without it is odd) >> shift. */
+/* Each element is a byte: the upper 6 bits of its significand, and a last bit that is set if any lower bit is. The rank is
+   that of the binade's start plus (this byte + number to add + 1 if the table says so and the last kept bit is 1) >> shift. */
 APART TARGET static LOOP(loop_bytes)
 {
     uint8_t offset[64], power[64], kept[64];
@@ -137,9 +138,10 @@ static int bytes_fit(const Given *g)
 
 PyDoc_STRVAR(few_doc,
              "look_up_few(words, table, codes, 0) -> 0\n\n"
-             "Write the code of each word of binary32. Words in the order of their values, as integers with -0 and negative\n"
-             "NaNs below, have 31 starts. The table has a level of 1, 2, 4, 8 and 16 starts each from index 1 on, in the\n"
-             "order of reversed bits. From index 32 on, it has a byte for each number of starts, its bits reversed: the code.");
+             "Write the code of each word of binary32. Words are compared as integers in the order of their values: -0 is below\n"
+             "0, and negative NaNs are lowest. There are 31 starts of codes. The table has levels of 1, 2, 4, 8 and 16 starts\n"
+             "from index 1 on, each in the order of reversed bits. From index 32 on, it has the codes as bytes: that of a word\n"
+             "is at the number of starts up to this word, with the bits of this number reversed.");
 
 static PyObject *few(PyObject *self, PyObject *args)
 {

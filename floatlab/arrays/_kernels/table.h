@@ -97,7 +97,7 @@ static int narrow_fits(const Given *g)
 PyDoc_STRVAR(narrow_doc,
              "look_up_narrow(words, entries, codes, shift) -> whether an entry was unsettled\n\n"
              "Write the code of each word of binary32. An entry, for each value of the word's bits above `shift`, has the\n"
-             "first of the lower bits that gives the second code, and both codes; its last bit: it does not settle a code.");
+             "first of the lower bits that gives the second code, and both codes. If its bit 63 is set, it settles no code.");
 
 static PyObject *narrow(PyObject *self, PyObject *args)
 {
@@ -231,7 +231,7 @@ PyDoc_STRVAR(binades_doc,
              "look_up_binades(words, entries, codes, 23) -> whether an entry was unsettled\n\n"
              "Write the code of each word of binary32, in two's complement. An entry, for each sign and exponent, has a\n"
              "number to add to the significand (24 bits), a shift (5), whether to add 1 to an odd rank (1), and from bit 32\n"
-             "on the rank of the binade's start; its last bit: it does not settle a code.");
+             "on the rank of the binade's start. If its bit 63 is set, it settles no code.");
 
 static PyObject *binades(PyObject *self, PyObject *args)
 {

@@ -4,7 +4,7 @@ enum { SOME = 512, SUM_CHUNK = 2048, LANES = 16, SUMS = 5 };
 enum { ZEROS, EXACT, LOST, SATURATED, FLUSHED, SUBNORMAL, COMPARED, SMALL, COUNTS };
 enum { FIELDS = 1 << 11, UPPERS = 1 << 15 };
 
-/* Increments of one bin wait for each other; so neighbours have different counters. */
+/* Increments of one counter wait for each other, so neighbouring elements use different counters of a bin. */
 typedef struct {
     uint32_t fields[FIELDS][4], uppers[UPPERS][2];
 } Bins;

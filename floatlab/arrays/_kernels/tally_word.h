@@ -8,9 +8,8 @@
 
 #define WIDER (BITS == 32 ? 1023 - 127 : 0) /* the difference of the exponent fields of binary64 and of the word */
 
-/* Count the elements of a piece by what happened to them, and write their numbers; those that are not finite in both
-   arrays become zeros. Also write the exponent fields
-   that x has as binary64, if it is not subnormal. */
+/* Count the elements of a piece by what happened to them, and write their numbers. If x or y is not finite, both become
+   zeros. Also write the exponent field that each x has as binary64, if it is not subnormal. */
 CLONES static void NAME(classify)(const Unsigned *restrict x, const Unsigned *restrict y, const Unsigned *restrict smallest,
                                   const Unsigned *restrict threshold, Unsigned *restrict a, Unsigned *restrict b,
                                   uint16_t *restrict fields, Py_ssize_t count, Figures *restrict f)
@@ -71,7 +70,7 @@ CLONES static void NAME(measure)(const Float *restrict a, const Float *restrict 
     extremes[1] = most;
 }
 
-/* The least word of a number that is at least `limit`; any other word if that is not a number. */
+/* The least word of a number that is at least `limit`; `otherwise` if the limit is NaN. */
 static Unsigned NAME(limit_of)(double limit, Unsigned otherwise)
 {
     if (limit != limit)

@@ -1,6 +1,6 @@
 /* Operations on words, rounded to odd: computed from the result to nearest and the sign of its error (Boldo and
    Melquiond, Emulation of FMA and correctly rounded sums, IEEE TC 57(4), 2008).  Rounding the odd result to a format with
-   at least two digits less is correct in every direction. */
+   at least two digits fewer is correct in every direction. */
 static INLINE Unsigned NAME(to_odd)(Float nearest, Float lost)
 {
     NAME(Punned) r = {.number = nearest}, rest = {.number = lost};

@@ -1,8 +1,8 @@
 /* Reading codes as words; see word.h. */
 
-/* The decoding of codes to words, packed in the same way. */
+/* The decoding of codes to words, as arrays/lanes/compiled.py packs it in this order. */
 typedef struct {
-    Unsigned how; /* IEEE: all codes above infinity are NaNs with payloads; SHIFTED: truncated words */
+    Unsigned how; /* IEEE: all codes above infinity are NaNs with payloads; SHIFTED: codes are words without last bits */
     Unsigned cut, adjust, qmin, magnitudes, sign, sign_shift;
     Int top, infinity;
     Int normal;          /* the smallest magnitude that needs only another bias */
@@ -19,7 +19,7 @@ static int NAME(is_readable)(const void *numbers)
 
 /* Return the word of a code, for formats whose numbers the word contains.  Normal numbers only need another bias.
    Subnormal numbers, integers below 2^T, get their exponent from a subtraction, which no mode of the processor rounds or
-   flushes.  `how` is that of the reading, or slower. */
+   flushes.  `how` is that of the reading, or a slower one. */
 static INLINE Unsigned NAME(word)(Unsigned code, const NAME(Reading) *r, int how)
 {
     if (how == SHIFTED)

@@ -220,7 +220,7 @@ CLONES static void NAME(narrow)(const Unsigned *restrict from, void *restrict to
         memcpy(to, from, (size_t)(count * size));
 }
 
-/* Outputs `first`, first + 1, … of SplitMix64(seed), upper halves, as numbers/rounding.py documents; the stage's rule
+/* The upper halves of outputs `first`, first + 1, … of SplitMix64(seed), as numbers/rounding.py documents; the stage's rule
    converts them to the numbers that thresholds are compared with. */
 CLONES static void NAME(draw)(Unsigned *restrict draws, Py_ssize_t count, const Stage *s, uint64_t first)
 {

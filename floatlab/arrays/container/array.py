@@ -8,7 +8,14 @@ import numpy as np
 
 from floatlab.arrays.container import accumulation
 from floatlab.arrays.container.coded import Axis, CodedArray
-from floatlab.arrays.container.protocols import apply_function, apply_ufunc, clipped, extreme, rounded_operation
+from floatlab.arrays.container.protocols import (
+    apply_function,
+    apply_ufunc,
+    check_not_empty,
+    clipped,
+    extreme,
+    rounded_operation,
+)
 from floatlab.fpmode import methods_in_default_mode
 
 
@@ -94,10 +101,12 @@ class FloatArray(CodedArray, np.lib.mixins.NDArrayOperatorsMixin):
 
     def argmax(self, axis: int | None = None) -> Any:
         """Return the index of the largest value along an axis, by default in the flattened array."""
+        check_not_empty(self, axis, "largest")
         return np.argmax(self.values, axis)
 
     def argmin(self, axis: int | None = None) -> Any:
         """Return the index of the smallest value along an axis, by default in the flattened array."""
+        check_not_empty(self, axis, "smallest")
         return np.argmin(self.values, axis)
 
     def any(self, axis: Axis = None) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -122,9 +123,21 @@ def _chosen(ufunc: np.ufunc, x: Array, y: Array) -> Array:
 
 
 @in_default_mode
+def check_not_empty(x: CodedArray, axis: Axis, what: str) -> None:
+    """Raise UnsupportedError if `axis` selects no values of an array; `what` names the value that does not exist."""
+    axes = range(x.ndim) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, x.ndim)
+    rest = prod(length for i, length in enumerate(x.shape) if i not in axes)
+    if rest and not x.size:
+        raise UnsupportedError(f"an empty array has no {what} value")
+
+
 def extreme(x: CodedArray, axis: Axis, keepdims: bool, largest: bool) -> CodedArray:
-    """Return the largest or the smallest value along axes; NaN if any value is NaN; +0 is larger than −0."""
+    """Return the largest or the smallest value along axes; NaN if any value is NaN; +0 is larger than −0.
+
+    Raises UnsupportedError if there are no values.
+    """
     values = x.values
+    check_not_empty(x, axis, "largest" if largest else "smallest")
     found = np.asarray((np.max if largest else np.min)(values, axis=axis, keepdims=keepdims))
     wanted = np.any((values == 0) & (np.signbit(values) != largest), axis=axis, keepdims=keepdims)
     zero = np.where(wanted == largest, 0.0, -0.0)

@@ -24,7 +24,8 @@ class _Match(Record):
     """A weight and its original, by their names.
 
     `kind` is the name of the weight with # for each number, and `numbers` are these numbers. `kinds` and `found` are
-    the same for the tensors of the original; `found` has the leading numbers that all of them have in common.
+    the same for the tensors of the original; `found` has the leading numbers that all of them have in common, at most
+    as many as `numbers` has.
     """
 
     name: str
@@ -156,7 +157,7 @@ def _of_another_layer(each: list[_Match], available: set[tuple[str, Numbers]]) -
         groups[match.kind, match.kinds].append(match)
 
     def majority(match: _Match) -> int:
-        """Return by how many the other weights of the layer that fit the match's layer outnumber those that do not."""
+        """Return how many more other weights of this layer have their originals in the match's layer than elsewhere."""
         counts = votes[match.numbers[0]]
         agree = counts[match.found[0]] - 1
         return agree - (counts.total() - 1 - agree)

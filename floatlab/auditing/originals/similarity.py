@@ -34,7 +34,7 @@ _TRANSPOSED = ", transposed"
 
 
 def sampled(source: ArraySource) -> Array:
-    """Return numbers from several places of an array. These places depend only on the array's size."""
+    """Return numbers from several places of an array, which depend only on its size; NaNs and infinities become 0."""
     count = min(_PIECE, source.size)
     starts = np.linspace(0, source.size - count, _PIECES if source.size > _PIECE * _PIECES else 1).astype(int)
     if len(starts) == 1:
@@ -57,7 +57,10 @@ def cosine(x: Array, y: Array) -> float:
 
 
 def best_of(weight: Weight, options: list[Counterpart]) -> Counterpart | None:
-    """Return the first option unless another is clearly more similar to the weight; None if there are no options."""
+    """Return the first option unless another is clearly more similar to the weight; None if there are no options.
+
+    Its `rope_heads` becomes None if options with other values of `rope_heads` are about as similar.
+    """
     if len(options) < 2:
         return options[0] if options else None
     with weight.open() as source:
@@ -85,7 +88,7 @@ class ContentIndex:
     def same(self, weight: Weight) -> str | None:
         """Return the name of the only tensor with the same numbers in the same order, in any shape.
 
-        None if there is no such tensor, or if several are possible.
+        None if there is no such tensor, or if several tensors with different numbers are possible.
         """
         names = [name for name, shape in self.shapes.items() if prod(shape) == prod(weight.shape)]
         if not names:

@@ -161,6 +161,8 @@ def _stored(place: object, held: ExitStack) -> _Parts:
     beside = _beside(stored.name, tensors) if weight is None else [part for part in weight.parts if is_scale(part)]
     if weight is not None and has_zero_points(weight):
         raise UnsupportedError(f"{quoted(stored.name, 90)} has zero points ({weight.convention}), which no recipe has")
+    if weight is not None and any(part.endswith(".biases") for part in weight.parts):
+        raise UnsupportedError(f"{quoted(stored.name, 90)} has biases ({weight.convention}), which no recipe has")
     if weight is not None and any("nested" in part for part in weight.parts):
         beside, parts.nested = [], nested_scales(checkpoint.parts, weight)
     for part in beside:

@@ -54,7 +54,7 @@ class Pile:
 
 
 class Gathering:
-    """The results of a tensor's jobs for a group of recipes; any order of arrival, combined in the order of regions."""
+    """The results of a tensor's jobs for a group of recipes: added in any order, combined in the order of regions."""
 
     def __init__(self, jobs: int, recipes: int) -> None:
         """Expect the results of this number of jobs, each with this number of recipes."""

@@ -191,7 +191,7 @@ def read_region(source: ArraySource, region: TensorRegion) -> Piece:
 
 
 def peak_of(x: Piece, recipe: Recipe) -> float | None:
-    """Return the first number with the largest magnitude, 0 without numbers; NaN if there is a NaN.
+    """Return the first number with the largest magnitude; 0 if there are no numbers, and NaN if there is a NaN.
 
     The result is None if no scale of the recipe depends on a whole row or tensor.
 

@@ -47,7 +47,7 @@ def output_errors(inputs: Array, weight: Array, rounded: Array) -> OutputErrors:
 
 
 def merged_outputs(parts: Iterable[OutputErrors | None]) -> OutputErrors | None:
-    """Return the errors of several parts of a layer together; None if a part has none, or without parts."""
+    """Return the errors of several parts of a layer together; None if a part has none, or if there are no parts."""
     found = list(parts)
     if not found or any(each is None for each in found):
         return None

@@ -148,8 +148,8 @@ def recommendation(
     if min_sqnr is None:
         rule = (
             f"a tensor survives a recipe if its SQNR is at most {MARGIN:g} dB below the usual one, which is that of "
-            f"normally distributed numbers, no number becomes NaN or infinite, and at most {100 * MOST_FLUSHED:g} % "
-            "more numbers than usual become 0"
+            "normally distributed numbers, no number becomes NaN or infinite, and the share of numbers that become 0 "
+            f"is at most {100 * MOST_FLUSHED:g} percentage points above the usual one"
         )
     else:
         rule = (

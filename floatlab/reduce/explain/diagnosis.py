@@ -24,6 +24,8 @@ from floatlab.reduce.explain.first_line import (
     LETTERS,
     bug_line,
     doubt_line,
+    faults_among,
+    identical_line,
     lone_line,
     rounding_line,
     shared_line,
@@ -227,13 +229,12 @@ class _PairDiagnosis:
         return None if errors[0] == errors[1] else "actual" if errors[0] < errors[1] else "expected"
 
     def _identical(self) -> Diagnosis:
-        states = {each.status for each in self.explained}
-        said = "No: all numbers are equal."
-        if "unknown" in states:
+        if any(each.status == "unknown" for each in self.explained):
             said = "All numbers are equal, but both are off by more than rounding, as with quantised inputs."
-        elif "bug" in states:
-            said = "All numbers are equal, but they are not the product of these inputs."
-        return Diagnosis("identical", said, (), None)
+            return Diagnosis("identical", said, (), None)
+        wrong = next((each.causes for each in self.explained if each.status == "bug"), ())
+        faults = tuple(each.replace(side="both") for each in faults_among(wrong))
+        return Diagnosis("identical", identical_line(faults), faults, None)
 
     def _unknown(self, causes: tuple[DiagnosedCause, ...]) -> Diagnosis:
         """Replay candidate computations on the results that are not explained yet.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from floatlab.arrays.types import Array
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Diagnosis, Place
 
@@ -128,21 +130,43 @@ def bug_line(causes: tuple[DiagnosedCause, ...], differing: Array | None = None,
     >>> bug_line((DiagnosedCause("elements", "result", "expected", 0.01, ((11, 7),), ()),))
     'Yes: element (11, 7) of B is wrong; all others agree.'
     """
-    wrong = [each for each in causes if each.name not in _NOUNS]
+    wrong = faults_among(causes)
     strange = [each for each in wrong if each.name == "not-the-product"]
     if len(strange) == 2:
         wrong = [strange[0].replace(side="both"), *(each for each in wrong if each not in strange)]
-    texts: list[str] = []
-    for before, each in zip([None, *wrong[:-1]], wrong, strict=True):
-        if before is not None and (before.name, before.side, each.name) == ("scale", each.side, "bias"):
-            texts[-1] += _cause_text(each).partition("the product")[2]
-        else:
-            texts.append(_cause_text(each))
-    said = "; ".join(texts)
+    said = _faults_text(wrong)
     others = [each for each in causes if each.name in _NOUNS and each.name not in ("order", "fma")]
     if others:
         return f"Yes: {said}. Besides: {'; '.join(_cause_text(each) for each in others)}."
     return f"Yes: {said}{_of_others(wrong, differing, are_known) if _is_local(wrong) else ''}."
+
+
+def identical_line(faults: Sequence[DiagnosedCause]) -> str:
+    """Return the line for two identical results, which have these faults.
+
+    >>> identical_line(())
+    'No: all numbers are equal.'
+    >>> identical_line([DiagnosedCause("elements", "result", "both", 0.01, ((11, 7),), ())])
+    'All numbers are equal, but both results are wrong: element (11, 7) of A and B is wrong.'
+    """
+    if not faults:
+        return "No: all numbers are equal."
+    return f"All numbers are equal, but both results are wrong: {_faults_text(faults)}."
+
+
+def faults_among(causes: Sequence[DiagnosedCause]) -> list[DiagnosedCause]:
+    """Return the causes that are faults, and not choices of an order, a precision or an algorithm."""
+    return [each for each in causes if each.name not in _NOUNS]
+
+
+def _faults_text(faults: Sequence[DiagnosedCause]) -> str:
+    texts: list[str] = []
+    for before, each in zip([None, *faults[:-1]], faults, strict=True):
+        if before is not None and (before.name, before.side, each.name) == ("scale", each.side, "bias"):
+            texts[-1] += _cause_text(each).partition("the product")[2]
+        else:
+            texts.append(_cause_text(each))
+    return "; ".join(texts)
 
 
 def _of_others(causes: list[DiagnosedCause], differing: Array | None, are_known: bool) -> str:

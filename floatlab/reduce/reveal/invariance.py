@@ -1,15 +1,18 @@
-"""Find out whether the bits of a row of a product depend on more than this row of the left operand and the right one.
+"""Find out whether the bits of a row of a product depend on anything but the numbers from which it is computed.
 
-They may depend on the number of rows, on the position of the row, on the alignment of the operands in memory, or on the
-number of threads; or they may change from run to run. If none of this changes the bits, the product has what inference
-servers call batch invariance. Otherwise, a request may get other bits in a batch than alone, because the library
-chooses a routine by the number of rows, and each routine has its own order of additions.
+These are the same row of the left operand, and the right operand.
+
+The bits may also depend on the number of rows, on the position of the row, on the alignment of the operands in memory,
+or on the number of threads; or they may change from run to run. If none of this changes the bits, the product has what
+inference servers call batch invariance. Otherwise, a request may get other bits in a batch than alone, because the
+library chooses a routine by the number of rows, and each routine has its own order of additions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 
 import numpy as np
 
@@ -24,8 +27,13 @@ from floatlab.reduce.reveal.sized_target import SizedTarget, check_mode, checked
 from floatlab.reduce.reveal.targets import Target, target_of
 
 _RUNS = 8  # the same product is computed this many times
-_LINE = 64  # the bytes of a cache line
-_SMALL = 16  # every number of rows up to this one is tried
+_LINE, _PAGE = 64, 4096  # the bytes of a cache line and of a page of memory
+_SMALL = 64  # every number of rows up to this one is tried
+_REPEATED = 4  # so many results that differ from the first one are computed again
+_UNSTEADY = "the same product has other bits in another run"
+
+# For each value of a circumstance: the value, its result (a product or a row), and a function that computes it again.
+Results = Iterator[tuple[int, Source, Callable[[], Source]]]
 
 
 class Circumstance(Record):
@@ -110,33 +118,50 @@ class _Trials:
         self.y = rng.standard_normal((self.terms, *self.columns)).astype(self.sized.carrier)
 
     def of(self, rows: int) -> SizedTarget:
-        """Return the target for operands with `rows` rows."""
+        """Return the target for a left operand with `rows` rows."""
         return SizedTarget(self.target, self.terms, self.dtype, (rows, *self.columns), mode=self.mode)
 
-    def runs(self) -> Iterable[tuple[int, Source]]:
-        """Yield the same product several times."""
-        return ((run, self.sized.multiply(self.x, self.y)) for run in range(1, _RUNS + 1))
+    def product(self, x: Array, offset: int = 0) -> Source:
+        """Return the product of x and the right operand; in memory, both begin `offset` bytes after a page begins.
 
-    def batches(self) -> Iterable[tuple[int, Source]]:
+        Only NumPy's arrays can be placed like this. They always are, so that the alignment does not disturb the trials
+        of other circumstances.
+        """
+        sized = self.of(len(x))
+        if self.target.device.library != "numpy":
+            return sized.multiply(x, self.y)
+        with np.errstate(all="ignore"):
+            return sized.apply(_aligned(x, offset), _aligned(self.y, offset))
+
+    def runs(self) -> Results:
+        """Yield the same product several times."""
+        for run in range(1, _RUNS + 1):
+            yield run, self.product(self.x), lambda: self.product(self.x)
+
+    def batches(self) -> Results:
         """Yield the first row of products with increasing numbers of rows."""
         sizes = {*range(1, min(self.rows, _SMALL) + 1), *(1 << k for k in range(self.rows.bit_length())), self.rows}
         for size in sorted(sizes):
-            yield size, _row(self.of(size).multiply(self.x[:size], self.y), 0)
+            again = partial(self._row, self.x[:size], 0)
+            yield size, again(), again
 
-    def places(self) -> Iterable[tuple[int, Source]]:
+    def places(self) -> Results:
         """Yield every row of a product whose left operand has equal rows."""
-        made = self.sized.multiply(np.broadcast_to(self.x[:1], self.x.shape), self.y)
-        return ((place, _row(made, place)) for place in range(self.rows))
+        x = np.broadcast_to(self.x[:1], self.x.shape)
+        made = self.product(x)
+        for place in range(self.rows):
+            yield place, _row(made, place), partial(self._row, x, place)
 
-    def offsets(self) -> Iterable[tuple[int, Source]]:
-        """Yield the product for every alignment of the operands within a cache line."""
+    def offsets(self) -> Results:
+        """Yield the product for every alignment of the operands in a cache line, and for some in a page."""
         if self.target.device.library != "numpy":
             raise UnsupportedError("only the alignment of NumPy arrays can be chosen")
-        size = self.sized.carrier.itemsize
-        for offset in range(0, _LINE, size):
-            yield offset, self.sized.apply(_aligned(self.x, offset), _aligned(self.y, offset))
+        lines = (1 << k for k in range(_LINE.bit_length() - 1, _PAGE.bit_length() - 1))
+        for offset in (*range(0, _LINE, self.sized.carrier.itemsize), *lines):
+            again = partial(self.product, self.x, offset)
+            yield offset, again(), again
 
-    def threads(self) -> Iterable[tuple[int, Source]]:
+    def threads(self) -> Results:
         """Yield the product computed by one thread, then by more threads."""
         device = self.target.device
         before = device.set_threads(1)
@@ -145,9 +170,12 @@ class _Trials:
         try:
             for count in (1, 2, 3, 4, 8):
                 device.set_threads(count)
-                yield count, self.sized.multiply(self.x, self.y)
+                yield count, self.product(self.x), lambda: self.product(self.x)
         finally:
             device.set_threads(before)
+
+    def _row(self, x: Array, row: int) -> Source:
+        return _row(self.product(x), row)
 
 
 def invariance(
@@ -199,30 +227,55 @@ def invariance(
     asked = target_of(target, kind or ("matmul" if len(numbers) == 3 else "matvec"), device)
     with DefaultMode() as mode:
         trials = _Trials(asked, tuple(numbers), dtype, seed, check_mode(asked, mode))
-        circumstances = tuple(
-            _tried(name, meaning, results)
-            for name, meaning, results in (
-                ("runs", "the same product again", trials.runs),
-                ("rows", "the number of rows in the batch", trials.batches),
-                ("place", "the row's place in the batch", trials.places),
-                ("alignment", "where the operands begin in memory, in bytes after a multiple of 64", trials.offsets),
-                ("threads", "the number of threads", trials.threads),
-            )
+        runs = _runs(trials.runs())
+        others: tuple[tuple[str, str, Callable[[], Results]], ...] = (
+            ("rows", "the number of rows in the batch", trials.batches),
+            ("place", "the row's place in the batch", trials.places),
+            ("alignment", f"where the operands begin in memory, in bytes after a multiple of {_PAGE}", trials.offsets),
+            ("threads", "the number of threads", trials.threads),
         )
+        found: list[Circumstance] = []
+        for name, meaning, results in others:
+            if not runs.changes:
+                try:
+                    found.append(_tried(name, meaning, results()))
+                except _Unsteady as trouble:
+                    runs = _runs(iter(trouble.results))
+    if runs.changes:  # then a difference does not show the effect of another circumstance
+        found = [Circumstance(name, meaning, (), (), 0.0, 0, _UNSTEADY) for name, meaning, _ in others]
     rows, terms, *columns = numbers
-    return Invariance(asked.name, (rows, terms, columns[0] if columns else 1), dtype, circumstances)
+    return Invariance(asked.name, (rows, terms, columns[0] if columns else 1), dtype, (runs, *found))
 
 
-def _tried(name: str, meaning: str, results: Callable[[], Iterable[tuple[int, Source]]]) -> Circumstance:
+class _Unsteady(Exception):
+    """The same product was computed twice, with different `results`."""
+
+    def __init__(self, one: Source, other: Source) -> None:
+        self.results = [(1, one, lambda: one), (2, other, lambda: other)]
+
+
+def _runs(results: Results) -> Circumstance:
+    return _tried("runs", "the same product again", results)
+
+
+def _tried(name: str, meaning: str, results: Results) -> Circumstance:
+    """Return the effect of a circumstance.
+
+    Except for repeated runs, some results that differ from the first one are computed again; raises _Unsteady if they
+    then have other bits.
+    """
     groups: dict[bytes, list[int]] = {}
     share, ulps, first = 0.0, 0, None
-    reason = ""
+    reason, left = "", 0 if name == "runs" else _REPEATED
     try:
-        for number, made in results():
+        for number, made, again in results:
             groups.setdefault(made.codes.tobytes(), []).append(number)
             first = first or made
             differs = made.codes != first.codes
             if differs.any():
+                if left and (made.codes != (repeated := again()).codes).any():
+                    raise _Unsteady(made, repeated)
+                left = max(left - 1, 0)
                 share = max(share, float(differs.mean()))
                 with suppress(UnsupportedError, ValueError):
                     ulps = max(ulps, int(np.abs(ulp_distance(made, first)).max()))
@@ -239,9 +292,9 @@ def _row(made: Source, row: int) -> Source:
 
 
 def _aligned(x: Array, offset: int) -> Array:
-    """Return a copy that begins `offset` bytes after a multiple of 64."""
-    buffer = np.empty(x.nbytes + 2 * _LINE, np.uint8)
-    start = -buffer.ctypes.data % _LINE + offset
+    """Return a copy that begins `offset` bytes after a page of memory begins."""
+    buffer = np.empty(x.nbytes + 2 * _PAGE, np.uint8)
+    start = -buffer.ctypes.data % _PAGE + offset
     copy = buffer[start : start + x.nbytes].view(x.dtype).reshape(x.shape)
     copy[...] = x
     return copy

@@ -35,8 +35,7 @@ from floatlab.reduce.reveal.stripes import rectangles_of, stripes_of
 from floatlab.reduce.reveal.targets import target_of
 from floatlab.reduce.simulate.adders import PartlyFused
 
-# Probing a class may take _WORK multiply-adds, plus a share of _WORK_SHARED that is proportional to the number of
-# elements of the class.
+# Probing a class may take _WORK multiply-adds, plus its share of _WORK_SHARED, in proportion to its elements.
 _WORK, _WORK_SHARED = 1 << 35, 1 << 39
 _SAMPLE = 256  # every kind of node arithmetic is tried on about this many elements of a class
 _REPLAYED = 1024  # at least this many elements of a class are replayed in all random products, if the limits allow it
@@ -208,19 +207,16 @@ class _Mapping:
     def _confirmed(self, candidate: Candidate, places: Array) -> Array:
         """Return the mask of the elements that a candidate also reproduces in further random products.
 
-        Some elements may have agreed by chance. Each round doubles the number of products, until all elements that are
-        left agree in a whole round. If the limits do not allow this, a sample of these elements has to agree in a few
-        products that are not kept; otherwise no element is returned.
+        Some elements may have agreed by chance. Each round doubles the products, until all remaining elements agree in
+        it. If the limits forbid this, a sample of them must agree in a few more products; else none is returned.
         """
-        while places.any() and (new := self.trials.make(2 * len(self.trials.kept))):
+        while new := self.trials.make(2 * len(self.trials.kept)):
             fits = places
             for trial in new:
                 fits = fits & self._replayed(candidate, fits, trial)
-            if (fits == places).all():
-                return places
+            if (fits == places).all() or not fits.any():
+                return fits
             places = fits
-        if not places.any():
-            return places
         some = np.zeros_like(places)
         some.flat[np.flatnonzero(places)[:: max(1, int(places.sum()) // _SAMPLE)]] = True
         agrees = all((self._replayed(candidate, some, self.trials.new()) == some).all() for _ in range(_CONFIRMED))

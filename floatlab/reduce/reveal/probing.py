@@ -48,9 +48,9 @@ def plan_of(
     """Return the plan of a sum, given the sizes of the subtrees in which its terms meet.
 
     If all nodes add two numbers, a serial sum and the supposed plan take about n probes, one for each node. A sum with
-    many equal parts, such as a pairwise one, takes
-    about 2·n probes. `from_last` says whether the last terms are deeper in the tree than the first ones, if this is
-    known. `batch` probes cost as much as one. Raises NotASum if no tree has these sizes, or after `most_probes` probes.
+    many equal parts, such as a pairwise one, takes about 2·n probes. `from_last` says whether the last terms are deeper
+    in the tree than the first ones, if this is known. `batch` probes cost as much as one. Raises NotASum if no tree has
+    these sizes, or after `most_probes` probes.
 
     >>> halves = {(0, 1): 2, (2, 3): 2}
     >>> plan_of(lambda i, j: np.array([halves.get(pair, 4) for pair in zip(i.tolist(), j.tolist())]), 4).text

@@ -110,7 +110,7 @@ class ProbeReader:
         if (counts[::2] != counts[1::2]).any():
             raise NotASum(f"{name} gives two results for the same terms")
         if counts[::2].tolist() != [np.count_nonzero(units) for units in self._units]:
-            raise NotASum(f"{name} is not a sum of its terms: the sum of {terms} ones is not {terms}")
+            raise NotASum(f"the sum of {terms} ones is not {terms}")
 
     def meetings(self, first: Array, second: Array) -> Array:
         """Return the sizes of the subtrees where terms meet (see `probing.Meetings`).

@@ -105,7 +105,8 @@ def reveal(
     device : str
         The device on which its library computes, such as "cuda:1".
     shape : tuple of int, optional
-        Rows, terms and columns (M, K, N) of a matrix product, or (M, K) of a matrix and a vector, instead of `n`.
+        Rows, terms and columns (M, K, N) of a matrix product, (B, M, K, N) of a batch of products, or (M, K) of a
+        matrix and a vector, instead of `n`.
     layout : str
         With `shape`: the memory layout of the operands (see `order_map`).
 

@@ -192,5 +192,5 @@ def values_of(source: Source) -> Array:
     kind = native_dtype(source.format)
     if kind is None:
         return decode(source.codes, source.format, np.float64)
-    floats: Array = source.codes.view(kind)
+    floats: Array = source.codes.view(kind.newbyteorder(source.codes.dtype.byteorder))
     return floats

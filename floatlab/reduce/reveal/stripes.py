@@ -66,9 +66,13 @@ def stripes_text(stripes: tuple[Stripes, ...], total: int, noun: str) -> str:
 
     >>> stripes_text((Stripes(0, 4),), 4, "rows"), stripes_text((Stripes(0, 2), Stripes(3)), 4, "rows")
     ('all rows', 'rows 0–1, 3')
+    >>> stripes_text((Stripes(3),), 4, "rows")
+    'row 3'
     """
     if stripes == (Stripes(0, total),):
         return f"all {noun}"
+    if sum(each.width * each.count for each in stripes) == 1:
+        noun = noun.removesuffix("s")
     return f"{noun} " + ", ".join(each.text for each in stripes[:4]) + ", …" * (len(stripes) > 4)
 
 

@@ -70,6 +70,7 @@ class Explorer(Navigation):
     """
 
     TITLE = "floatlab"
+    SUSPENDED_SCREEN_CLASS = "-screen-suspended"  # with sixteen colours, a screen behind a window is dimmed
     PLACE = "Everywhere"  # the heading in the list of keys
     COMMANDS = {Palette}
     BINDINGS = [

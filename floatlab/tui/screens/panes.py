@@ -7,7 +7,7 @@ view.
 from __future__ import annotations
 
 from itertools import zip_longest
-from typing import TypeAlias, TypeVar
+from typing import ClassVar, TypeAlias, TypeVar
 
 from textual import on
 from textual.containers import Vertical
@@ -51,6 +51,7 @@ class PaneScreen(ReturnScreen, inherit_bindings=False):
 
     ALLOW_IN_MAXIMIZED_VIEW = "#complaint, #key-bar"
     ESCAPE_TO_MINIMIZE = False  # the screen's own action does it
+    TOPIC_PANES: ClassVar[tuple[str, ...]] = ()  # ids of the panes of topics by importance, if it is not their order
     DEFAULT_CSS = """
     PaneScreen {
         .pane { border-title-color: $role-label; border-title-style: bold; border-subtitle-color: $role-label; }
@@ -90,9 +91,12 @@ class PaneScreen(ReturnScreen, inherit_bindings=False):
     def draw_beside(self) -> None:
         """Show the further topics for which there is room."""
         has_one = self.has_class("-topic-below") and self.has_topic_below
-        most = len(self.query(Beside)) if self.has_class("-two-topics") else int(has_one)
+        views = list(self.query(Beside))
+        if self.TOPIC_PANES:
+            views.sort(key=lambda view: self.TOPIC_PANES.index(view.id or ""))
+        most = len(views) if self.has_class("-two-topics") else int(has_one)
         topics = self.topics()[:most] if most and self.answers else []
-        for view, topic in zip_longest(self.query(Beside), topics):
+        for view, topic in zip_longest(views, topics):
             view.display = topic is not None
             if topic is not None:
                 view.border_title, view.page = topic

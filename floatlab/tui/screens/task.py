@@ -66,8 +66,8 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
         #complaint.-over { layer: messages; dock: bottom; }
         #complaint.-hint { color: $role-label; text-style: none; }
         #complaint.-shown { display: block; }
-        Input { background: $panel; }
-        Input.-wrong { color: $role-bad; text-style: underline; }
+        Input { background: $panel; &>.input--placeholder, &>.input--suggestion { color: $role-label; } }
+        Input.-wrong { color: $role-bad; text-style: underline not dim; }
         /* The answer is not that of the typed text. */
         &.-unread, &.-stopped { #body, #top, #bar { text-style: dim; } }
     }

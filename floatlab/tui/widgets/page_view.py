@@ -29,7 +29,10 @@ class PageView(ScrollView):
     PLACE = "On a page"  # the heading in the list of keys
     FROZEN = 0  # number of lines at the top that do not scroll
     DEFAULT_CSS = """
-    PageView { background: transparent; scrollbar-size-vertical: 1; overflow-x: hidden; }
+    PageView {
+        background: transparent; scrollbar-size-vertical: 1; overflow-x: hidden; scrollbar-background: $panel;
+        scrollbar-background-hover: $panel; scrollbar-background-active: $panel;
+    }
     """
     app: ExplorerBase
     page = var(EMPTY, init=False)

@@ -60,7 +60,7 @@ class Window(ModalScreen[ScreenResultType]):
         Label { width: 1fr; }
         #title, #close { text-style: bold; }
         #nothing { color: $role-label; }
-        Input { margin: 0; }
+        Input { margin: 0; &>.input--placeholder { color: $role-label; } }
         OptionList { height: auto; max-height: 18; border: none; padding: 0; background: $surface; }
         PageView { height: auto; max-height: 18; }
     }

@@ -50,9 +50,10 @@ def recipes_page(found: RecipeAudit, most: int = LISTED) -> Page:
       e4m3        31.5  no: 1 of 2; 1 gets NaN or ∞
       mxfp4       18.8  no: 1 of 2; 1 loses precision
       A tensor survives a recipe if its SQNR is at most 3 dB below the usual one, which is
-      that of normally distributed numbers, no number becomes NaN or infinite, and at most 25
-      % more numbers than usual become 0. The usual SQNR of formats with few digits is small;
-      --min-sqnr DB asks for the same of all recipes.
+      that of normally distributed numbers, no number becomes NaN or infinite, and the share
+      of numbers that become 0 is at most 25 percentage points above the usual one. The usual
+      SQNR of formats with few digits is small; --min-sqnr DB asks for the same of all
+      recipes.
     <BLANKLINE>
       in all   bits  SQNR dB   cosine  rel. error  99.9 %  largest       MSE
       e4m3        8        ∞  1.00000           0       0        0         0

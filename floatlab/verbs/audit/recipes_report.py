@@ -110,7 +110,7 @@ def _histograms(
         exponents = range(min(known) - 1, max(known) + 2)
         shares = [100 * known.get(exponent, 0) / total for exponent in exponents]
         curves.append(curve(place, label, exponents, shares, len(exponents)))
-    return Chart(tuple(curves), f"log2 of the {across}, rounded down", f"% of the {counted}", named=True)
+    return Chart(tuple(curves), "exponent (base 2)", f"% of the {counted}", named=True)
 
 
 def _heat_map(place: int, tensors: list[TensorFigures], layers: list[tuple[int | None, str]]) -> HeatMap | None:

@@ -76,7 +76,8 @@ def plan_page(found: RecipeAudit) -> Page:
       as stored for all but 1 of 2 tensors; in e4m3: b. On average 24 bits a number
       rule         a tensor survives a recipe if its SQNR is at most 3 dB below the usual one,
                    which is that of normally distributed numbers, no number becomes NaN or
-                   infinite, and at most 25 % more numbers than usual become 0
+                   infinite, and the share of numbers that become 0 is at most 25 percentage
+                   points above the usual one
     <BLANKLINE>
       tensor  recipe
       w       as it is

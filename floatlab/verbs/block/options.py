@@ -33,13 +33,13 @@ VERB = Verb(
         "A recipe is a block format (mxfp8_e4m3 mxfp8_e5m2 mxfp6_e2m3 mxfp6_e3m2 mxfp4 mxint8 nvfp4 hif4 q8_0 q4_0 "
         "q4_1 q4_k), or a format and the shape of its blocks (e4m3/tensor, e4m3/channel, e4m3/1x128, e4m3/128x128, "
         "int8/channel, int4/32, nf4/64, nf4/flat64), or block(e2m1, ue5m3, 16); then :RULE for the rule of a library "
-        "(nvfp4:te, mxfp4:torchao_rceil). Values are taken exactly, "
-        "VALUE@FORMAT rounded to that format; values beyond a full block start the next block. --scale is the rule "
+        "(nvfp4:te, mxfp4:torchao_rceil). Values are taken exactly, and "
+        "VALUE@FORMAT is rounded to that format; values beyond a full block start the next block. --scale is the rule "
         "that derives the scale from the largest magnitude, amax: floor (OCP's rule: 2^(exponent of amax − emax)), "
         "even (amax rounded to the element's digits first), ceil, up (the smallest scale at which no element "
-        "saturates) and nearest (amax / largest, rounded); nvfp4 accepts only nearest and up. Instead of values, one "
-        "array may be named: a file (a.npy, b.safetensors::name), 1,2,3 or random:normal:64x64. It is shown block by "
-        "block, and --at chooses the block. - reads standard input: each line is a row of values."
+        "saturates) and nearest (amax / largest, rounded); of these, nvfp4 accepts only nearest and up. Instead of "
+        "values, one array may be named: a file (a.npy, b.safetensors::name), 1,2,3 or random:normal:64x64. It is "
+        "shown block by block, and --at chooses the block. - reads standard input: each line is a row of values."
     ),
     takes=("VALUE", "a number, VALUE@FORMAT, an array, or - for standard input"),
     options=(

@@ -82,7 +82,8 @@ def answers(question: Question, started: Started | None = None) -> list[Answer]:
     """Answer a question: the differences of two arrays or checkpoints, and their causes if the inputs are given.
 
     The question's format is the format of arrays given as text, and the format whose ulps are counted. Without a
-    format, text has the format of the other array, or binary64. Raises FloatlabError.
+    format, text has the format of the other array, or else of an input, or else binary64 (binary32 with inputs). Raises
+    FloatlabError.
     """
     words, format, options = question.values, next(iter(question.formats), None), dict(question.options)
     inputs, dtype, shape = (options.pop(name, None) for name in ("inputs", "dtype", "shape"))
@@ -103,7 +104,11 @@ def answers(question: Question, started: Started | None = None) -> list[Answer]:
         raise UnsupportedError("--dtype is for files of raw numbers, but both arrays have a type already")
     if {"rtol", "atol"} <= options.keys():
         options["torch_tolerances"] = options["rtol"], options["atol"]
-    with open_arrays(words, format, "binary64", dtype=dtype, shape=shape) as (actual, expected):
+    usual = "binary64"
+    if inputs is not None:  # the diagnosis reads text into the format of the inputs, or else into binary32
+        with open_arrays(inputs, format, dtype=dtype) as (x, _):
+            usual = x.format.name
+    with open_arrays(words, format, usual, dtype=dtype, shape=shape) as (actual, expected):
         progress = None if started is None else started(actual.size, "elements")
         found = compare(actual, expected, format=format, progress=progress, **options)
     if inputs is None:

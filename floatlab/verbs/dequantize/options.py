@@ -26,9 +26,10 @@ VERB = Verb(
     explanation=(
         "FILE is a .safetensors, an index of several (model.safetensors.index.json), a .gguf, a .npz, or a folder.  "
         "Weights are paired with their scales by the conventions of ModelOpt, compressed-tensors, DeepSeek, torchao, "
-        "gpt-oss, bitsandbytes, GPTQ, AWQ and GGUF, which are recognised by names, shapes and config.json. Each number "
-        "is rounded once, from its exact value. Other tensors are copied; scales are not written. OUT is a "
-        ".safetensors; it is written to a temporary file, which replaces OUT at the end."
+        "gpt-oss, bitsandbytes, GPTQ, AWQ, MLX, quanto, ComfyUI, TensorRT-LLM and GGUF, which are recognised by "
+        "names, shapes and config.json. Each number is rounded once, from its exact value. Other tensors are copied; "
+        "scales are not written. OUT is a .safetensors; it is written to a temporary file, which replaces OUT at the "
+        "end."
     ),
     takes=("FILE", "the checkpoint, then OUT, the file to write"),
     options=(

@@ -65,13 +65,13 @@ def product_of(x: Source, y: Source, results: Sequence[Source]) -> list[Source]:
 def _shape_hint(x: Source, y: Source) -> str:
     """Return a hint at shapes that would make a product, as the end of an error message."""
     if not x.codes.ndim or not y.codes.ndim:
-        return ": both are at least vectors"
+        return ": both must be at least vectors"
     if shape_of_product(y.codes, x.codes) is not None:
         return ": the other way round they do"
     n = x.codes.shape[-1]
     if y.codes.shape[-1] == n:
         return ": with --op linear, which takes Y of (outputs, inputs), they do"
-    return f": the last axis of X adds, so Y of ({n}, N) would"
+    return f": the sums run along the last axis of X, so Y of ({n}, N) would"
 
 
 @in_default_mode
@@ -110,7 +110,8 @@ def explain_differences(
     For operations other than products of vectors and matrices, the page has only the diagnosis, and the JSON object has
     no members.
     """
-    x, y, *others = _sources_of((*inputs, *words, *filter(None, (bias,))), format, dtype)
+    first, second, x, y, *added = _sources_of((*words, *inputs, *filter(None, (bias,))), format, dtype)
+    others = [first, second, *added]
     is_plain = bias is None and operation in _PLAIN and {x.codes.ndim, y.codes.ndim} <= {1, 2}
     if is_plain:
         x, y, *others = product_of(x, y, others)

@@ -76,7 +76,8 @@ def diagnosis_blocks(found: Diagnosis, operation: str) -> list[Block]:
     nearer = [] if found.nearer is None else [Row("nearer", f"{found.nearer} is nearer to the exact result")]
     table = [Table(("cause", "whose", "share", "where"), rows, (2,))] if rows else []
     blocks: list[Block] = [*table, *known, *nearer]
-    return [Gap(), heading(f"Causes of the difference, as results of {operation}"), *blocks] if blocks else []
+    what = "What is wrong with both" if found.status == "identical" else "Causes of the difference"
+    return [Gap(), heading(f"{what}, as results of {operation}"), *blocks] if blocks else []
 
 
 def _where(cause: DiagnosedCause) -> str:

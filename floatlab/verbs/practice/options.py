@@ -33,7 +33,7 @@ VERB = Verb(
     explanation=(
         "Writes a sheet: questions about operations on chosen operands, step by step. The same seed and options give "
         "the same sheet. --key adds the answers and the reasons. --mark FILE marks the answers in a text file, with a "
-        "line such as 1a: 4 for each; for the first wrong answer of a question, it shows the steps up to there."
+        "line such as 1a: 4 for each; for the first wrong answer about an operation, it shows the steps up to there."
     ),
     takes=("OPERATION", f"{' '.join(OPERATIONS)} (default: {' '.join(DEFAULT_OPERATIONS)})"),
     options=(

@@ -7,11 +7,11 @@ from floatlab.verbs.question import Question, Verb
 
 _ARRAYS = (
     "An array is a list (1.5,-2,0x1p-3), a file (.npy, .npz::NAME, .safetensors::NAME, text), or "
-    "random:normal:1000:seed=1 (uniform, normal, lognormal), or - for standard input; text is read to nearest into "
-    "the format, or into binary32, or into FORMAT of ARRAY@FORMAT. Schedules: serial, reversed, pairwise, numpy, "
-    "blocked(128), splitk(4), lanes(8), unrolled(4), halving(128), adjacent, folded, fused(16), "
+    "random:normal:1000:seed=1 (uniform, normal, lognormal), or - for standard input; text is rounded to nearest, "
+    "into FORMAT of ARRAY@FORMAT, else into the format of -f, else into binary32. Schedules: serial, reversed, "
+    "pairwise, numpy, blocked(128), splitk(4), lanes(8), unrolled(4), halving(128), adjacent, folded, fused(16), "
     "interleaved(4, 2), sorted(up), permuted((2 0 1)), trees such as ((0 1) (2 3)), and each inside others: "
-    "blocked(448, serial, pairwise). Of up to 16 terms every rounding is shown."
+    "blocked(448, serial, pairwise). With up to 16 terms, every rounding is shown."
 )
 _MOST_RUNS = 1000
 _LARGEST_BLOCK = 10**9

@@ -165,7 +165,8 @@ def _title_blocks(found: OrderMap) -> tuple[str, list[Block]]:
     size = size if found.batch == 1 else f"{found.batch} products of {size}"
     title = f"{name}: {size}, {counted(len(found.classes), 'order')}"
     missing = sum(each.elements for each in found.classes if each.candidate is None)
-    settled: Note = Note(f"all {rows * columns:,} elements are explained: replays gave the same bits")
+    explained = "the element is" if rows * columns == 1 else f"all {rows * columns:,} elements are"
+    settled: Note = Note(f"{explained} explained: replays gave the same bits")
     if missing:
         share = 100 * missing / (rows * columns)
         settled = Note(Span(f"the order of {share:.3g} % of the elements ({missing:,}) was not found", Role.FLAG))
@@ -176,7 +177,7 @@ def _class_rows(one: OrderClass, number: int, rows: int, columns: int) -> list[B
     role = Role.FLAG if one.candidate is None else Role.VALUE
     return [
         Row(f"{_letter(number)} {100 * one.share:.3g} %", Span(one.text, role)),
-        Row("", f"{one.elements:,} elements: {_where(one, rows, columns)}"),
+        Row("", f"{counted(one.elements, 'element')}: {_where(one, rows, columns)}"),
     ]
 
 

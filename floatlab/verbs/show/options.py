@@ -14,7 +14,7 @@ VERB = Verb(
     explanation=(
         "Values: 1.5  -3e-5  1_000  1/3  0x1.8p3  2^-24  inf  nan  nan(0x1)  snan; codes: bits:0x3c7c  "
         "bits:0_01111_0001111100. VALUE@FORMAT is rounded to that format first, and the result is converted to the "
-        "other formats. - reads values from standard input, one a line. Without a format: fp16 and fp32."
+        "other formats. - reads values from standard input, one per line. Without a format: fp16 and fp32."
     ),
     takes=("VALUE", "a number, a code (bits:…), or - for standard input"),
     options=(
@@ -23,7 +23,7 @@ VERB = Verb(
             Option("bits", "", "VALUE is a code: 0x3c7c or 0_01111_0001111100"),
             Option("little_endian", "", "the bytes of a code are in little-endian order", also=("endian",)),
             Option("interval", "", "the reals that round to this value"),
-            Option("directions", "", "every rounding direction in one table"),
+            Option("directions", "", "the rounding directions in one table, without SRA, SRB, SRC"),
             Option("dialects", "", "the meaning of a code in every format of its width"),
             Option("like", "LIBS", "results of installed libraries: numpy,torch,ml_dtypes", read=listed),
         ),

@@ -132,7 +132,7 @@ def underflow_page(found: Underflow, name: str = "") -> Page:
         blocks.append(Row("", Span(words, Role.BAD)))
     if not n:
         return Page((*blocks, Note("nothing can underflow: every gradient is zero, infinite or NaN")), title)
-    scaled = "" if found.scale == 1 else "after scaling"
+    scaled = "" if found.scale == 1 else " after scaling"
     blocks += [Gap(), heading(f"Magnitudes{scaled}, in powers of two"), histogram(found), Gap()]
     for fate, count in (("zero", found.flushed), ("subnormal", found.subnormal), ("overflow", found.overflowed)):
         words = f"{count:,} of {n:,}, {percent(count, n)}"
@@ -144,14 +144,14 @@ def _advice(found: Underflow) -> list[Block]:
     least, safe = found.least_scale, found.safe_scale
     if least is None or safe is None:
         return []
-    whose = "" if found.scale == 1 else " of what was given"
+    instead = "" if found.scale in (1, least) else f" instead of {_power(found.scale)}"
     ends = dict.fromkeys((_power(least), _power(safe)))
     verdict = f"{'any loss scale from' if len(ends) > 1 else 'a loss scale of'} {' to '.join(ends)} loses no gradient"
     if least > safe:
         left = found.flushed_by_safe_scale or 0
         verdict = f"every scale loses gradients: {_power(safe)} still loses {left:,}, {percent(left, found.nonzero)}"
     return [
-        Row("scales", f"at {_power(least)}, no gradient{whose} becomes zero"),
+        Row("scales", f"at {_power(least)}{instead}, no gradient becomes zero"),
         Row("", f"{_power(safe)} is the largest power of two without overflow"),
         Row("verdict", Span(verdict, Role.BAD if least > safe else Role.GOOD)),
     ]

@@ -182,4 +182,5 @@ VERB = Verb(
     needs_values=False,
     reads_files=True,
     plot=plot_chart,
+    seeds_more=True,
 )

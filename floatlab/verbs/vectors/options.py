@@ -74,4 +74,5 @@ VERB = Verb(
     form=_task,
     settle=_settle,
     needs_values=False,
+    seeds_more=True,
 )

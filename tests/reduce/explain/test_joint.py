@@ -52,6 +52,24 @@ def operation(request):
     return rng, words, x, y, bias, computed(words, x, y, bias, 1), computed(words, x, y, bias, 3)
 
 
+def test_equal_results_that_are_wrong_are_told_what_is_wrong():
+    rng = np.random.default_rng(3)
+    x, y = rng.standard_normal((4, 8, 9), np.float32), rng.standard_normal((4, 9, 6), np.float32)
+    wrong = x @ y
+    wrong[2, 1:3, 4] += 1
+    found = diagnose_operation("matmul", x, y, wrong, wrong)
+    places = "elements (2, 1, 4), (2, 2, 4) of A and B are wrong"
+    assert (found.status, found.names) == ("identical", ("elements",))
+    assert found.first == f"All numbers are equal, but both results are wrong: {places}."
+    other = wrong.copy()
+    other[0] = (x[0].astype(np.float64) @ y[0]).astype(np.float32)
+    found = diagnose_operation("matmul", x, y, wrong, other)
+    assert found.status == "rounding"
+    assert (
+        found.first == f"No: A and B differ from each other only by rounding. But {places.replace('A and B', 'both')}."
+    )
+
+
 @pytest.mark.one_in(3)
 def test_rounding_is_rounding(operation):
     _, words, x, y, bias, first, second = operation

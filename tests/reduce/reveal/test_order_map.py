@@ -169,7 +169,7 @@ def test_elements_that_are_no_sum_are_left_out():
     assert found.share == pytest.approx(0.9)
     assert found.classes[1].plan is None
     assert found.classes[1].agreement == 0
-    assert "10 % (rows 0, all columns): not found: " in found.text
+    assert "10 % (row 0, all columns): not found: " in found.text
     a, b = random_operands(found.shape, np.float32, np.random.default_rng(5))
     made = found.replay(a, b)
     assert np.isnan(made[0]).all()
@@ -186,6 +186,23 @@ def test_classes_that_only_random_data_tell_apart_are_told_apart():
     found = order_map(corner, (6, 40, 5), kind="matmul")
     assert found.labels.sum() == found.labels[2, 3] == 1
     assert_replays(found, corner)
+
+
+def test_elements_that_agree_by_chance_are_not_claimed():
+    def mixed(a, b):
+        wide = (a[:, 5:].astype(np.float64) @ b[5:].astype(np.float64)).astype(np.float32)
+        return np.add.reduce(a[:, :5, None] * b[:5], axis=1) + wide  # few terms, so another order often gives its bits
+
+    found = order_map(mixed, (25, 10, 36), kind="matmul")
+    for seed in range(3):
+        a, b = random_operands(found.shape, np.float32, np.random.default_rng(seed))
+        made = found.replay(a, b)
+        assert (np.isnan(made) | (made == mixed(a, b))).all()
+
+
+def test_results_in_the_other_byte_order():
+    found = order_map(lambda a, b: np.add.reduce(a[:, :, None] * b, axis=1).astype(">f4"), (4, 9, 3), kind="matmul")
+    assert found.text == "100 % (all rows, all columns): serial"
 
 
 def test_bad_questions_are_named():

@@ -292,8 +292,8 @@ RANDOM = np.random.default_rng(1)
 @pytest.mark.parametrize(
     ("target", "error", "words"),
     [
-        (np.max, NotASum, "is not a sum of its terms"),
-        (np.prod, NotASum, "is not a sum of its terms"),
+        (np.max, NotASum, "is not a sum along a tree: the sum of"),
+        (np.prod, NotASum, "is not a sum along a tree: the sum of"),
         (lambda x: x[0] * len(x), NotASum, "is not a sum|do not leave a count"),
         (lambda x: RANDOM.random() * x.sum(), NotASum, "two results|is not a sum"),
         (lambda x: x, UnsupportedError, "not one number"),

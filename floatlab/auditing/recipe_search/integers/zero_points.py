@@ -9,23 +9,27 @@ find_params), AutoAWQ (quantize/quantizer.py, pseudo_quantize_tensor).
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from functools import partial
 from math import prod
 
 import numpy as np
 
 from floatlab.arrays.codec import native, round_array
+from floatlab.arrays.recipes.formulas import round_to
 from floatlab.arrays.sources import MOST_AT_ONCE, ArraySource, HeldSource
 from floatlab.arrays.types import Array
 from floatlab.auditing.quantized import QuantizedCheckpoint, recognised
 from floatlab.auditing.recipe_search.records import MatchedRecipe, RecipeSearch
 from floatlab.auditing.stored_parts import Weight
 from floatlab.errors import FileFormatError, UnsupportedError, quoted
-from floatlab.formats import parse_format
+from floatlab.formats import Format, parse_format
 from floatlab.record import Individual
 
 _MOST = 1 << 22  # at most this many elements are compared, in whole rows
+_SINGLE = parse_format("binary32")
 _NEAR = 1e-5  # quotients this close to a tie may be rounded to either side
+_QUOTIENTS = ("with the stored scale", "with the scale before it is rounded", "with the rounded scale of the rule")
 _SOURCE = "compressed-tensors, GPTQModel, AutoAWQ: round to nearest, without calibration"
 
 
@@ -54,11 +58,17 @@ class _Groups(Individual):
 
 
 class _Rule(Individual):
-    """A rule for scales. `words` is its formula, and the arrays have a number for each row and group."""
+    """A rule for scales, computed in one working precision.
+
+    `words` is the formula of the scale, `scale` has a number for each row and group, and `zero_of` returns the zero
+    points for such scales. `working` is the format to which each operation is rounded.
+    """
 
     words: str
     scale: Array
-    low: Array | None  # the number that becomes the code 0; None if the zero point is the middle code
+    zero_of: Callable[[Array], Array]
+    zero_words: str
+    working: Format
 
 
 def has_zero_points(weight: Weight) -> bool:
@@ -79,11 +89,15 @@ def search_with_zero_points(
     rows = min(weight.shape[0], max(1, _MOST // weight.shape[1]))
     x = native(original.read(0, rows * weight.shape[1])).astype(np.float64).reshape(rows, -1)
     held = _groups(checkpoint, weight, rows)
-    rules = _rules(x, held)
-    found = sorted((_matched(rule, x, held, weight) for rule in rules), key=_quality, reverse=True)
+    tried: dict[str, MatchedRecipe] = {}
+    for each in sorted(
+        (_matched(rule, x, held, weight) for rule in _rules(x, held, original.format)), key=_quality, reverse=True
+    ):
+        tried.setdefault(each.recipe, each)  # the best of several precisions
+    found = [*tried.values()]
     exact = tuple(each for each in found if each.is_exact)
     return RecipeSearch(
-        source=names[0], original=names[1], shape=weight.shape, format=original.format.name, tried=len(rules),
+        source=names[0], original=names[1], shape=weight.shape, format=original.format.name, tried=len(tried),
         recipes=exact, nearest=tuple(each for each in found if not each.is_exact)[:3], element=None, examples=(),
         remarks=tuple(_remarks(x, held, found[0])),
     )  # fmt: skip
@@ -109,18 +123,19 @@ def _groups(checkpoint: QuantizedCheckpoint, weight: Weight, rows: int) -> _Grou
     def read(word: int | None) -> Array:
         chosen: Weight | None = weight
         if word is not None:
-            filled = partial(HeldSource, np.full(stored.shape, word, np.int32), stored.name)
+            filled = partial(HeldSource, np.full(stored.shape, word, stored.kind), stored.name)
             chosen = recognised(checkpoint.parts.having(stored.replace(open=filled)), stored)
         assert chosen is not None
         with chosen.open() as source:
             return native(source.read(0, rows * weight.shape[1])).reshape(rows, -1)
 
-    low, high = read(0), read(-1)
+    low, high = (read(-128), read(127)) if stored.kind == "int8" else (read(0), read(-1))
     with np.errstate(all="ignore"):
         scale = (high - low) / top
         zero, codes = np.rint(-low / scale), np.rint((read(None) - low) / scale)
     name = next(part for part in weight.parts if part.endswith(("weight_scale", "scales")))
-    count = tensors[name].shape[-1 if name.endswith("weight_scale") else 0]
+    scale_shape = tensors[name].shape
+    count = scale_shape[-1 if name.endswith("weight_scale") else 0] if len(scale_shape) == 2 else 1
     order = next((part for part in weight.parts if part.endswith(".g_idx")), None)
     group_of = np.arange(weight.shape[1]) // (weight.shape[1] // count)
     if order is not None:
@@ -135,17 +150,52 @@ def _of_groups(held: _Groups, x: Array, reduce: np.ufunc) -> Array:
     return found
 
 
-def _rules(x: Array, held: _Groups) -> list[_Rule]:
+def _rules(x: Array, held: _Groups, own: Format) -> Iterator[_Rule]:
+    """Yield the rules of the libraries, computed in binary32 and, if it is narrower, in the format of the values."""
     low, high = _of_groups(held, x, np.minimum), _of_groups(held, x, np.maximum)
-    lower, upper = np.minimum(low, 0), np.maximum(high, 0)
-    amax, top = np.maximum(-low, high), held.top
-    return [
-        _Rule(f"(max(high, 0) − min(low, 0)) / {top}", (upper - lower) / top, lower),
-        _Rule(f"(high − low) / {top}", (high - low) / top, low),
-        _Rule(f"2 · amax / {top}", 2 * amax / top, None),
-        _Rule(f"amax / {top // 2}", amax / (top // 2), None),
-        _Rule(f"amax / {top // 2 + 1}", amax / (top // 2 + 1), None),
-    ]
+    for working in dict.fromkeys((own if own.width < _SINGLE.width else _SINGLE, _SINGLE)):
+        yield from _library_rules(low.astype(np.float32), high.astype(np.float32), held.top, working)
+
+
+@np.errstate(all="ignore")
+def _library_rules(low: Array, high: Array, top: int, working: Format) -> Iterator[_Rule]:
+    middle, lower, upper = top // 2 + 1, np.minimum(low, 0), np.maximum(high, 0)
+    amax, is_empty = np.maximum(-low, high), (lower == 0) & (upper == 0)
+
+    def rounded(values: Array) -> Array:
+        return np.asarray(round_to(np.asarray(values, np.float32), working), np.float32)
+
+    def zeros(least: Array, empty: int | None) -> Callable[[Array], Array]:
+        """Return the function from scales to the zero points round(−least / scale); `empty` is that of zeros only."""
+
+        def zero_of(scale: Array) -> Array:
+            shifted = rounded(-middle - rounded(least / scale.astype(np.float32)))
+            found = np.clip(np.rint(shifted) + middle, 0, top)
+            return found if empty is None else np.where(is_empty, empty, found)
+
+        return zero_of
+
+    def always(scale: Array) -> Array:
+        return np.full(scale.shape, float(middle))
+
+    def over(span: Array, parts: float) -> Array:
+        return rounded(rounded(span) / np.float32(parts))
+
+    eps = np.float32(2.0 ** (1 - working.precision))
+    words, nearest = f"(max(high, 0) − min(low, 0)) / {top}", "round(−low / scale)"
+    # compressed-tensors replaces scales of zero by the epsilon of their format, GPTQ the range of zeros by −1 to 1.
+    scale = np.where(is_empty, eps, over(upper - lower, top))
+    yield _Rule(words, scale, zeros(lower, middle), nearest, working)
+    whole = np.where(is_empty, np.float32(2), upper - lower)
+    yield _Rule(words, over(whole, top), zeros(np.where(is_empty, -1, lower), None), nearest, working)
+    least = rounded(np.full(low.shape, 1e-5))  # AutoAWQ's smallest range
+    span = np.maximum(rounded(high - low), least)
+    yield _Rule(f"(high − low) / {top}", over(span, top), zeros(low, None), nearest, working)
+    both = np.where(is_empty, np.float32(2), np.where(lower < 0, 2 * amax, upper))
+    yield _Rule(f"2 · amax / {top}", over(both, top), always, str(middle), working)
+    for parts in (top // 2, top // 2 + 1):
+        half = over(amax, parts)
+        yield _Rule(f"amax / {parts}", np.where(half == 0, eps, half), always, str(middle), working)
 
 
 def _matched(rule: _Rule, x: Array, held: _Groups, weight: Weight) -> MatchedRecipe:
@@ -155,30 +205,37 @@ def _matched(rule: _Rule, x: Array, held: _Groups, weight: Weight) -> MatchedRec
     """
     first = held.order[held.starts]
     scale, zero, top = held.scale[:, first], held.zero[:, first], held.top
-    mine = rule.scale.astype(np.float32)
+    mine = np.asarray(rule.scale, np.float32)
     if held.kind != "float32":
         mine = np.asarray(round_array(mine, parse_format(held.kind)), np.float64)
+
+    def rounded(values: Array) -> Array:
+        return np.asarray(round_to(np.asarray(values, np.float32), rule.working), np.float64)
+
     with np.errstate(all="ignore"):
-        points = [np.full(zero.shape, top // 2 + 1.0)]
-        if rule.low is not None:
-            points = [np.clip(np.rint(-rule.low / each), 0, top) for each in (scale, rule.scale, mine)]
-        right = max((np.count_nonzero(each == zero), at) for at, each in enumerate(points))[1]
-        own = mine.astype(np.float32)[:, np.unique(held.group_of, return_inverse=True)[1]]
+        points = [rule.zero_of(each) for each in (scale, rule.scale, mine)]
+        right = max((np.count_nonzero(each == zero), -at) for at, each in enumerate(points))[1]
+        column = np.unique(held.group_of, return_inverse=True)[1]
         codes = []
-        for each in (held.scale.astype(np.float32), own):
-            scaled = (x.astype(np.float32) / each).astype(np.float64)
-            codes += [np.clip(np.rint(scaled) + held.zero, 0, top), np.clip(np.rint(scaled + held.zero), 0, top)]
-    best = max(range(4), key=lambda at: np.count_nonzero(codes[at] == held.codes))
+        for each in (held.scale.astype(np.float32), *(found[:, column] for found in (rule.scale, mine.astype("f4")))):
+            scaled = rounded(x.astype(np.float32) / each)
+            codes += [np.clip(np.rint(scaled) + held.zero, 0, top)]
+            # compressed-tensors adds the zero points of signed codes.
+            signed = rounded(scaled + (held.zero - (top // 2 + 1)))
+            codes += [np.clip(np.rint(signed) + (top // 2 + 1), 0, top)]
+    best = max(range(len(codes)), key=lambda at: np.count_nonzero(codes[at] == held.codes))
     same = codes[best] == held.codes
-    fits = (mine == scale) & (points[right] == zero)
+    fits = (mine == scale) & (points[-right] == zero)
     wrong, off = np.flatnonzero(~same), np.flatnonzero(~fits)
     size = weight.shape[1] // scale.shape[1]
     return MatchedRecipe(
         recipe=f"uint{top.bit_length()}/{size} with zero points, scale {rule.words}", changes=(), source=_SOURCE,
         properties=(
             ("scale", f"{rule.words}, rounded to {parse_format(held.kind).name}"),
-            ("zero point", f"{top // 2 + 1}" if rule.low is None else "round(−low / scale)"),
+            ("zero point", rule.zero_words),
             ("elements", ("round(x / scale) + zero point", "round(x / scale + zero point)")[best % 2]),
+            ("quotient", f"x / scale, {_QUOTIENTS[best // 2]}"),
+            ("arithmetic", rule.working.name),
             ("blocks", f"groups of {size} inputs"),
         ),
         layout=(f"codes, scales and zero points: {weight.convention}",), codes=int(same.sum()), codes_tried=same.size,

@@ -13,7 +13,7 @@ from floatlab.arrays.types import Array
 from floatlab.fpmode import in_default_mode
 from floatlab.record import Individual
 from floatlab.reduce.explain.diagnosis import diagnose
-from floatlab.reduce.explain.first_line import bug_line
+from floatlab.reduce.explain.first_line import bug_line, faults_among, identical_line, shared_line
 from floatlab.reduce.explain.grid import NUMPY, Replaying
 from floatlab.reduce.explain.operations.axes import products_of
 from floatlab.reduce.explain.operations.boxes import all_boxes, box_text
@@ -263,9 +263,12 @@ class _JointDiagnosis:
     def _first(self, status: str, causes: tuple[DiagnosedCause, ...]) -> str:
         """Return the first line of the diagnosis.
 
-        If there is a bug, it names the causes. Otherwise it is the first line of the product with the largest error
-        among those with this status.
+        If there is a bug, or both results have the same faults, it names the causes. Otherwise it is the first line of
+        the product with the largest error among those with this status.
         """
+        shared = tuple(each for each in faults_among(causes) if each.side == "both")
+        if shared and status in ("identical", "rounding"):
+            return identical_line(shared) if status == "identical" else shared_line(shared)
         if status != "bug":
             return next(part.found.first for part in self.parts if part.found.status == status)
         first, second = (np.asarray(decode(each.codes, each.format), np.float64) for each in self.results)

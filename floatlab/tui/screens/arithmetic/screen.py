@@ -39,6 +39,7 @@ _PRINTED = ("steps", "brief", "why")  # options of the command line that limit t
 class ArithmeticScreen(TaskScreen, inherit_bindings=False):
     """The screen for one operation, whose steps can be shown forward and backward."""
 
+    TOPIC_PANES = ("beside", "directions")
     AUTOMATIC_FORMAT = "the first common format that contains all operands"
     CONTROLS = {"back": "step(-1)", "next": "step(1)"}
     HELP = (
@@ -78,7 +79,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
             #player, #film, #first, #derivation { height: auto; }
         }
         &.-framed #rows { max-height: 14; }
-        #beside { height: auto; max-height: 50%; }
+        #beside, #directions { height: auto; max-height: 50%; }
         &.-beside {
             #derivation { layout: horizontal; }
             #explanation { width: 46; height: 1fr; }
@@ -97,8 +98,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
     def compose_task(self) -> ComposeResult:
         """Compose the operation, its operands, the steps and the flags."""
         yield ChoiceBar(self.take_verb, id="verbs")
-        operands = Operands(self.question, self.action_pick, id="operands")
-        yield operands
+        yield (operands := Operands(self.question, self.action_pick, id="operands"))
         with VerticalScroll(id="body", can_focus=False):
             yield StaticPage(id="title")
             with pane(VerticalScroll(id="rows", can_focus=False), "Operands"):
@@ -108,7 +108,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
                     with pane(Vertical(id="film"), "Steps"):
                         yield ChoiceBar(lambda step: self.action_jump(int(step)), id="steps")
                         yield StepPlayer(self._tick, id="player")
-                    yield pane(Beside(id="beside"))
+                    yield from (pane(Beside(id=name)) for name in ("directions", "beside"))
                 with pane(Vertical(id="explanation"), "Explanation"):
                     yield PageView(id="why")
                     yield StaticPage(id="flags")
@@ -160,7 +160,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
             self.rules_word,
         ]
         options += [("integer", f"to {question.option('integer', DEFAULT_INTEGER)}")] * (question.verb == "toint")
-        options += [("witness", "an example where they differ")] * (question.verb == "fma")
+        options += [("witness", "an example where they differ")] * (question.verb == "fma" and not practice.on)
         options += [("practice", practice.label), *([("exercise", "new exercise")] * practice.on)]
         self.controls.options = tuple(options)
         self.draw_beside()
@@ -180,8 +180,8 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         return self.has_class("-beside")
 
     def topics(self) -> list[Topic]:
-        """Return the number line around the result; nothing during practice, where it would give the answer away."""
-        return [] if self.practice.on else result_topics(self.scenes)
+        """Return the topics of the result; nothing during practice, where they would give the answer away."""
+        return [] if self.practice.on else result_topics(self.scenes)[: 1 + self.has_class("-beside")]
 
     def _draw_scene(self) -> None:
         scene = self.scenes[self.scene]
@@ -191,6 +191,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         self.query_one("#why").scroll_end(animate=False)
         self.show_page("flags", Page(flags_blocks(scene.flags, scene.separate_flags)))
         self.steps.current = str(self.scene)
+        self.draw_beside()
 
     def _explanation(self) -> Page:
         """Return the explanation of the shown step or, if there is room beside the steps, of all steps so far."""

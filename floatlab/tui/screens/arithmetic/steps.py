@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from textual import on
 from textual.app import ComposeResult
@@ -12,14 +13,15 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Input, Label
 
-from floatlab.errors import quoted
+from floatlab.errors import FloatlabError, quoted
 from floatlab.formats import Format
 from floatlab.page.model import Page
-from floatlab.page.number_line import result_rows
+from floatlab.page.number_line import exact_literal, result_rows
 from floatlab.tui.screens.panes import Topic
 from floatlab.tui.widgets import ButtonBar, ChoiceBar, PageView
 from floatlab.verbs.practice.exercises import Exercise, exercises, random_operands
 from floatlab.verbs.question import Answer, Question, Scene
+from floatlab.verbs.registry import answer_question
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0)  # steps per second
 _GLANCED = 30  # most characters of an unreadable answer that are repeated
@@ -28,10 +30,20 @@ _FRAME = 0.06  # longest time in seconds between two animation frames
 
 
 def result_topics(scenes: tuple[Scene, ...]) -> list[Topic]:
-    """Return the number line around a result; if there are a separate and a fused result, that of the fused one."""
+    """Return the number line around a result, and the roundings of the exact result in all directions.
+
+    If there are a separate and a fused result, they are those of the fused one.
+    """
     derivation = next((scene.steps[0][0] for scene in reversed(scenes) if scene.steps), None)
-    rows = result_rows(derivation) if derivation is not None else []
-    return [("Where the result lies", Page(tuple(rows)))] if rows else []
+    if derivation is None or not (rows := result_rows(derivation)):
+        return []
+    topics = [("Where the result lies", Page(tuple(rows)))]
+    if exact := exact_literal(derivation):
+        question = Question("show", (exact,), (derivation.result.format,), derivation.context)
+        with suppress(FloatlabError):  # some rules are for operations only
+            page = answer_question(question.having(directions=True))[0].page()
+            topics.append(("The exact result, rounded in every direction", page.replace(blocks=page.blocks[1:])))
+    return topics
 
 
 class StepPlayer(PageView, can_focus=True):
@@ -113,7 +125,8 @@ class StepPlayer(PageView, can_focus=True):
         """Scroll to the newest line of the page; if the player is as high as its page, its parent scrolls."""
         if not self.styles.auto_dimensions:
             # Forced, since there is no scrollbar yet in the first frame.
-            self.scroll_to(y=max(self.newest - self.size.height // 2, 0), animate=False, force=True)
+            end = max(len(self.lines) - self.size.height, 0)
+            self.scroll_to(y=min(self.newest, end), animate=False, force=True)
             return
         top = self.virtual_region.y + self.newest
         for widget in self.ancestors:

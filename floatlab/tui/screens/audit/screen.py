@@ -73,7 +73,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
         #tensor { border-top: hkey $panel; }
         &.-framed #tensors { height: auto; max-height: 55%; }
         &.-two-topics #lower { layout: horizontal; }
-        &.-two-topics { #details, #tensor { width: 3fr; } #beside { width: 2fr; } }
+        &.-two-topics { #details, #tensor, #beside { width: 1fr; } }
     }
     """
 

@@ -63,6 +63,7 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
     """The screen for blocks. Its question is that of `block`, with the rule of --scale as a part of the recipe."""
 
     VIEWS = (("steps", "Steps"), ("elements", "Elements"), ("recipe", "Recipe"))
+    TOPIC_PANES = ("beside", "below")
     WALKS = True
     HELP = (
         "Type values with spaces between them, rows with ; between them, or a file; VALUE@FORMAT is first rounded to "
@@ -96,6 +97,7 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
         &.-two-topics #body { layout: horizontal; }
         &.-two-topics #first { width: 3fr; }
         &.-two-topics #beside { width: 2fr; }
+        &.-two-topics.-elements #element { height: auto; max-height: 40%; }
         &.-topic-below {
             #first { height: auto; max-height: 70%; }
             #details, #element { height: auto; max-height: 100%; }
@@ -121,6 +123,7 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
                 yield pane(PageView(id="details"), "Block")
                 yield pane(BlockTable(id="elements"), "Elements")
                 yield pane(PageView(id="element"), "Element")
+                yield pane(Beside(id="below"))
             yield pane(Beside(id="beside"))
 
     @property
@@ -233,10 +236,11 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
         self._draw_element()
 
     def topics(self) -> list[Topic]:
-        """Return the recipe or, if it is the current view, the steps."""
+        """Return the recipe or, if it is the current view, the steps; both beside and below the elements."""
         if (prepared := self.prepared) is None:
             return []
-        return [("Steps", prepared.page) if self.view == "recipe" else ("Recipe", prepared.about)]
+        steps, about = ("Steps", prepared.page), ("Recipe", prepared.about)
+        return {"recipe": [steps], "elements": [about, steps]}.get(self.view, [about])
 
     def page(self) -> Page:
         """Return the page of the blocks, or of the recipe."""

@@ -84,9 +84,10 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         #element { border-top: hkey $panel; }
         &.-wide #element { border-top: none; border-left: vkey $panel; }
         &.-two-topics { #details, #bars, #elements { width: 3fr; } }
-        &.-two-topics #right { width: 2fr; }
+        &.-two-topics #right { width: 2fr; } &.-cause #right { width: 1fr; }
         &.-two-topics #element, &.-topic-below #element { height: auto; max-height: 60%; }
         &.-framed #elements { min-width: 64; }
+        &.-framed.-cause { #body { layout: vertical; } #details { width: 1fr; height: auto; max-height: 60%; } }
     }
     """
 
@@ -280,6 +281,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
     def draw_view(self) -> None:
         """Show the current view, and hide the others."""
         differences, view = self.differences, self.view
+        self.set_class(view == "cause", "-cause")
         if view == "histogram" and self.bars.count:
             self.show_only("bars", "bar")
         elif view == "worst" and self.elements.count:
@@ -292,8 +294,8 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
 
     @property
     def has_topic_below(self) -> bool:
-        """Whether there is room below an element."""
-        return self.view == "worst"
+        """Whether there is room below an element, or below the causes."""
+        return self.view in ("worst", "cause")
 
     def topics(self) -> list[Topic]:
         """Return the summary or, if it is the current view, the largest errors."""

@@ -85,8 +85,8 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         &.-compare.-short #table { height: 5; }
         &.-wide #body { layout: horizontal; }
         &.-wide #table { width: 58; height: 1fr; }
-        &.-wide.-codes #table, &.-wide.-compare #table { width: 34; min-width: 34; height: 1fr; }
-        &.-two-topics.-codes #table, &.-two-topics.-compare #table { width: 58; }
+        &.-wide.-codes #table, &.-wide.-compare #table { width: 40; min-width: 40; height: 1fr; }
+        &.-two-topics #table, &.-two-topics.-codes #table, &.-two-topics.-compare #table { width: 72; }
         #lower { height: 11fr; }
         &.-codes #lower, &.-compare #lower, &.-wide #lower { height: 1fr; }
         &.-topic-below.-compare #side, &.-two-topics #side { height: auto; max-height: 70%; }
@@ -187,7 +187,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
     def draw_view(self) -> None:
         """Show the page of the view."""
         page = self._pages()[-1]
-        self.query_one("#side").border_title = self.current.name
+        self.query_one("#side").border_title = "Compared" if self.view == "compare" else self.current.name
         grid = next((block for block in page.blocks if isinstance(block, Grid)), None)
         has_codes = self.view == "codes" and grid is not None
         self.show_only("codes" if has_codes else "details")

@@ -64,20 +64,18 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
     ]
     DEFAULT_CSS = """
     InspectScreen {
-        #controls { width: auto; padding: 0; }
-        #left { height: auto; }
+        #controls { width: auto; padding: 0; } #left { height: auto; }
         #rows { height: auto; max-height: 10; scrollbar-size-vertical: 1; }
         #lower { height: 1fr; }
         &.-narrow, &.-short {
             #body { overflow-y: auto; scrollbar-size-vertical: 1; }
             #rows { max-height: 999; }
-            #lower, #side, #details { height: auto; }
+            #lower, #main, #side, #details { height: auto; }
         }
-        #side { width: 3fr; }
-        &.-two-topics { #second { width: 2fr; } #beside { height: auto; max-height: 50%; } }
-        &.-topic-below {
-            #lower { layout: vertical; }
-            #side { width: 1fr; height: auto; max-height: 70%; } #details { height: auto; max-height: 100%; }
+        #main { width: 3fr; }
+        &.-two-topics { #second { width: 2fr; } #third { height: auto; max-height: 50%; } }
+        &.-two-topics, &.-topic-below {
+            #side { height: auto; max-height: 70%; } #details { height: auto; max-height: 100%; }
         }
         &.-framed #rows { max-height: 40vh; }
     }
@@ -114,12 +112,13 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
                     yield from self.rows.values()
                 yield FieldBox(id="fields")
             with Horizontal(id="lower"):
-                with pane(Vertical(id="side")):
-                    yield ChoiceBar(self.choose_view, self.VIEWS, self.view, id="views")
-                    yield PageView(id="details")
-                with Column(id="second"):
+                with Column(id="main"):
+                    with pane(Vertical(id="side")):
+                        yield ChoiceBar(self.choose_view, self.VIEWS, self.view, id="views")
+                        yield PageView(id="details")
                     yield pane(Beside(id="beside"))
-                    yield pane(Beside(id="third"))
+                with Column(id="second"):
+                    yield from (pane(Beside(id=name)) for name in ("third", "fourth"))
 
     # The question.
 
@@ -232,8 +231,9 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         return row_question.having(interval=True)
 
     def topics(self) -> list[Topic]:
-        """Return the views directions, details and dialects in this order, without the current view."""
-        views = [view for view in ("directions", "details", "dialects") if view != self.view]
+        """Return the views in the order of their importance, without the current view; a path needs several formats."""
+        order = ("directions", "details", *(("path",) if len(self.data) > 1 else ()), "dialects")
+        views = [view for view in order if view != self.view]
         return [(dict(self.VIEWS)[view], self._page_of(self.view_question(view), view)) for view in views]
 
     def draw_view(self) -> None:

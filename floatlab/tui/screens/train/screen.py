@@ -250,8 +250,9 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
         if laboratory is None or self.shown_view != "chart" or "step" not in _VIEWS[self.form]:
             return []
         if self.running is None:
+            place = min(self.place, len(self.labels) - 1)
             try:
-                self._next = step_page(laboratory.next_step(min(self.place, len(self.labels) - 1)), brief=True)
+                self._next = step_page(laboratory.next_step(place), brief=not self.has_class("-two-topics"))
             except FloatlabError as error:
                 self._next = note_page(str(error))
         return [("The next step", self._next)]

@@ -1,0 +1,189 @@
+"""Which recipe made these codes, on quantisers of libraries restated in NumPy, with the roundings that torch makes."""
+
+import re
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import floatlab as fl
+from tests.auditing.making import write_checkpoint
+
+BF16 = ml_dtypes.bfloat16
+SINGLE = np.float32
+EPS = {np.float32: 2.0**-23, BF16: 2.0**-7, np.float16: 2.0**-10}
+KINDS = {np.float32: "F32", BF16: "BF16", np.float16: "F16"}
+SHAPE = (32, 128)
+
+
+def kept(x, dtype):
+    """Return the result of one operation of torch: computed in float32, and rounded to the dtype of the values."""
+    return np.asarray(x, SINGLE).astype(dtype).astype(SINGLE)
+
+
+def fp8(x):
+    return np.clip(np.asarray(x, SINGLE), -448, 448).astype(ml_dtypes.float8_e4m3fn)
+
+
+def spread(scales, rows, columns):
+    return np.kron(scales, np.ones((rows, columns), SINGLE)).astype(SINGLE)
+
+
+def largest(x, rows, columns):
+    blocks = x.reshape(x.shape[0] // rows, rows, x.shape[1] // columns, columns)
+    return np.abs(blocks).max(axis=(1, 3))
+
+
+def weights(kind, dtype, seed):
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal(SHAPE) * 0.02
+    x = {
+        "normal": x, "zero rows": x * (np.arange(SHAPE[0]) % 5 != 0)[:, None], "outliers": np.where(x > 0.05, 7.0, x),
+        "tiny": x * 1e-4, "student": rng.standard_t(3, SHAPE) * 0.02,
+    }[kind]  # fmt: skip
+    return x.astype(SINGLE).astype(dtype)
+
+
+def transformers(x, dtype):
+    amax = largest(x, 32, 32)
+    inverse = np.where(amax > 0, (1 / np.where(amax > 0, amax, SINGLE(1))) * SINGLE(448), SINGLE(1))
+    return fp8(x * spread(inverse, 32, 32)), SINGLE(1) / inverse, "e4m3/32x32:transformers"
+
+
+def transformers_4(x, dtype):
+    inverse = kept(kept(1 / largest(x, 32, 32), dtype) * 448, dtype)
+    return fp8(kept(x * spread(inverse, 32, 32), dtype)), kept(1 / inverse, dtype).astype(dtype), (
+        "e4m3/32x32:transformers_4"
+    )  # fmt: skip
+
+
+def ct_integers(bits, size):
+    def made(x, dtype):
+        scale = kept(largest(x, 1, size) / SINGLE((2**bits - 1) / 2), dtype)
+        scale = np.where(scale == 0, SINGLE(EPS[dtype]), scale)
+        half = 1 << bits - 1
+        codes = np.clip(np.rint(kept(x / spread(scale, 1, size), dtype)), -half, half - 1)
+        return codes.astype(np.int8), scale.astype(dtype), f"int{bits}/{'channel' if size == SHAPE[1] else size}:ct"
+
+    return made
+
+
+def ct_packed(bits):
+    def made(x, dtype):
+        codes, scale, recipe = ct_integers(bits, 32)(x, dtype)
+        octets = (codes.astype(np.int16) + (1 << bits - 1)).astype(np.uint8)
+        octets = octets[:, ::2] | octets[:, 1::2] << 4 if bits == 4 else octets
+        return np.ascontiguousarray(octets).view("<i4"), scale, recipe
+
+    return made
+
+
+def bitsandbytes(divides):
+    def made(x, dtype):
+        amax = np.abs(x).max(axis=1)
+        factor = SINGLE(127) / amax if divides else SINGLE(1) / amax * SINGLE(127)
+        scaled = (x * factor[:, None]).astype(SINGLE)
+        codes = np.rint(np.where(np.isfinite(scaled), scaled, 0)).astype(np.int8)
+        return codes, amax.astype(SINGLE), "int8/channel:bnb_cuda" if divides else "int8/channel:bnb"
+
+    return made
+
+
+MADE = {
+    "transformers": transformers, "transformers 4": transformers_4, "ct int4": ct_integers(4, 32),
+    "ct int4 rows": ct_integers(4, 128), "ct int8": ct_integers(8, 128), "ct int4 packed": ct_packed(4),
+    "ct int8 packed": ct_packed(8), "bitsandbytes": bitsandbytes(False), "bitsandbytes on CUDA": bitsandbytes(True),
+}  # fmt: skip
+CASES = [
+    (name, kind, dtype) for name in MADE for kind in ("normal", "zero rows", "outliers", "tiny", "student")
+    for dtype in (SINGLE, BF16, np.float16)
+]  # fmt: skip
+
+
+@pytest.mark.one_in(12)
+@np.errstate(all="ignore")
+@pytest.mark.parametrize(("name", "kind", "dtype"), CASES)
+def test_the_recipe_of_a_library_is_among_those_found(name, kind, dtype):
+    x = weights(kind, dtype, list(f"{name} {kind}".encode()))
+    codes, scales, recipe = MADE[name](x.astype(SINGLE), dtype)
+    found = fl.find_recipe(codes, x, scales)
+    assert recipe in [each.name for each in found.recipes], found
+
+
+def test_a_scale_that_was_rounded_before_the_division():
+    x = weights("normal", SINGLE, 5)
+    scale = (np.abs(x).max(axis=1, keepdims=True) / SINGLE(7.5)).astype(np.float16)
+    codes = np.clip(np.rint(x / scale.astype(SINGLE)), -8, 7).astype(np.int8)
+    found = fl.find_recipe(codes, x, scale)
+    assert found.recipe == "int4/channel:ct, divided by scales that were rounded to float16"
+
+
+def ranges(x, dtype, size, bits):
+    """Return unsigned codes, zero points and scales as compressed-tensors computes them."""
+    blocks = x.reshape(len(x), -1, size)
+    low, high = np.minimum(blocks.min(axis=2), 0), np.maximum(blocks.max(axis=2), 0)
+    least = -(1 << bits - 1)
+    scale = kept(kept(high - low, dtype) / SINGLE((1 << bits) - 1), dtype)
+    zero = np.rint(np.clip(kept(least - kept(low / scale, dtype), dtype), least, -least - 1))
+    zero, scale = np.where(scale == 0, 0, zero), np.where(scale == 0, SINGLE(EPS[dtype]), scale)
+    codes = np.clip(np.rint(kept(kept(blocks / scale[..., None], dtype) + zero[..., None], dtype)), least, -least - 1)
+    return (codes.reshape(x.shape) - least).astype(np.uint8), (zero - least).astype(np.uint8), scale.astype(dtype)
+
+
+def words(codes, bits):
+    octets = codes[..., ::2] | codes[..., 1::2] << 4 if bits == 4 else codes
+    return np.ascontiguousarray(octets).view("<i4")
+
+
+def ct_with_zero_points(x, dtype):
+    codes, zero, scale = ranges(x, dtype, 32, 4)
+    return {
+        "x.weight_packed": ("I32", words(codes, 4)), "x.weight_scale": (KINDS[dtype], scale),
+        "x.weight_zero_point": ("I32", words(zero.T, 4).T), "x.weight_shape": ("I64", np.int64(x.shape)),
+    }, {"quant_method": "compressed-tensors"}  # fmt: skip
+
+
+def ct_int8_with_zero_points(x, dtype):
+    codes, zero, scale = ranges(x, dtype, SHAPE[1], 8)
+    return {
+        "x.weight": ("I8", codes ^ 128), "x.weight_scale": (KINDS[dtype], scale),
+        "x.weight_zero_point": ("I8", zero ^ 128),
+    }, {"quant_method": "compressed-tensors"}  # fmt: skip
+
+
+def transposed(codes, zero, scale):
+    return {
+        "x.qweight": ("I32", words(codes.T.copy().T, 4).T), "x.qzeros": ("I32", words((zero.T - 1) & 15, 4)),
+        "x.scales": ("F16", scale.T.astype(np.float16)),
+    }  # fmt: skip
+
+
+def gptq(x, dtype):
+    """GPTQ computes in float32, and rounds the scales to float16 only to store them."""
+    blocks = x.reshape(len(x), -1, 32)
+    low, high = np.minimum(blocks.min(axis=2), 0), np.maximum(blocks.max(axis=2), 0)
+    is_empty = (low == 0) & (high == 0)
+    low, high = np.where(is_empty, SINGLE(-1), low), np.where(is_empty, SINGLE(1), high)
+    scale = ((high - low) / SINGLE(15)).astype(SINGLE)
+    zero = np.rint(-low / scale)
+    codes = np.clip(np.rint(blocks / scale[..., None]) + zero[..., None], 0, 15).reshape(x.shape).astype(np.uint8)
+    config = {"quant_method": "gptq", "bits": 4, "group_size": 32, "checkpoint_format": "gptq"}
+    return transposed(codes, zero.astype(np.uint8), scale), config
+
+
+WITH_ZERO_POINTS = {"ct int4": ct_with_zero_points, "ct int8": ct_int8_with_zero_points, "gptq": gptq}
+
+
+@np.errstate(all="ignore")
+@pytest.mark.parametrize("dtype", [SINGLE, BF16, np.float16], ids=["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("name", WITH_ZERO_POINTS)
+def test_zero_points_in_the_precision_of_each_library(tmp_path, name, dtype):
+    x = weights("zero rows", dtype, 3)
+    parts, config = WITH_ZERO_POINTS[name](x.astype(SINGLE), dtype)
+    write_checkpoint(tmp_path / "o.safetensors", {"x.weight": (KINDS[dtype], x)})
+    path = write_checkpoint(tmp_path / "m.safetensors", parts, config)
+    found = fl.find_recipe(f"{path}::x.weight", str(tmp_path / "o.safetensors"))
+    assert re.search(r"scale \(max\(high, 0\) − min\(low, 0\)\) / (15|255)$", found.recipe), found
+    working = dict(found.recipes[0].properties)["arithmetic"]
+    assert working == "binary32" or name != "gptq"
+    assert {"bfloat16": "bfloat16", "float16": "binary16"}.get(found.format, working) == working or name == "gptq"
