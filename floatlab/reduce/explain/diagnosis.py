@@ -16,6 +16,7 @@ from floatlab.reduce.explain.faults.patterns import (
     evidence_bits,
     is_function_of_product,
     least_shown,
+    place_bits,
 )
 from floatlab.reduce.explain.faults.small import SmallFaults
 from floatlab.reduce.explain.findings import STAGES, SideExplanation, merged, overflow_of
@@ -262,7 +263,8 @@ class _PairDiagnosis:
         view = view_of(self.problem, found.side, own_accumulator(found.side.narrowest))
         wrong = view.fit().wrong
         few = bool(found.doubt) and len(np.unique(view.values)) < _FEW
-        return not wrong.any() or (not few and evidence_bits(view, wrong, found.side.coarsest) >= BITS_OF_SUMS)
+        bits = evidence_bits(view, wrong, found.side.coarsest) + place_bits(view, wrong)
+        return not wrong.any() or (not few and bits >= BITS_OF_SUMS)
 
     def _ways(self) -> tuple[list[Way], list[Way]]:
         """Return for each result the ways that reproduce its elements; they are cached by formats and models."""

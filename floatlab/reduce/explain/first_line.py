@@ -69,8 +69,10 @@ def rounding_line(causes: tuple[DiagnosedCause, ...], share: float) -> str:
 
 
 def _is_plain(cause: DiagnosedCause) -> bool:
-    """Return whether a cause is the order, FMA, accumulator or compensation of the sums, and names no format."""
-    return cause.name in ("order", "fma", "accumulator", "compensated") and "format" not in dict(cause.evidence)
+    """Return whether a cause is the order, FMA, accumulator or compensation of the sums, and names no choice."""
+    known = dict(cause.evidence)
+    is_named = "format" in known or "errors" in known
+    return cause.name in ("order", "fma", "accumulator", "compensated") and not is_named
 
 
 def shared_line(causes: tuple[DiagnosedCause, ...]) -> str:
@@ -250,6 +252,8 @@ def _cause_text(cause: DiagnosedCause) -> str:
         )  # fmt: skip
     if cause.name == "fast-product":
         return f"{_NOUNS[cause.name]} in {whose} ({known['algorithm']}'s algorithm)"
+    if "errors" in known:
+        return f"{whose} {'have' if are == 'are' else 'has'} {known['errors']}"
     words = ", ".join(_known_text(*item) for item in cause.evidence if item[0] not in _UNSAID)
     if cause.name == "accumulator" and "format" in known:
         return f"sums of {whose} in {words}"

@@ -13,7 +13,8 @@ import numpy as np
 
 from floatlab.arrays.types import Array
 from floatlab.formats import parse_format
-from floatlab.reduce.explain.faults.doubts import rival_of
+from floatlab.reduce.explain.faults.certain import beyond_rounding
+from floatlab.reduce.explain.faults.doubts import IN_ANOTHER_WAY, is_rearranged, rival_of
 from floatlab.reduce.explain.faults.fast import find_fast_product
 from floatlab.reduce.explain.faults.finder import NEAR
 from floatlab.reduce.explain.faults.functions import function_of
@@ -25,7 +26,9 @@ from floatlab.reduce.explain.faults.patterns import (
     evidence_bits,
     have_few_digits,
     is_apart,
+    place_bits,
 )
+from floatlab.reduce.explain.faults.rearranged import REARRANGED
 from floatlab.reduce.explain.findings import ENOUGH, SINGLE, Fault, SideExplanation
 from floatlab.reduce.explain.grid import grid_of
 from floatlab.reduce.explain.model_search import GAIN, ModelSearch
@@ -36,6 +39,7 @@ from floatlab.reduce.explain.precision.narrow import (
     narrow_formats,
     partial_sums,
 )  # fmt: skip
+from floatlab.reduce.explain.precision.near import rounded_again
 from floatlab.reduce.explain.precision.outputs import best_cast, other_roundings, printed_digits
 from floatlab.reduce.explain.precision.sampled_models import far_replay
 from floatlab.reduce.explain.precision.scaled import best_scaled, is_factor_alone, is_stored_scale
@@ -76,7 +80,16 @@ class SideExplainer(ModelSearch):
             if fast.is_sure:
                 return self._found("rounding", (Fault("fast-product", (), fast.evidence),), view=view)
             return self._in_doubt("wrong elements", "the errors of a fast matrix product")
+        if is_rearranged(self.problem, view, found):
+            return self._found("rounding", (Fault("order", (), (("errors", REARRANGED),)),), view=view)
         rival = rival_of(self.problem, view, found)
+        if (
+            rival is not None
+            and found.model is PLAIN
+            and rival[1].endswith(IN_ANOTHER_WAY)
+            and (again := rounded_again(view))
+        ):
+            return self._found("rounding", (again,))
         is_shift = found.status == "bug" and bool(names & {"scale", "bias"}) and bool(view.fit().wrong.any())
         # Truncation makes all numbers smaller, as a factor does.
         if is_shift and any(not wrong.any() for _, wrong in other_roundings(self.side, view)):
@@ -104,6 +117,8 @@ class SideExplainer(ModelSearch):
                 # One choice of precision is likelier than two causes at once or an error in all elements.
                 tried = found.status == "bug" and several and not self.stray.any()
                 return (self._of_sums() if tried else None) or found
+        if again := rounded_again(view_of(self.problem, self.side, self.accumulators[0])):
+            return self._found("rounding", (again,), PLAIN, self.accumulators[0])
         if self.narrower is not None:  # the error bound of narrow sums admits many other explanations
             return self._in_doubt("wrong elements", f"sums in {self.narrower.accumulator.name}")
         return self._unexplained()
@@ -214,7 +229,7 @@ class SideExplainer(ModelSearch):
         replay, missed = found
         fault = Fault(replay.name, (), replay.evidence)
         bits = evidence_bits(plain, wrong & ~missed, self.side.coarsest)
-        if not missed.any() and (bits < BITS_OF_SUMS or self._may_be_cast(plain)):
+        if not missed.any() and (bits + place_bits(plain, wrong) < BITS_OF_SUMS or self._may_be_cast(plain)):
             return self._in_doubt("wrong elements", f"sums in {replay.format.name}")
         if not missed.any():
             return self._found("rounding", (fault,), PLAIN, SINGLE)
@@ -295,4 +310,10 @@ class SideExplainer(ModelSearch):
         whole = have_few_digits(self.problem.x) and have_few_digits(self.problem.y)
         if are_exact(view, fit.wrong) and (whole or are_among_others(view, fit.wrong)):
             return self._found("bug", (self.faults.placed(view, fit.wrong),), z=fit.z, view=view)
+        certain = beyond_rounding(self.problem, view, 2.0**self.side.format.emin)
+        if certain.any():
+            fault = self.faults.placed(view, certain)
+            if (fit.wrong & ~certain).any():
+                fault = fault.replace(evidence=(*fault.evidence, ("others", "off by more than rounding, too")))
+            return self._found("bug", (fault,), view=view)
         return self._found("unknown", (), z=fit.z, view=view)

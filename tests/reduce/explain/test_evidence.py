@@ -234,3 +234,34 @@ def test_equal_products_of_other_inputs_are_off_by_more_than_rounding():
     same = (x * (1 + np.float32(1e-3) * normal(3, 20, 64))) @ y
     said = "All numbers are equal, but both are off by more than rounding, as with quantised inputs."
     assert diagnose(x, y, same, same.copy()).first == said
+
+
+@pytest.mark.parametrize("fault", [None, "row", "factor"])
+def test_stochastic_rounding_is_no_fault(fault):
+    x, y = normal(31, 30, 25), normal(32, 25, 40)
+    exact = x.astype(np.float64) @ y
+    step = 2.0 ** (np.frexp(exact)[1] - 8)
+    made = step * np.floor(exact / step + np.random.default_rng(33).random(exact.shape))
+    if fault == "row":
+        made[7] = step[7] * np.round((exact[7] + 0.02 * normal(34, 40) * np.abs(exact).mean()) / step[7])
+    if fault == "factor":
+        made = step * np.floor(1.01 * exact / step + np.random.default_rng(33).random(exact.shape))
+    found = diagnose(x, y, x @ y, made.astype(np.float32))
+    assert (found.status == "rounding") == (fault is None)
+
+
+def test_elements_beside_others_that_are_right_to_the_last_bits():
+    x, y = normal(35, 9, 30), normal(36, 30, 1)
+    bad = (x @ y).copy()
+    bad[:5] += 0.05 * np.abs(bad).mean() * (1 + np.arange(5))[:, None].astype(np.float32) ** 2
+    found = diagnose(x, y, x @ y, bad)
+    assert (found.status, found.causes[0].side) == ("bug", "expected")
+    rounded = x + np.float32(0.01) * normal(37, 9, 30)  # as if the inputs were less precise
+    assert diagnose(x, y, x @ y, rounded @ y).status == "unknown"
+
+
+def test_a_column_of_zeros_among_subnormal_numbers_is_not_flushed():
+    x, y = normal(38, 20, 12) * np.float32(1e-19), normal(39, 12, 9) * np.float32(1e-20)
+    bad = (x @ y).copy()
+    bad[:, 4] = 0
+    assert diagnose(x, y, x @ y, bad).first == "Yes: rows 0–19, column 4 of B are zero; all others agree."

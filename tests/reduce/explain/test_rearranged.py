@@ -104,3 +104,21 @@ def test_rows_that_were_dropped_before_the_others_were_scaled():
     found = diagnose(x, y, wide[0] @ wide[1], kept @ wide[1])
     assert found.first.startswith("Yes: B is the product times 1.11111")
     assert sum((rows[1] - rows[0]) * (columns[1] - columns[0]) for rows, columns in found.causes[-1].where) == 16
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_a_convolution_by_an_fft_is_rounding(kind):
+    rng = np.random.default_rng(14)
+    x, y = (10 ** rng.uniform(-3, 0, 40)).astype(kind), rng.standard_normal((12, 1)).astype(kind)
+    windows = np.lib.stride_tricks.sliding_window_view(x, 12)
+    spectra = np.fft.rfft(x, 64).astype(np.result_type(kind, 1j)), np.fft.rfft(y[::-1, 0], 64)
+    made = np.fft.irfft(spectra[0] * spectra[1].astype(spectra[0].dtype), 64)[11:40].astype(kind)
+    assert diagnose(windows, y, windows @ y, made[:, None]).status == "rounding"
+
+
+def test_rotated_whole_numbers_are_rounding_and_a_factor_is_not():
+    x, y = whole(15, 30, 8), whole(16, 8, 20)
+    assert diagnose(x, y, x @ y, rotated(x, y)).first == (
+        "No: this is rounding, by a choice of algorithm: B has the errors of an FFT or of another rearranged product."
+    )
+    assert diagnose(x, y, x @ y, (x @ y) * np.float32(1 + 2.0**-20)).status != "rounding"

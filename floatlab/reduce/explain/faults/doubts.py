@@ -10,13 +10,14 @@ import numpy as np
 from floatlab.arrays.types import Array
 from floatlab.formats import Format
 from floatlab.reduce.explain.faults.patterns import may_be_flushed
-from floatlab.reduce.explain.faults.rearranged import REARRANGED, may_be_rearranged
+from floatlab.reduce.explain.faults.rearranged import CERTAIN, POSSIBLE, REARRANGED, rearranged_odds
 from floatlab.reduce.explain.findings import SideExplanation
 from floatlab.reduce.explain.noise import half_ulp, noise_of
 from floatlab.reduce.explain.problem import ProductProblem, View
-from floatlab.reduce.explain.residuals import last_places
+from floatlab.reduce.explain.residuals import find_places, last_places
 from floatlab.reduce.explain.stages import PLAIN
 
+IN_ANOTHER_WAY = "in another way"  # the end of the words for results that were rounded once more
 _LOCAL = {"elements", "region", "not-the-product"}
 _PRECISION = {"inputs-rounded", "inputs-quantized", "inputs-split", "output-rounded"}
 # Partial sums in a narrow format cause errors of up to this many half ulps of the largest partial sum.
@@ -26,6 +27,10 @@ _HALVES = 4.0
 # exp(−(_CLAIM + _EACH·n)) for n wrong elements.
 _WITHIN, _CLAIM, _EACH = 0.36, 10.0, 6.0
 _COARSER = 8.0  # the step of fixed-point numbers is at least this many half ulps of the largest number
+# Flushing is excluded by right elements with at most this many times larger sizes, whose limits are this much finer
+# than the smallest normal number. It needs so many of them; a rectangle must have at least _LINE elements.
+_SIMILAR, _FINE, _COMPARED, _LINE = 2.0, 8.0, 8, 4
+_TIMES, _OTHERS = 3.0, 8  # single elements lost this many numbers, and this many times as many others lost none
 _DECIMALS = 7  # numbers with fewer decimals than this may have been printed
 _SINGLE = 24  # the precision of binary32
 _RESCALED = 1 / 32  # a factor this close to 1 beside quantised inputs may be part of another scale
@@ -42,11 +47,12 @@ def rival_of(problem: ProductProblem, view: View, found: SideExplanation) -> tup
         return None
     if names <= _LOCAL:
         wrong = view.fit().wrong
-        if may_be_flushed(view, wrong, 2.0**found.side.format.emin):
+        least = 2.0**found.side.format.emin
+        if may_be_flushed(view, wrong, least) and not is_no_flushing(problem, view, wrong, least):
             return "wrong elements", "subnormal numbers that were flushed to zero"
         if may_be_truncated(view, wrong):
             return "wrong elements", "decimal digits that were cut off"
-        if may_be_rearranged(view, wrong, problem.x, problem.y):
+        if rearranged_odds(view, wrong, problem.x, problem.y) > POSSIBLE:
             return "wrong elements", REARRANGED
     is_cast = names & _LOCAL and names <= _LOCAL | {"output-rounded"} and found.side.narrowest != found.side.format
     if is_cast and found.wrong is not None and are_multiples(view, found.wrong):
@@ -56,7 +62,7 @@ def rival_of(problem: ProductProblem, view: View, found: SideExplanation) -> tup
     twice = any(("rounding", "twice") in each.evidence for each in found.causes)
     if is_local and found.wrong is not None and may_be_rounded_again(view, product, found.wrong, twice):
         format = found.side.narrowest.name
-        return "wrong elements", f"results or partial sums that were rounded to {format} in another way"
+        return "wrong elements", f"results or partial sums that were rounded to {format} {IN_ANOTHER_WAY}"
     if names & {"bias", "not-the-product"} and may_be_fixed_point(view, product, found.side.format):
         return "a bias" if "bias" in names else "another product", "fixed-point numbers that were truncated"
     factors = [dict(each.evidence).get("factor", "") for each in found.causes if each.name == "scale"]
@@ -64,6 +70,32 @@ def rival_of(problem: ProductProblem, view: View, found: SideExplanation) -> tup
     if "inputs-quantized" in names and near:
         return f"a factor of {near[0]}", "inputs quantised with another scale"
     return None
+
+
+def is_no_flushing(problem: ProductProblem, view: View, wrong: Array, least: float) -> bool:
+    """Return whether flushing numbers below `least` to zero would also change elements that are right.
+
+    Such elements are sums of terms as small as those of the wrong elements. If many of them are right, flushing does
+    not change just the elements of a rectangle, and does not change one element several times and the others never.
+    """
+    error, room = np.abs(view.totals.error(view.values)), view.noise.limit(view.totals) + view.half
+    similar = view.usable & ~wrong & (view.totals.size > 0) & (room < least / _FINE)
+    similar &= view.totals.size <= _SIMILAR * float(np.median(view.totals.size[wrong]))
+    x, y = (np.where(np.abs(each) < least, 0.0, each) for each in (problem.x, problem.y))
+    from_inputs = np.abs(x @ y - view.values) <= room
+    if similar.sum() < _COMPARED or from_inputs[wrong].mean() > 0.5:
+        return False
+    places = find_places(wrong)
+    if places is not None and places.name == "region" and wrong.sum() >= _LINE:
+        return bool(similar.sum() >= wrong.sum())
+    return bool((error > _TIMES * least)[wrong].all() and similar.sum() >= _OTHERS * max(int(wrong.sum()), _LINE))
+
+
+def is_rearranged(problem: ProductProblem, view: View, found: SideExplanation) -> bool:
+    """Return whether the elements that an explanation calls wrong have the errors of a rearranged product instead."""
+    if found.status != "bug" or not {each.name for each in found.causes} <= _LOCAL:
+        return False
+    return rearranged_odds(view, view.fit().wrong, problem.x, problem.y) > CERTAIN
 
 
 def may_be_rounded_again(view: View, product: Array | None, wrong: Array, twice: bool = False) -> bool:

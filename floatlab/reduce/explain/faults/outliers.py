@@ -38,6 +38,7 @@ _UNLIKELY, _SURE = 1.2, 2.0
 # Elements are lone if there are at most this many, and none is within this distance of the last row or column.
 LONE, _EDGE = 3, 4
 _LONE_DOUBTED = 1.5  # an element among so few is doubtful if its error is this many times the largest simulated one
+_GAP = 1.7  # doubtful errors stand apart if one is this many times the largest of the others
 _CERTAIN = 1.25  # above this many times the factor for doubtful elements, an element is certainly wrong
 _LENIENT, _DOUBTED = 2.0, 1.5  # see `is_no_order`; the doubt above which an order is not claimed for isolated elements
 # The errors of n elements are rough if they are more than 1 + 4/√n times as large as those of every simulated order.
@@ -217,6 +218,19 @@ def beyond_orders(problem: ProductProblem, side: Side, differing: Array) -> tupl
         if (times > _CERTAIN * most).any():
             wrong[rows, columns] = times > most
     return doubtful, wrong
+
+
+def stand_apart(problem: ProductProblem, side: Side, differing: Array, doubtful: Array) -> bool:
+    """Return whether doubtful elements have larger errors than all others, in sigmas, or only few elements differ.
+
+    Otherwise, the errors of the result become larger gradually, as those of rounding do. An order that was not
+    simulated is then likelier than a fault in the elements that it changes most.
+    """
+    sigma = problem.noise(own_accumulator(side.narrowest)).sigma(problem.totals)
+    with np.errstate(all="ignore"):
+        z = np.abs(problem.totals.error(side.values)) / np.maximum(sigma, 1e-320)
+    z = np.where(side.finite & problem.known & (problem.totals.size > 0), z, 0.0)
+    return bool(differing.sum() <= LONE or z[doubtful].max() > _GAP * z[~doubtful].max(initial=0.0))
 
 
 def _times_of_likely(

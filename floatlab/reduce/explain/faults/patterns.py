@@ -9,7 +9,7 @@ with a name and a text.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import log, log2, sqrt
+from math import lgamma, log, log2, sqrt
 
 import numpy as np
 
@@ -355,6 +355,16 @@ def evidence_bits(view: View, explained: Array, output: Format) -> float:
         step = np.maximum(step, view.totals.grain[explained][first])
     with np.errstate(all="ignore"):
         return float(np.log2(1 + 2 * error / step).sum())
+
+
+def place_bits(view: View, wrong: Array) -> float:
+    """Return how many bits of evidence it is that a computation changes just these elements, and no others.
+
+    Equal numbers count once, as one place.
+    """
+    count, some = (len(np.unique(view.values[each & view.usable])) for each in (view.usable, wrong))
+    some = min(some, count)
+    return (lgamma(count + 1) - lgamma(some + 1) - lgamma(count - some + 1)) / log(2)
 
 
 def outdoing(view: View, product: Array) -> tuple[str, bool] | None:

@@ -17,6 +17,7 @@ import numpy as np
 
 from floatlab.arrays.types import Array
 from floatlab.record import Record
+from floatlab.reduce.explain.faults.patterns import drift_of
 from floatlab.reduce.explain.noise import half_ulp
 from floatlab.reduce.explain.problem import View
 
@@ -30,18 +31,25 @@ _EVEN = 2.0 ** np.arange(-16, 0.5, 0.5)  # typical errors of rearranged products
 # Transforms multiply the errors at most by this number, in units of u·√n times the largest norms of the factors.
 _AMPLIFIED = 48.0
 _WRONG = 4.0  # the error e of a wrong element may have any size; its assumed probability density is exp(−_WRONG)/e
-_LIKELY = -6.0  # a rearranged product is possible if the logarithm of the likelihood ratio exceeds this
+POSSIBLE, CERTAIN = -6.0, 10.0  # a rearranged product is possible, or certain, above these values of `rearranged_odds`
+_NORMAL = 0.6745  # the median size of a standard normal variable
+_PEAK = 6.0  # errors are even if none exceeds this many standard deviations
 _FLOOR = 2.0**-20  # errors count as at least this share of the median sigma
 _LARGER = 4.0  # the errors of wrong elements are at most this many times the largest error of the others
 # Among exact sums, up to this many are wrong if this many times as many are right, and if their errors exceed this
 # many u, relative to the size of the sums.
 _FEW, _OTHERS, _ULPS = 3, 8, 4.0
+_SHIFTED = 0.25  # a factor or bias explains most of the errors if it leaves less than this share of their squares
+_EVERYWHERE = 8  # a rearranged product of exact sums is certain only if at least this many elements are off
 _MIDDLE = 1 / 8  # numbers rounded to a narrow format are off by at most this share more than half an ulp
 _SAMPLE = 1 << 16  # at most this many of the right elements are compared
 
 
-def may_be_rearranged(view: View, wrong: Array, x: Array, y: Array) -> bool:
-    """Return whether a rearranged product explains all errors as well as conventional sums with wrong elements.
+def rearranged_odds(view: View, wrong: Array, x: Array, y: Array) -> float:
+    """Return how much likelier a rearranged product is than conventional sums with wrong elements.
+
+    The result is the logarithm of the likelihood ratio of these two explanations of all errors. It is −∞ if the errors
+    exclude a rearranged product. A rearranged product is possible above `POSSIBLE`, and certain above `CERTAIN`.
 
     >>> from floatlab.reduce.explain.noise import multiply_exactly, noise_of
     >>> from floatlab.formats import parse_format
@@ -50,16 +58,16 @@ def may_be_rearranged(view: View, wrong: Array, x: Array, y: Array) -> bool:
     >>> totals, usable = multiply_exactly(x, y, False), np.ones((30, 30), bool)
     >>> even = totals.product + 1e-5 * rng.standard_normal((30, 30))
     >>> wrong = np.abs(totals.product) < 0.5
-    >>> may_be_rearranged(View(totals, even, usable, noise_of(single), single), wrong, x, y)
+    >>> rearranged_odds(View(totals, even, usable, noise_of(single), single), wrong, x, y) > CERTAIN
     True
     >>> view = View(totals, np.where(wrong, even, totals.product), usable, noise_of(single), single)
-    >>> may_be_rearranged(view, wrong, x, y)
+    >>> rearranged_odds(view, wrong, x, y) > POSSIBLE
     False
     """
     usable = view.usable & np.isfinite(view.totals.product)
     wrong = wrong & usable
     if not wrong.any():
-        return False
+        return -np.inf
     error = np.abs(view.totals.error(view.values))
     shapes = list(shapes_of(x, y))
     most = _AMPLIFIED * view.noise.u * view.totals.terms**0.5
@@ -68,19 +76,21 @@ def may_be_rearranged(view: View, wrong: Array, x: Array, y: Array) -> bool:
         # Errors far below an ulp of the narrow format show only if a number is near the middle of two of its numbers.
         excess = error - view.half
         if ((excess <= _MIDDLE * view.half) & (excess <= most * shapes[0]))[wrong].all():
-            return True
+            return 0.0
     if not (error <= most * shapes[0])[wrong].all():
-        return False  # the errors are too large
+        return -np.inf  # the errors are too large
     are_exact = bool(view.noise.is_exact(view.totals)[wrong].all())
     if are_exact and view.totals.grain is not None and (error < view.totals.grain)[wrong].all():
         # No sums of these inputs give such numbers. A rearranged product gives many of them, or is off by few ulps.
         many = wrong.sum() > _FEW or others.sum() < _OTHERS * wrong.sum()
         small = error <= _ULPS * view.noise.u * np.maximum(view.totals.size, shapes[-1])
-        return bool(many or small[wrong].all())
+        if small[wrong].all() and _are_everywhere(wrong, others) and not _are_shifted(view):
+            return np.inf
+        return 0.0 if many else -np.inf
     if not others.any() or not error[others].any():
-        return False  # all other sums are exact
+        return -np.inf  # all other sums are exact
     if are_exact and error[wrong].max() > _LARGER * error[others].max():
-        return False
+        return -np.inf
     right = np.flatnonzero(others)[:: max(1, int(others.sum()) // _SAMPLE)]
     chosen, count = np.concatenate([np.flatnonzero(wrong), right]), int(wrong.sum())
     sigma = np.where(view.noise.is_exact(view.totals), 0.0, view.noise.sigma(view.totals))
@@ -94,11 +104,30 @@ def may_be_rearranged(view: View, wrong: Array, x: Array, y: Array) -> bool:
     wrong_ones = -float(np.log(size).sum()) - count * (_WRONG + np.log(chosen.size))
     usual = _Errors(e[count:], last[count:], grain[count:], least)
     conventional = wrong_ones + max(usual.likelihood(scale * sigma[count:]) for scale in _SCALES)
-    all_of_them, even = _Errors(e, last, grain, least), _EVEN * most
-    likelihoods = [
-        all_of_them.likelihood(scale * shape.reshape(-1)[chosen]) for shape in shapes for scale in even.tolist()
-    ]
-    return bool(max(likelihoods) - conventional > _LIKELY)
+    all_of_them = _Errors(e, last, grain, least)
+    scales = [scale * shape.reshape(-1)[chosen] for shape in shapes for scale in (_EVEN * most).tolist()]
+    likelihoods = [all_of_them.likelihood(each) for each in scales]
+    odds = float(max(likelihoods) - conventional)
+    # Wrong elements make the errors' distribution wide, so they stand out of the best rearranged product, too.
+    is_even = all_of_them.are_even(scales[int(np.argmax(likelihoods))]) and not _are_shifted(view)
+    return odds if is_even else min(odds, 0.0)
+
+
+def _are_everywhere(wrong: Array, others: Array) -> bool:
+    """Return whether so many elements of exact sums are off, in so many rows and columns, that no place is special."""
+    if wrong.sum() < _EVERYWHERE or others.sum() > _OTHERS * wrong.sum():
+        return False
+    counts = (wrong.sum(axis=axis) for axis in (0, 1))
+    return all(each.size == 1 or each.max() <= wrong.sum() / 2 for each in counts)
+
+
+def _are_shifted(view: View) -> bool:
+    """Return whether a factor, or a bias of each row or column, explains most of the errors."""
+    drift, error = drift_of(view), view.totals.error(view.values)
+    with np.errstate(all="ignore"):
+        square = view.noise.sigma(view.totals) ** 2 + np.asarray(view.half) ** 2 / 3
+        square = (error * error / square)[view.usable & (square > 0) & (view.totals.size > 0)]
+    return bool(min(drift.residuals) < _SHIFTED * square.mean()) if square.size else False
 
 
 class _Errors(Record):
@@ -126,6 +155,11 @@ class _Errors(Record):
         spread = np.maximum(np.hypot(scale, self.last), self.least)[~exact]
         far = (self.error[~exact] / spread) ** 2
         return float(sum(mixed) - (np.log(spread) + (_FREEDOM + 1) / 2 * np.log1p(far / _FREEDOM)).sum())
+
+    def are_even(self, scale: Array) -> bool:
+        """Return whether no error is an outlier if the typical sizes of the errors are `scale`."""
+        far = self.error / np.maximum(np.hypot(scale, self.last), self.least)
+        return bool(far.max() <= _PEAK * float(np.median(far)) / _NORMAL)
 
 
 def shapes_of(x: Array, y: Array) -> Iterator[Array]:

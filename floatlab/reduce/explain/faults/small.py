@@ -13,9 +13,16 @@ from collections.abc import Callable, Sequence
 from floatlab.arrays.types import Array
 from floatlab.record import Individual
 from floatlab.reduce.explain.faults.fast import find_fast_product
-from floatlab.reduce.explain.faults.outliers import are_isolated, are_rough, beyond_orders, few_wrong, outlying_lines
+from floatlab.reduce.explain.faults.outliers import (
+    are_isolated,
+    are_rough,
+    beyond_orders,
+    few_wrong,
+    outlying_lines,
+    stand_apart,
+)  # fmt: skip
 from floatlab.reduce.explain.faults.patterns import Drift, are_among_others, drift_of, is_no_order, small_fault
-from floatlab.reduce.explain.faults.rearranged import REARRANGED, may_be_rearranged
+from floatlab.reduce.explain.faults.rearranged import CERTAIN, POSSIBLE, REARRANGED, rearranged_odds
 from floatlab.reduce.explain.faults.rivals import ShiftRivals
 from floatlab.reduce.explain.faults.shared import may_be_rounding
 from floatlab.reduce.explain.first_line import LETTERS, bug_line, doubt_line, lone_line, outlying_line, rough_line
@@ -25,6 +32,9 @@ from floatlab.reduce.explain.residuals import find_places, indices_of, mask_of
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause
 
 _KNOWN, _UNKNOWN = 8.0, 12.0  # `doubt_needed` of `is_no_order` if a result is reproduced bit for bit, and if none is
+
+# Rearranged products have errors of up to about 1.7 times those of the simulated orders; above this, they are doubtful.
+_ROUGH = 2.0
 
 
 class Claim(Individual):
@@ -59,8 +69,11 @@ class SmallFaults:
         claim = self._of_each()
         return None if claim is None else self._fast(claim)
 
-    def _fast(self, claim: Claim) -> Claim:
-        """Return the claim, unless a result is or may be a fast matrix product, whose errors look like faults."""
+    def _fast(self, claim: Claim) -> Claim | None:
+        """Return the claim, unless a result is or may be a fast or rearranged product, whose errors look like faults.
+
+        Return None if the result is a rearranged product with certainty: its errors are those of rounding.
+        """
         found = [find_fast_product(view, self.problem.x, self.problem.y) for view in self.views]
         causes = tuple(
             DiagnosedCause("fast-product", "result", side.name, 1.0, (), each.evidence)
@@ -75,7 +88,11 @@ class SmallFaults:
         if claim.status == "bug" and {each.name for each in claim.causes} <= {"elements", "region"}:
             (cause,) = claim.causes
             view = self.views[cause.side == "expected"]
-            if may_be_rearranged(view, mask_of(cause.where, self.differing.shape), self.problem.x, self.problem.y):
+            wrong = mask_of(cause.where, self.differing.shape)
+            odds = rearranged_odds(view, wrong, self.problem.x, self.problem.y)
+            if odds > CERTAIN:
+                return None
+            if odds > POSSIBLE:
                 return Claim("unknown", doubt_line([f"wrong elements in {LETTERS[cause.side]}"], REARRANGED))
         return claim
 
@@ -130,9 +147,9 @@ class SmallFaults:
                 return Claim("unknown", outlying_line(cause))
             if fault:
                 return self._shift(i, drifts[i], *fault)
-            if doubtful.any():
+            if doubtful.any() and stand_apart(self.problem, self.sides[i], self.differing, doubtful):
                 return self._lone(doubtful)
-            if times := are_rough(self.problem, self.sides[i]):
+            if (times := are_rough(self.problem, self.sides[i])) > _ROUGH:
                 return Claim("unknown", rough_line(LETTERS[whose], times))
         return None
 

@@ -1,0 +1,119 @@
+"""Elements that are certainly wrong, although nothing explains the other errors of a result.
+
+Three observations exclude a choice of precision. First, some elements are right to the last bits, and the others are
+far off: inputs of less precision would change all of them. Second, an error exceeds those of inputs of 4 bits and of
+terms that were lost. Third, the exact product is one number everywhere, and the result is this number, except in a few
+elements.
+"""
+
+from __future__ import annotations
+
+from math import log
+
+import numpy as np
+
+from floatlab.arrays.types import Array
+from floatlab.reduce.explain.faults.patterns import may_be_flushed
+from floatlab.reduce.explain.problem import ProductProblem, View
+from floatlab.reduce.explain.residuals import is_flat
+
+_DIGITS = (11, 7)  # the significant bits of the less precise inputs that are assumed
+_CHANGED = 0.4  # they must change at least this share of the numbers, and of the wrong elements
+_RIGHT, _BITS, _MOST_BITS = (
+    2,
+    30.0,
+    20.0,
+)  # so many right elements, with this much evidence; each counts at most so much
+_FAR = 16.0  # the median error of wrong elements is at least this many times the limit of the right ones
+_COARSE = 2.0**-14  # smaller errors than this share of √Σ(x·y)² may be rounding errors of a rearranged product
+_TERMS = 0.5  # the right elements have at least this share of the number of terms of the wrong ones, which counts
+_STEP, _SIGMAS, _LOST = 14.0, 10.0, 1.1  # see `beyond_precision`
+_OTHERS = 8  # one number everywhere: at least this many elements are right for each wrong one
+
+
+def beyond_rounding(problem: ProductProblem, view: View, least: float) -> Array:
+    """Return the mask of the elements that are certainly wrong; it is empty if no precision can be excluded.
+
+    `least` is the smallest normal number of the result's format: smaller numbers may have been flushed to zero.
+    """
+    wrong = view.fit().wrong
+    if not wrong.any() or may_be_flushed(view, wrong, least):
+        return np.zeros_like(wrong)
+    right = view.usable & ~wrong & (view.totals.size > 0)
+    if is_flat(view.totals.product) and right.sum() >= _OTHERS * wrong.sum() and is_flat(view.values[right]):
+        return wrong
+    return wrong if _are_some_right(problem, view, wrong, right) else beyond_precision(problem, view)
+
+
+def beyond_precision(problem: ProductProblem, view: View) -> Array:
+    """Return the mask of errors larger than those of all inputs, sums and results of at least 4 bits.
+
+    A number of 4 bits with one scale is off by up to 1/14 of the largest number. These errors are taken as independent,
+    and ten standard deviations of their sum are allowed. Clipped inputs and sums that stop growing lose up to Σ|x·y|.
+    """
+    totals, (x, y) = view.totals, (problem.x, problem.y)
+    with np.errstate(all="ignore"):
+        a, b = (float(np.abs(each).max(initial=0.0)) / _STEP / 3**0.5 for each in (x, y))
+        rows, columns = (x * x).sum(axis=1, keepdims=True), (y * y).sum(axis=0, keepdims=True)
+        spread = np.sqrt(a * a * columns + b * b * rows + len(y) * (a * b) ** 2)
+        room = _SIGMAS * spread + _LOST * totals.size + np.abs(totals.product).max(initial=0.0) / _STEP
+        far: Array = view.usable & ~(np.abs(totals.error(view.values)) <= room + view.noise.limit(totals))
+    return far
+
+
+def _are_some_right(problem: ProductProblem, view: View, wrong: Array, right: Array) -> bool:
+    """Return whether so many elements are right to the last bits that less precise inputs cannot be the reason."""
+    totals = view.totals
+    with np.errstate(all="ignore"):
+        scale = np.where(totals.squares > 0, np.sqrt(totals.squares), np.inf)
+        error = float(np.median((np.abs(totals.error(view.values)) / scale)[wrong]))
+        limit = (view.noise.limit(totals) + view.half) / scale
+        terms = totals.size**2 / np.where(totals.squares > 0, totals.squares, np.inf)
+    right = right & (view.values != 0) & ~_are_largest(view.values) & _would_change(problem, view, wrong)
+    right &= terms >= _TERMS * float(np.median(terms[wrong]))
+    count = len(np.unique(view.values[right]))
+    if count < _RIGHT or not error > _COARSE:
+        return False
+    chance = np.maximum(limit / error, 2.0**-_MOST_BITS)
+    by_chance = float(
+        chance[view.usable & np.isfinite(chance)].sum()
+    )  # the number of elements that are right by chance
+    bits = count * np.log2(count / by_chance) - (count - by_chance) / log(2)
+    return bool(np.median(chance[right]) <= 1 / _FAR and count > by_chance and bits >= _BITS)
+
+
+def _are_largest(values: Array) -> Array:
+    """Return the mask of the largest numbers of rows and columns, which remain as they are if they make a scale."""
+    sizes, found = np.abs(values), np.zeros(values.shape, np.bool_)
+    for axis in (0, 1):
+        if values.shape[axis] > 1:
+            found |= sizes == sizes.max(axis=axis, keepdims=True)
+    return found
+
+
+def _would_change(problem: ProductProblem, view: View, wrong: Array) -> Array:
+    """Return the mask of the elements that less precise inputs would change by more than rounding errors.
+
+    The first input, the second one, or both are rounded. Those that barely change the wrong elements are skipped.
+    """
+    x, y = (_shortened(each) for each in (problem.x, problem.y))
+    room = view.noise.limit(view.totals) + view.half
+    changed, tried = np.ones_like(wrong), False
+    for a, b in ((x, problem.y), (problem.x, y), (x, y)):
+        if a is None or b is None:
+            continue
+        with np.errstate(all="ignore"):
+            differ = np.abs(a @ b - view.totals.product) > room
+        if differ[wrong].mean() >= _CHANGED:
+            changed, tried = changed & differ, True
+    return changed & tried
+
+
+def _shortened(numbers: Array) -> Array | None:
+    """Return numbers rounded to 11 significant bits, or to 7 if 11 change only few of them; None if 7 do, too."""
+    fraction, exponent = np.frexp(numbers)
+    for digits in _DIGITS:
+        made: Array = np.ldexp(np.round(np.ldexp(fraction, digits)), exponent - digits)
+        if (made != numbers)[numbers != 0].mean() >= _CHANGED:
+            return made
+    return None
