@@ -88,6 +88,12 @@ def lone_line(cause: DiagnosedCause) -> str:
     return f"I can't tell: {said}; computing the product again would settle it."
 
 
+def one_sided_line(count: int) -> str:
+    """Return the line for elements that alone differ, all in one direction, by no more than rounding."""
+    said = f"only {count:,} elements differ, all in one direction, as a factor or a bias makes them; their differences"
+    return f"I can't tell: {said} are small enough for rounding; computing the product again would settle it."
+
+
 def doubt_line(doubts: list[str], rival: str) -> str:
     """Return the line for faults that are not certain, because the alternative `rival` explains the errors, too."""
     tell = "the precision of the inputs" if rival.startswith("inputs") else "how the sums are computed"

@@ -25,7 +25,15 @@ from floatlab.reduce.explain.faults.patterns import Drift, are_among_others, dri
 from floatlab.reduce.explain.faults.rearranged import CERTAIN, POSSIBLE, REARRANGED, rearranged_odds
 from floatlab.reduce.explain.faults.rivals import ShiftRivals
 from floatlab.reduce.explain.faults.shared import may_be_rounding
-from floatlab.reduce.explain.first_line import LETTERS, bug_line, doubt_line, lone_line, outlying_line, rough_line
+from floatlab.reduce.explain.first_line import (
+    LETTERS,
+    bug_line,
+    doubt_line,
+    lone_line,
+    one_sided_line,
+    outlying_line,
+    rough_line,
+)  # fmt: skip
 from floatlab.reduce.explain.grid import CandidateGrid, Way, own_accumulator
 from floatlab.reduce.explain.problem import ProductProblem, Side, view_of
 from floatlab.reduce.explain.residuals import find_places, indices_of, mask_of
@@ -35,6 +43,8 @@ _KNOWN, _UNKNOWN = 8.0, 12.0  # `doubt_needed` of `is_no_order` if a result is r
 
 # Rearranged products have errors of up to about 1.7 times those of the simulated orders; above this, they are doubtful.
 _ROUGH = 2.0
+# Differences are one-sided if at least _FEWEST elements differ, and _EQUAL times as many have equal bits.
+_FEWEST, _EQUAL = 6, 4
 
 
 class Claim(Individual):
@@ -66,7 +76,7 @@ class SmallFaults:
         self.tick()
         if claim := self._few():
             return claim
-        claim = self._of_each()
+        claim = self._of_each() or self._one_sided()
         return None if claim is None else self._fast(claim)
 
     def _fast(self, claim: Claim) -> Claim | None:
@@ -116,6 +126,18 @@ class SmallFaults:
         if same and not all(self.ways) and (self.problem.terms == 1 or are_isolated(self.differing, chance)):
             return self._lone(self.differing)
         return None
+
+    def _one_sided(self) -> Claim | None:
+        """Doubt elements that alone differ, all in one direction: a factor or a bias makes them differ so, no order."""
+        count = int(self.differing.sum())
+        if all(self.ways) or count < _FEWEST or self.differing.size - count < _EQUAL * count:
+            return None
+        a, b = (side.values[self.differing] for side in self.sides)
+        up = a > b
+        away = up == (b > 0)
+        if not any(each.all() or not each.any() for each in (up, away)):
+            return None
+        return Claim("unknown", one_sided_line(count))
 
     def _lone(self, elements: Array) -> Claim:
         share, where = float(elements.mean()), indices_of(elements)
