@@ -124,7 +124,8 @@ class QuantizedCheckpoint(Mapping[str, Array]):
                 stem = name.removesuffix(end)
                 if stem != name and not any(f"{stem}{owner}" in self.checkpoint.tensors for owner in owners):
                     if end != "_scales" or self.plain[name].kind == "uint8":
-                        self.unreadable[name] = f"{quoted(name, 90)} is a scale, but its weight is missing"
+                        part = "has zero points" if end == ".qzeros" else "is a scale"
+                        self.unreadable[name] = f"{quoted(name, 90)} {part}, but its weight is missing"
                         del self.plain[name]
                     break
 

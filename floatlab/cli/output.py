@@ -29,6 +29,8 @@ _TO_OUTPUT = ("svg", "csv", "html", "plan")  # options that name a file to write
 # Endings of the files of a checkpoint, which no output may overwrite; and the most entries of a folder to look at.
 _PARTS, _MOST_PARTS = (".safetensors", ".gguf", ".npz", ".npy", "config.json", ".index.json"), 1 << 16
 _WRITING = (*_TO_OUTPUT, "plot")
+_KINDS = {"svg": "SVG", "html": "HTML", "csv": "CSV"}  # options that write one kind of file, whatever its name
+_OTHER_ENDINGS = (".svg", ".html", ".csv", ".png", ".pdf", ".jpg", ".jpeg", ".gif")
 _PLAIN = str.maketrans({"−": "-", "…": "...", "×": "x"})  # replaced in error messages if the encoding lacks them
 
 
@@ -148,6 +150,8 @@ def manner_of(options: argparse.Namespace, out: TextIO) -> Manner:
     for name, path in files.items():
         if path == "":
             raise UsageError(f"--{name} '' names no file{'; - is standard output' * (name in _TO_OUTPUT)}")
+        if path and name in _KINDS and path.lower().endswith(_OTHER_ENDINGS) and not path.lower().endswith(f".{name}"):
+            raise UsageError(f"--{name} writes {_KINDS[name]}: name a file that ends in .{name}, not {quoted(path)}")
     if files["plot"] == "-":
         raise UsageError("--plot takes the name of a file, such as plot.png: a figure does not go to standard output")
     return Manner(

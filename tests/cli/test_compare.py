@@ -97,6 +97,7 @@ def test_raw_numbers(command, saved, tmp_path):
         (("1", "2", "--shape", "2"), "--shape is for files of raw numbers"),
         (("1", "2", "--fp16", "--fp32"), "counts the ulps of one format, but -f names binary16, binary32"),
         (("1", "2", "--html", ""), "--html '' names no file"),
+        (("1", "2", "--html", "x.png"), "--html writes HTML: name a file that ends in .html, not 'x.png'"),
         (("1", "2", "--html", "/nowhere/x.html"), "--html '/nowhere/x.html' cannot be written"),
         (("1", "2", "-f", "fp128"), "binary128"),
         (("1,,2", "2"), "a number is missing"),

@@ -18,7 +18,7 @@ def directions_table(derivations: list[Derivation]) -> Page:
         flags = flags_line(each.flags) if each.flags else line("exact")
         rows.append((each.context.rounding.value, code, brief(each.result), error, flags))
     fmt = derivations[0].result.format
-    title = f"{operand_text(derivations[0])} in {fmt.name}, every direction"
+    title = f"{operand_text(derivations[0])} in {fmt.name}, rounded in {len(rows)} directions"
     seed = derivations[0].context.seed
     drawn = hint(f"SR used seed {seed}; with another seed, the result may differ")
     return Page((heading(title), Table(("", "code", "value", "error", "flags"), rows), drawn), title)
