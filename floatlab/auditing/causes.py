@@ -13,7 +13,7 @@ from floatlab.auditing.quantized import QuantizedCheckpoint
 from floatlab.auditing.relations import RESCALED, SAMPLE, both, factor_off, relation, times_off
 from floatlab.auditing.repairs import Repair, repairs
 from floatlab.auditing.rerounding.agreement import CodeAgreement, agreement
-from floatlab.auditing.rerounding.columns import column_factors
+from floatlab.auditing.rerounding.columns import column_factors, is_fed_back_by_columns
 from floatlab.auditing.rerounding.grids import grid_of
 from floatlab.auditing.stored_parts import Weight, bits_used, group_of
 from floatlab.errors import counted, plural
@@ -48,6 +48,18 @@ class ComparedWeight(Individual):
         """Whether the errors may come from feedback of errors, as in GPTQ."""
         has_such_codes = self.agreement is not None and self.agreement.is_fed_back
         return has_such_codes and self.fidelity.left < self.fidelity.most
+
+    @property
+    def may_be_fed_back(self) -> bool:
+        """Whether feedback of errors may explain the errors, even if they are larger than those of rounding."""
+        if self.fidelity.nans:
+            return False
+        if self.agreement is None or (grid := grid_of(self.read.parts, self.weight)) is None:
+            return False
+        if self.agreement.may_be_pushed:
+            return True
+        with self.weight.open() as q, np.errstate(all="ignore"):
+            return is_fed_back_by_columns(q, self.x, grid)
 
 
 class WeightCause(Individual):
@@ -89,7 +101,7 @@ def cause_of(found: ComparedWeight) -> WeightCause | None:
             factors = column_factors(q, found.x, grid)
             if factors is not None:
                 return WeightCause(f"{factors.words}: is this its original?", is_damage=False)
-            if found.is_fed_back:
+            if found.is_fed_back or found.may_be_fed_back:
                 return _one_factor(found)
         group = group_of(found.weight, found.read.checkpoint.tensors)
         words = factor_off(q, found.x) if found.fidelity.fits else relation(q, found.x, group)

@@ -179,6 +179,8 @@ def _by_codes(found: ComparedWeight) -> _Opinion | None:
     fidelity, agreed = found.fidelity, found.agreement
     if agreed is None or fidelity.nans:
         return None
+    if (agreed.bad_rows or agreed.is_locally_wrong) and found.may_be_fed_back:
+        return None
     if fidelity.fits and agreed.bad_rows:
         cause = repaired(found)
         return _Opinion(BROKEN, fidelity, (cause.words if cause else _other_rows(found.weight, agreed),))
@@ -227,12 +229,8 @@ def _by_errors(found: ComparedWeight) -> _Opinion:
         return _Opinion(SOUND, fidelity)
     if agreed is not None and found.is_fed_back and not agreed.other_blocks:
         return _Opinion(SOUND, fidelity)
-    return _Opinion(
-        UNKNOWN if fidelity.fits or found.is_fed_back else BROKEN,
-        fidelity,
-        (unexplained(fidelity),),
-        is_explained=False,
-    )
+    verdict = UNKNOWN if fidelity.fits or found.is_fed_back or found.may_be_fed_back else BROKEN
+    return _Opinion(verdict, fidelity, (unexplained(fidelity),), is_explained=False)
 
 
 def _other_rows(weight: Weight, agreed: CodeAgreement) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from floatlab.arrays.codec import native
 from floatlab.arrays.sources import BLOCK, ArraySource
 from floatlab.arrays.types import Array
+from floatlab.auditing.rerounding.blocks import Piece
 from floatlab.auditing.rerounding.grids import CodeGrid, OpenGrid, indices
 from floatlab.record import Record
 
@@ -18,20 +19,19 @@ _FINE = 1e-5  # ties, relative to the distance of two codes
 _SIZE = 16  # elements of a block in which far codes are counted, if this divides the rows
 # A block is bad if codes that are far from the original change it by more than this share of its norm, squared.
 _BAD = 0.1
-# In a row with other numbers than the original, most codes are far, and the cosine is small.
-_FAR_IN_ROW, _ALIKE, _SHORTEST = 0.4, 0.5, 16
+_SHORTEST = 16  # shorter rows are not judged one by one
 _FEW_FAR = 1e-3  # in a weight that agrees, at most this share of the codes is far
 _NEAREST = 0.99  # if this share of the codes is nearest to the original, the weight was rounded to nearest
 # With feedback of errors, at least the first share of the codes is nearest, at most the second is far, and at most the
 # third share of the blocks has nearest codes only.
 _FED_BACK = 0.5, 0.15, 0.5
-# Feedback makes large errors in a few blocks, but these are no factor, and most of the block is still there.
 _LOCAL = 0.2  # if more than this share of the blocks is wrong, damage is not local
-_LARGE, _FACTOR, _STILL_THERE = 0.12, 1.6, 0.6
+_LARGE = 0.12  # like _BAD, for blocks that hold other numbers, or multiples
 # Directed and stochastic rounding leave more nearest codes than this share; a wrong factor leaves fewer.
 _ALL_NEXT = 0.4
+_MOST_CLIPPED = 0.3  # if more of the numbers are clipped, feedback may explain anything
 _MOST_ROWS = 1 << 12  # at most this many rows are listed
-_FAR, _BAD_BLOCKS, _OTHER_BLOCKS, _IN_BAD = 2, 7, 8, 9  # places in the counts of a tally
+_FAR, _BAD_BLOCKS, _OTHER_BLOCKS, _IN_BAD, _PUSHED_BLOCKS = 2, 7, 8, 9, 10  # places in the counts of a tally
 
 
 class CodeAgreement(Record):
@@ -42,7 +42,8 @@ class CodeAgreement(Record):
     code. `flushed` numbers are not 0, but have the code of 0. `bad_blocks` counts blocks (of 16 elements in a
     row) in which far codes make a large error. `bad_rows` has the indices of rows with other numbers than the
     original. All codes of `exact_blocks` of the `blocks` are nearest. `other_blocks` counts blocks that are far from
-    the original by a factor, or have other numbers. `stray` codes are far, but not in bad blocks.
+    the original by a factor, or have other numbers. `stray` codes are far, but not in bad blocks. `pushed_blocks` are
+    bad blocks that feedback of the errors of clipped or very small numbers explains; they do not count as other blocks.
     """
 
     elements: int
@@ -56,6 +57,7 @@ class CodeAgreement(Record):
     exact_blocks: int
     other_blocks: int
     stray: int
+    pushed_blocks: int
 
     @property
     def belongs(self) -> bool:
@@ -71,7 +73,11 @@ class CodeAgreement(Record):
     def is_locally_wrong(self) -> bool:
         """Whether only few blocks are wrong: all other codes are those of the original, rounded in some direction."""
         is_local = 0 < self.other_blocks <= _LOCAL * self.blocks and self.stray <= _FEW_FAR * self.elements
-        return is_local and 2 * self.other_blocks > self.bad_blocks and self.nearest >= _ALL_NEXT * self.elements
+        return (
+            is_local
+            and 2 * self.other_blocks > self.bad_blocks - self.pushed_blocks
+            and self.nearest >= _ALL_NEXT * self.elements
+        )
 
     @property
     def is_directed(self) -> bool:
@@ -84,6 +90,14 @@ class CodeAgreement(Record):
         is_rounded = self.share(self.nearest) >= _FED_BACK[0] and self.share(self.far) <= _FED_BACK[1]
         return is_rounded and not self.bad_rows and self.exact_blocks <= _FED_BACK[2] * self.blocks
 
+    @property
+    def may_be_pushed(self) -> bool:
+        """Whether feedback of errors may explain all bad blocks, because numbers are clipped or very small."""
+        if self.share(self.clipped) > _MOST_CLIPPED:
+            return True
+        is_possible = self.pushed_blocks > 0 and not self.other_blocks and not self.bad_rows
+        return is_possible and self.share(self.nearest) >= _FED_BACK[0]
+
     def share(self, count: int) -> float:
         """Return a count as a share of the elements."""
         return count / max(self.elements, 1)
@@ -95,31 +109,44 @@ def agreement(read: ArraySource, original: ArraySource, grid: CodeGrid, most: in
     If a quantiser never uses the outermost codes, as for integers from −127 to 127, numbers are clipped at the codes
     that it uses.
     """
+    found = _compared(read, original, grid, most)
+    elements, near, far, clipped, flushed, blocks, exact_blocks, *of_blocks = found.counts.tolist()
+    bad_blocks, other_blocks, inside, pushed_blocks = of_blocks
+    return CodeAgreement(
+        elements=elements, nearest=near, far=far, clipped=clipped, flushed=flushed, bad_blocks=bad_blocks,
+        bad_rows=tuple(found.rows), blocks=blocks, exact_blocks=exact_blocks, other_blocks=other_blocks,
+        stray=far - inside, pushed_blocks=pushed_blocks,
+    )  # fmt: skip
+
+
+def nearest_by_column(read: ArraySource, original: ArraySource, grid: CodeGrid, most: int) -> Array | None:
+    """Return four counts for each column: zeros of the original, those with nearest codes, other numbers, and those."""
+    return _compared(read, original, grid, most, by_column=True).columns
+
+
+def _compared(
+    read: ArraySource, original: ArraySource, grid: CodeGrid, most: int | None, by_column: bool = False
+) -> _Tally:
     values = grid.values
     with grid.open() as opened, np.errstate(all="ignore"):
-        found = _compared(read, original, opened, values, most)
+        found = _counted(read, original, opened, values, most, by_column)
         low, high = found.lowest, found.highest
         if found.counts[_FAR] and (low, high) != (0, len(values) - 1):
             # Codes on both sides of 0 are kept, so that a weight of zeros is not a weight of clipped numbers.
             middle = int(indices(values, np.zeros(1))[0]) if grid.lowest is None else len(values) // 2
             low, high = min(low, max(middle - 1, 0)), max(high, min(middle + 1, len(values) - 1))
-            found = _compared(read, original, opened, values[low : high + 1], most)
-    elements, near, far, clipped, flushed, blocks, exact_blocks, bad_blocks, other_blocks, inside = (
-        found.counts.tolist()
-    )
-    return CodeAgreement(
-        elements=elements, nearest=near, far=far, clipped=clipped, flushed=flushed, bad_blocks=bad_blocks,
-        bad_rows=tuple(found.rows), blocks=blocks, exact_blocks=exact_blocks, other_blocks=other_blocks,
-        stray=far - inside,
-    )  # fmt: skip
+            found = _counted(read, original, opened, values[low : high + 1], most, by_column)
+    return found
 
 
-def _compared(read: ArraySource, original: ArraySource, opened: OpenGrid, values: Array, most: int | None) -> _Tally:
+def _counted(
+    read: ArraySource, original: ArraySource, opened: OpenGrid, values: Array, most: int | None, by_column: bool
+) -> _Tally:
     """Count the codes of a weight that uses only the codes of these numbers."""
     length = max(read.shape[-1], 1) if read.shape else 1
     total = read.size if most is None else min(read.size, most)
     step = BLOCK // length * length if length <= BLOCK else BLOCK
-    tally = _Tally(values, length)
+    tally = _Tally(values, length, by_column)
     for first in range(0, total, step):
         count = min(step, total - first)
         q, x = (native(each.read(first, count)) for each in (read, original))
@@ -133,7 +160,7 @@ class _Tally:
     The original is compared with codes in binary32, whose errors are far smaller than the tolerance.
     """
 
-    def __init__(self, values: Array, length: int) -> None:
+    def __init__(self, values: Array, length: int, by_column: bool = False) -> None:
         self.values, self.length = values.astype(np.float32), length
         middle, end = (self.values[1:] + self.values[:-1]) / 2, np.array([np.inf], np.float32)
         # Each code's neighbours, and the limits between which numbers are rounded to it.
@@ -142,8 +169,10 @@ class _Tally:
         self.gap = np.minimum(self.above - self.values, self.values - self.below)
         self.size = _SIZE if length % _SIZE == 0 else min(length, BLOCK)
         self.index = _index_by_half(values.tobytes())
-        self.lowest, self.highest = len(values) - 1, 0
-        self.counts = np.zeros(10, np.int64)
+        self.last, self.step = len(values) - 1, float(np.diff(self.values).min(initial=np.inf))
+        self.lowest, self.highest = self.last, 0
+        self.counts = np.zeros(11, np.int64)
+        self.columns = np.zeros((4, length), np.int64) if by_column else None
         self.rows: list[int] = []
 
     def add(self, first: int, q: Array, x: Array, scale: Array, offset: Array | float) -> None:
@@ -181,38 +210,45 @@ class _Tally:
                 np.count_nonzero(x[q == 0]),
                 len(near) // self.size,
                 np.count_nonzero(near.reshape(-1, self.size).all(axis=1)) if len(near) % self.size == 0 else 0,
-                0,
-                0,
-                0,
+                *(0,) * 4,
             ]
         )
+        if self.columns is not None:
+            used, zero = known & (x != 0), known & (x == 0)
+            kinds = (zero, zero & near, used, used & near)
+            self.columns += [each.reshape(-1, self.length).sum(axis=0) for each in kinds]
         if far.any():
             within = np.clip(place, self.values[0], self.values[-1]) * scale + offset
             within = np.where(known, np.where(there, within, x), 0.0)
-            self._judge(first, np.where(known, q, 0.0), np.where(known, x, 0.0), within, far)
+            is_clipped = np.zeros(len(far), bool)
+            is_clipped[ends] = clipped
+            size = self.size if len(q) % self.size == 0 else len(q)
+            piece = Piece(
+                np.where(known, q, 0.0), np.where(known, x, 0.0), within, part, far, (at > 0) & (at < self.last),
+                is_clipped, size, self.length if self.length <= BLOCK else len(q),
+            )  # fmt: skip
+            self._judge(first, piece)
 
-    def _judge(self, first: int, q: Array, whole: Array, x: Array, far: Array) -> None:
-        """Count bad blocks and rows of a piece; `whole` is the original, and x is clipped at the outermost codes."""
-        length = self.length if self.length <= BLOCK else len(q)
-        size = self.size if len(q) % self.size == 0 else len(q)
-        wrong, own = (np.square(each).reshape(-1, size).sum(axis=1) for each in (np.where(far, q - x, 0.0), x))
-        bad = wrong > _BAD * own
-        self.counts[_BAD_BLOCKS] += np.count_nonzero(bad)
-        self.counts[_IN_BAD] += np.count_nonzero(far.reshape(-1, size)[bad])
-        large = np.flatnonzero(wrong > _LARGE * own)
-        if len(large):
-            there, given = (each.reshape(-1, size)[large] for each in (q, whole))
-            both, signal = (there * given).sum(axis=1), np.square(given).sum(axis=1)
-            factor, cosine = both / signal, both / np.sqrt(np.square(there).sum(axis=1) * signal)
-            is_same = (factor < _FACTOR) & (factor > 1 / _FACTOR) & (cosine > _STILL_THERE)
-            self.counts[_OTHER_BLOCKS] += np.count_nonzero(~is_same)
-        if length < _SHORTEST:
+    def _judge(self, first: int, piece: Piece) -> None:
+        """Count bad blocks and rows of a piece."""
+        wrong, own = piece.by_block(np.where(piece.far, piece.q - piece.within, 0.0)), piece.by_block(piece.within)
+        multiple = piece.multiples()
+        bad = (wrong > _BAD * own) | multiple
+        if not bad.any():
             return
-        q, x, share = q.reshape(-1, length), x.reshape(-1, length), far.reshape(-1, length).mean(axis=1)
-        chosen = np.flatnonzero(share >= _FAR_IN_ROW)
-        q, x = q[chosen], x[chosen]
-        cosine = (q * x).sum(axis=1) / np.sqrt(np.square(q).sum(axis=1) * np.square(x).sum(axis=1))
-        for row in chosen[~(cosine >= _ALIKE)].tolist():
+        small, pushed = piece.small(self.step), piece.pushed() & ~multiple
+        pushed |= small
+        other = (wrong > _LARGE * own) & ~pushed
+        other[other] = ~piece.is_still_there(other)
+        self.counts[[_BAD_BLOCKS, _OTHER_BLOCKS, _IN_BAD, _PUSHED_BLOCKS]] += [
+            np.count_nonzero(bad),
+            np.count_nonzero(other | multiple & ~pushed),
+            np.count_nonzero(piece.far.reshape(-1, piece.size)[bad]),
+            np.count_nonzero(bad & pushed),
+        ]
+        if piece.length < _SHORTEST:
+            return
+        for row in piece.bad_rows(bad & ~pushed).tolist():
             at = first // self.length + row
             if at not in self.rows[-1:] and len(self.rows) < _MOST_ROWS:
                 self.rows.append(at)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from floatlab.arrays.sources import ArraySource, HeldSource
+from floatlab.arrays.sources import BLOCK, ArraySource, HeldSource
 from floatlab.arrays.types import Array
-from floatlab.auditing.relations import both
-from floatlab.auditing.rerounding.agreement import agreement
+from floatlab.auditing.relations import SAMPLE, both
+from floatlab.auditing.rerounding.agreement import agreement, nearest_by_column
 from floatlab.auditing.rerounding.grids import CodeGrid
 from floatlab.record import Individual
 
@@ -17,6 +17,8 @@ _SPREAD = 0.02  # factors whose logarithms vary less are one factor
 # far, but less than half as many as without factors, and the error is less than half, too (for feedback of errors).
 _FAR, _MORE_FAR = 0.03, 0.12
 _LEAST = 0.01  # if a smaller share of the codes is far from the original, no factors are looked for
+_FEW_COLUMNS = 0.2  # with feedback, at most this share of the columns has only nearest codes
+_BY_CHANCE = 0.01  # how probable such a column may be without feedback
 
 
 class ColumnFactors(Individual):
@@ -66,3 +68,23 @@ def column_factors(read: ArraySource, original: ArraySource, grid: CodeGrid) -> 
             if not (len(q) >= _ENOUGH and far <= min(_MORE_FAR, own / 2) and less):
                 return None
     return ColumnFactors(used)
+
+
+def is_fed_back_by_columns(read: ArraySource, original: ArraySource, grid: CodeGrid) -> bool:
+    """Return whether a few columns have only nearest codes, and all others have not, as after GPTQ.
+
+    GPTQ rounds one column after the other, and adds the error of each to those that follow. So only the codes of the
+    columns that come first are nearest to the original. Their places depend on the order, which need not be known.
+    """
+    length = read.shape[-1] if read.shape else 0
+    if not 0 < length <= BLOCK:
+        return False
+    counts = nearest_by_column(read, original, grid, max(SAMPLE // length, _FEWEST) * length)
+    if counts is None:
+        return False
+    zeros, near_zeros, used, near = counts
+    exact = (near == used) & (near_zeros == zeros) & (used > 0)
+    # If codes were nearest by chance, all of a column would be so with this probability.
+    shares = near_zeros.sum() / max(zeros.sum(), 1), near.sum() / max(used.sum(), 1)
+    probability = length * shares[0] ** zeros[exact] * shares[1] ** used[exact]
+    return bool((probability < _BY_CHANCE).any() and exact.mean() <= _FEW_COLUMNS)

@@ -77,7 +77,7 @@ def _recipe_rows(each: MatchedRecipe, label: str) -> list[Block]:
 
 def _agreeing(part: int, whole: int, first: tuple[int, ...] | None) -> str:
     if part == whole:
-        return f"all {whole:,} agree"
+        return f"all {whole:,} agree" if whole > 1 else "the only one agrees"
     where = "" if first is None else f"; the first at {_index(first)}"
     return f"{part:,} of {whole:,} agree ({percent(part, whole)}), {whole - part:,} differ{where}"
 
