@@ -69,8 +69,8 @@ def starting_numbers(start: object) -> tuple[list[Fraction] | Array, bool]:
 class Gradients:
     """Gradients for every step and `count` weights.
 
-    If `is_scalar`, the weight is a scalar, and a row has its gradient for each step. Otherwise the weights are a row,
-    and a row of gradients has one for each weight, the same in all steps.
+    If `is_scalar`, the weight is a scalar, and a one-dimensional array gives its gradient for each step. Otherwise
+    there is a row of weights, and a one-dimensional array gives the gradient of each weight, the same in all steps.
 
     >>> given = Gradients("0.1", 1, True)
     >>> given.rounded(0, 2, 1.0, DOUBLE, Context()).tolist()
@@ -205,9 +205,9 @@ class Gradients:
     def _wide(self, scale: float, format: Format) -> Array:
         """Return the exact numbers times the scale, rounded to binary64.
 
-        They are rounded to odd. They then round to `format` as the exact numbers do; stochastic rounding may differ if
-        `format` is not much narrower than binary64. If binary64 is not wide enough for this, they are rounded to
-        nearest.
+        They are rounded to odd, so that rounding them again to `format` gives the same numbers as rounding the exact
+        ones once. Stochastic rounding may differ if `format` is not much narrower than binary64. If binary64 is not
+        wide enough for rounding to odd, the numbers are rounded to nearest.
         """
         key = (scale, format)
         if self._scaled is None or self._scaled[0] != key:
