@@ -155,8 +155,8 @@ class Gradients:
     def totals(self, at: Sequence[int], element: int) -> tuple[list[int], Fraction]:
         """Return the exact sums of one weight's gradients in the first k steps, for each k in `at` (ascending).
 
-        The sums are integer multiples of a unit; the unit is the second result. Raises UnsupportedError for a function,
-        since its values depend on the run.
+        The sums are returned as integers, together with the unit that they count. Raises UnsupportedError for a
+        function, since its values depend on the run.
 
         >>> Gradients(["0.1", "0.2", "-0.3"], 1, True).totals([0, 2, 3], 0)
         ([0, 3, 0], Fraction(1, 10))

@@ -358,7 +358,7 @@ class View:
         return np.where(self.usable, error, np.nan), room, sigma
 
     def fit(self, product: Array | None = None, times: float = 1.0) -> Fit:
-        """Compare the result with a product, by default the exact one; errors beyond half + `times`·limit are wrong."""
+        """Compare the result with a product, by default the exact one; the error limits are multiplied by `times`."""
         totals = self.totals
         with np.errstate(all="ignore"):
             limit, sigma = self.noise.limit(totals, product), self.noise.sigma(totals, product)
