@@ -81,9 +81,9 @@ class StepSweep(Answering, Record):
 class Check(Record):
     """Result of checking a reported derivative: the difference quotient used, and a bound on the mismatch.
 
-    `bound` is `rounding` + `truncation`. `verdict` is *agrees* if the mismatch is within `bound`, so that rounding and
-    truncation explain the mismatch, and if `bound` is also below a tenth of |`quotient`| or of |`reported`|. It is
-    *a bug* if the mismatch exceeds ten times the bound, and *unclear* otherwise.
+    `bound` is `rounding` + `truncation`. `verdict` is *agrees* if rounding and truncation explain the mismatch, which
+    is then within `bound`. Also, `bound` must be small: below a tenth of |`quotient`| or of |`reported`|. The verdict
+    is *a bug* if the mismatch exceeds ten times the bound, and *unclear* otherwise.
     """
 
     reported: float

@@ -69,8 +69,8 @@ def starting_numbers(start: object) -> tuple[list[Fraction] | Array, bool]:
 class Gradients:
     """Gradients for every step and `count` weights.
 
-    If `is_scalar`, the weight is a scalar, and a row has its gradient for each step. Otherwise the weights are a row,
-    and a row of gradients has one for each weight, the same in all steps.
+    If `is_scalar`, the weight is a scalar, and a one-dimensional array gives its gradient for each step. Otherwise
+    there is a row of weights, and a one-dimensional array gives the gradient of each weight, the same in all steps.
 
     >>> given = Gradients("0.1", 1, True)
     >>> given.rounded(0, 2, 1.0, DOUBLE, Context()).tolist()
@@ -155,8 +155,8 @@ class Gradients:
     def totals(self, at: Sequence[int], element: int) -> tuple[list[int], Fraction]:
         """Return the exact sums of one weight's gradients in the first k steps, for each k in `at` (ascending).
 
-        The sums are integer multiples of a unit; the unit is the second result. Raises UnsupportedError for a function,
-        since its values depend on the run.
+        The sums are returned as integers, together with the unit that they count. Raises UnsupportedError for a
+        function, since its values depend on the run.
 
         >>> Gradients(["0.1", "0.2", "-0.3"], 1, True).totals([0, 2, 3], 0)
         ([0, 3, 0], Fraction(1, 10))
@@ -205,9 +205,9 @@ class Gradients:
     def _wide(self, scale: float, format: Format) -> Array:
         """Return the exact numbers times the scale, rounded to binary64.
 
-        They are rounded to odd. They then round to `format` as the exact numbers do; stochastic rounding may differ if
-        `format` is not much narrower than binary64. If binary64 is not wide enough for this, they are rounded to
-        nearest.
+        They are rounded to odd, so that rounding them again to `format` gives the same numbers as rounding the exact
+        ones once. Stochastic rounding may differ if `format` is not much narrower than binary64. If binary64 is not
+        wide enough for rounding to odd, the numbers are rounded to nearest.
         """
         key = (scale, format)
         if self._scaled is None or self._scaled[0] != key:

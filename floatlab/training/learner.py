@@ -144,9 +144,9 @@ class LearningComparison(Record):
 
     `finals` has one loss per seed. `ratio` is the geometric mean, over the seeds, of the final loss divided by the
     reference's loss for the same seed. `spread` is the standard deviation of that mean, as a factor (1.05 means 5 %).
-    `diverged` is the number of runs that diverged. `worse` is true if a run diverged. It is also true if `ratio`
-    exceeds 1.02, and either `ratio` exceeds `spread` squared (two standard deviations), or the quotient of every seed
-    exceeds 1.02.
+    `diverged` is the number of runs that diverged. `worse` is true if a run diverged, or if the loss is clearly larger
+    than the reference's. For this, `ratio` must exceed 1.02. In addition, it must exceed two standard deviations (the
+    square of `spread`), or the loss must be more than 2 % larger for every single seed.
     """
 
     label: str

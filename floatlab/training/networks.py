@@ -7,7 +7,7 @@ A step uses all samples of a problem. With n samples and loss scale S, a step do
     output: e = z − y in the accumulator. For a logistic loss e = p − y; p = 1/(1 + exp(−z)) is computed in binary64 and
     rounded to the accumulator. The factor f = c·λ·S/n is rounded to the accumulator, and dz = e·f is rounded to the
     format `backward`. λ is the weight of the loss; c is 2 for a squared loss, else 1.
-    backward, for each layer: dW = xᵀ·dz and db = 1ᵀ·dz in the accumulator, rounded to the setup's gradients. Except for
+    backward, for each layer: dW = xᵀ·dz and db = 1ᵀ·dz in the accumulator, rounded to the format `grads`. Except for
     the first layer, dx = dz·Wᵀ in the accumulator, set to 0 unless x > 0, and rounded to `backward`; dx is the dz of
     the preceding layer.
 

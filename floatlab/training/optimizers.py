@@ -5,7 +5,8 @@ derivations, NumPy runs it stage by stage, and the compiled extension runs many 
 
 The input row g is the gradient times the loss scale S, rounded to the gradients' format. With a loss scale, the first
 stage computes g/S = g·(1/S) in the update's format, and this quotient takes the place of g below. The optimizer's
-stages follow; they compute the update u. The last stages compute the new weight. They are, on the right for `Updates`:
+stages follow; they compute the update u. The last stages compute the new weight. The lines on the right are those for
+`Updates`:
 
     without compensation:  w = w − u                                     w = w + u
     with compensation:     y = u + c, t = w − y, d = t − w,              y = u − c, t = w + y, d = t − w,
@@ -351,7 +352,7 @@ class ProgramWriter:
     def do(self, to: str, operation: str, *operands: str, part: str = "update") -> str:
         """Add a stage, and return the name of the row that it writes.
 
-        `part` names the setup's format for the result; `kept` stands for the format of the stored weights.
+        `part` says which format of the setup the result has, such as `state`; `kept` means that of the stored weights.
         """
         fmt = self._kept() if part == "kept" else getattr(self.setup, part)
         return self.add(to, operation, operands, fmt)

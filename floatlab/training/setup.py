@@ -46,9 +46,10 @@ class Setup(Record):
     `context` is the rounding of every stage; with `stochastic`, the stage that writes the weights rounds
     stochastically.
 
-    Defaults: `grads` is `weights`; `accumulator` is `master` if given, else `weights`; `state` is `update`. `update` is
-    `master` if given, else `weights`; but with a loss scale and without `master`, it is binary32 if binary32 contains
-    `weights`. If weights have a block format, binary32 is used instead of `weights` in these defaults.
+    By default, gradients have the format of the weights. The accumulator and the update have the format of the master
+    copy, or that of the weights if there is no master copy. With a loss scale but no master copy, the update is in
+    binary32 if binary32 contains the format of the weights. The state has the format of the update. If weights have a
+    block format, binary32 takes its place in these defaults.
 
     Raises UnsupportedError for formats that lack a sign or a zero, for a block format of anything but weights, for
     compensated block weights without a master copy, and for dynamic loss scaling if `grads` has neither NaN nor

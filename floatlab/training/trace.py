@@ -59,8 +59,8 @@ class UpdateTrace(Answering, Record):
 
     `readings` has the conversions of the given numbers to the formats of their rows, by the names of the rows. `stages`
     has the operations in order. `before` and `after` are the weight before and after the step. `carried` is the exact
-    value of the master copy or of the compensated weight after the step; it is None if there is neither, and if it is
-    not finite. `update` is the number that is added to w or subtracted from it.
+    value of the master copy or of the compensated weight after the step; it is None if there is neither, or if the
+    value is not finite. `update` is the number that is added to w or subtracted from it.
     """
 
     program: Program

@@ -166,7 +166,7 @@ class Trainer:
             self._note_scale()
 
     def _first(self, format: AnyFormat) -> Array:
-        """Return the starting weights rounded to a format; raises UnsupportedError if one overflows (not in blocks)."""
+        """Return the starting weights in a format; raises UnsupportedError for overflow (except in block formats)."""
         numbers = self.start
         if isinstance(numbers, list):  # exact numbers, rounded once
             numbers = np.array([float(encode(x, format) if isinstance(format, Format) else x) for x in numbers])
@@ -248,7 +248,7 @@ class Trainer:
 
     @property
     def _format_without_nan(self) -> str:
-        """The name of the first format without NaN, of the gradients or of a stage; empty if all have one."""
+        """The name of a format without NaN, that of the gradients or of a stage; empty if every format has NaN."""
         formats = (self.setup.grads, *(stage.format for stage in self.program.stages))
         return next((each.name for each in formats if isinstance(each, Format) and not each.has_nan), "")
 

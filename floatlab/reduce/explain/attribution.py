@@ -266,7 +266,7 @@ def _sources(sides: dict[str, object], format: Format | None) -> tuple[Sides, Fo
 
 
 def _evaluator(sources: Sides, into: Format, context: Context) -> tuple[tuple[int, ...], Evaluator]:
-    """Return the shape of the result, and the evaluator of its inputs as matrices."""
+    """Return the shape of the result, and an evaluator to which the inputs are given as matrices."""
     if not all(source.codes.size for source in sources):
         shapes = " and ".join(str(source.codes.shape) for source in sources)
         raise UnsupportedError(f"shapes {shapes} have nothing to add, so no order exists")
@@ -308,8 +308,8 @@ def _explained(
 ) -> tuple[tuple[Explanation, ...], ...]:
     """Rank the candidates for each result by the share of its elements that they reproduce.
 
-    All candidates are tried on a sample. Those that reproduce the sample are then tried on all elements, and in a small
-    product also the best others.
+    All candidates are tried on a sample. Those that reproduce the sample are then tried on all elements. In a small
+    product, the best of the other candidates are also tried on all elements.
     """
     told = None if started is None else started(len(tried), "candidates")
     for candidate in tried:
@@ -344,8 +344,8 @@ def _with_rounded_inputs(
 def _input_roundings(evaluator: Evaluator) -> list[InputRounding]:
     """Return the roundings to narrower formats that change the inputs.
 
-    Directions of one format that give equal inputs are merged. A format is left out if its inputs equal those of an
-    earlier one.
+    If several rounding directions of a format give equal inputs, they are merged into one item. A format is left out if
+    an earlier format gives the same inputs.
     """
     found: list[tuple[InputRounding, list[Array]]] = []
     plain = [side.codes for side in evaluator.sides]

@@ -194,7 +194,10 @@ class _PairDiagnosis:
         return Diagnosis("unknown", f"Stopped: {what}; a complete search would settle it.", causes, None, True)
 
     def _replayed(self) -> tuple[SideExplanation, SideExplanation] | None:
-        """Recognise two results within the rounding error bound that computations reproduce bit for bit; else None."""
+        """Return an explanation for each result if replayed computations give both of them bit for bit; otherwise None.
+
+        Both results must also be within the rounding error bound.
+        """
         accumulators = [own_accumulator(side.format) for side in self.sides]
         views = [view_of(self.problem, *each) for each in zip(self.sides, accumulators, strict=True)]
         first, second = (
@@ -267,7 +270,7 @@ class _PairDiagnosis:
         return not wrong.any() or (not few and bits >= BITS_OF_SUMS)
 
     def _ways(self) -> tuple[list[Way], list[Way]]:
-        """Return for each result the ways that reproduce its elements; they are cached by formats and models."""
+        """Return, for each result, the computations that reproduce it; they are cached by formats and models."""
         key = tuple((each.side.narrowest, each.model) for each in self.explained)
         if key not in self._found:
             self._found[key] = self._searched_ways()
@@ -323,7 +326,7 @@ class _PairDiagnosis:
         return self._done("rounding", rounding_line(tuple(found), self._worth()), tuple(found))
 
     def _all_ways(self) -> tuple[list[Way], list[Way]]:
-        """Return for each result the ways that reproduce its elements, including library calls."""
+        """Return, for each result, the computations that reproduce it, including library calls."""
         ways = self._ways()
         if self.libraries is None:
             self.libraries = [library_ways(self.problem, side, self.maps) for side in self.sides]

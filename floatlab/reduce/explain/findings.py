@@ -78,7 +78,8 @@ class Fault(Record):
 def find_overflow(problem: ProductProblem, side: Side) -> Array:
     """Return the mask of infinities that are due to overflow.
 
-    The exact product has the same sign, and is at least the format's largest number (up to half an ulp).
+    In these elements, the exact product has the same sign, and its magnitude is at least the format's largest number
+    minus half an ulp.
     """
     exact, values = problem.totals.product, side.values
     most = float(side.narrowest.largest) * (1 - 2.0**-side.narrowest.precision)
@@ -88,7 +89,7 @@ def find_overflow(problem: ProductProblem, side: Side) -> Array:
 
 
 def find_stray(problem: ProductProblem, side: Side) -> Array:
-    """Return the mask of elements that are NaN, infinite or finite where the inputs give another of these.
+    """Return the mask of elements that are finite, infinite or NaN although the inputs give another of the three.
 
     An infinity that is due to overflow is not stray. An infinity with the wrong sign is.
     """
@@ -106,7 +107,10 @@ def makes_stray(problem: ProductProblem, model: Model, stray: Array) -> bool:
 
 
 def stray_words(side: Side, stray: Array) -> str:
-    """Describe the elements in the mask `stray`: NaN, infinite, or both; or, if some are finite, what they are not."""
+    """Describe the elements in the mask `stray`: as NaN, infinite, or both.
+
+    If some of them are finite, say that they are not the NaN or infinity that the inputs give.
+    """
     values = side.values[stray]
     if np.isnan(values).all():
         return "NaN"

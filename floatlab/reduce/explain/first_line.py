@@ -47,8 +47,9 @@ _MOST = 4  # largest number of positions that the first line lists
 def rounding_line(causes: tuple[DiagnosedCause, ...], share: float) -> str:
     """Return the line for two results that differ by rounding.
 
-    It names the causes. If none of them is a choice of precision or algorithm, the line also gives the size.
-    `share` is the largest difference of an element, relative to the sum of the rounding error bounds of both results.
+    The line names the causes. If none of them is a choice of precision or algorithm, it also gives `share` in percent,
+    unless this exceeds 100 %. `share` is the largest difference of an element, relative to the sum of the rounding
+    error bounds of both results.
 
     >>> order = DiagnosedCause("order", "order", "both", 1.0, (), ())
     >>> rounding_line((order,), 0.031)
@@ -69,7 +70,7 @@ def rounding_line(causes: tuple[DiagnosedCause, ...], share: float) -> str:
 
 
 def _is_plain(cause: DiagnosedCause) -> bool:
-    """Return whether a cause is the order, FMA, accumulator or compensation of the sums, and names no choice."""
+    """Return whether a cause is the order, FMA, accumulator or compensation of the sums, and names no format."""
     known = dict(cause.evidence)
     is_named = "format" in known or "errors" in known
     return cause.name in ("order", "fma", "accumulator", "compensated") and not is_named

@@ -314,8 +314,9 @@ def names_between(first: list[Way], second: list[Way], own: Format) -> tuple[dic
     """Return the causes by which two results differ, each with a description, and the best pair of ways or None.
 
     The best pairs of candidates are those that differ in the fewest causes; the causes of all best pairs are returned.
-    If there is no pair, or a pair differs in no cause, no pair is returned. The causes then say how each result differs
-    from usual sums, or are only "order". `own` is the accumulator format that libraries use for these results.
+    None is returned instead of a pair if there is no pair, or if the candidates of some pair differ in no cause. In
+    this case, the causes say how each result differs from usual sums. If neither result differs from them, the only
+    cause is "order". `own` is the accumulator format that libraries use for these results.
     """
     pairs = [(one, other) for one in first for other in second if one.candidate and other.candidate]
     if pairs:

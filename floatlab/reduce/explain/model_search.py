@@ -116,7 +116,7 @@ class ModelSearch(SideReport):
         return None
 
     def _verified(self, model: Model, accumulator: Format, faulty: bool) -> SideExplanation | None:
-        """Return the explanation by a model if it leaves only rounding errors or, if `faulty` is true, also one fault.
+        """Return the explanation by a model if it leaves only rounding errors, plus at most one fault if `faulty`.
 
         Return None if the model does not fit, or if it is not needed.
         """

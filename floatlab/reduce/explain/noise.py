@@ -40,10 +40,10 @@ class Totals(Individual):
     """The exact product of two matrices, and sums over the terms x·y of each element.
 
     The exact product is `product` + `missed`. If `missed` is None, `product` was computed in binary64. `size` is
-    Σ|x·y|, and `squares` is Σ(x·y)². Every partial sum of an element is a multiple of its `grain`, so sums with a
-    large grain are exact. `grain` is None if it was not computed. `terms` is the number of terms of each element.
-    `simulated` is the largest error of an element in simulated orders of addition, in units of the unit roundoff; it is
-    0 for elements that were not simulated, and None if none was.
+    Σ|x·y|, and `squares` is Σ(x·y)². Every partial sum of an element is a multiple of its `grain`, so sums with a large
+    grain are exact. `grain` is None if it was not computed. `terms` is the number of terms of each element. `simulated`
+    is the largest error of an element in simulated orders of addition, as a multiple of the unit roundoff. It is 0 for
+    elements that were not simulated, and None if no element was.
     """
 
     product: Array

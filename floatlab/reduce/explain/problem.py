@@ -36,10 +36,9 @@ _SAMPLE_ROWS, _SAMPLE = 32, 32 * 32
 
 
 def _spare_bits(values: Array, own: Format, format: Format) -> int:
-    """Return the number of significant bits that `own` has beyond `format`, summed over the different magnitudes.
+    """Return how many more significant bits `own` has than `format`, summed over the different magnitudes.
 
-    A number that is subnormal in `own` has fewer significant bits than the precision of `own`. The result is 0 if more
-    than four values have only one magnitude.
+    Subnormal numbers of `own` have fewer bits. The result is 0 for more than four values of one magnitude.
     """
     different = np.unique(np.abs(values[values != 0]))
     if values.size > _FEW and different.size < 2:
@@ -323,8 +322,9 @@ class View:
     def stored(self) -> View | None:
         """Return a view that compares the result with the product rounded to the output format.
 
-        A factor or bias was then applied to numbers that were already rounded; `slack` allows for products close to a
-        tie. Return None if the output format is not narrower than the accumulator.
+        Use it if a factor or bias may have been applied after this rounding. Products close to a tie may have been
+        rounded either way; `slack` allows for this. Return None if the output format is not narrower than the
+        accumulator.
         """
         if not isinstance(self.half, np.ndarray):
             return None
@@ -358,7 +358,7 @@ class View:
         return np.where(self.usable, error, np.nan), room, sigma
 
     def fit(self, product: Array | None = None, times: float = 1.0) -> Fit:
-        """Compare the result with a product, by default the exact one; errors above half + `times`·limit are wrong."""
+        """Compare the result with a product, by default the exact one; the error limits are multiplied by `times`."""
         totals = self.totals
         with np.errstate(all="ignore"):
             limit, sigma = self.noise.limit(totals, product), self.noise.sigma(totals, product)
@@ -387,8 +387,8 @@ def middle(z: Array) -> float:
 def unrelated_share(view: View) -> float:
     """Return how unrelated a result is to the product, from 0 to 1.
 
-    This is the larger of two numbers: the share of elements that are too far from a multiple of the product for any
-    rounding of the inputs, and 1 − |correlation| between the result and the product.
+    This is the larger of two numbers: the share of elements that are so far from the best multiple of the product that
+    no rounding of the inputs explains it, and 1 − |correlation| between the result and the product.
     """
     totals = view.totals
     usable = view.usable & (totals.squares > 0) if (view.usable & (totals.squares > 0)).any() else view.usable

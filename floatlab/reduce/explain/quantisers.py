@@ -57,7 +57,8 @@ def quantized(by_row: bool, part: Array, whole: Array, axis: int, steps: float =
 def clipped(share: float, part: Array, whole: Array, axis: int) -> Array:
     """Quantise to int8 with one scale per tensor, and return the dequantised values.
 
-    The share `share` of the magnitudes is at most 127 times the scale. All larger magnitudes become this number.
+    The scale is chosen so that the fraction `share` of all magnitudes is at most 127 times the scale. Larger magnitudes
+    are reduced to 127 times the scale.
     """
     scale = float(np.quantile(np.abs(whole), share)) / 127 or 1.0
     made: Array = np.clip(np.rint(part / scale), -127, 127) * scale

@@ -165,7 +165,9 @@ def weighted_median(values: Array, sigma: Array, axis: int) -> Array:
 
 
 def between(low: Array, high: Array, axis: int) -> tuple[Array, bool]:
-    """Intersect the intervals from `low` to `high` along an axis; return the middles, and whether none is empty.
+    """Intersect the intervals from `low` to `high` along an axis.
+
+    Return the middles of the intersections, and whether no intersection is empty.
 
     Bounds that are NaN are ignored. The middle of an unbounded intersection is 0.
 
@@ -346,7 +348,7 @@ def robust_shifts(values: Array, exact: Array, sigma: Array) -> Iterator[tuple[f
 
 
 def line_factors(values: Array, exact: Array, sigma: Array) -> Iterator[Array]:
-    """Yield an array of factors, one per column, and another, one per row, each if all of its factors are plausible.
+    """Yield an array of factors per column, then one of factors per row; those with an implausible factor are omitted.
 
     >>> exact = 1 + np.arange(12.0).reshape(3, 4) ** 2
     >>> [each.ravel().tolist() for each in line_factors(exact * [[2], [3], [5]], exact, np.ones((3, 4)))][-1]

@@ -238,7 +238,10 @@ def coarsest_models() -> Iterator[Model]:
 
 
 def scaled_models() -> Iterator[Model]:
-    """Yield the models of scaled FP8 inputs: each model scales the largest magnitude of x, and of y, to one integer."""
+    """Yield the models of scaled FP8 inputs.
+
+    Each model scales x and y so that the largest magnitude in each of them becomes a given integer.
+    """
     for name in ("e4m3", "e5m2"):
         for most in range(*_LARGEST):
             known = (("format", parse_format(name).name), ("scale per", "tensor"), ("largest", str(most)))
@@ -250,7 +253,8 @@ def known_of(model: Model, x: Array, y: Array) -> tuple[tuple[str, str], ...]:
     """Return the evidence of a model, adapted to these inputs.
 
     If the evidence names both inputs but the model changes only one of them, only this one is named. If several
-    rounding directions give the same numbers, or TF32 and binary16 do, all of them are named.
+    rounding directions give the same numbers, all of them are named. The formats TF32 and binary16 are both named if
+    they give the same numbers.
     """
     known = dict(model.evidence)
     if model.changes is not None and known.get("inputs") == "both":

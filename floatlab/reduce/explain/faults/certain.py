@@ -1,8 +1,8 @@
 """Elements that are certainly wrong, although nothing explains the other errors of a result.
 
 Three observations exclude a choice of precision. First, some elements are right to the last bits, and the others are
-far off: inputs of less precision would change all of them. Second, an error exceeds those of inputs of 4 bits and of
-terms that were lost. Third, the exact product is one number everywhere, and the result is this number, except in a few
+far off: inputs of less precision would change all of them. Second, an error is larger than inputs of 4 bits and lost
+terms could make it. Third, the exact product is one number everywhere, and the result is this number, except in a few
 elements.
 """
 
@@ -32,7 +32,9 @@ _OTHERS = 8  # one number everywhere: at least this many elements are right for 
 
 
 def beyond_rounding(problem: ProductProblem, view: View, least: float) -> Array:
-    """Return the mask of the elements that are certainly wrong; it is empty if no precision can be excluded.
+    """Return the mask of the elements that are certainly wrong.
+
+    The mask is empty if a choice of precision may be the reason for all errors.
 
     `least` is the smallest normal number of the result's format: smaller numbers may have been flushed to zero.
     """
@@ -46,10 +48,11 @@ def beyond_rounding(problem: ProductProblem, view: View, least: float) -> Array:
 
 
 def beyond_precision(problem: ProductProblem, view: View) -> Array:
-    """Return the mask of errors larger than those of all inputs, sums and results of at least 4 bits.
+    """Return the mask of errors that are too large for inputs, sums and results of 4 bits or more.
 
-    A number of 4 bits with one scale is off by up to 1/14 of the largest number. These errors are taken as independent,
-    and ten standard deviations of their sum are allowed. Clipped inputs and sums that stop growing lose up to Σ|x·y|.
+    If numbers are rounded to 4 bits with one scale, each is off by up to 1/14 of the largest number. These errors are
+    taken as independent, and ten standard deviations of their sum are allowed. Clipped inputs and sums that stop
+    growing lose up to Σ|x·y|.
     """
     totals, (x, y) = view.totals, (problem.x, problem.y)
     with np.errstate(all="ignore"):
@@ -83,7 +86,10 @@ def _are_some_right(problem: ProductProblem, view: View, wrong: Array, right: Ar
 
 
 def _are_largest(values: Array) -> Array:
-    """Return the mask of the largest numbers of rows and columns, which remain as they are if they make a scale."""
+    """Return the mask of the largest number of each row and each column.
+
+    If a row or column is quantised, its largest number determines the scale, so this number does not change.
+    """
     sizes, found = np.abs(values), np.zeros(values.shape, np.bool_)
     for axis in (0, 1):
         if values.shape[axis] > 1:
@@ -94,7 +100,7 @@ def _are_largest(values: Array) -> Array:
 def _would_change(problem: ProductProblem, view: View, wrong: Array) -> Array:
     """Return the mask of the elements that less precise inputs would change by more than rounding errors.
 
-    The first input, the second one, or both are rounded. Those that barely change the wrong elements are skipped.
+    The first input, the second one, or both are rounded. A rounding that barely changes the wrong elements is skipped.
     """
     x, y = (_shortened(each) for each in (problem.x, problem.y))
     room = view.noise.limit(view.totals) + view.half
@@ -110,7 +116,10 @@ def _would_change(problem: ProductProblem, view: View, wrong: Array) -> Array:
 
 
 def _shortened(numbers: Array) -> Array | None:
-    """Return numbers rounded to 11 significant bits, or to 7 if 11 change only few of them; None if 7 do, too."""
+    """Return numbers rounded to 11 significant bits.
+
+    If this changes only few of them, return them rounded to 7 bits. If this also changes only few, return None.
+    """
     fraction, exponent = np.frexp(numbers)
     for digits in _DIGITS:
         made: Array = np.ldexp(np.round(np.ldexp(fraction, digits)), exponent - digits)

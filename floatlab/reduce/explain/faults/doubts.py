@@ -75,8 +75,9 @@ def rival_of(problem: ProductProblem, view: View, found: SideExplanation) -> tup
 def is_no_flushing(problem: ProductProblem, view: View, wrong: Array, least: float) -> bool:
     """Return whether flushing numbers below `least` to zero would also change elements that are right.
 
-    Such elements are sums of terms as small as those of the wrong elements. If many of them are right, flushing does
-    not change just the elements of a rectangle, and does not change one element several times and the others never.
+    The elements compared are sums of terms as small as those of the wrong elements, so flushing would change both
+    alike. If many of them are right, flushing does not explain that all wrong elements lie in a rectangle. Nor does it
+    explain errors of several times `least` in the wrong elements only.
     """
     error, room = np.abs(view.totals.error(view.values)), view.noise.limit(view.totals) + view.half
     similar = view.usable & ~wrong & (view.totals.size > 0) & (room < least / _FINE)

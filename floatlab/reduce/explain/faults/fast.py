@@ -40,10 +40,10 @@ _FLOOR = 1e-6  # variances are at least this share of the median variance
 
 
 class _Algorithm(Record):
-    """A bilinear algorithm for 2 × 2 blocks: each product is of a sum of blocks of x and a sum of blocks of y.
+    """A bilinear algorithm for 2 × 2 blocks: each product multiplies a sum of blocks of x by a sum of blocks of y.
 
     `left` and `right` have the coefficients of the blocks 11, 12, 21, 22 for each of the seven products, and `out` has
-    those of the products for each block of the result.
+    the coefficients of the products for each block of the result.
     """
 
     name: str
@@ -69,7 +69,7 @@ _ALGORITHMS = (
 
 
 class FastProduct(Record):
-    """A fast algorithm that explains the errors of a result; `is_sure` says whether a conventional product does not."""
+    """A fast algorithm that explains the errors of a result; if `is_sure`, no conventional product explains them."""
 
     name: str
     is_sure: bool
@@ -122,7 +122,7 @@ def find_fast_product(view: View, x: Array, y: Array) -> FastProduct | None:
 
 
 def _independent(variance: Array, extra: Array, fast: Array) -> Array:
-    """Return the covariances of independent errors; where no variance is known, it is that of the fast product."""
+    """Return the covariances of independent errors; an unknown variance is replaced by that of the fast product."""
     found = np.zeros_like(fast)
     for i, (each, more) in enumerate(zip(_halved(variance), _halved(extra), strict=True)):
         found[i, i] = np.where(each > 0, each, fast[i, i]) + more

@@ -100,8 +100,8 @@ class FaultFinder(ShiftFinder):
     def scattered(self, view: View, wrong: Array) -> Fault | None:
         """Return the wrong elements as a fault if they are less than 40 % of all elements; otherwise None.
 
-        They may be up to 75 % if all of them are zero, as in a masked product, and if not only the smallest numbers of
-        the product became zero.
+        If all of them are zero, as in a masked product, up to 75 % are accepted. This does not hold if only the
+        smallest numbers of the product became zero.
         """
         right, z = view.usable & ~wrong & (view.values != 0), view.fit().z
         if not wrong.any():

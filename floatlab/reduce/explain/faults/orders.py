@@ -1,9 +1,9 @@
 """The errors of single elements in simulated orders of addition, and wider error limits for elements that resonate.
 
-In a sum of cosines, all terms of a few elements nearly have one phase. Their partial sums become much larger than the
-sum, and the rounding errors of successive steps have one sign. The error limit is a multiple of the errors in a sample
-of the elements, which does not contain these few. They are therefore simulated one by one. Libraries add long sums in
-panels, which may have larger errors than all terms one after the other.
+In a few elements of a product of cosines, all terms have nearly the same phase. Their partial sums become much larger
+than the sum, and the rounding errors of successive steps have one sign. The error limit is a multiple of the errors in
+a sample of the elements, which does not contain these few. They are therefore simulated one by one. Libraries add long
+sums in panels, whose errors may be larger than those of one long serial sum.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _LEAST = 32  # the limits of so many elements are widened in any case
 
 
 def panels(terms: int) -> tuple[str, ...]:
-    """Return the orders that add panels of terms and then the sums of the panels, for sums of so many terms."""
+    """Return orders for sums of `terms` terms: each adds panels of terms, and then the sums of the panels."""
     lengths = sorted({each for each in (*_PANELS, -(-terms // 2), -(-terms // 3)) if _PANELS[0] <= each < terms})
     return tuple(f"blocked({length}, {order})" for length in lengths for order in _WITHIN)
 
@@ -67,7 +67,7 @@ def order_errors(
 
 
 def widen_limits(problem: ProductProblem, sides: Sequence[Side]) -> None:
-    """Widen the error limits of the few elements beyond them whose errors in simulated orders are large as well."""
+    """Widen the limits of a few elements with errors beyond them, if simulated orders make large errors there, too."""
     accumulator = own_accumulator(sides[0].narrowest)
     kind = native_dtype(accumulator)
     if kind is None or kind.itemsize < 4 or any(own_accumulator(side.narrowest) != accumulator for side in sides):

@@ -93,7 +93,8 @@ def _times_usual(problem: ProductProblem, side: Side, accumulator: Format, rows:
 def outlying_lines(problem: ProductProblem, sides: tuple[Side, Side], i: int) -> tuple[DiagnosedCause, bool] | None:
     """Return the rows or columns with much larger errors than all others, if no simulated order makes such errors.
 
-    The second value says whether they are certainly wrong. Each single error is within the error bound of rounding.
+    The second value says whether they are certainly wrong. Every single error is assumed to be within the rounding
+    error bound.
     """
     accumulator = own_accumulator(sides[i].narrowest)
     sigma = problem.noise(accumulator).sigma(problem.totals)

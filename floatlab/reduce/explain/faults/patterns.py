@@ -75,7 +75,7 @@ def is_no_order(differing: Array, chance: float, doubt_needed: float = _DOUBT) -
 
 
 def least_shown(views: Sequence[View]) -> Evidence:
-    """Return, as evidence, the smallest relative error of an element that exceeds the limits of all views.
+    """Return, as evidence, how large the relative error of an element must be to exceed the limits of all views.
 
     The number is the median over all elements.
     """
@@ -182,7 +182,7 @@ def small_fault(mine: Drift, other: Drift, u: float) -> tuple[str, str, bool] | 
 
 
 def certainty(one: SampledModel, plain: SampledModel) -> float:
-    """Return how clearly the errors against the plain product contain a model's change, in standard deviations.
+    """Return how clearly a model's change shows in the errors against the plain product, in standard deviations.
 
     If the model is right, the error of each element is the model's change of this element plus a rounding error.
     Rounding errors do not depend on the change. Return 0 if the slope of the errors against the change is not close
@@ -269,9 +269,9 @@ def are_exact(view: View, wrong: Array) -> bool:
 
 
 def are_among_others(view: View, wrong: Array) -> bool:
-    """Return whether there are at least as many right numbers as wrong ones; zeros do not count.
+    """Return whether there are at least as many right numbers as wrong ones; zeros do not count as right.
 
-    Otherwise, nothing shows that the result is the product except in these elements.
+    Otherwise, nothing shows that the result is a product of these inputs with a few wrong elements.
     """
     right = view.usable & ~wrong & (view.values != 0)
     return bool(right.sum() >= wrong.sum())
@@ -340,7 +340,7 @@ def is_telling(view: View, product: Array, tried: int = 0) -> bool:
 
 
 def evidence_bits(view: View, explained: Array, output: Format) -> float:
-    """Return how many bits of evidence some elements are for a computation that gives exactly these numbers.
+    """Return how many bits of evidence it is that a computation gives exactly the numbers of some elements.
 
     If a number is off by k ulps of the format `output`, about 2·k + 1 numbers are as close to the product as it is. It
     therefore counts log2(2·k + 1) bits. If all sums are multiples of a step above one ulp, k counts these steps. Equal

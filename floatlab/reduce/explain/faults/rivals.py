@@ -145,8 +145,9 @@ class ShiftRivals:
     def are_inputs_cut(self, shift: Array) -> bool:
         """Return whether inputs that were cut off to fixed-point numbers with many digits may explain a small shift.
 
-        Products of some slices of digits, as in Ozaki's scheme, are examples. The errors of such a product are nearly
-        the same number in many elements if the inputs have one sign, but they vary more than rounding errors.
+        An example is Ozaki's scheme, which divides the digits into slices and may omit the last ones. The errors of
+        such a product are nearly the same number in many elements if the inputs have one sign, but they vary more than
+        rounding errors.
         """
         shift = np.broadcast_to(shift, self.problem.shape)[np.ix_(self.grid.rows, self.grid.columns)]
         with np.errstate(all="ignore"):
@@ -169,8 +170,8 @@ class ShiftRivals:
     def _leaves_as_much(self, shift: Array, error: Array, made: Array) -> bool:
         """Return whether the shift may come from inputs that were cut off; `made` has the errors that these cause.
 
-        The errors `made` must have the shift's sign on the whole. The result's errors must deviate from the shift more
-        than a quarter as much as `made` does after it is scaled to the shift.
+        On the whole, the errors `made` must have the sign of the shift. They are scaled to its size. The result's
+        errors must then vary around the shift by more than a quarter of what the scaled errors do.
         """
         with np.errstate(all="ignore"):
             weight = np.where((self.totals.size > 0) & np.isfinite(error), 1 / self.totals.size, 0.0)

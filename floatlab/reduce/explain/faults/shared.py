@@ -6,8 +6,9 @@ In most products, the rounding errors of the elements are independent. In rearra
   dy are the rounding errors of that column of y. Rows of x that are alike give this column the same error.
 - If the mean of y is added apart, as in x @ (y - m) + x @ m, row i has the rounding error of its sum x @ m.
 
-Such errors look like a bias. Both are errors of one product: that of the mean row of x and the column of y, or of the
-row of x and the mean column of y. A bias is certain only if it is larger than the rounding errors of this product.
+Such errors look like a bias. In the first case, the mean row of x times a column of y has about the same error. In the
+second case, a row of x times the mean column of y has it. A bias is certain only if it is larger than the rounding
+errors of this product.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def may_be_shared(view: View, x: Array, y: Array, shift: Array, axis: int, is_fa
 
     A shift is an array of the errors that a bias or a factor would cause. Its mean along an axis is compared: along
     axis 0 for a bias of each column, along axis 1 for a bias of each row. If the shift is that of one factor
-    (`is_factor`), the errors of all columns agree in sign with the product.
+    (`is_factor`), the mean errors of all columns are taken to have the same sign relative to the product.
 
     >>> from floatlab.reduce.explain.noise import multiply_exactly, noise_of
     >>> from floatlab.formats import parse_format
@@ -121,7 +122,7 @@ def _sigma(view: View, row: Array, y: Array) -> Array:
     """Return the expected root mean square error of the product of a row of x and the columns of y.
 
     `row` has a copy of the row for each column of y. An algorithm may rotate the factors, which spreads large numbers
-    over all terms; the squares are therefore at least those of even terms.
+    over all terms; the sum of squares is therefore at least that of equally large terms.
     """
     terms, n = row * y, len(y)
     even = (row * row).sum(axis=0) * (y * y).sum(axis=0) / n

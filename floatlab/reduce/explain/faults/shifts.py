@@ -128,7 +128,7 @@ class ShiftFinder:
         return None
 
     def _is_hidden(self, view: View, error: Array, axis: int) -> bool:
-        """Return whether rounding to a narrow output format hides a bias: no mean error is significant."""
+        """Return whether rounding to a narrow output format may hide a bias, so that no mean error is significant."""
         if not isinstance(view.half, np.ndarray):
             return False
         if (np.abs(error) > 2 * view.half)[view.usable].mean() > _VISIBLE:
@@ -347,7 +347,7 @@ class ShiftFinder:
 
 
 def _within(factor: float, values: Array, exact: Array, room: Array) -> float:
-    """Return a factor for all those elements that a first estimate nearly explains; the estimate if there is none.
+    """Return a factor that explains all elements that a first estimate nearly explains; the estimate if none does.
 
     `room` holds the largest errors of the elements.
     """

@@ -82,7 +82,7 @@ class SmallFaults:
     def _fast(self, claim: Claim) -> Claim | None:
         """Return the claim, unless a result is or may be a fast or rearranged product, whose errors look like faults.
 
-        Return None if the result is a rearranged product with certainty: its errors are those of rounding.
+        Return None if the result is certainly a rearranged product; its errors are then rounding errors.
         """
         found = [find_fast_product(view, self.problem.x, self.problem.y) for view in self.views]
         causes = tuple(

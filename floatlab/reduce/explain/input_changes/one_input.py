@@ -78,7 +78,7 @@ class InputChange(Record):
         return words + (f", {known['scale']}" if "scale" in known else "")
 
     def lines_of(self, matrix: Array, lines: Array) -> Array:
-        """Return the rows `lines` of an input as this change leaves them. The terms lie along the rows."""
+        """Return the rows `lines` of an input after this change. The terms lie along the rows."""
         if self.tile == 1:
             return self.change(matrix[lines], matrix, 1)
         rows = np.concatenate([

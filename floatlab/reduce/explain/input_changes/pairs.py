@@ -135,7 +135,7 @@ def _sample(problem: ProductProblem) -> tuple[Array, Array]:
 def _grouped(matrix: Array, format: Format, lines: Array, tick: Callable[[], None]) -> list[_Group]:
     """Return the changes of an input, grouped by the numbers that they give in some of its lines.
 
-    Readings that give NaN or infinity there are left out.
+    Changes that give NaN or infinity in these lines are left out.
     """
     found: dict[bytes, _Group] = {}
     for change in changes_of(matrix, format):
