@@ -58,7 +58,7 @@ def output() -> TextIO:
 def put(text: str, drawn: bool = False) -> None:
     """Write data immediately; raises OutputError on failure, BrokenPipeError if the reader has gone.
 
-    Control sequences are escaped, but not in a page of `to_text` (`drawn`), which may have colour codes.
+    Control sequences are escaped, unless `drawn` is true: the text is then a page of `to_text`, which may have colours.
     """
     out = output()
     if not drawn and not text.replace("\n", "").isprintable():

@@ -182,7 +182,7 @@ def _note(note: model.Note, width: int) -> list[Line]:
 
 
 def _pair(pair: model.Pair, width: int) -> list[Line]:
-    """Show the two sides beside each other on a wide page, else or if digits would be broken one below the other."""
+    """Show both sides beside each other if the page is wide enough and no strip of digits breaks; else stack them."""
     half = (width - _BETWEEN) // 2
     is_wide = width >= WIDE and not any(_is_longer(side, _room(half)) for side in (pair.left, pair.right))
     sides = [_set_blocks(side, half if is_wide else width) for side in (pair.left, pair.right)]

@@ -198,7 +198,7 @@ def operate(
 
 
 def _result_format(values: tuple[Operand, ...]) -> Format:
-    """Return the result's format if no option names it: one that contains the operands' formats, or the default."""
+    """Return the format of a result if no option names one: it contains the operands' formats, or is the default."""
     data = (value.result if isinstance(value, Derivation) else value for value in values)
     own = [value.format for value in data if isinstance(value, Datum)]
     return arith.common_format(own) if own else parse_format(DEFAULT_FORMAT)

@@ -90,7 +90,7 @@ def answer_of(found: Attribution, results: tuple[str, ...]) -> Answer:
 
 
 def _is_listed(word: str) -> bool:
-    """Return whether a word between two commas is a number, or several with `;` between rows, such as 2;3."""
+    """Return whether a word between two commas is a number, or several numbers separated by `;`, such as 2;3."""
     return all(parse_printed(each) is not None for each in word.split(";"))
 
 

@@ -81,9 +81,10 @@ def are_checkpoints(words: Sequence[str], options: Mapping[str, object]) -> bool
 def answers(question: Question, started: Started | None = None) -> list[Answer]:
     """Answer a question: the differences of two arrays or checkpoints, and their causes if the inputs are given.
 
-    The question's format is the format of arrays given as text, and the format whose ulps are counted. Without a
-    format, text has the format of the other array, or else of an input, or else binary64 (binary32 with inputs). Raises
-    FloatlabError.
+    The question's format is the format of arrays given as text, and the format whose ulps are counted. If the
+    question has no format, text is read into the format of the other array. If both arrays are text, they are read into
+    the format of the inputs, or, without inputs, into binary64. If the inputs are text too, all are read into binary32.
+    Raises FloatlabError.
     """
     words, format, options = question.values, next(iter(question.formats), None), dict(question.options)
     inputs, dtype, shape = (options.pop(name, None) for name in ("inputs", "dtype", "shape"))

@@ -53,7 +53,7 @@ class OrderChoice(Record):
 
     @property
     def same(self) -> str:
-        """The names of other orders that are the same for these terms."""
+        """The names of other orders that add these terms in the same way."""
         return ", ".join(self.names[1:])
 
 
