@@ -83,7 +83,7 @@ def legend(chart: Chart) -> Line:
 
 
 class Scale(Record):
-    """A scale from `low` to `high`: both finite, and positive if logarithmic."""
+    """A scale from `low` to `high`, which are finite; on a logarithmic scale, they are also positive."""
 
     low: float
     high: float

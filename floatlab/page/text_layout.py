@@ -123,7 +123,8 @@ def _strip(strip: model.Strip, width: int) -> list[Line]:
 def _chunks(length: int, room: int, breaks: tuple[int, ...]) -> list[tuple[int, int]]:
     """Divide `length` columns into parts of at most `room` columns.
 
-    A part ends at the break that makes the parts about equal, else at the last break that fits, else when it is full.
+    A part ends at one of `breaks` if possible: at the first one that makes the parts about equal, else at the last one
+    that fits. Without such a break, the part ends when it is full.
     """
     chunks, start = [], 0
     while start < length:

@@ -184,7 +184,7 @@ class Option(Record):
 
 
 class OptionRule(Record):
-    """A rule on options: they exclude some others, or need one of several others; `reason` says why."""
+    """A rule on options: they exclude the options `excludes`, or need one of the options `needs`; `reason` says why."""
 
     options: tuple[str, ...]
     reason: str

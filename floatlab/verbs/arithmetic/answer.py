@@ -51,7 +51,7 @@ def operands(
 ) -> tuple[Operand, ...]:
     """Return the operands of an operation, as read from text.
 
-    VALUE@FORMAT becomes the derivation of its conversion into the format, and a code becomes a `Datum`. Other values
+    VALUE@FORMAT becomes the derivation that converts VALUE into FORMAT, and a code becomes a `Datum`. Other values
     remain text. A code without a format belongs to `format`, which is then required.
 
     >>> reading, text = operands(("0.1@fp16", "2"), None)

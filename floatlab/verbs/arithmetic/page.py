@@ -254,9 +254,9 @@ def operand_rows(
     shared: Format | None,
     strips: bool = True,
 ) -> list[Block]:
-    """Draw the bits of the operands, labelled a, b and c; for a text that was not read exactly, show the conversion.
+    """Draw the bits of the operands, labelled a, b and c; if an operand was rounded when it was read, show its text.
 
-    The name of the format `shared` is omitted. Without `strips`, the bits are not drawn.
+    The format of an operand is named unless it is `shared`. Without `strips`, the bits are not drawn.
     """
     blocks: list[Block] = []
     for name, datum, reading in zip("abc", operands, readings(operands, literals, context), strict=False):

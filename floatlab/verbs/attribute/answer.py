@@ -100,8 +100,8 @@ def attribute_pair(
 ) -> Attribution | None:
     """Attribute two results of a product to candidate computations.
 
-    `product` has x, y, and both results; `targets` is that of `attribute`. Returns None if the results have different
-    formats, since then no candidate gives both.
+    `product` has x, y, and both results; `targets` is passed on to `attribute`. Returns None if the results have
+    different formats, since then no candidate gives both.
     """
     from floatlab.reduce.explain.attribution import attribute
 

@@ -161,7 +161,7 @@ def verdict_rows(found: Attribution, label: str = "verdict") -> list[Block]:
 
 
 def _common_difference(found: Attribution) -> str:
-    """Return the difference between the two results in ulps, as text; empty unless all pairs of candidates agree."""
+    """Return the difference between the two results in ulps, as text; empty if pairs of candidates disagree on it."""
     if any(codes.size != 1 for pair in found.pairs for path in pair.paths for codes in path.codes):
         return ""
     moves = {
@@ -192,7 +192,7 @@ def _summary(fitting: tuple[Explanation, ...], tried: int) -> str:
 def _candidates(word: str, explanations: tuple[Explanation, ...], single: bool) -> list[Block]:
     """Return a table of the candidates that give a result or, if none does, of the nearest candidates.
 
-    For arrays, it has the share of the elements that each candidate gives.
+    For arrays, the table has the share of the elements that each candidate gives.
     """
     fitting = [each for each in explanations if each.fits]
     heading = f"Candidates that give {word}" if fitting else f"No candidate gives {word}; results of the candidates"

@@ -105,7 +105,7 @@ class PlacedElement(Record):
 class ShownBlocks:
     """What the explorer shows of an answer: all its blocks, or one part of an array.
 
-    Of a part, it also gives the places of the neighbouring parts.
+    For a part, it also gives the places of the neighbouring parts.
     """
 
     def __init__(self, found: tuple[BlockDerivation, ...] | BlockPart) -> None:

@@ -169,7 +169,7 @@ def _power(x: float) -> str:
 
 
 def histogram(found: Underflow) -> model.Axis:
-    """Return an axis with the number of scaled gradients per range of exponents, and their outcome in the format."""
+    """Return an axis with the number of scaled gradients in each range of exponents, and how the format rounds them."""
     fmt, shift = found.format, floor(log2(found.scale))
     counts = {e + shift: count for e, count in found.histogram}
     low, high = min(counts), max(counts)

@@ -85,7 +85,7 @@ def reading_rows(found: UpdateTrace) -> list[Block]:
 
 
 def names_of(found: UpdateTrace) -> dict[str, str]:
-    """Return the variables of the program that have another name on the page, each with this other name."""
+    """Return the variables whose name on the page is not their name in the program, each with its name on the page."""
     return {"g": "u"} if found.program.optimizer.adds else {}
 
 
