@@ -329,7 +329,7 @@ def check_outputs(manner: Manner, read: list[str], resumed: str | None = None) -
 
 
 def _states(word: str) -> Iterator[os.stat_result]:
-    """Yield `os.stat` of the files that a word may name: the whole word, its start up to a `::`, or one of a list."""
+    """Yield `os.stat` of the files that a word may name: the whole word, its start up to a `::`, or a list item."""
     parts = word.split("::")
     for name in {*("::".join(parts[:n]) for n in range(1, len(parts) + 1)), *word.split(",")}:
         with suppress(OSError, ValueError):

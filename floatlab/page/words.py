@@ -301,9 +301,9 @@ def tininess_words(rounded: Rounded) -> str:
 
 
 def replaced_words(derivation: Derivation) -> str:
-    """Return a remark if the result stands for a value that the format cannot represent, such as one that overflowed.
+    """Return a remark if the result takes the place of another value, for instance of one that overflowed.
 
-    The remark may name options that give another result. The text is empty if there is no such value.
+    The remark may name options that give another result. It is empty if no value was replaced.
     """
     result, flags, context = derivation.result, derivation.flags, derivation.context
     fmt, rounded = result.format, derivation.rounded

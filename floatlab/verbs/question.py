@@ -351,7 +351,7 @@ def read_operand(text: str, bits: bool = False) -> tuple[Literal, Format | None]
 def rules_of(dialect: str, context: Context) -> Callable[[Format], Context]:
     """Return a function from a format to its context.
 
-    The dialect (the rules of a processor or library) sets what its rules say; everything else is as in `context`.
+    The dialect (the rules of a processor or library) has priority; what it leaves open is as in `context`.
 
     >>> from floatlab.formats import parse_format
     >>> rules_of("torch", Context(rounding="RTZ"))(parse_format("e4m3"))

@@ -39,9 +39,8 @@ def block(
     """Return the answer of `floatlab block`: values rounded to a block format.
 
     VALUE@FORMAT is first rounded to that format; all other values are exact. A single value may be rows of values
-    (`1,2;3,4`), a file with an array, or a random array. If the values are an array, or if
-    `at` is given, the answer has only one block (or a part of it): the one that contains the element `at`, by default
-    the first element.
+    (`1,2;3,4`), a file with an array, or a random array. For an array, or if `at` is given, the answer has only one
+    block (or a part of it): the one that contains the element `at`, by default the first element.
 
     >>> answer = block(("957", "1"), "mxfp8_e4m3")
     >>> answer.words(), answer.codes()

@@ -110,7 +110,7 @@ _FATES = {
 
 
 def underflow_page(found: Underflow, name: str = "") -> Page:
-    """Return the page of gradients in a format: their exponents, how many are lost, and loss scales with which none is.
+    """Return the page of gradients in a format: their exponents, how many are lost, and loss scales that avoid losses.
 
     >>> from floatlab.page.text_layout import to_text
     >>> from floatlab.training import measure_underflow
