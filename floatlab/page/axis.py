@@ -42,7 +42,7 @@ class _Cells:
         return all(text == " " for text, _ in self.cells[max(start, 0) : stop])
 
     def write(self, column: int, runs: Line) -> None:
-        """Write runs from a column on; they overwrite the previous characters."""
+        """Write runs, beginning at a column, over the previous characters."""
         for run in runs:
             self.cells[column : column + len(run.text)] = [(ch, run.role) for ch in run.text]
             column += len(run.text)

@@ -232,7 +232,7 @@ def encoding_reason(step: Encode, derivation: Derivation, index: int) -> list[st
 
 
 def _lost_term(derivation: Derivation) -> str:
-    """Return a sentence if a term was too small to change the other one, as a small update of a weight can be."""
+    """Return a sentence if a term was too small to change the other one, as happens to small updates of weights."""
     if derivation.operation not in ("add", "subtract") or Flags.INEXACT not in derivation.flags:
         return ""
     a, b = derivation.operands

@@ -62,7 +62,7 @@ def block(
 
 
 def _rows(values: tuple[str, ...]) -> list[list[str]]:
-    """Return the typed values as rows: those of a single text such as 1,2;3,4, or else one row."""
+    """Return the typed values as rows; a single text such as 1,2;3,4 has several rows, other values are one row."""
     if len(values) > 1 or not any(mark in values[0] for mark in ",;"):
         return [list(values)]
     rows = [[text.strip() for text in row.split(",")] for row in values[0].split(";")]

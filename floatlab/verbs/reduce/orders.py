@@ -246,7 +246,7 @@ def figures_page(found: Reduction) -> Page:
 
 
 def computation_words(found: Reduction) -> str:
-    """Return how a reduction was computed, as far as this differs from the default, as text.
+    """Describe the order and the arithmetic of a reduction; what is as usual is left out.
 
     >>> from floatlab import sum
     >>> computation_words(sum([1, 2], "pairwise", format="fp16", accumulator="fp32"))
