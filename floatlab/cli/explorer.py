@@ -120,7 +120,7 @@ def _serve(chosen: Question, here: str, question: list[str]) -> None:
 
 
 def _begun(start: Question) -> BackgroundAnswer:
-    """Start computing the answer; raise an error that is found before the terminal switches to full screen.
+    """Start computing the answer. Errors found at once are raised here, before the terminal switches to full screen.
 
     A longer computation pauses when it next reports progress, and continues when the screen is drawn.
     """

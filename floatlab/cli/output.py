@@ -58,7 +58,7 @@ def output() -> TextIO:
 def put(text: str, drawn: bool = False) -> None:
     """Write data immediately; raises OutputError on failure, BrokenPipeError if the reader has gone.
 
-    Control sequences are escaped, but not in a page of `to_text` (`drawn`), which may have colour codes.
+    Control sequences are escaped, unless `drawn` is true: the text is then a page of `to_text`, which may have colours.
     """
     out = output()
     if not drawn and not text.replace("\n", "").isprintable():
@@ -329,7 +329,7 @@ def check_outputs(manner: Manner, read: list[str], resumed: str | None = None) -
 
 
 def _states(word: str) -> Iterator[os.stat_result]:
-    """Yield `os.stat` of the files that a word may name: as a whole, before a `::`, or between commas."""
+    """Yield `os.stat` of the files that a word may name: the whole word, its start up to a `::`, or a list item."""
     parts = word.split("::")
     for name in {*("::".join(parts[:n]) for n in range(1, len(parts) + 1)), *word.split(",")}:
         with suppress(OSError, ValueError):

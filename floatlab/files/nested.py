@@ -287,7 +287,7 @@ class _BracketReader:
         self._close(at, depth, len(words))
 
     def _take_more(self, count: int, at: int, depth: int) -> tuple[int, int]:
-        """Read short rows from position `at` on, many at once.
+        """Read many short rows at once, beginning at position `at`.
 
         `count` is the number of rows before them. Returns the new number of rows, and the position after the last row
         read. Unusual or invalid rows are left to `_take_row`, which reports errors.

@@ -139,7 +139,7 @@ class Bundle:
         return {each["member"]: read_format(each["format"]) for each in entries if each["format"] is not None}
 
     def kind_of(self, member: str, dtype: DType) -> Format | DType:
-        """Return the dtype of a member; for codes, return their format. Raises FileFormatError if these contradict."""
+        """Return the dtype of a member, or the format of its codes; raises FileFormatError if the two do not agree."""
         format = self.formats.get(member)
         if format is not None and dtype != container(format):
             raise FileFormatError(f"has codes of {format.name} as {dtype.name}")

@@ -98,8 +98,9 @@ def parse_dtype(text: str) -> tuple[Format | DType, bool]:
     """Return the format or dtype with a name such as f32, >f4, bf16, e2m1 or int32, and whether to swap its bytes.
 
     Names of formats have priority, so that f16 is binary16. `<` or `>` before a name is the byte order; without it, the
-    bytes are little-endian. A dtype of NumPy includes its byte order. The returned bool is therefore True only for a
-    format that NumPy lacks, if the byte order is not the machine's. Raises UnsupportedError for an unknown name.
+    bytes are little-endian. If NumPy has the type, the returned dtype includes the byte order, and the bool is False.
+    For other formats, the bool is True if the byte order is not the machine's. Raises UnsupportedError for an unknown
+    name.
 
     >>> parse_dtype(">bf16")[0].name, parse_dtype("f32")[0], parse_dtype("int8")[0]
     ('bfloat16', dtype('float32'), dtype('int8'))

@@ -98,7 +98,7 @@ def length_of(file: IO[bytes]) -> int:
 
 
 def read_start(file: IO[bytes], count: int) -> bytes:
-    """Return at most `count` first bytes of a file; no bytes if reading would block, as for some files in /proc."""
+    """Return the first bytes of a file, at most `count`; none if reading would block, as for some files in /proc."""
     return file.read(count) or b""
 
 

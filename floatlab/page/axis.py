@@ -42,7 +42,7 @@ class _Cells:
         return all(text == " " for text, _ in self.cells[max(start, 0) : stop])
 
     def write(self, column: int, runs: Line) -> None:
-        """Write runs from a column on; they overwrite the previous characters."""
+        """Write runs, beginning at a column, over the previous characters."""
         for run in runs:
             self.cells[column : column + len(run.text)] = [(ch, run.role) for ch in run.text]
             column += len(run.text)
@@ -204,7 +204,7 @@ def _bin(row: _Cells, span: AxisInterval, start: float, end: float, ink: _Ink) -
 
 
 def _beside(row: _Cells, span: AxisInterval, first: int, last: int) -> None:
-    """Put the label of an interval without end strokes on the preferred side or the other."""
+    """Put the label of an interval without end strokes on its preferred side or, without room there, on the other."""
     for label in (span.label, span.short):
         length = len(text_of(label))
         after, before = (last + 2, 1, _BETWEEN), (first - 1 - length, _BETWEEN, 1)

@@ -72,7 +72,7 @@ def named(place: int, label: str) -> Line:
 
 
 def legend(chart: Chart) -> Line:
-    """Return all letters of a chart, with a piece of their lines if they are lines, and the names of their curves."""
+    """Return the letter and the name of each curve of a chart, and a piece of its line if curves are drawn as lines."""
     runs: list[Span | str] = []
     for each in chart.curves:
         if not each.label:
@@ -83,7 +83,7 @@ def legend(chart: Chart) -> Line:
 
 
 class Scale(Record):
-    """A scale from `low` to `high`: both finite, and positive if logarithmic."""
+    """A scale from `low` to `high`, which are finite; on a logarithmic scale, they are also positive."""
 
     low: float
     high: float
@@ -130,7 +130,7 @@ def scale_of(numbers: list[float], is_log: bool = False) -> Scale | None:
 
 
 class ChartScales(Record):
-    """The two scales of a chart, in text and in SVG."""
+    """The two scales of a chart, used for its text and for its SVG."""
 
     across: Scale
     up: Scale

@@ -91,7 +91,8 @@ def cut_columns(runs: Line, start: int, end: int) -> Line:
 def wrap(runs: Line, width: int) -> list[Line]:
     """Break a line into lines of at most max(width, 8) columns, at spaces if possible.
 
-    If there is another space, it is not broken after an operator, nor where `_binds` finds parts of one expression.
+    Lines are not broken at a space after an operator or inside an expression (see `_binds`). Without another space, a
+    line ends when it is full.
     """
     width = max(width, 8)
     text = text_of(runs)

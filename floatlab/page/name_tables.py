@@ -41,7 +41,7 @@ Titles = list[list[str]]  # the lines of titles, each with a text for each colum
 
 
 def _choices(table: Table) -> Iterator[tuple[list[int], Titles]]:
-    """Yield choices of the columns beside the names, with their titles: all columns, then with fewer spare ones."""
+    """Yield choices of the columns beside the names, with their titles: first all, then with fewer spare ones."""
     spare = table.spare or ()
     for count in range(len(spare) + 1):
         columns = [column for column in range(1, len(table.header)) if column not in spare[:count]]

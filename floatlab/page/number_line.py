@@ -194,7 +194,7 @@ def _typed(derivation: Derivation) -> Exact | None:
 def _distance(datum: Datum, context: Context, up: bool) -> Line:
     """Return text with the distance to the next number on one side.
 
-    If no number follows, the text says to what numbers on this side round.
+    If no number follows, the text says what becomes of numbers on this side when they are rounded.
     """
     if (following := _step(datum, up)) is not None:
         gap = abs(following.exact - datum.exact).normalized()

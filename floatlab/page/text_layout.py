@@ -123,7 +123,8 @@ def _strip(strip: model.Strip, width: int) -> list[Line]:
 def _chunks(length: int, room: int, breaks: tuple[int, ...]) -> list[tuple[int, int]]:
     """Divide `length` columns into parts of at most `room` columns.
 
-    A part ends at the break that makes the parts about equal, else at the last break that fits, else when it is full.
+    A part ends at one of `breaks` if possible: at the first one that makes the parts about equal, else at the last one
+    that fits. Without such a break, the part ends when it is full.
     """
     chunks, start = [], 0
     while start < length:
@@ -182,7 +183,7 @@ def _note(note: model.Note, width: int) -> list[Line]:
 
 
 def _pair(pair: model.Pair, width: int) -> list[Line]:
-    """Show the two sides beside each other on a wide page, else or if digits would be broken one below the other."""
+    """Show both sides beside each other if the page is wide enough and no strip of digits breaks; else stack them."""
     half = (width - _BETWEEN) // 2
     is_wide = width >= WIDE and not any(_is_longer(side, _room(half)) for side in (pair.left, pair.right))
     sides = [_set_blocks(side, half if is_wide else width) for side in (pair.left, pair.right)]

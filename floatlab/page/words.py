@@ -73,7 +73,10 @@ def bracketed(number: object) -> str:
 
 
 def ulps_text(ulps: Fraction) -> str:
-    """Return an error in ulps: exact if the decimal is short, else rounded after ≈, beside a short fraction."""
+    """Return an error in ulps: an exact decimal if it is short, else a rounded one after ≈.
+
+    An error that no decimal gives exactly is also written as a fraction, if that is short.
+    """
     simple = ulps.denominator < 1000 and abs(ulps.numerator) < 1_000_000
     if simple and terminating_decimal(ulps, 40) is None:
         return signed_text(f"{ulps.numerator}/{ulps.denominator}") + f" {plain_error(ulps)}"
@@ -298,7 +301,10 @@ def tininess_words(rounded: Rounded) -> str:
 
 
 def replaced_words(derivation: Derivation) -> str:
-    """Return a remark if the result replaces an overflowed or unrepresentable value, with the options to change it."""
+    """Return a remark if the result takes the place of another value, for instance of one that overflowed.
+
+    The remark may name options that give another result. It is empty if no value was replaced.
+    """
     result, flags, context = derivation.result, derivation.flags, derivation.context
     fmt, rounded = result.format, derivation.rounded
     last = derivation.steps[-2] if len(derivation.steps) > 1 else None

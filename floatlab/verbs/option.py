@@ -184,7 +184,7 @@ class Option(Record):
 
 
 class OptionRule(Record):
-    """A rule on options: they exclude some others, or need one of several others; `reason` says why."""
+    """A rule on options: they exclude the options `excludes`, or need one of the options `needs`; `reason` says why."""
 
     options: tuple[str, ...]
     reason: str
@@ -193,7 +193,7 @@ class OptionRule(Record):
 
 
 def grouped(group: str, *options: Option, part: str = "options", forms: tuple[str, ...] = ()) -> tuple[Option, ...]:
-    """Return options with the same heading in `--help`; `forms` is set in those that have none."""
+    """Return the options under one heading of `--help`; options without subcommands of their own get `forms`."""
     return tuple(option.replace(group=group, part=part, forms=option.forms or forms) for option in options)
 
 
@@ -323,7 +323,7 @@ class ContextChoice(Record):
         return bool(getattr(chosen, "value", chosen) == self.value)
 
     def apply(self, context: Context) -> Context:
-        """Return the context with this choice; settings of stochastic rounding that it does not use are reset."""
+        """Return the context with this choice; settings of stochastic rounding that it then ignores are reset."""
         found = context.replace(**{self.field: self.value})
         unused = {"draw": not found.rounding.is_stochastic, "random_bits": not found.rounding.has_few_bits}
         return found.replace(**{name: getattr(DEFAULT, name) for name, reset in unused.items() if reset})

@@ -213,7 +213,7 @@ class Verb(Record):
     takes_long
         Whether an answer can take minutes: its progress is then also written if standard error is no terminal.
     seeds_more
-        Whether `--seed` is also the seed of other random numbers than those of stochastic rounding.
+        Whether the verb has random numbers besides those of stochastic rounding; `--seed` is then the seed of both.
     plot
         Function that draws the figure of `--plot FILE` from the answer.
     also
@@ -351,7 +351,7 @@ def read_operand(text: str, bits: bool = False) -> tuple[Literal, Format | None]
 def rules_of(dialect: str, context: Context) -> Callable[[Format], Context]:
     """Return a function from a format to its context.
 
-    The dialect (the rules of a processor or library) decides what it has rules for; the rest is from `context`.
+    The dialect (the rules of a processor or library) has priority; what it leaves open is as in `context`.
 
     >>> from floatlab.formats import parse_format
     >>> rules_of("torch", Context(rounding="RTZ"))(parse_format("e4m3"))
@@ -376,7 +376,7 @@ def code_of(datum: Datum) -> str:
 
 
 def as_code(literal: Literal, option: str) -> Code:
-    """Return the code that a literal denotes; raise LiteralError, which names `option`, if it is a number."""
+    """Return the code that a literal denotes; if the literal is a number, raise LiteralError with the name `option`."""
     if not isinstance(literal.value, Code):
         raise LiteralError(f"{quoted(literal.text)}: {option} takes a code, such as bits:0x38")
     return literal.value

@@ -75,7 +75,7 @@ def read_part(place: str, read: Callable[..., T], *arguments: object) -> T:
 
 
 def expect(wire: object, kind: type[T], words: str) -> T:
-    """Return a part of a document if it has type `kind`; else raise FileFormatError, which calls the type `words`."""
+    """Return a part of a document if it has type `kind`; else raise FileFormatError, with `words` for the type."""
     if not isinstance(wire, kind) or (isinstance(wire, bool) and kind is not bool):
         raise FileFormatError(f"expected {words}, not {quoted(repr(wire)[:40])}")
     return wire

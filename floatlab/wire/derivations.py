@@ -64,7 +64,7 @@ DATUM = Schema(
 
 
 def _later(name: str, codec: Codec) -> Member:
-    """Return the member for a choice of `Context` that older documents lack; it is omitted for the default choice."""
+    """Return the member for a field of `Context` that older documents do not have; the default value is not written."""
     usual = getattr(DEFAULT, name)
     return Member(codec, lambda context: None if (value := getattr(context, name)) == usual else value, name, True)
 
@@ -169,7 +169,7 @@ OPERANDS = Member(list_of(Codec(_write_operand, _read_operand)), _pairs, "pairs"
 
 
 def error_in_ulps(error: Fraction | None, value: Datum) -> Wire:
-    """Return the JSON members of an error: `exact`, and `ulps` (those of `value`).
+    """Return the JSON members of an error: `exact` is the error itself, and `ulps` is the error in ulps of `value`.
 
     Both are null if `error` is None or `value` is not finite.
     """

@@ -212,7 +212,7 @@ def _received(answer: http.client.HTTPResponse, count: int, deadline: float) -> 
 
 @contextmanager
 def _limited(count: int) -> Iterator[tuple[OpenerDirector, float]]:
-    """Give an opener of URLs for a request of `count` bytes, and its deadline (as `time.monotonic` counts).
+    """Provide an opener of URLs for a request of `count` bytes, and its deadline on the clock `time.monotonic`.
 
     At the deadline, the connections of the opener are shut down, even while they wait for bytes.
     """

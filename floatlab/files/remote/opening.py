@@ -15,8 +15,8 @@ _USUAL = ("model.safetensors.index.json", "model.safetensors")  # what a folder 
 def open_url(url: str) -> RangeFile:
     """Return the file at a URL, for reading by ranges. A missing file raises no error before it is read.
 
-    Raises FileFormatError for a URL that is not read, MissingPartError if a package is missing, and RefusedError in a
-    confined process.
+    Raises FileFormatError for a URL of a local file or of an unknown scheme, MissingPartError if a package is missing,
+    and RefusedError in a confined process.
     """
     return http_file.HttpFile(url) if _is_http(url) else filesystem_file.FilesystemFile(url)
 

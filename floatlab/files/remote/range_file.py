@@ -57,9 +57,9 @@ class RangeFile(io.RawIOBase):
         return place
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        """Read bytes from the current position on into a buffer; return their number, 0 at the end of the file.
+        """Read bytes into a buffer, beginning at the current position, and return their number.
 
-        Their number can be less than the length of the buffer.
+        The number can be less than the length of the buffer. It is 0 at the end of the file.
         """
         into = memoryview(buffer).cast("B")
         count = len(into)
@@ -77,6 +77,6 @@ class RangeFile(io.RawIOBase):
         return done
 
     def _held(self, count: int) -> bytes:
-        """Return at most `count` bytes from the current position on that an earlier request has already fetched."""
+        """Return the bytes at the current position, at most `count`, if an earlier request has already fetched them."""
         first = self._place - self._start
         return self._ahead[first : first + count] if 0 <= first < len(self._ahead) else b""

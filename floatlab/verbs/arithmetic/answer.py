@@ -51,7 +51,7 @@ def operands(
 ) -> tuple[Operand, ...]:
     """Return the operands of an operation, as read from text.
 
-    VALUE@FORMAT becomes the derivation of its conversion into the format, and a code becomes a `Datum`. Other values
+    VALUE@FORMAT becomes the derivation that converts VALUE into FORMAT, and a code becomes a `Datum`. Other values
     remain text. A code without a format belongs to `format`, which is then required.
 
     >>> reading, text = operands(("0.1@fp16", "2"), None)
@@ -198,7 +198,7 @@ def operate(
 
 
 def _result_format(values: tuple[Operand, ...]) -> Format:
-    """Return the result's format if no option names it: one that contains the operands' formats, or the default."""
+    """Return the format of a result if no option names one: it contains the operands' formats, or is the default."""
     data = (value.result if isinstance(value, Derivation) else value for value in values)
     own = [value.format for value in data if isinstance(value, Datum)]
     return arith.common_format(own) if own else parse_format(DEFAULT_FORMAT)

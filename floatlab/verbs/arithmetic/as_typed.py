@@ -1,4 +1,4 @@
-"""The result of the numbers as they were typed, beside that of the operands, which were rounded when they were read."""
+"""The result of the numbers as typed, beside the result of the operands, which are the typed numbers after rounding."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _NOUNS = {"add": "sum", "subtract": "difference", "multiply": "product", "divide
 def typed_result(derivation: Derivation) -> Fraction | None:
     """Return the exact result of the typed numbers; None if no operand was rounded, or if there is no such result.
 
-    There is none for operations that `_NOUNS` lacks, for operands that are not finite or are irrational, for a zero
-    divisor, and for typed numbers with very many digits.
+    There is none for operations that are not in `_NOUNS`, for operands that are not finite or are irrational, for a
+    zero divisor, and for typed numbers with very many digits.
 
     >>> from floatlab import add
     >>> typed_result(add("0.1", "0.2", "fp64")), typed_result(add("1", "0.5", "fp64"))

@@ -42,7 +42,9 @@ _DIRECTED = {
 
 
 def portion(part: Fraction) -> str:
-    """Return a positive number of ulps as text: a short fraction, just over or under 1 or 1/2, or rounded after ≈.
+    """Return a positive number of ulps as text.
+
+    The text is a short fraction, or "just over" or "just under" 1 or 1/2, or else a rounded decimal after ≈.
 
     >>> from fractions import Fraction
     >>> portion(Fraction(9, 16)), portion(Fraction(1, 3)), portion(Fraction(2**30 + 1, 2**31))
@@ -123,8 +125,8 @@ def _cut(rounded: Rounded, fmt: Format, context: Context) -> list[str]:
 def _decided(rounded: Rounded, context: Context, what: str, one: str = "") -> str:
     """Explain what the rounding direction does with the discarded part.
 
-    `what` names the digit or integer that is increased or kept. `one` names the result of ties in formats of precision
-    1.
+    `what` names the digit or integer that is increased or kept. In formats whose precision is 1, `one` names the number
+    to which a tie is rounded.
     """
     stay = "the kept digits stay" if what == _LAST else f"the {what} stays"
     up = f"so the {what} goes up by one" if rounded.increment else f"so {stay}"
@@ -230,7 +232,7 @@ def encoding_reason(step: Encode, derivation: Derivation, index: int) -> list[st
 
 
 def _lost_term(derivation: Derivation) -> str:
-    """Return a sentence if a term was too small to change the other one, as a small update of a weight can be."""
+    """Return a sentence if a term was too small to change the other one, as happens to small updates of weights."""
     if derivation.operation not in ("add", "subtract") or Flags.INEXACT not in derivation.flags:
         return ""
     a, b = derivation.operands

@@ -105,7 +105,10 @@ def expression(derivation: Derivation) -> str:
 
 
 def framed(x: Exact, top: int, fraction: int, least_tail: int = 0) -> tuple[str, str]:
-    """Return |x| in units of 2^top: the digits up to `fraction` places after the point, and at most `TAIL` more.
+    """Return |x| / 2^top in binary, as two texts.
+
+    The first text has the digits up to `fraction` places after the point. The second one has the digits after these, at
+    most `TAIL`.
 
     >>> framed(Exact(False, 0b1111111001, -13), 0, 10)
     ('0.0001111111', '001')
@@ -251,9 +254,9 @@ def operand_rows(
     shared: Format | None,
     strips: bool = True,
 ) -> list[Block]:
-    """Draw the bits of the operands, labelled a, b and c; for a text that was not read exactly, show the conversion.
+    """Draw the bits of the operands, labelled a, b and c; if an operand was rounded when it was read, show its text.
 
-    The name of the format `shared` is omitted. Without `strips`, the bits are not drawn.
+    The format of an operand is named unless it is `shared`. Without `strips`, the bits are not drawn.
     """
     blocks: list[Block] = []
     for name, datum, reading in zip("abc", operands, readings(operands, literals, context), strict=False):
@@ -280,7 +283,7 @@ def integral_rows(rounded: Rounded, context: Context) -> list[Block]:
 
 
 def result_rows(datum: Datum, derivation: Derivation, label: str) -> list[Block]:
-    """Return the rows of the result: bits, code, value, error, flags, and a remark if it replaces another value."""
+    """Return the rows of the result: bits, code, value, error and flags; and the remark of `replaced_words`, if any."""
     error = words.error_words(derivation) if derivation.result == datum else ""
     flags = words.flags_line(derivation.flags)
     rows: list[Block] = [datum_strip(datum, label), Row("", line(error) if error else flags, flags if error else ())]

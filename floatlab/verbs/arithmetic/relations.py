@@ -134,7 +134,7 @@ def _first_difference(contrast: Contrast) -> list[Block]:
 
 
 def _opening(derivation: Derivation, start: int = 0) -> int:
-    """Return the index of the first step, from `start` on, that does not decode or promote an operand."""
+    """Return the index of the first step, at `start` or later, that does not decode or promote an operand."""
     steps = enumerate(derivation.steps[start:], start)
     return next((i for i, step in steps if not isinstance(step, Decode | Promote)), start)
 

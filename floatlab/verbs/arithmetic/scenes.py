@@ -118,8 +118,9 @@ _RANKS = {"flush": 0, "product": 1, "align": 2, "sum": 3, "rule": 4, "round prod
 def _paired_groups(sides: list[list[StepGroup]], ends: tuple[int, int]) -> list[list[StepGroup | None]]:
     """Return the groups of steps that are shown together, as pairs: one group of fma, one of multiply-then-add.
 
-    Groups of the same rank (see `_RANKS`) are shown together; None stands for a computation without such a group.
-    Groups of steps up to the product come first. `ends` has the number of these steps in each computation.
+    A pair has two groups of the same rank (see `_RANKS`). If only one of the computations has such a group, None takes
+    the place of the other. The groups that compute the product come first; `ends` has the number of steps in these
+    groups, for each computation.
     """
     placed: list[dict[tuple[int, int, int], StepGroup]] = [{}, {}]
     for side, places, end in zip(sides, placed, ends, strict=True):

@@ -22,14 +22,14 @@ _OPERATIONS: dict[str, Callable[..., Derivation]] = {
 
 
 class StoredResult(Record):
-    """A result that was rounded twice, since it was stored in a narrower format; and the exact result rounded once."""
+    """A result that was rounded again when it was stored in a narrower format, and the exact result rounded once."""
 
     twice: Derivation
     once: Derivation
 
     @property
     def is_innocuous(self) -> bool:
-        """Whether both are the same number."""
+        """Whether rounding twice gave the same number as rounding once."""
         return self.twice.result == self.once.result
 
 

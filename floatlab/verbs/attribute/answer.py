@@ -90,7 +90,7 @@ def answer_of(found: Attribution, results: tuple[str, ...]) -> Answer:
 
 
 def _is_listed(word: str) -> bool:
-    """Return whether a word between two commas is a number, or several with `;` between rows, such as 2;3."""
+    """Return whether a word between two commas is a number, or several numbers separated by `;`, such as 2;3."""
     return all(parse_printed(each) is not None for each in word.split(";"))
 
 
@@ -100,8 +100,8 @@ def attribute_pair(
 ) -> Attribution | None:
     """Attribute two results of a product to candidate computations.
 
-    `product` has x, y, and both results; `targets` is that of `attribute`. Returns None if the results have different
-    formats, since then no candidate gives both.
+    `product` has x, y, and both results; `targets` is passed on to `attribute`. Returns None if the results have
+    different formats, since then no candidate gives both.
     """
     from floatlab.reduce.explain.attribution import attribute
 

@@ -51,8 +51,8 @@ def attribution_blocks(
 ) -> list[Block]:
     """Return the rows of an attribution for a page of differences: the candidates for each result, and the cause.
 
-    For each result, `libraries` names a library whose product equals it, or is empty. The cause is that of the
-    diagnosis.
+    `libraries` has a text for each result: the name of a library whose product equals the result, or an empty text. The
+    cause is that of the diagnosis.
 
     >>> import numpy as np
     >>> from floatlab.reduce.explain.attribution import attribute
@@ -120,9 +120,9 @@ def _compared(found: Attribution) -> str:
 def _best(explanations: tuple[Explanation, ...], edge: TileEdge | None) -> list[Line]:
     """Describe the best candidates for a result, in one or two lines.
 
-    If a tile edge explains the result, only that is described. If a candidate gives all elements, the lines name the
-    first such candidate, and the nearest one that does not. Otherwise, they name only the nearest candidate, if it
-    gives more elements than chance does.
+    If a tile edge explains the result, only that is described. If some candidates give all elements, the lines
+    name the first of them, and the nearest of the other candidates. Otherwise, they name only the nearest candidate, if
+    it gives more elements than chance does.
     """
     fitting = [each for each in explanations if each.fits]
     others = [each for each in explanations if not each.fits and each.matching]
@@ -143,7 +143,7 @@ def _best(explanations: tuple[Explanation, ...], edge: TileEdge | None) -> list[
 
 
 def verdict_rows(found: Attribution, label: str = "verdict") -> list[Block]:
-    """Return rows with the verdict on two results, and with each cause that alone does not explain the difference."""
+    """Return rows with the verdict on two results, and rows about causes that alone do not explain their difference."""
     said = ", or ".join(each.value for each in found.verdicts) + _common_difference(found)
     blocks: list[Block] = [Row(label, Span(said, Role.VALUE if found.pairs else Role.FLAG))]
     if found.pairs and found.pairs[0].causes and found.shape:
@@ -161,7 +161,7 @@ def verdict_rows(found: Attribution, label: str = "verdict") -> list[Block]:
 
 
 def _common_difference(found: Attribution) -> str:
-    """Return the difference between the two results in ulps, as text; empty unless all pairs of candidates agree."""
+    """Return the difference between the two results in ulps, as text; empty if pairs of candidates disagree on it."""
     if any(codes.size != 1 for pair in found.pairs for path in pair.paths for codes in path.codes):
         return ""
     moves = {
@@ -192,7 +192,7 @@ def _summary(fitting: tuple[Explanation, ...], tried: int) -> str:
 def _candidates(word: str, explanations: tuple[Explanation, ...], single: bool) -> list[Block]:
     """Return a table of the candidates that give a result or, if none does, of the nearest candidates.
 
-    For arrays, it has the share of the elements that each candidate gives.
+    For arrays, the table has the share of the elements that each candidate gives.
     """
     fitting = [each for each in explanations if each.fits]
     heading = f"Candidates that give {word}" if fitting else f"No candidate gives {word}; results of the candidates"

@@ -93,12 +93,13 @@ def plan_page(found: RecipeAudit) -> Page:
 def rounding_question(tensor: TensorFigures, saturates: bool = False) -> Question | None:
     """Return the question that shows the element with the largest relative error.
 
-    It is None if the tensor was not measured, if it is a quantised weight, or if its file is of a kind that these
-    questions do not take.
+    The question is None if the tensor was not measured, if the tensor is a quantised weight, or if these questions do
+    not read its kind of file.
 
-    The recipe is the first one that damages the tensor, or else the first one. For a recipe with scales, the question
-    is one of `block`. For a recipe without scales, it is one of `show`, which rounds the number as the audit does; if
-    numbers become NaN or infinite, it shows the largest number. `saturates` tells whether the audit saturates.
+    The recipe is the first one that damages the tensor; if none damages it, the first of all recipes. For a recipe
+    with scales, the question is one of `block`. For a recipe without scales, it is one of `show`, which rounds the
+    number as the audit does; if numbers become NaN or infinite, it shows the largest number. `saturates` tells whether
+    the audit saturates.
 
     >>> from floatlab.auditing.survival.survey import audit_recipes
     >>> from floatlab.verbs.registry import command_of

@@ -39,8 +39,8 @@ def block(
     """Return the answer of `floatlab block`: values rounded to a block format.
 
     VALUE@FORMAT is first rounded to that format; all other values are exact. A single value may be rows of values
-    (`1,2;3,4`), a file with an array, or a random array. Of an array, or with `at`, the answer has one block (or a part
-    of it): that with the element `at`, by default the first.
+    (`1,2;3,4`), a file with an array, or a random array. For an array, or if `at` is given, the answer has only one
+    block (or a part of it): the one that contains the element `at`, by default the first element.
 
     >>> answer = block(("957", "1"), "mxfp8_e4m3")
     >>> answer.words(), answer.codes()
@@ -62,7 +62,7 @@ def block(
 
 
 def _rows(values: tuple[str, ...]) -> list[list[str]]:
-    """Return the typed values as rows: those of a single text such as 1,2;3,4, or else one row."""
+    """Return the typed values as rows; a single text such as 1,2;3,4 has several rows, other values are one row."""
     if len(values) > 1 or not any(mark in values[0] for mark in ",;"):
         return [list(values)]
     rows = [[text.strip() for text in row.split(",")] for row in values[0].split(";")]

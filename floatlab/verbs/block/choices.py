@@ -20,7 +20,9 @@ from floatlab.verbs.question import Question, code_of
 
 
 def recipe_choices() -> dict[str, str]:
-    """Return the names of recipes, each with a description: `NAMED_RECIPES`, alone and with each other scale rule.
+    """Return the names of recipes, each with a description.
+
+    They are the names in `NAMED_RECIPES`, and each of these names with each scale rule other than its default.
 
     >>> choices = recipe_choices()
     >>> choices["mxfp4"], choices["mxfp4:torchao_rceil"]
@@ -80,8 +82,8 @@ class PlacedElement(Record):
     def rounding(self) -> Question | None:
         """The question of `show` that rounds the element as its block does; None if `show` cannot.
 
-        `show` has no integers and no formats without a name, such as the elements of HiF4. The rules of some libraries
-        round in ways other than the directions of `show`.
+        `show` cannot round to integers, or to formats without a name, such as that of HiF4's elements. The rules of
+        some libraries round in ways other than the directions of `show`.
         """
         block, scaled, fmt = self.block, self.element.scaled, self.block.format.element
         context, rule = block.context, block.rule.rounding
@@ -103,7 +105,7 @@ class PlacedElement(Record):
 class ShownBlocks:
     """What the explorer shows of an answer: all its blocks, or one part of an array.
 
-    Of a part, it also gives the places of the neighbouring parts.
+    For a part, it also gives the places of the neighbouring parts.
     """
 
     def __init__(self, found: tuple[BlockDerivation, ...] | BlockPart) -> None:

@@ -76,7 +76,7 @@ def _summary(blocks: tuple[BlockDerivation, ...]) -> str:
 
 
 def _typed(block: BlockDerivation) -> list[str]:
-    """Return the values as they were typed; other values are shortened to a few characters."""
+    """Return the values as typed; values that were not typed are shown in a few characters."""
     return [
         words.abbreviated(text, 20) if text is not None else value_text(element)
         for text, element in zip(block.literals, block.elements, strict=True)

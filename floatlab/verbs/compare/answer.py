@@ -36,7 +36,8 @@ def answer_of(
     """Return the answer that shows the differences of two arrays.
 
     If the inputs are known, the page begins with the first line of the diagnosis. With `--inputs`, `causes` is the
-    second part of the page, and `causes_to_wire` returns its members of the JSON object.
+    second part of the page, and `causes_to_wire` returns the members that `--inputs`
+    adds to the JSON object.
     """
 
     def parts() -> list[Page]:
@@ -81,9 +82,10 @@ def are_checkpoints(words: Sequence[str], options: Mapping[str, object]) -> bool
 def answers(question: Question, started: Started | None = None) -> list[Answer]:
     """Answer a question: the differences of two arrays or checkpoints, and their causes if the inputs are given.
 
-    The question's format is the format of arrays given as text, and the format whose ulps are counted. Without a
-    format, text has the format of the other array, or else of an input, or else binary64 (binary32 with inputs). Raises
-    FloatlabError.
+    The question's format is the format of arrays given as text, and the format whose ulps are counted. If the question
+    has no format, text is read into the format of the other array. If both arrays are text, they are read into the
+    format of the first input, or, without inputs, into binary64. If the inputs are text too, all are read into
+    binary32. Raises FloatlabError.
     """
     words, format, options = question.values, next(iter(question.formats), None), dict(question.options)
     inputs, dtype, shape = (options.pop(name, None) for name in ("inputs", "dtype", "shape"))

@@ -98,7 +98,7 @@ def _verdict_rows(found: Differences, named: bool = True) -> list[Block]:
 
 
 def _inputs_rows(found: Differences) -> list[Block]:
-    """Return a hint to --inputs if the arrays may be products, fail the tolerance, and have no diagnosis."""
+    """Return a row that suggests --inputs, if the arrays may be products, fail the tolerance, and have no diagnosis."""
     if found.diagnosis is not None or not found.allclose.failing or found.shape is None or len(found.shape) != 2:
         return []
     return [

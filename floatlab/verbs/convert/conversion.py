@@ -14,5 +14,5 @@ class Conversion(Record):
 
     @property
     def same(self) -> bool:
-        """Whether both give the same bits."""
+        """Whether the path and the direct rounding give the same bits."""
         return self.direct.result == self.stages[-1].result

@@ -76,7 +76,7 @@ def _shape_hint(x: Source, y: Source) -> str:
 
 @in_default_mode
 def judge_product(product: list[Source], format: Format | None = None) -> Judgement:
-    """Return the judgement of the difference of two products; `product` has x, y, and both results.
+    """Judge the difference between two results of one product; `product` has the factors x and y, and both results.
 
     A vector x is used as a row, a vector y as a column. Raises FloatlabError.
 
@@ -173,9 +173,9 @@ def _details(
 
 
 def _libraries(product: list[Source], explained: Attribution) -> tuple[str, ...]:
-    """Return for each result the name of NumPy's product if this has the same bits, else an empty text.
+    """Return a text for each result: the name of NumPy's product if that has the same bits, else an empty text.
 
-    The product is computed only if candidates do not give both results.
+    NumPy's product is not computed if both results are already explained by candidates.
     """
     x, y, *results = product
     made = None if all(explained.fitting) else numpy_product(x, y)

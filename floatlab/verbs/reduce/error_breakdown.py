@@ -16,9 +16,10 @@ class Contribution(Record):
     """A term, a node, or a rounding after the last node, with its value and its rounding error.
 
     Only terms have a `term`. If the term is a product that is added exactly, `value` is None. If the product was
-    rounded first, `value` has the format of products, unless the accumulator cannot represent it. `error` is the
-    difference between `value` and the exact sum of the operands, None if one of them is not finite. An entry after the
-    last node has the `id` None, and a `name`.
+    rounded first, `value` is the rounded product, in the format of products. If the accumulator cannot represent this
+    number, `value` is the number to which the accumulator's format rounds it. `error` is the difference between `value`
+    and the exact sum of the operands; it is None if one of these numbers is not finite. An entry after the last node
+    has the `id` None, and a `name`.
     """
 
     id: int | None

@@ -53,7 +53,7 @@ class OrderChoice(Record):
 
     @property
     def same(self) -> str:
-        """The names of other orders that are the same for these terms."""
+        """The names of other orders that add these terms in the same way."""
         return ", ".join(self.names[1:])
 
 
@@ -246,7 +246,7 @@ def figures_page(found: Reduction) -> Page:
 
 
 def computation_words(found: Reduction) -> str:
-    """Return how a reduction was computed, as far as this differs from the default, as text.
+    """Describe the order and the arithmetic of a reduction; what is as usual is left out.
 
     >>> from floatlab import sum
     >>> computation_words(sum([1, 2], "pairwise", format="fp16", accumulator="fp32"))

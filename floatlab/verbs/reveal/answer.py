@@ -39,7 +39,7 @@ def map_answer(found: OrderMap) -> Answer:
 def invariance_answer(found: Invariance) -> Answer:
     """Return the answer that shows which circumstances change the bits of a product's row.
 
-    Its status is 1 if a circumstance does.
+    Its status is 1 if there is such a circumstance.
     """
     words = [each.name for each in found.circumstances if each.changes]
     page, records = (lambda: invariance_page(found)), written(found)

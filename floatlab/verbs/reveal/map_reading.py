@@ -136,7 +136,7 @@ def _size(region: Region, rows: int, columns: int) -> int:
 
 
 def _length(stripes: tuple[Stripes, ...], most: int) -> int:
-    """Return the number of rows or columns in stripes; raises FileFormatError if they overlap or lie beyond `most`."""
+    """Return how many rows or columns these stripes have; raises FileFormatError if they overlap or exceed `most`."""
     end = 0
     for each in stripes:
         if each.start < end or each.width < 1 or each.count < 1 or (each.count > 1 and each.step < each.width):

@@ -131,7 +131,7 @@ def _replayed(found: Findings) -> list[Block]:
 
 
 def _examined(found: Findings) -> str:
-    """Return as text: the element of a product that was examined, and how many elements have the bits of its order."""
+    """Name the examined element of a product, and say how many elements have the bits that its order gives."""
     shape, elements, agreeing = found.target.shape, found.elements, found.agreeing or 0
     place = "0" if len(shape) == 1 else "(0, 0)"
     examined = f"element {place} of {' × '.join(map(str, shape))}"
@@ -153,7 +153,7 @@ def _arithmetic(found: Findings) -> str:
 
 
 def _fusions(fused: set[int], terms: Sequence[int]) -> str:
-    """Return as text the terms whose products are fused, or the others; of the two lists, the one with fewer ranges."""
+    """List the terms whose products are fused, or those whose products are rounded: the list with fewer ranges."""
     inside, outside = ([each for each in terms if (each in fused) is wanted] for wanted in (True, False))
     if not inside or not outside:
         return f"with{'out' if outside else ''} fused multiply-add"

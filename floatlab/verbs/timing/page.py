@@ -182,7 +182,10 @@ def _named(pair: BackendPair) -> str:
 
 
 def _verdicts(found: BackendComparison) -> list[Block]:
-    """Return rows with the verdict on each pair (equal verdicts share a row), and on backends beyond rounding."""
+    """Return rows with the verdict on each pair, and a row for each backend whose error is more than rounding explains.
+
+    Pairs with the same verdict share a row.
+    """
     said: dict[str, list[str]] = {}
     for pair in found.pairs:
         same = pair.equal == found.elements

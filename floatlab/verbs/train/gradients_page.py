@@ -110,7 +110,7 @@ _FATES = {
 
 
 def underflow_page(found: Underflow, name: str = "") -> Page:
-    """Return the page of gradients in a format: their exponents, how many are lost, and loss scales that lose none.
+    """Return the page of gradients in a format: their exponents, how many are lost, and loss scales that avoid losses.
 
     >>> from floatlab.page.text_layout import to_text
     >>> from floatlab.training import measure_underflow
@@ -169,7 +169,7 @@ def _power(x: float) -> str:
 
 
 def histogram(found: Underflow) -> model.Axis:
-    """Return an axis with the number of scaled gradients per range of exponents, and their outcome in the format."""
+    """Return an axis with the number of scaled gradients in each range of exponents, and how the format rounds them."""
     fmt, shift = found.format, floor(log2(found.scale))
     counts = {e + shift: count for e, count in found.histogram}
     low, high = min(counts), max(counts)

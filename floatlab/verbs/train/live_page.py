@@ -148,9 +148,10 @@ def _split_at_changes(whole: Curve, place: int, switches: Sequence[Switch]) -> l
 
 
 def _cells_of(each: Trajectory, run: TrainingRun, several: bool) -> tuple[Line, ...]:
-    """Return a line's table cells: value, last step that moved it if it stalled, error, number of moves, cause.
+    """Return the table cells of a line: the value, the stall, the error, the number of moves, and the cause.
 
-    For several weights, the first cell has the error, and the second one the number of stalled weights.
+    If the weight has stalled, the second cell has the last step that moved it. For several weights, the first cell has
+    the error, and the second one the number of stalled weights.
     """
     error = line("" if each.error is None else error_text(each.error))
     still = "" if each.stalled is None else f"{each.stalled:,}"

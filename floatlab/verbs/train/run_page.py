@@ -71,9 +71,9 @@ def values_chart(found: Training) -> Chart:
 
 
 def _read(found: Training) -> list[Block]:
-    """Return rows with the given gradient or update in each remedy's format of gradients; none if it is not constant.
+    """Return rows with the given gradient or update, rounded to each format that a remedy uses for gradients.
 
-    There are also no rows for several weights.
+    There are no rows if the gradient or update is not constant, or if there are several weights.
     """
     first = found.trainers[0]
     exact = first.gradients.exact

@@ -85,7 +85,7 @@ def reading_rows(found: UpdateTrace) -> list[Block]:
 
 
 def names_of(found: UpdateTrace) -> dict[str, str]:
-    """Return the variables of the program that have another name on the page, each with this other name."""
+    """Return the variables whose name on the page is not their name in the program, each with its name on the page."""
     return {"g": "u"} if found.program.optimizer.adds else {}
 
 
@@ -159,7 +159,7 @@ def verdict_blocks(found: UpdateTrace) -> list[Block]:
 
 
 def steps_to_move(found: UpdateTrace) -> int | None:
-    """Return about how many updates like this one move w, if the master copy keeps them.
+    """Return about how many updates like this one it takes until w moves, if the master copy keeps them.
 
     The number assumes that every update moves the master copy by the same amount, and that the master copy at the
     midpoint of w and its neighbour moves w. The result is None unless the step moved only the master copy, w is rounded
