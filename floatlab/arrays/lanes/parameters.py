@@ -42,7 +42,7 @@ class DecodingRule(Individual):
 
 
 class RoundingRule(Individual):
-    """Parameters to round words into a format by a context. A pair is for (positive, negative) numbers."""
+    """Parameters to round words into a format by a context. In a pair, the second entry is for negative numbers."""
 
     format: Format
     context: Context
