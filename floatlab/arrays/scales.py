@@ -139,7 +139,7 @@ class BlockScales:
         self._fields = {kind: self._by_field(word) for kind, word in WORDS.items()} if rule.name in BY_EXPONENT else {}
 
     def _by_field(self, word: Format) -> tuple[Array, int, int, float, float]:
-        """Return a table of codes by amax's exponent field, the position of that field, an addend, and two limits.
+        """Return a table of codes, the position of the exponent field that is its index, an addend, and two limits.
 
         The addend is added to the bits of amax before the exponent field is taken. The table is valid for magnitudes
         from the first limit up to, but not including, the second.
