@@ -115,7 +115,7 @@ def in_default_mode(call: Callable[Given, Found]) -> Callable[Given, Found]:
 def methods_in_default_mode(kind: Kind) -> Kind:
     """Make the methods and properties of a class run inside `DefaultMode`.
 
-    It leaves private, static and inherited methods unchanged, and special methods that are not in `_SPECIAL`.
+    Private, static and inherited methods stay unchanged. So do special methods that are not in `_SPECIAL`.
 
     >>> @methods_in_default_mode
     ... class Length:

@@ -83,7 +83,10 @@ def ask(library: str, format_name: str, value: float) -> Opinion:
 
 
 def explain(literal: Literal, result: Datum, code: int) -> str:
-    """Return in words a way of rounding that gives `code`, or `another value`; empty if it is the result's code."""
+    """Return in words how a library may have rounded to `code`.
+
+    The text is empty if `code` is the result's own code, and `another value` if no known way of rounding gives it.
+    """
     fmt, theirs = result.format, Datum(result.format, code)
     if theirs == result:
         return ""

@@ -1,4 +1,4 @@
-"""The progress of long work, for the code that started it; and points at which that code may pause or end the work.
+"""Reports the progress of long work to the code that started it, which may also pause or end the work.
 
 A simulation of a long sum lies many calls below the function that a user calls. So the function that receives its
 progress is stored in a context variable, and the functions in between do not pass it on.

@@ -20,7 +20,7 @@ _bounds: list[str] = []  # empty if not confined; else one item: the readable fo
 
 
 def confine(folder: str | None = None) -> None:
-    """Confine this process permanently: files are readable only below `folder`, or not at all without one.
+    """Confine this process permanently: it can read only files below `folder`, or no files if `folder` is None.
 
     From then on, relative paths are relative to the folder. Raises OSError if the folder does not exist, and
     RefusedError in a process that is already confined.
@@ -73,7 +73,7 @@ def is_folder(path: str) -> bool:
 
 
 def whole_path(path: str) -> str:
-    """Return the absolute path; in a confined process, the path relative to its folder, whose location stays hidden."""
+    """Return the absolute path; in a confined process, the path relative to its folder, to hide where the folder is."""
     return os.path.relpath(path or os.curdir) if _bounds else os.path.abspath(path)
 
 

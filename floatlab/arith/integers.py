@@ -137,10 +137,10 @@ def round_to_integral(
 
     Notes
     -----
-    IEEE 754-2019 clause 5.9 (roundToIntegral). A format with few exponents may lack the integer: the largest number of
-    e2m3fn is 7.5, which rounds to 8. The integer is then rounded into the format like any other result, and raises the
-    flags of this rounding (in the example, overflow and inexact). In this case the error is measured from the integer,
-    otherwise from the operand.
+    IEEE 754-2019 clause 5.9 (roundToIntegral). A format with few exponents may not contain the integer: the largest
+    number of e2m3fn is 7.5, which rounds to 8. The integer is then rounded into the format like any other result, and
+    raises the flags of this rounding (in the example, overflow and inexact). In this case the error is measured from
+    the integer, otherwise from the operand.
 
     Examples
     --------

@@ -129,7 +129,7 @@ class DerivationBuilder:
         context: Context,
         steps: list[Step],
     ) -> None:
-        """Raise UnsupportedError for irrational numbers, and for precision control in another format than x87."""
+        """Raise UnsupportedError for irrational numbers, and for precision control in a format other than x87's."""
         self.operation, self.operands, self.literals = operation, operands, literals
         self.format, self.context, self.steps = format, context, steps
         for each in (format, *(datum.format for datum in operands)) if format.is_table else ():
@@ -256,7 +256,7 @@ def _read_operand(value: object, format: Format, context: Context) -> Datum:
 
 
 def exact_integer(n: int, format: Format) -> Datum:
-    """Return an integer as a number of a format; raises UnsupportedError if the format lacks it.
+    """Return an integer as a number of a format; raises UnsupportedError if the format does not contain it.
 
     >>> exact_integer(2048, parse_format("fp16"))
     Datum(binary16 0x6800 = 2048)

@@ -156,8 +156,8 @@ def log_b(a: object, format: Format | str | None = None, context: AnyContext = D
 
     Notes
     -----
-    IEEE 754-2019 clause 5.3.3 (logB): ±∞ gives +∞; ±0 gives −∞ and raises divide-by-zero. A format with few
-    digits may lack the integer, which is then rounded.
+    IEEE 754-2019 clause 5.3.3 (logB): ±∞ gives +∞; ±0 gives −∞ and raises divide-by-zero. A format with few digits may
+    not contain the exponent, which is then rounded.
 
     Examples
     --------

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 def default_nan(format: Format, context: Context) -> int:
     """Return the code of the default NaN: quiet, with payload 0, and negative only under `x86`.
 
-    Under `riscv-fp8`, it is 0x7f in 8-bit formats such as e5m2. A format without NaNs gives `absent_code`.
+    Under `riscv-fp8`, it is 0x7f in 8-bit formats such as e5m2. In a format without NaNs, it is the result of
+    `absent_code`.
     """
     if format.has_nan and not format.ieee_nans:
         return format.signed_nan(False)

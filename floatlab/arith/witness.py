@@ -44,10 +44,10 @@ def find_witness(
 ) -> Triple | None:
     """Return finite a, b and c for which fma and multiply-then-add return finite results with different bits.
 
-    Return None if no try succeeded; if `is_searched_exhaustively(format)`, no such operands exist, unless `progress`
-    stopped the search. The seed determines the random tries; `tries` is their number. The search starts near the
-    operands `near`. `progress` is called at intervals with the number of tries done and the total; if it returns False,
-    the search stops.
+    Return None if no try succeeded. If `is_searched_exhaustively(format)`, None proves that there are no such operands,
+    unless `progress` stopped the search. The seed determines the random tries; `tries` is their number. The search
+    starts near the operands `near`. `progress` is called at intervals with the number of tries done and the total; if
+    it returns False, the search stops.
 
     >>> find_witness("fp16")
     (Datum(binary16 0x51a0 = 45), Datum(binary16 0x51e0 = 47), Datum(binary16 0xe822 = -2116))

@@ -73,9 +73,9 @@ def encode_blocks(
     format
         Block format or its name: `mxfp8_e4m3`, `mxfp4`, `mxint8`, `nvfp4` …
     axis
-        Axis along which blocks are formed. In MX and NVFP4 by their own rules, the block size divides its length.
-        Shorter blocks are padded with zeros if scales are binary32, blocks have several rows, or the rule is that of a
-        library.
+        Axis along which blocks are formed. In MX and NVFP4 with floatlab's own rules, its length must be a multiple of
+        the block size. Shorter blocks are padded with zeros if scales are binary32, blocks have several rows, or a
+        library's rule is used.
     scale
         Rule for scales (`formats.scale_rules`); by default the format's own: floor for MX, nearest for nvfp4.
     rounding, context
@@ -91,8 +91,8 @@ def encode_blocks(
     -------
     Blocks
         `scales` in the shape of `x` with the axis divided by the block size; `codes` in the shape of `x`, unpacked
-        (two's complement for mxint8). By the rules of MX and NVFP4, a block with a NaN or an infinity has the scale NaN
-        and elements 0.
+        (two's complement for mxint8). In MX and NVFP4, a block with a NaN or an infinity gets the scale NaN and
+        elements 0, except by rules of libraries.
 
     Raises
     ------

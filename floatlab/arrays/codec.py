@@ -188,8 +188,8 @@ def float_for(format: Format) -> DType:
 def dtype_for(given: DType | None, format: Format) -> DType:
     """Return the dtype for numbers of the dtype `given` after they were rounded into a format.
 
-    It is `given` if that contains the format or the format contains it. Otherwise, and if `given` is None (the numbers
-    have no floating dtype), it is float32 or float64.
+    If `given` contains the format, or the format contains `given`, the result is `given`. Otherwise it is float32 or
+    float64, also if `given` is None (the numbers have no floating dtype).
 
     >>> from floatlab.formats import parse_format
     >>> dtype_for(np.dtype(np.float16), parse_format("e4m3")), dtype_for(np.dtype(np.float16), parse_format("bf16"))

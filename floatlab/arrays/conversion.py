@@ -109,8 +109,8 @@ def encode(
     Raises
     ------
     UnsupportedError
-        For arrays that are not numeric, an `out` that does not fit, and values that the format lacks if the
-        context's `absent` is "error".
+        For arrays that are not numeric and for an `out` that does not fit; and, if the context's `absent` is "error",
+        for values that the format does not contain.
     FormatError, ContextError
         For unknown names.
 

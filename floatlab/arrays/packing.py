@@ -120,7 +120,8 @@ def unpack(packed: object, width: int | str | Format, count: int | None = None) 
     Raises
     ------
     UnsupportedError
-        For arrays that are not uint8 or have no axis, and for a `count` of codes that takes another number of bytes.
+        For arrays that are not uint8 or have no axis, and for a `count` that does not match the number of bytes in a
+        row.
 
     Examples
     --------

@@ -26,7 +26,7 @@ _LOST = (1 << 29) - 1  # the significand bits of float64 that float32 lacks
 
 
 def is_quotient(digits: int, format: Format) -> bool:
-    """Return whether float64 quotients by divisors of `digits` bits always round into the format like exact ones."""
+    """Return whether a float64 quotient rounds into the format like the exact one, for divisors of `digits` bits."""
     return digits + format.precision + 1 <= DIGITS
 
 
@@ -45,8 +45,8 @@ def quotient(x: Array, divisor: Array, digits: int, format: Format) -> Array:
 def divide_to_odd(x: Array, divisor: Array, least: int = TINY) -> Array:
     """Return x / divisor (> 0) rounded to odd into float64; for special values the result is undefined.
 
-    The exponents of quotients are clipped to `least` and 900. With the default, they still round correctly, also
-    stochastically, into formats with the range of binary32 or a smaller one.
+    Exponents of quotients are limited to the range from `least` to 900. With the default `least`, the quotients still
+    round correctly, also stochastically, into formats whose range is at most that of binary32.
 
     >>> divide_to_odd(np.array([1.0, 1.0]), np.array([10.0, 4.0])).tolist()
     [0.09999999999999999, 0.25]

@@ -64,7 +64,7 @@ def advance_draws(context: Context, index: int) -> Context:
 
 
 class _History:
-    """The rows before the first of some steps, and after each of these steps.
+    """The rows as they were before a run of steps, and after each step of the run.
 
     `room` is the number of steps; it is limited, so that the history stays in the cache.
     """

@@ -139,7 +139,7 @@ class BlockScales:
         self._fields = {kind: self._by_field(word) for kind, word in WORDS.items()} if rule.name in BY_EXPONENT else {}
 
     def _by_field(self, word: Format) -> tuple[Array, int, int, float, float]:
-        """Return a table of codes by amax's exponent field, the position of that field, an addend, and two limits.
+        """Return a table of codes, the position of the exponent field that is its index, an addend, and two limits.
 
         The addend is added to the bits of amax before the exponent field is taken. The table is valid for magnitudes
         from the first limit up to, but not including, the second.
@@ -272,7 +272,8 @@ class BlockScales:
 def recipe_of(format: BlockFormat | Recipe | str, block: int | None, scale: object = None) -> Recipe:
     """Return a recipe, with block size `block` and scale rule `scale` if given.
 
-    Raises FormatError (unknown format), UnsupportedError (not for arrays), or ContextError (unknown or second rule).
+    Raises FormatError for an unknown format, UnsupportedError for a recipe that arrays do not support, and ContextError
+    for an unknown rule or a second one.
     """
     recipe = parse_recipe(format)
     fmt = _checked(recipe.format)
@@ -327,7 +328,7 @@ def multiplies_in_single(fmt: BlockFormat) -> bool:
 
 
 def product_dtype(fmt: BlockFormat, kind: DType) -> DType:
-    """Return the dtype in which elements and scales are multiplied, such that at most the final result is rounded."""
+    """Return the dtype in which elements and scales are multiplied, so that only the final result may be rounded."""
     return kind if kind == SINGLES and multiplies_in_single(fmt) else DOUBLES
 
 

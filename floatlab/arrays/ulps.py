@@ -163,10 +163,10 @@ def next_after(x: object, toward: object, format: Format | str | None = None) ->
     x
         Array of numbers.
     toward
-        "up" or "down", as `Datum.next_up` and `next_down`: the last number in a direction (∞, if the format has it) is
-        its own neighbour, and the neighbour above the negative number closest to zero is −0 if the format has it. Or an
-        array of numbers, as in `numpy.nextafter`: if both numbers are equal, the result is the second; if either is a
-        NaN, the result is a NaN.
+        "up" or "down", as `Datum.next_up` and `next_down`; or an array of numbers, as in `numpy.nextafter`. For "up"
+        and "down", the last number in that direction (∞, if the format has it) is its own neighbour, and the neighbour
+        above the negative number closest to zero is −0 if the format has it. For an array, two equal numbers give the
+        one in `toward`, and a NaN in either array gives a NaN.
     format
         The format; by default the format of the dtype of `x`.
 

@@ -31,8 +31,8 @@ class Integers(Record):
     """Integers of `width` bits, times 2^`quantum`; the code of n is n + `zero`, modulo 2^width.
 
     With `zero` = 0 the codes are two's complement. There is one more integer below zero than above it. floatlab's own
-    scale rules round no element to the lowest integer, so that results are symmetric around zero; rules of libraries
-    may do so.
+    scale rules round no element to the lowest integer, so that results are symmetric around zero. The rules of
+    libraries may round to it.
 
     >>> int8 = Integers("int8", 8, quantum=-6)
     >>> int8.largest, hex(int8.code(True, 127)), int8.integer(0x81)
@@ -88,9 +88,9 @@ class BlockFormat(Record):
     (`channel`); if `rows` is None too, it is the whole tensor. If `tensor` is a format, there is one tensor scale for
     the whole tensor, for each row (`by_row`), or for every `superblock` elements. With `flat`, blocks are parts of the
     flattened tensor. With `minimum`, a minimum is stored beside each scale and each tensor scale, in the same format.
-    HiF4 has `groups` (8, 4): each group of 8 and each group of 4 elements in a block has a bit that doubles these
-    elements if it is set. Scales are stored as their codes minus `first_scale`. The decoded value of an element is
-    element × scale × tensor scale, unless the scale rule has another formula.
+    In HiF4, `groups` is (8, 4): each group of 8 elements in a block has a bit, and so has each group of 4. A bit that
+    is set doubles the elements of its group. Scales are stored as their codes minus `first_scale`. The decoded value of
+    an element is element × scale × tensor scale, unless the scale rule has another formula.
 
     >>> mxfp4 = parse_block_format("mxfp4")
     >>> mxfp4.element.name, mxfp4.scale.name, mxfp4.block, float(mxfp4.bits)
@@ -239,9 +239,10 @@ _BY_NAME = {name: row for row in BLOCK_CATALOG for name in (row.format.name, *ro
 
 
 def block_row(format: BlockFormat) -> BlockRow:
-    """Return the row of a block format; if the catalog lacks it, a new row.
+    """Return the row of a block format; a format outside the catalog gets a new row.
 
-    The source of a new row is "custom", or the source of the format from which only the block size differs.
+    If the format differs from one of the catalog only in its block size, the new row has the source of that format.
+    Otherwise its source is "custom".
 
     >>> block_row(parse_block_format("nvfp4")).purpose
     'fp4 with finer scales, on NVIDIA Blackwell'

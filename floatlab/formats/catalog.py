@@ -187,7 +187,7 @@ def family(name: str) -> str:
 
 
 def short_name(format: Format) -> str:
-    """Return the name of a format among `SHORTHANDS`; if none of them names it, its full name.
+    """Return the short name of a format (`SHORTHANDS`), or its full name if it has no short one.
 
     >>> short_name(parse_format("binary16")), short_name(parse_format("e3m4"))
     ('fp16', 'e3m4')
@@ -240,9 +240,9 @@ def parse_format(name: str | Format) -> Format:
     ----------
     name : str or Format
         A name or alias of the catalog (`fp16`, `FP8-E4M3`) or of a table format (`nf4`, `posit16`), a P3109 name
-        (`p3109_k8p4se`, `Binary8p4se`), or a pattern (`e<W>m<T>[fn|f|fnuz]`, `ue<W>m<T>`). The suffix `_ieee` selects
-        IEEE 754's rules for the widths of a signed format. Case is ignored, and `-` equals `_`. A Format is returned
-        unchanged.
+        (`p3109_k8p4se`, `Binary8p4se`), or a pattern (`e<W>m<T>[fn|f|fnuz]`, `ue<W>m<T>`). The suffix `_ieee` gives a
+        signed format of these field widths the rules of IEEE 754 (infinities and NaNs in the top exponent). Case is
+        ignored, and `-` equals `_`. A Format is returned unchanged.
 
     Returns
     -------

@@ -154,7 +154,10 @@ class Format(Record):
 
     @property
     def ieee_nans(self) -> bool:
-        """Whether NaNs have a quiet bit and payloads (6.2.1): infinity and NaNs have IEEE 754's codes, and t > 1."""
+        """Whether NaNs have a quiet bit and payloads (6.2.1).
+
+        This is so if infinity and NaNs have the codes of IEEE 754, and the trailing significand has more than one bit.
+        """
         t = self.trailing_bits
         return self.infinities and self.nans == (1 << t) - 1 and t > 1
 
@@ -175,7 +178,7 @@ class Format(Record):
 
     @property
     def ties_away(self) -> bool:
-        """Whether roundTiesToEven rounds ties away from zero: IEEE 754's rule at p = 1: no significand is even."""
+        """Whether roundTiesToEven rounds ties away from zero, as IEEE 754 requires at p = 1: no significand is even."""
         return not self.trailing_bits and not self.ties_to_even_code
 
     @property

@@ -24,8 +24,8 @@ _TOKEN = re.compile(r"\s*([0-9][0-9.]*(?:e-?[0-9]+)?(?:\^-?[0-9]+)?|[A-Za-z_][A-
 class Formula(Record):
     """A formula as a tree: a number, a name, or an operation whose arguments are formulas.
 
-    `name` is the number as text, the variable's name, or the operation (+ - * / or a function). Only a number has a
-    value in `number`.
+    `name` is the number as text, the variable's name, or the operation (+ - * / or a function). `number` is the value
+    of a number, and None in the other two cases.
 
     >>> parse_formula("amax / 6").arguments[0].name
     'amax'

@@ -86,7 +86,7 @@ class HiFloat8(Listed):
         return (1 << m_bits) + (bits & ((1 << m_bits) - 1)), e - m_bits
 
     def boundary(self, rank: int, negative: bool) -> Real:
-        """Return the midpoint of the number with this rank and the next one, which is 1.5·2^15 after the largest."""
+        """Return the midpoint of the number with this rank and the next; the largest is followed by 1.5·2^15."""
         return midpoint(self.real(rank), self.real(rank + 1) if rank < self.largest_magnitude else self.next_beyond())
 
     def next_beyond(self) -> Real:

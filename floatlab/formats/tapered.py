@@ -126,7 +126,9 @@ class LogarithmicTakum(Takum):
         super().__init__(name, width)
 
     def power(self, code: int, width: int | None = None) -> Fraction:
-        """Return ℓ, the exponent of √e: c + m of a positive code, −(c + m) of the unchanged bits of a negative one.
+        """Return ℓ, the exponent of √e: c + m for a positive code, −(c + m) for a negative one.
+
+        The bits of a negative code are read as they are, without negating the code.
 
         >>> LogarithmicTakum("takum_log8", 8).power(0x04)
         Fraction(-191, 1)
@@ -152,7 +154,7 @@ class LogarithmicTakum(Takum):
         return (c, q), (c + bool(power), q)
 
     def _against(self, x: Real, power: Fraction) -> int:
-        """Compare a magnitude with √e^power; raises UnsupportedError if fewer than `_DIGITS` digits do not decide."""
+        """Compare a magnitude with √e^power; raises UnsupportedError if `_DIGITS` digits are not enough."""
         digits = self.width + GUARD
         while digits < _DIGITS:
             c, q = root_of_e(power, digits)

@@ -171,8 +171,8 @@ class Encode(Step):
     def error(self) -> Fraction | None:
         """Result − truth, exactly.
 
-        None if one of them is not a finite number, or is irrational and differs from the other. Raises UnsupportedError
-        if the error is too long to expand.
+        None if one of them is not a finite number, or if one is irrational and they differ. Raises UnsupportedError if
+        the error is too long to expand.
         """
         from fractions import Fraction
 

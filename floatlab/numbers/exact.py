@@ -146,7 +146,9 @@ class Exact(Record):
         return -2 if h == 1 and self.negative else -h if self.negative else h
 
     def as_integer_ratio(self) -> tuple[int, int]:
-        """Return the numerator and denominator in lowest terms; raises UnsupportedError if |q| > 2^24 in `normalized`.
+        """Return the numerator and denominator in lowest terms.
+
+        Raises UnsupportedError if the exponent of the reduced form (`normalized`) is beyond ±2^24.
 
         >>> Exact(True, 6, -2).as_integer_ratio()
         (-3, 2)
@@ -239,8 +241,8 @@ class Ratio(Record):
         """Return a binary number x and a sticky bit, which round into the format like this number in every direction.
 
         If the number has a binary form of moderate length, x is this form. Otherwise x is truncated at least
-        GUARD_DIGITS below the format's precision. Sticky says whether nonzero digits were cut off. A number far
-        outside the format's range (`FAR`) is replaced by a power of two that is far outside, too.
+        GUARD_DIGITS digits below the format's precision, and the sticky bit says whether nonzero digits were cut off. A
+        number far outside the format's range (`FAR`) is replaced by a power of two that is far outside, too.
 
         >>> from floatlab import parse_format
         >>> Ratio(False, 3, 4).enclose(parse_format("e4m3"))

@@ -113,8 +113,8 @@ def _above(datum: Datum, value: Exact, negative: bool = False) -> tuple[Exact, .
     They are the point halfway to the next magnitude, and the next magnitude. In a format given by a table, the first is
     the boundary to the next magnitude of the same sign; without a next magnitude, the result is empty.
 
-    Above the largest number, the next magnitude is that of an unbounded exponent range. If tiny results are flushed,
-    the interval of zero may extend to the smallest normal number.
+    Above the largest number, the next magnitude is the one that would follow if the exponent range were unbounded. If
+    tiny results are flushed, the interval of zero may extend to the smallest normal number.
     """
     fmt = datum.format
     if given_by_table(fmt):

@@ -75,9 +75,10 @@ class Between(Record):
 class Rounded(Record):
     """The result of one rounding, with all intermediate values.
 
-    `kept`·2^`quantum` is the truncated magnitude, before the increment. The discarded part is `rest2`/(2·`unit`) units
-    of its last digit, and less than 1/`unit` more if `sticky_below`. A number that lies more than GUARD_DIGITS digits
-    below the rounding position is replaced by one digit at that place. `code` is the result's code.
+    `kept`·2^`quantum` is the truncated magnitude, before the increment. The discarded part, as a fraction of the last
+    kept place, is `rest2`/(2·`unit`); with `sticky_below`, it is larger by less than 1/`unit`. A number that lies more
+    than GUARD_DIGITS digits below the rounding position is replaced by one digit at that place. `code` is the result's
+    code.
 
     In a format given by a table, `between` has the entries around the number. There, `kept`, `rest2` and `unit` are the
     fields `rank`, `rest2` and `unit` of the number's place in the table (`formats.table_format.Place`).
@@ -126,7 +127,7 @@ class Rounded(Record):
 
     @property
     def threshold(self) -> int:
-        """The discarded part of a unit in units of 2^−32, truncated; SR steps away from zero if its draw is less."""
+        """The discarded fraction of the last place, times 2^32, truncated; SR steps away from 0 if its draw is less."""
         return int(stochastic_threshold(self.rest2, self.unit))
 
     @property
@@ -156,8 +157,8 @@ def round_exact(x: Exact, format: Format, context: Context = DEFAULT, sticky: bo
     """Round an exact number into a format in the context's direction; determine the code and the flags.
 
     If `sticky`, the true magnitude is larger than x's, by less than one unit of x's last digit. Then x must have a
-    digit below the last one that is kept (just below 2^emin, also one below its p-th digit). Otherwise UnsupportedError
-    is raised, except in formats given by a table. `index` is the number of the stochastic draw.
+    digit below the last one that is kept; just below 2^emin, it must also have one below its p-th digit. Otherwise
+    UnsupportedError is raised, except in formats given by a table. `index` is the number of the stochastic draw.
 
     >>> from floatlab import parse_format
     >>> r = round_exact(Exact(False, 4099, -12), parse_format("fp16"))
@@ -317,7 +318,7 @@ def _beyond_largest(format: Format, context: Context, direction: Direction, nega
 
 
 def _stays_to_odd(format: Format, context: Context) -> bool:
-    """Return whether overflow in RTO gives the largest number: for NONE if its code is odd, for NONE_NAN never."""
+    """Return whether overflow in RTO gives the largest number: under NONE if its code is odd, under NONE_NAN never."""
     if context.overflow is Overflow.NONE:
         return bool(format.largest_magnitude & 1)
     return context.overflow is not Overflow.NONE_NAN

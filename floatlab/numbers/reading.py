@@ -1,8 +1,8 @@
 """Reads values (text, numbers, and data of other formats) exactly, and rounds them into a format once.
 
 No Python float is ever an intermediate between text and bits. Numbers are kept as ratios with a separate power of ten,
-so that an exponent far out of range needs no long integer. A rounding depends on the digits
-beyond MAX_DIGITS only by whether all of them are zero.
+so that an exponent far out of range needs no long integer. Of the digits beyond MAX_DIGITS, a rounding only needs to
+know whether all of them are zero.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ def value_of(format: TableFormat, code: int) -> Exact | None:
 
 
 def bounds_of(format: TableFormat, code: int, digits: int) -> tuple[Exact, Exact]:
-    """Return bounds on the value: equal if rational, else `digits` digits long, one unit of the last digit apart."""
+    """Return bounds on the value: equal if it is rational, else of `digits` digits and one unit of the last apart."""
     if not symbol(format, code):
         exact = value_of(format, code)
         assert exact is not None

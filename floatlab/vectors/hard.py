@@ -1,9 +1,9 @@
 """Operands in hard cases of rounding: on ties, close to ties, at cancellations, at the ends of the range.
 
-A random product is almost never close to a tie. For products and quotients, the last digits of an operand solve a
-congruence, modulo a power of two or modulo the divisor. The result is then close to a tie. For square roots, an integer
-of p + 1 digits is found, digit by digit, whose square is close to a multiple of a large power of two. This multiple is
-the operand.
+A random product is almost never close to a tie. For products and quotients, the last digits of an operand are found by
+solving a congruence, modulo a power of two or modulo the divisor. They are chosen so that the result is close to a tie.
+For square roots, an integer of p + 1 digits is found, digit by digit, whose square is close to a multiple of a large
+power of two. This multiple is the operand.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ def pointed(
 def _cancelling(operation: str, operands: list[int], kind: Format, draws: RandomIntegers) -> list[int]:
     """Modify the last operand of an addition, a subtraction, an fma or a comparison.
 
-    Its magnitude is then close to that of the other term (of an fma, the product), or to a half or a quarter of a unit
-    in that term's last place.
+    Its magnitude is then close to that of the other term, or to a half or a quarter of a unit in the other term's last
+    place. In an fma, the other term is the product.
     """
     if len(operands) < 2:
         return operands
@@ -109,7 +109,7 @@ def _factors(kind: Format, draws: RandomIntegers) -> list[int]:
 
 
 def _placed(kind: Format, c: int, exponent: int, draws: RandomIntegers) -> int:
-    """Return the code of c with its leading digit at 2^exponent, with a random sign."""
+    """Return the code of c, scaled so that its leading digit has the weight 2^exponent, with a random sign."""
     return nearest(kind, draws.sign(kind), c, exponent - c.bit_length() + 1)
 
 
@@ -151,7 +151,7 @@ def _square(kind: Format, draws: RandomIntegers) -> int:
 
 
 def _remainder(operands: list[int], kind: Format, draws: RandomIntegers) -> list[int]:
-    """Modify the dividend to be close to an odd multiple of half the divisor, where the integer quotient is a tie."""
+    """Modify the dividend so that the quotient is close to n + ½, where the integer quotient is a tie."""
     divisor = Datum(kind, operands[1])
     if not divisor.is_finite or not divisor.exact:
         return operands
@@ -171,7 +171,10 @@ def _beside_a_tie_of(target: Format, kind: Format, draws: RandomIntegers) -> int
 
 
 def _beside_half_an_integer(within: Integer | Format, kind: Format, draws: RandomIntegers) -> int:
-    """Return a number close to n + ½, or to the end of the integers of a type (for a format, those of p digits)."""
+    """Return a number close to an integer plus ½, or close to the largest or least integer of a type.
+
+    If `within` is a format, these integers are those of p digits.
+    """
     digits = within.width if isinstance(within, Integer) else within.precision
     if draws.below(4) == 0:
         low = draws.below(4)
@@ -189,7 +192,7 @@ def _integer_beside_a_tie(kind: Integer, target: Format, draws: RandomIntegers) 
 
 
 def target_landmarks(kind: Format | Integer, target: Format | Integer | None, marks: list[int]) -> set[int]:
-    """Return operands near a conversion target's landmarks (`marks`): each, half a unit away, and neighbours."""
+    """Return operands for a conversion: the target's landmarks (`marks`), numbers beside them, and their neighbours."""
     found: set[int] = set()
     for mark in marks:
         if isinstance(target, Format):

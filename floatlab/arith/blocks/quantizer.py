@@ -273,7 +273,7 @@ class Quantizer:
         return found, kind.code(found.negative, n), found.flags & ~Flags.UNDERFLOW
 
     def _once(self, scaled: Ratio, numbers: Format, index: int) -> Rounded:
-        """Round a scaled value once: in the caller's direction, or in the rule's if the caller's is to nearest even."""
+        """Round a scaled value once, in the caller's direction; if that is to nearest even, in the rule's direction."""
         exact, sticky = scaled.enclose(numbers)
         context = self.context
         if self.rule.rounding != "RNE" and context.rounding is Direction.RNE:

@@ -64,7 +64,8 @@ def rounded(value: Value, working: Format | None, context: Context = DEFAULT) ->
 def stored(value: Value, kind: Format, saturates: bool, direction: str = "RNE") -> Datum:
     """Round a rule's result into the format in which it is stored.
 
-    If a finite result overflows, the largest number is stored if `saturates` is true or the format has no ∞, else ∞.
+    A finite result that overflows becomes ∞. If `saturates` is true or the format has no ∞, it becomes the largest
+    number instead.
 
     >>> stored(ratio(1 << 20), parse_format("fp16"), False), stored(ratio(1 << 20), parse_format("e4m3"), False)
     (Datum(binary16 0x7c00 = inf), Datum(e4m3fn 0x7e = 450))

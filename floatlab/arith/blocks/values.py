@@ -74,7 +74,7 @@ def exact_value(value: object) -> Value:
 
 
 def without_tens(value: Value) -> Value:
-    """Return a value without a separate power of ten: a number typed with one becomes a quotient of integers.
+    """Return a value without a separate power of ten; a number that has one becomes a quotient of integers.
 
     >>> without_tens(exact_value("0.1"))
     Ratio(negative=False, numerator=1, denominator=10, twos=0, tens=0, truncated=False)

@@ -54,7 +54,7 @@ class Tolerance(Record):
 
 
 class Ulps(Record):
-    """Distances between the elements of two arrays in steps of a format, over pairs without NaNs.
+    """Distances between the elements of two arrays, counted in steps of a format; pairs with NaNs are left out.
 
     `percentiles` has entries (percent, distance): at least `percent` % of the pairs of elements have at most this
     distance. A distance above 4,096 in an entry is up to 1/2048 too small. `histogram` has entries (low, high, count):

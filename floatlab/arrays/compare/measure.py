@@ -69,9 +69,9 @@ def compare(
     rtol, atol, equal_nan
         As in `numpy.allclose`.
     format
-        Format whose ulps are counted; by default the format of the arrays. If they have different formats, it is the
-        narrower one if the other contains it, else a common format. An array of another format is first rounded into
-        it.
+        Format whose ulps are counted; by default the format of the arrays. If they have different formats and one
+        contains the other, it is the narrower one; if neither contains the other, a common format. An array of another
+        format is first rounded into it.
     torch_tolerances
         (rtol, atol) of `torch.testing.assert_close`; by default they depend on the dtype. Arrays of 8-bit floats must
         always be equal.
@@ -153,7 +153,10 @@ def compare(
 
 
 def ulp_format(x: ArraySource, y: ArraySource) -> Format:
-    """Return the format whose ulps are counted: the narrower one if the other contains it, else a common format."""
+    """Return the format whose ulps are counted.
+
+    If one of the two formats contains the other, it is the narrower one; otherwise, a common format.
+    """
     for narrow, wide in ((x.format, y.format), (y.format, x.format)):
         if holds(wide, narrow):
             return narrow

@@ -147,8 +147,8 @@ def extreme(x: CodedArray, axis: Axis, keepdims: bool, largest: bool) -> CodedAr
 def _with_sign(x: CodedArray, name: str) -> CodedArray:
     """Negate or clear only the sign bit (IEEE 754-2019 5.5.1): NaNs keep their other bits.
 
-    In unsigned formats and formats given by a table, the value changes its sign, and is rounded if the format lacks it.
-    In formats whose NaN has the code of −0, zero and NaN stay unchanged.
+    In unsigned formats and formats given by a table, the number is negated (or made positive) and rounded into the
+    format. In formats whose NaN has the code of −0, zero and NaN stay unchanged.
     """
     fmt, codes = x.format, x.codes
     if fmt.is_table:

@@ -25,7 +25,10 @@ _MOST_SCALE = 32  # bits
 
 
 class ByField(Individual):
-    """A table of scale codes, indexed by the exponent field of the sum of amax's binary32 code and `carry`.
+    """A table of scale codes for blocks with the largest magnitude amax.
+
+    The index into the table is found by adding `carry` to the binary32 code of amax, and taking the sum's exponent
+    field.
 
     The table is valid for values of amax whose binary32 codes are at least `normal`.
     """
@@ -100,8 +103,8 @@ class BlockKernel:
     ) -> tuple[Array, Array | None, Array | None] | None:
         """Return the codes of scales and elements, and values, as requested; x is contiguous float32.
 
-        The result is None if the table of a `ByField` lacks a block's scale, because amax is not zero but below
-        `normal`.
+        The result is None if a `ByField` is used and has no entry for a block, because the code of amax is not zero but
+        below `normal`.
         """
         scales = np.empty(x.size // self._size, self._container)
         codes = np.empty(x.size, np.uint8) if as_codes else None

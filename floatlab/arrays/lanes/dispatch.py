@@ -182,7 +182,7 @@ def _numpy_lane() -> Any:
 
 @lru_cache(maxsize=256)
 def reader(format: Format, target: Format, lane: str | None) -> Reader:
-    """Return a function that converts blocks of a format's codes into codes of `target`, which contains the numbers."""
+    """Return a function that converts blocks of a format's codes into codes of `target`, a format that contains it."""
     if format.is_table and format.width <= 16 and lane != "scalar":
         from floatlab.arrays.lanes import tables
 
@@ -201,7 +201,7 @@ def reader(format: Format, target: Format, lane: str | None) -> Reader:
 
 
 def float_reader(format: Format, word: Format, lane: str | None) -> Callable[[Array], Array]:
-    """Return a function that decodes blocks of codes into floats of the format `word`, which contains the numbers."""
+    """Return a function that decodes blocks of a format's codes into floats of `word`, a format that contains it."""
     read, held = None if format == word else reader(format, word, lane), container(word)
     number = np.dtype(f"f{held.itemsize}")
 
@@ -260,8 +260,8 @@ def map_blocks(
     """Call `work` on contiguous blocks, in C order, of the arrays `reads` and `to`, and of `flags` if given.
 
     The arrays may have any strides and byte order; `reads` are broadcast. Each thread has its own part of the elements.
-    `start` is the index of the first element's random draw. `reads` must be copies if their memory overlaps that of
-    `to`, unless each element of `to` overlaps only the same element of `reads`.
+    `start` is the index of the first element's random draw. If `reads` and `to` share memory, `reads` must be copies,
+    unless each element of `to` lies exactly where the element of `reads` with the same index lies.
     """
     count, writes = to.size, [to] if flags is None else [to, flags]
     if not count:

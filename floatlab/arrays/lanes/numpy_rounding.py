@@ -69,8 +69,8 @@ def draws(seed: int, first: int, count: int) -> Array:
 def compared_draws(context: Context, first: int, count: int) -> Array:
     """Return the numbers that decide stochastic rounding, for `count` elements from index `first` on.
 
-    An element is rounded up in magnitude if its number is less than its threshold. The threshold is 2^32 times the
-    discarded part (in units in the last place), truncated.
+    An element is rounded up in magnitude if the number returned for it is less than a threshold: the discarded fraction
+    of the last place, times 2^32 and truncated.
     """
     drawn = draws(context.seed, first, count)
     if context.rounding is Direction.SR and context.draw is None:
@@ -280,7 +280,10 @@ def rounder(rule: RoundingRule) -> Rounder:
 
 
 def _look_up(tables: tuple[Array, Array], words: Array, codes: Array, flags: Array | None) -> None:
-    """Round by the tables of `table_for`; if any of the lower 16 bits is set, the last bit of the index is set."""
+    """Round by the tables of `table_for`.
+
+    The index is the upper half of the word; its last bit is set if any bit of the lower half is set.
+    """
     places = words & np.uint32(0xFFFF)
     places += np.uint32(0xFFFF)  # carries into bit 16 if any low bit is set
     places >>= np.uint32(16)

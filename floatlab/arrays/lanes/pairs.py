@@ -101,7 +101,7 @@ def to_odd(pair: Pair) -> Array:
 
 
 def narrowed(pair: Pair) -> Pair:
-    """Convert a pair of binary64 to one of binary32 that rounds to odd like the number; s is infinite on overflow.
+    """Convert a pair of binary64 to a pair of binary32 with the same rounding to odd; s is infinite on overflow.
 
     Of the residual, only the sign is exact.
     """

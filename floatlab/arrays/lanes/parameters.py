@@ -42,7 +42,7 @@ class DecodingRule(Individual):
 
 
 class RoundingRule(Individual):
-    """Parameters to round words into a format by a context. A pair is for (positive, negative) numbers."""
+    """Parameters to round words into a format by a context. In a pair, the second entry is for negative numbers."""
 
     format: Format
     context: Context
@@ -82,7 +82,7 @@ class RoundingRule(Individual):
 
     @property
     def largest(self) -> int:
-        """The source's code, without sign, of the largest number of the format (or of the source, if that is less)."""
+        """The largest number of the format (or of the source, if that is less), as the source's code without sign."""
         top = word_of(Datum(self.format, self.format.largest_magnitude), self.source)
         return min(top, self.source.largest_magnitude)
 

@@ -31,9 +31,10 @@ class NarrowLookup:
     """
 
     def __init__(self, rule: RoundingRule) -> None:
-        """Find the smallest number of significand bits for which each bucket has at most one start inside.
+        """Find the fewest significand bits that cut the words into buckets such that no bucket holds two starts.
 
-        Buckets of subnormal words cover many binades, so they may have more starts; they are left to the search.
+        Buckets of subnormal words cover many binades, so they may hold several starts; these buckets are left to the
+        search.
         """
         self.rule, self.entries = rule, np.empty(0, np.uint64)
         for bits in range(1, 8):

@@ -1,8 +1,8 @@
 """The segments of a rounding into a format given by a table: the words that are rounded to the same code.
 
 A *word* is a binary32 or binary64 number as the integer of its bits. The *start* of a segment is its first word. The
-rules of the scalar lane give the starts, once for a format, a direction and a sign, so that no lane decides again. A
-search among the starts is the general way to round; `table_lookups` has faster ones.
+rules of the scalar lane determine the starts, once for each format, direction and sign, so that no other lane decides
+how numbers are rounded. A search among the starts is the general way to round; `table_lookups` has faster ones.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ def rounder(format: Format, context: Context, word: Format, kernels: ModuleType 
 
 @lru_cache(maxsize=64)
 def words_table(format: Format, word: Format) -> Array:
-    """Return the word of each code, in a table of 2^8 or 2^16; if no word equals the number, the nearest word."""
+    """Return a table with the word of each code (2^8 or 2^16 entries); if no word equals a number, the nearest one."""
     assert given_by_table(format)
     table = np.zeros(1 << 8 * container(format).itemsize, container(word))
     for negative in (False, True):

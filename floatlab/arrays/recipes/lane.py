@@ -133,7 +133,7 @@ class FormulaLane:
         return scales, codes, formulas.evaluate(parse_formula(self.rule.choice.error), known, self.working)
 
     def _codes(self, known: dict[str, Array]) -> tuple[Array, Array]:
-        """Return the codes of the elements, and their values if the rule chooses between scales (else `x`)."""
+        """Return the codes of the elements, and an array: their values if the rule chooses between scales, else `x`."""
         if self.rule.rounding == "closest":
             return self._closest(known), known["x"]
         scaled = np.ascontiguousarray(np.broadcast_to(known["scaled"], known["x"].shape))
