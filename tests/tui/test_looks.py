@@ -5,6 +5,7 @@ from asyncio import sleep
 from time import monotonic
 
 import pytest
+from textual.widgets import OptionList
 
 from floatlab.tui.app.help_windows import EXAMPLES
 from floatlab.tui.app.palette import Palette
@@ -109,6 +110,24 @@ async def test_without_colours_curves_are_letters_and_buttons_have_brackets(monk
         assert not any("\u2800" <= c <= "\u28ff" for c in person.screen)
         assert "aaa" in person.screen
         assert "[▶ run]" in person.screen
+
+
+@driven
+async def test_without_colours_the_highlighted_row_of_a_list_is_underlined(monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with opened(VALUE) as person:
+        await person.rested()
+        for opens in ("f1", "f", "ctrl+p"):
+            await person.press(opens)
+            await person.rested()
+            await person.press("down")
+            await person.rested()
+            choices = person.app.screen.query_one(OptionList)
+            rows = [choices.render_line(y) for y in range(6)]
+            marked = [any(part.style and part.style.underline for part in row if part.text.strip()) for row in rows]
+            assert 0 < sum(marked) < len(rows), opens
+            await person.press("escape")
+            await person.rested()
 
 
 @driven

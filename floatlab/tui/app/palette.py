@@ -183,6 +183,11 @@ def _keys(task: TaskScreen) -> dict[str, tuple[str, Callable[[], object]]]:
 class Commands(CommandPalette):
     """Textual's command palette, without its exception if a page key is pressed before the list is drawn."""
 
+    # Without colours, the highlighted row needs a mark; Textual's option lists do not draw reverse video.
+    DEFAULT_CSS = """
+    Commands CommandList:nocolor > .option-list--option-highlighted { text-style: bold underline; }
+    """
+
     def _action_command_list(self, action: str) -> None:
         with suppress(KeyError, IndexError):
             super()._action_command_list(action)

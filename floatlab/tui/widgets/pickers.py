@@ -64,6 +64,7 @@ class Window(ModalScreen[ScreenResultType]):
         #nothing { color: $role-label; }
         Input { margin: 0; &>.input--placeholder { color: $role-label; } }
         OptionList { height: auto; max-height: 18; border: none; padding: 0; background: $surface; }
+        OptionList:nocolor > .option-list--option-highlighted { text-style: bold underline; }
         PageView { height: auto; max-height: 18; }
     }
     """
