@@ -207,8 +207,9 @@ class _Mapping:
     def _confirmed(self, candidate: Candidate, places: Array) -> Array:
         """Return the mask of the elements that a candidate also reproduces in further random products.
 
-        Some elements may have agreed by chance. Each round doubles the products, until all remaining elements agree in
-        it. If the limits forbid this, a sample of them must agree in a few more products; else none is returned.
+        Some elements may have agreed by chance. Each round doubles the number of products, until all remaining elements
+        agree. If that takes too many products, a sample must agree in a few more products; otherwise no element is
+        returned.
         """
         while new := self.trials.make(2 * len(self.trials.kept)):
             fits = places

@@ -220,8 +220,8 @@ def examine(
 class _Trials:
     """Random sums, and the results of a target for them.
 
-    For a product, trial t has sum t in the first row and the following sums in the other rows, so that every row
-    computes each sum in some trial. `real` holds the first element of each product, and `whole` all elements.
+    For a product, the first row of trial t computes sum t, and the other rows compute the sums after it. So every row
+    computes each sum in one of the trials. `real` holds the first element of each product, and `whole` all elements.
     """
 
     def __init__(self, prober: Prober, seed: int, trials: int) -> None:
