@@ -72,11 +72,11 @@ class RecipeFigures(Record):
 class TensorFigures(Record):
     """A tensor, and its errors in each recipe.
 
-    `kind` is the type of its numbers. `convention` names how a quantised weight, which is read as numbers, was stored.
-    `zeros` of the `elements` are 0, `nonfinite` are NaN or infinite. `largest` and `smallest` are the extreme nonzero
-    finite magnitudes; `exponents` counts all nonzero finite magnitudes by floor(log2), in ascending order. `choice` is
-    the recommended recipe; it is empty if the tensor should stay as it is. `left_out` says why a tensor was not
-    measured.
+    `kind` is the type of its numbers. A quantised weight is decoded before it is measured; `convention` names the way
+    in which it was stored. Of the `elements`, `zeros` are 0, and `nonfinite` are NaN or infinite. `largest` and
+    `smallest` are the extreme nonzero finite magnitudes; `exponents` counts all nonzero finite magnitudes by
+    floor(log2), in ascending order. `choice` is the recommended recipe; it is empty if the tensor should stay as it is.
+    `left_out` says why a tensor was not measured.
     """
 
     source: str
@@ -97,7 +97,7 @@ class TensorFigures(Record):
 
 
 class Recommendation(Record):
-    """The recommended recipe of each tensor: of those that it survives, the one with the fewest bits.
+    """The recommended recipe of each tensor: of the recipes that the tensor survives, the one with the fewest bits.
 
     `plan` has a pair for each tensor: its name and a recipe, which is empty if the tensor stays as it is. `base` is the
     recipe that is recommended for the most elements; it is empty if none is. `words` is the recommendation as a

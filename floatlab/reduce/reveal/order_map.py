@@ -149,7 +149,7 @@ class _Mapping:
         return []
 
     def _probed(self, places: Array) -> tuple[Plan | None, ProbeReader | None, str]:
-        """Return the tree (None if not found), its reader (None if too few can be probed), and why there is no tree."""
+        """Return the tree or None, its reader (None if too few elements can be probed), and why there is no tree."""
         sized = self.sized
         lines, most = self._lines(places)
         if sized.terms > max(most, 1):
