@@ -114,8 +114,9 @@ _NARROW, _WIDTH = ("bfloat16", "float16"), 32
 def scale_variations(candidate: RecipeCandidate, kind: str = "") -> Iterator[RecipeCandidate]:
     """Yield copies of the candidate that compute scales differently.
 
-    They round the scales differently, compute in another precision, or first round the values to another format. If
-    `kind`, the format of the stored scales, has 16 bits, some copies divide by scales that were rounded to this format.
+    The copies round the scales differently, compute in another precision, or first round the values to another format.
+    If `kind`, the format of the stored scales, has 16 bits, some copies divide by scales that were rounded to this
+    format.
 
     >>> first = next(candidates(["e4m3/tensor"], Arrangement("tensor", 1), "fp32"))
     >>> [each.changes[0] for each in scale_variations(first)][:3]

@@ -146,7 +146,7 @@ class _Evaluation:
 
 
 def _alike(batch: Batch, n: int) -> Iterator[Array | None]:
-    """Yield groups of lanes. At each step, either all lanes of a group add terms, or all add earlier results.
+    """Yield groups of lanes. For each operand of each step, all lanes of a group have a term, or all an earlier result.
 
     None stands for a single group with all lanes.
     """
@@ -163,7 +163,7 @@ def _alike(batch: Batch, n: int) -> Iterator[Array | None]:
 
 
 def _stretches(adds_terms: Array, start: int) -> Iterator[tuple[int, int]]:
-    """Yield the bounds of ranges of steps from `start` on. A range has steps that add terms, or one other step."""
+    """Yield bounds of ranges of steps from `start` on: several steps that add terms, or one that adds results."""
     for place in (*np.flatnonzero(~adds_terms[start:]) + start, len(adds_terms)):
         if start < place:
             yield start, int(place)
