@@ -65,7 +65,7 @@ class Candidate(Record):
 
     @property
     def plain(self) -> Candidate:
-        """The same computation without `same` and `order`, which do not affect its results."""
+        """The candidate without its fields `same` and `order`, which do not affect the results."""
         return Candidate(self.schedule, self.adder, self.machines, inputs=self.inputs)
 
     @property

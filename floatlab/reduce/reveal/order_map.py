@@ -69,7 +69,7 @@ class _Mapping:
     def _explained(self, sized: SizedTarget) -> Explained:
         """Find the orders in a smaller product; return the candidates of its classes, and the class of each element.
 
-        No still smaller products are used for this.
+        This search does not use products that are smaller still.
         """
         inner = _Mapping(sized, 1, None)
         inner.smaller = None

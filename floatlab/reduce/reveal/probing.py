@@ -47,10 +47,10 @@ def plan_of(
 ) -> Plan:
     """Return the plan of a sum, given the sizes of the subtrees in which its terms meet.
 
-    If all nodes add two numbers, a serial sum and the supposed plan take about n probes, one for each node. A sum with
-    many equal parts, such as a pairwise one, takes about 2·n probes. `from_last` says whether the last terms are deeper
-    in the tree than the first ones, if this is known. `meetings` answers `batch` probes at the cost of one. Raises
-    NotASum if no tree has these sizes, or after `most_probes` probes.
+    If all nodes add two numbers, about n probes are enough for a serial sum, and for a sum with the plan `supposed`:
+    one probe for each node. A sum with many equal parts, such as a pairwise one, takes about 2·n probes. `from_last`
+    says whether the last terms are deeper in the tree than the first ones, if this is known. `meetings` answers `batch`
+    probes at the cost of one. Raises NotASum if no tree has these sizes, or after `most_probes` probes.
 
     >>> halves = {(0, 1): 2, (2, 3): 2}
     >>> plan_of(lambda i, j: np.array([halves.get(pair, 4) for pair in zip(i.tolist(), j.tolist())]), 4).text

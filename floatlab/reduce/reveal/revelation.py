@@ -148,8 +148,8 @@ def reveal(
 def prober_of(target: Target, n: int, dtype: str, mode: DefaultMode | None = None) -> Prober:
     """Return a prober for the order in which a target adds n terms; raises what `reveal` raises.
 
-    If `mode` is given, the target computes in the floating-point mode that was active before `mode` was entered. This
-    mode may flush subnormal numbers. Raises UnsupportedError if it does not round to nearest.
+    If `mode` is given, the target computes in the floating-point mode that was active before `mode` was entered. That
+    earlier mode may flush subnormal numbers; raises UnsupportedError if it does not round to nearest.
     """
     return Prober(SizedTarget(target, n, dtype, mode=check_mode(target, mode)))
 
