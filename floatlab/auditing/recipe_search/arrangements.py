@@ -75,9 +75,9 @@ class Arrangement(Record):
         return (*outer, count)
 
     def unit(self, shape: Shape) -> int:
-        """Return n if the tensor can be divided before every n-th index of the first axis without dividing a block.
+        """Return n such that no block is divided if the tensor is cut at every n-th index of the first axis.
 
-        Blocks that extend over all columns, or over the whole tensor, may be divided: n is 1 for them.
+        The result is 1 for blocks that extend over all columns or over the whole tensor: these may be divided.
         """
         rows, columns = self.size
         if rows is None or columns is None:

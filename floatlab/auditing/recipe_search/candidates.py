@@ -31,8 +31,8 @@ def formats_for(
 ) -> Iterator[str]:
     """Yield the names of the block formats that have this element format, format of scales, and blocks.
 
-    `kind` is the format of the scales, or None if there are none. `rows` says whether each row has its own tensor
-    scale, and `powers` whether all scales are powers of two.
+    `kind` is the format of the scales, or None if there are none. `rows` says whether each row has its own scale in
+    place of a scale of the tensor, and `powers` whether all scales are powers of two.
 
     >>> list(formats_for("e2m1", "e4m3fn", Arrangement("16", 1)))
     ['nvfp4/16']
@@ -114,8 +114,9 @@ _NARROW, _WIDTH = ("bfloat16", "float16"), 32
 def scale_variations(candidate: RecipeCandidate, kind: str = "") -> Iterator[RecipeCandidate]:
     """Yield copies of the candidate that compute scales differently.
 
-    They round the scales differently, compute in another precision, or first round the values to another format. If
-    the stored scales have a format `kind` of 16 bits, they may also divide by scales that were rounded to it.
+    The copies round the scales differently, compute in another precision, or first round the values to another format.
+    If `kind`, the format of the stored scales, has 16 bits, some copies divide by scales that were rounded to this
+    format.
 
     >>> first = next(candidates(["e4m3/tensor"], Arrangement("tensor", 1), "fp32"))
     >>> [each.changes[0] for each in scale_variations(first)][:3]

@@ -90,7 +90,7 @@ def _scale_ratio(trial: Trial, evidence: Evidence) -> str:
 
 
 def scale_distance(trial: Trial, evidence: Evidence) -> float:
-    """Return the binary logarithm of the median factor between stored scales and a recipe's, without its sign.
+    """Return by how many powers of two stored scales differ from a recipe's; the median over the first part.
 
     The result is infinite if they cannot be compared.
     """
@@ -128,7 +128,10 @@ def _tensor_words(trial: Trial, evidence: Evidence) -> list[str]:
 
 @np.errstate(all="ignore")
 def _nearest_share(trial: Trial, evidence: Evidence) -> float:
-    """Return the share of codes in the first part whose number is the nearest one to x / scale, by stored scales."""
+    """Return the share of codes whose number is the one nearest to x / scale, where the scale is the stored one.
+
+    Only the first part of the tensor is examined.
+    """
     fmt, arrangement = trial.candidate.recipe.format, trial.candidate.arrangement
     if trial.reading is None or fmt.minimum or trial.form:
         return 0.0

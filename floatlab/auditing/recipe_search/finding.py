@@ -34,10 +34,11 @@ def find_recipe(
         The quantised codes: an array, or `FILE::NAME`. An array may have one code in each byte, a dtype such as float8,
         or packed codes: two of 4 bits in a byte, or four of 6 bits in three bytes.
     original
-        The tensor before it was quantised: an array of floats, or `FILE::NAME`. NAME may be left out if it is the same.
+        The tensor before it was quantised: an array of floats, or `FILE::NAME`. NAME may be left out if it is
+        the same as that of the codes.
     scales
-        The scales of blocks: an array, or `FILE::NAME`. Bytes are read as codes of e8m0 and of e4m3. The default is the
-        scales that are stored beside the codes; they are found by the conventions of checkpoints.
+        The scales of blocks: an array, or `FILE::NAME`. Bytes are tried both as codes of e8m0 and as codes of e4m3. The
+        default is the scales that are stored beside the codes; they are found by the conventions of checkpoints.
     tensor_scale
         The scale of the tensor, or of each row. The default is the one beside the codes, unless `scales` is given.
     progress

@@ -149,7 +149,7 @@ def _best(found: Agreements, scales_first: bool = False) -> list[Trial]:
 
 
 def _chosen(sample: Agreements) -> list[Trial]:
-    """Return the trials to compare over the whole tensor: all that agree on the sample; if none does, the best ones."""
+    """Return the trials to compare over the whole tensor: those that agree on the sample, or the best if none does."""
     exact = [trial for trial, tally in sample.items() if tally.is_exact]
     return exact or list(_sorted(sample))[:_PER_PASS]
 
@@ -252,7 +252,7 @@ def _told_apart(
 
 
 def _hints(others: Agreements) -> list[str]:
-    """Return a remark on a property that seems to differ: one whose change lets a recipe give more of the codes."""
+    """Return a remark if a recipe with changes gives more of the codes than the best recipe without changes."""
     named = next((tally for trial, tally in others.items() if not trial.candidate.changes), None)
     for trial, tally in others.items():
         if trial.candidate.changes and named is not None and tally.rank > named.rank:

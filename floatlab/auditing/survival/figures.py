@@ -21,17 +21,18 @@ _SINGLE_BIAS = 127  # of binary32: the bins of Tally.relative_errors are the upp
 class RecipeFigures(Record):
     """The errors of a tensor, or of all tensors together, in one recipe.
 
-    `bits` is the number of bits per element, scales included. Of the `elements`, `exact` are unchanged,
-    `flushed` become 0, `subnormal` end as subnormal numbers of the element format, `saturated` are clipped to its
-    largest number, and `lost` become NaN or infinite. `mean_relative`, `relative_999` (the 99.9th percentile, up to
-    1/128 too large) and `largest_relative` are relative errors of the nonzero numbers; `largest_relative_at` is the
-    index of the first element that has the largest one. `largest_error` is the largest absolute error. `squares` is the
-    sum of the squares of the numbers, `error_squares` that of the errors, and `mse` the mean of the squared errors.
-    `sqnr` is the ratio of signal to quantisation noise in dB: it is infinite without errors, and None if all numbers
-    are 0 or a sum of squares is not finite. `cosine` is the cosine of the angle between the tensor and its rounded
-    copy. `error_exponents` counts relative errors by floor(log2), in ascending order; errors of 0 are left out.
-    `output_sqnr` is the SQNR of the layer's output, `output_error` its largest error; both are None without samples of
-    inputs. Elements that are lost, or that are not finite in the source, are left out of all errors and sums.
+    `bits` is the number of bits per element, scales included. Of the `elements`, `exact` are unchanged, `flushed`
+    become 0, `subnormal` end as subnormal numbers of the element format, `saturated` are clipped to its largest number,
+    and `lost` become NaN or infinite. `mean_relative`, `relative_999` (the 99.9th percentile, up to 1/128 too large)
+    and `largest_relative` are relative errors of the nonzero numbers; `largest_relative_at` is the index of the first
+    element that has the largest one. `largest_error` is the largest absolute error. `squares` is the sum of the squares
+    of the numbers, and `error_squares` is the sum of the squares of the errors. `mse` is the mean of the squared
+    errors. `sqnr` is the ratio of signal to quantisation noise in dB: it is infinite without errors, and None if all
+    numbers are 0 or a sum of squares is not finite. `cosine` is the cosine of the angle between the tensor and its
+    rounded copy. `error_exponents` counts relative errors by floor(log2), in ascending order; errors of 0 are left out.
+    `output_sqnr` is the SQNR of the layer's output, and `output_error` is the largest error of the output. Both are
+    None without samples of inputs. Elements that are lost, or that are not finite in the source, are left out of all
+    errors and sums.
 
     `verdict` is survives, damaged or overflows; `reason` says why. `expected` is the SQNR that the recipe reaches on
     normally distributed numbers.
@@ -72,11 +73,11 @@ class RecipeFigures(Record):
 class TensorFigures(Record):
     """A tensor, and its errors in each recipe.
 
-    `kind` is the type of its numbers. `convention` names how a quantised weight, which is read as numbers, was stored.
-    `zeros` of the `elements` are 0, `nonfinite` are NaN or infinite. `largest` and `smallest` are the extreme nonzero
-    finite magnitudes; `exponents` counts all nonzero finite magnitudes by floor(log2), in ascending order. `choice` is
-    the recommended recipe; it is empty if the tensor should stay as it is. `left_out` says why a tensor was not
-    measured.
+    `kind` is the type of its numbers. A quantised weight is decoded before it is measured; `convention` names the way
+    in which it was stored. Of the `elements`, `zeros` are 0, and `nonfinite` are NaN or infinite. `largest` and
+    `smallest` are the extreme nonzero finite magnitudes; `exponents` counts all nonzero finite magnitudes by
+    floor(log2), in ascending order. `choice` is the recommended recipe; it is empty if the tensor should stay as it is.
+    `left_out` says why a tensor was not measured.
     """
 
     source: str
@@ -97,7 +98,7 @@ class TensorFigures(Record):
 
 
 class Recommendation(Record):
-    """The recommended recipe of each tensor: of those that it survives, the one with the fewest bits.
+    """The recommended recipe of each tensor: of the recipes that the tensor survives, the one with the fewest bits.
 
     `plan` has a pair for each tensor: its name and a recipe, which is empty if the tensor stays as it is. `base` is the
     recipe that is recommended for the most elements; it is empty if none is. `words` is the recommendation as a

@@ -36,12 +36,12 @@ Place = object  # a path, or a mapping of names to arrays
 class AuditJob(Record):
     """A piece of work: a region of a tensor, rounded by each of the recipes.
 
-    `subject` is the index of the tensor in the audit. The recipes of a tensor form groups, and those of a group are
-    measured in the same regions: `group` is the index of the group, and `order` the index of the region in it. A scale
-    may depend on a number outside of the region: `peaks` has, for each recipe, the number with the largest magnitude
-    that determines the scales, or None if it is not needed. If `only_peaks`, the job only looks for these numbers, and
-    nothing is rounded. If the outputs of the layer are compared, `inputs` is the place of the activations, and `layer`
-    the name of their array.
+    `subject` is the index of the tensor in the audit. The recipes of a tensor form groups; all recipes of a group are
+    measured in the same regions. `group` is the index of the group, and `order` is the index of the region in its
+    group. A scale may depend on a number outside of the region. So `peaks` has, for each recipe, the number with the
+    largest magnitude, from which the scales are computed; it is None if it is not needed. If `only_peaks`, the job only
+    looks for these numbers, and nothing is rounded. If the outputs of the layer are compared, `inputs` is the place of
+    the activations, and `layer` the name of their array.
 
     `version` identifies the contents of the files at `place`. `piece` and `samples` are the region and the activations
     themselves, if they are sent to another process because `place` or `inputs` is a mapping.
@@ -73,7 +73,7 @@ class Measured(Record):
 
 
 class Result(Record):
-    """The result of a job: for each recipe the measured errors, or, with `only_peaks`, what `peak_of` returns.
+    """The result of a job: for each recipe, the measured errors; with `only_peaks`, the peak (see `peak_of`).
 
     If the job fails, for example since the tensor cannot be read, `trouble` says why.
     """
@@ -161,7 +161,7 @@ def packed(job: AuditJob) -> AuditJob:
 
 
 def _has_first_scale(recipe: Recipe, region: TensorRegion) -> bool:
-    """Return whether the scales of a region are counted: a scale that regions share counts only in the first."""
+    """Return whether the scales of this region are counted. A scale of several regions is counted in the first."""
     if recipe.format.block is not None or is_unscaled(recipe):
         return True
     return region.column == 0 and (region.row == 0 or spans(recipe) == "row")
@@ -226,7 +226,7 @@ def _in_bad_blocks(numbers: Array, rows: int, columns: int) -> Array:
 
 
 def joint_peak(peaks: list[float | None]) -> float | None:
-    """Return the peak of several regions together; `peaks` has `peak_of` of each, in the order of the tensor.
+    """Return the peak of several regions together; `peaks` has the peak of each region, in the order of the tensor.
 
     Of numbers with the same largest magnitude, the first one counts. A peak of None is ignored.
 

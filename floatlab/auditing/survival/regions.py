@@ -66,9 +66,9 @@ def cuts(
     """Return groups of recipes, each with the regions in which a tensor of this shape is measured.
 
     A group is a tuple of indices into `recipes`. Usually all recipes are one group, so that the tensor is read once. If
-    rows are so long that they must be divided, each recipe is a group, since recipes differ in where rows can be
-    divided. `usual` is the number of elements that a region should have. With `whole_rows`, rows are only divided if
-    they are too long. Raises UnsupportedError for a tensor of too many regions.
+    rows are so long that they must be divided, each recipe is a group of its own, since the places where a row can be
+    divided depend on the recipe. `usual` is the number of elements that a region should have. With `whole_rows`, rows
+    are only divided if they are too long. Raises UnsupportedError for a tensor of too many regions.
 
     >>> from floatlab.formats.recipes import parse_recipe
     >>> groups = cuts((300, 100), (parse_recipe("bf16"), parse_recipe("e4m3/128x128")), usual=20_000)

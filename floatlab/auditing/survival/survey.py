@@ -69,8 +69,8 @@ def audit_recipes(
         Samples of the inputs of layers: arrays that are named after the layers. Their first 256 rows are used. Weights
         with samples are judged by the error of the layer's output.
     overflow
-        The result of numbers beyond the largest, without scales: `native` (∞ or NaN, if the format has them) or
-        `saturate`. With scales, they saturate.
+        What numbers beyond the largest one become in recipes without scales: `native` (∞ or NaN, if the format has
+        them) or `saturate`. In recipes with scales, they always saturate.
     executor
         Where the pieces of tensors are measured: any executor of `concurrent.futures` or of Dask
         (`Client.get_executor()`); by default this process. The result does not depend on it.
@@ -97,7 +97,7 @@ def audit_recipes(
     TypeError
         For unknown keywords.
     UnsupportedError
-        For a recipe that arrays do not support, a value or a type that a keyword cannot have, and if a glob matches no
+        For a recipe that arrays do not support, and for a keyword with an invalid value. Also if the glob matches no
         tensor.
 
     Examples
@@ -315,7 +315,7 @@ def _rank(found: TensorFigures) -> tuple[float, ...]:
 
     Unreadable tensors come first; then those that overflow, those that are damaged, those that survive, and those that
     were left out. In each class, the largest share of numbers that become NaN or infinite comes first. For equal
-    shares, it is the SQNR farthest below that expected of the recipe.
+    shares, the SQNR that is farthest below the expected SQNR of its recipe comes first.
     """
     if not found.is_readable:
         return (0,)

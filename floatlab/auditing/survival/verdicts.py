@@ -127,10 +127,10 @@ def _share(count: int, of: int) -> str:
 
 
 def choice_of(tensor: TensorFigures, width: float) -> str:
-    """Return the recipe with the fewest bits that a tensor survives; empty if there is none, or no finite number.
+    """Return the recipe with the fewest bits that a tensor survives; "" if none, or if no number is finite.
 
     Of recipes with equal bits, the one with the best SQNR is returned. `width` is the number of bits per number as the
-    tensor is stored; a recipe must need over 1 % less.
+    tensor is stored. Only recipes that need over 1 % fewer bits count.
     """
     fitting = [each for each in tensor.recipes if each.verdict == SURVIVES and each.bits < _SAVING * width]
     if not fitting or tensor.nonfinite == tensor.elements:

@@ -1,1 +1,1 @@
-"""Computes candidates on given inputs, and counts how many elements of an observed result each one reproduces."""
+"""Runs candidate computations on given inputs, and counts how many elements of an observed result each reproduces."""

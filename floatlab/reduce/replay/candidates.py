@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 
 class InputRounding(Record):
-    """Rounding of all inputs to `format` in direction `rounding`; the directions in `alike` give the same inputs."""
+    """Rounding of all inputs to `format` in direction `rounding`; the directions in `alike` round them equally."""
 
     format: Format
     rounding: str
@@ -65,7 +65,7 @@ class Candidate(Record):
 
     @property
     def plain(self) -> Candidate:
-        """The same computation without `same` and `order`, which do not affect its results."""
+        """The candidate without its fields `same` and `order`, which do not affect the results."""
         return Candidate(self.schedule, self.adder, self.machines, inputs=self.inputs)
 
     @property
@@ -80,7 +80,7 @@ EXACT_SUM = Candidate(None, None)
 
 
 def candidate_text(candidate: Candidate, format: Format) -> str:
-    """Describe a candidate in words, for results in a format.
+    """Describe a candidate in words; `format` is the format of the results.
 
     >>> from floatlab.formats import parse_format
     >>> from floatlab.reduce.plan.composed_schedules import SERIAL
@@ -127,7 +127,7 @@ def list_candidates(
     elements: int = 1,
     context: Context = DEFAULT,
 ) -> list[Candidate]:
-    """Return the candidates for sums of n terms, or of n products of two factors: simple ones first, each once.
+    """Return candidates for sums of n terms, or of n products of two factors: each once, simple ones first.
 
     Models of machines have their own rounding; all other candidates use `context`. Two orders with the same tree give
     one candidate, unless n is above 2^11. If `schedules`, `formats` or `machines` is None, usual ones are tried;

@@ -141,10 +141,10 @@ def pairs_of(
 def refutations_of(
     evaluator: Evaluator, explanations: tuple[tuple[Explanation, ...], ...], tried: list[Candidate]
 ) -> tuple[Refutation, ...]:
-    """Return the refutations of FMA and of order, for two results that neither of them explains alone.
+    """Return refutations of FMA and of order as causes, for two results that neither cause explains alone.
 
-    The pair of a refutation differs in this cause alone. If there is no such pair, the cause has no refutation. Pairs
-    that reproduce one of the results are preferred. Among equally good pairs, the simplest is chosen.
+    Each refutation has a pair of candidates that differ in this cause alone. If there is no such pair, the cause has no
+    refutation. Pairs that reproduce one of the results are preferred. Among equally good pairs, the simplest is chosen.
     """
     simplicity = {each: i for i, each in enumerate(tried)}
     firsts, seconds = ([each for each in ranked if each.candidate in simplicity] for ranked in explanations)
@@ -185,7 +185,7 @@ def _is_apart(first: Explanation, second: Explanation, apart: PrintedDecimal | F
 
 
 def causes_of(one: Candidate, other: Candidate) -> tuple[Cause, ...]:
-    """Return the causes in which two candidates differ; if they are models of different machines, only this cause.
+    """Return the causes in which two candidates differ. For models of different machines, the machine is the only one.
 
     >>> from floatlab.reduce.plan.basic_schedules import PAIRWISE
     >>> from floatlab.reduce.plan.composed_schedules import SERIAL
@@ -211,8 +211,8 @@ def _paths(
 ) -> tuple[Path, ...]:
     """Return the paths from one result to the other, one cause at a time. Two causes are applied in both orders.
 
-    There are no paths if the candidates differ in nothing, or in their inputs and another cause, or if the adder of one
-    candidate cannot add in the order of the other.
+    There are no paths if the candidates do not differ, if they differ in the rounding of inputs and in something else,
+    or if the adder of one candidate cannot add in the order of the other.
     """
     if first.codes is None or second.codes is None or not causes:
         return ()

@@ -147,7 +147,7 @@ class Evaluator:
     def _exact_product(self) -> Array:
         """Return the codes of the exact product.
 
-        It is computed in pairs of binary64 numbers wherever their error cannot change the code.
+        Pairs of binary64 numbers are used wherever the error of a pair cannot change the code.
         """
         if len(self.sides) == 1 or not self._has_pairs:
             return self._exact(range(self.size))

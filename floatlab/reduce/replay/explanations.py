@@ -154,7 +154,7 @@ def _matching(codes: Array, goal: Observed, format: Format) -> int:
 
 
 def agreement(codes: Array, goal: Source, format: Format) -> Array:
-    """Return a mask of the elements that have the same code or are both NaN; a candidate's −0 also agrees with +0.
+    """Return a mask of the elements whose codes are equal or both NaN; a candidate's −0 also agrees with +0.
 
     The sum of terms that are all −0 is −0, but a library whose accumulator starts at +0 returns +0.
     """

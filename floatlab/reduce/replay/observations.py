@@ -53,7 +53,7 @@ class PrintedDecimal(Record):
 
     @property
     def ends(self) -> tuple[Fraction, Fraction]:
-        """The numbers that are half a unit of the last printed digit below and above this decimal."""
+        """The numbers that are half of the last printed place below and above this decimal."""
         place = Fraction(10) ** self.place
         return (self.digits - Fraction(1, 2)) * place, (self.digits + Fraction(1, 2)) * place
 
@@ -81,8 +81,8 @@ def printed_array(source: Source) -> PrintedArray | None:
     """Return the ranges of numbers for which the elements of a printed array stand.
 
     Libraries may omit trailing zeros. Every element is thus taken to be printed with as many digits as the longest one,
-    but not beyond the last decimal place that any element shows. The result is None if so many digits identify every
-    number of the format, if no element is finite, or if NumPy has no dtype for the format.
+    but not beyond the last decimal place that any element shows. The result is None if no element is finite, if NumPy
+    has no dtype for the format, or if the digits suffice to tell all numbers of the format apart.
 
     >>> found = printed_array(source_of(np.float32([[3.042, -12.3456, 0]])))
     >>> found.low.round(6).tolist(), found.high.round(6).tolist()

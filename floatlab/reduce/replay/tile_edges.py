@@ -50,8 +50,9 @@ def find_tile_edge(
 ) -> TileEdge | None:
     """Return the few rows or columns in which the best candidate fails, with a candidate that reproduces them.
 
-    The result is None if the best candidate reproduces all elements or was not compared with all of them, if it fails
-    in more than half of the rows and of the columns or in too few elements, or if no candidate reproduces them.
+    The result is None if the best candidate reproduces all elements, or was not compared with all of them. It is also
+    None if the failures are spread over more than half of the rows and of the columns, if there are too few of them, or
+    if no candidate reproduces these rows or columns.
 
     >>> import floatlab as fl
     >>> a, b = (np.random.default_rng(1).random((40, 40), np.float32) for _ in "ab")

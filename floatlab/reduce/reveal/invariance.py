@@ -1,6 +1,6 @@
 """Find out whether the bits of a row of a product depend on anything but the numbers from which it is computed.
 
-These are the same row of the left operand, and the right operand.
+The row is computed from the same row of the left operand, and from the right operand.
 
 The bits may also depend on the number of rows, on the position of the row, on the alignment of the operands in memory,
 or on the number of threads; or they may change from run to run. If none of this changes the bits, the product has what
@@ -39,10 +39,10 @@ Results = Iterator[tuple[int, Source, Callable[[], Source]]]
 class Circumstance(Record):
     """The effect of one circumstance, such as the number of rows, on the bits of a result.
 
-    `tried` holds the values of the circumstance in ascending order. `groups` divides them by the bits of the result;
-    the first group contains the first value. The results of all values are compared with that of the first one: `share`
-    is the largest fraction of elements in which a result differs, and `ulps` is the largest difference in ulps. If no
-    value could be tried, `reason` says why.
+    `tried` holds the values of the circumstance in ascending order. Each of the `groups` has the values that give the
+    same bits; the first group contains the first value. All results are compared with the result of the first value:
+    `share` is the largest fraction of elements in which a result differs, and `ulps` is the largest difference in ulps.
+    If no value could be tried, `reason` says why.
     """
 
     name: str
@@ -122,10 +122,10 @@ class _Trials:
         return SizedTarget(self.target, self.terms, self.dtype, (rows, *self.columns), mode=self.mode)
 
     def product(self, x: Array, offset: int = 0) -> Source:
-        """Return the product of x and the right operand; in memory, both begin `offset` bytes after a page begins.
+        """Return the product of x and the right operand; each lies in memory `offset` bytes after the start of a page.
 
-        Only NumPy's arrays can be placed like this. They always are, so that the alignment does not disturb the trials
-        of other circumstances.
+        Only NumPy's arrays can be placed like this. They are so placed in all trials, since their alignment could
+        otherwise change the bits while another circumstance is tried.
         """
         sized = self.of(len(x))
         if self.target.device.library != "numpy":

@@ -43,9 +43,9 @@ def find_known_orders(
 ) -> Iterator[KnownOrder]:
     """Yield the orders in which the given targets add; without targets, those of the usual functions of a kind.
 
-    Targets are functions or names, as for `reveal`. For targets, raises the errors of `reveal`, and UnsupportedError if
-    no library adds in the format. Usual functions are left out if they do not add along a tree or cannot be probed; for
-    more than 2^12 terms, all are left out.
+    Targets are functions or names, as for `reveal`. With targets, raises the errors of `reveal`, and UnsupportedError
+    if no library adds in the format. Usual functions that do not add along a tree or cannot be probed are left out. For
+    more than 2^12 terms, all usual functions are left out.
     """
     dtype = DTYPES.get(format_name)
     if targets is not None:

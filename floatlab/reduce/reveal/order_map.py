@@ -69,7 +69,7 @@ class _Mapping:
     def _explained(self, sized: SizedTarget) -> Explained:
         """Find the orders in a smaller product; return the candidates of its classes, and the class of each element.
 
-        No still smaller products are used for this.
+        This search does not use products that are smaller still.
         """
         inner = _Mapping(sized, 1, None)
         inner.smaller = None
@@ -149,7 +149,7 @@ class _Mapping:
         return []
 
     def _probed(self, places: Array) -> tuple[Plan | None, ProbeReader | None, str]:
-        """Return the tree (None if not found), its reader (None if too few can be probed), and why there is no tree."""
+        """Return the tree or None, its reader (None if too few elements can be probed), and why there is no tree."""
         sized = self.sized
         lines, most = self._lines(places)
         if sized.terms > max(most, 1):
@@ -207,8 +207,9 @@ class _Mapping:
     def _confirmed(self, candidate: Candidate, places: Array) -> Array:
         """Return the mask of the elements that a candidate also reproduces in further random products.
 
-        Some elements may have agreed by chance. Each round doubles the products, until all remaining elements agree in
-        it. If the limits forbid this, a sample of them must agree in a few more products; else none is returned.
+        Some elements may have agreed by chance. Each round doubles the number of products, until all remaining elements
+        agree. If that takes too many products, a sample must agree in a few more products; otherwise no element is
+        returned.
         """
         while new := self.trials.make(2 * len(self.trials.kept)):
             fits = places

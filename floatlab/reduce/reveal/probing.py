@@ -47,10 +47,10 @@ def plan_of(
 ) -> Plan:
     """Return the plan of a sum, given the sizes of the subtrees in which its terms meet.
 
-    If all nodes add two numbers, a serial sum and the supposed plan take about n probes, one for each node. A sum with
-    many equal parts, such as a pairwise one, takes about 2·n probes. `from_last` says whether the last terms are deeper
-    in the tree than the first ones, if this is known. `batch` probes cost as much as one. Raises NotASum if no tree has
-    these sizes, or after `most_probes` probes.
+    If all nodes add two numbers, about n probes are enough for a serial sum, and for a sum with the plan `supposed`:
+    one probe for each node. A sum with many equal parts, such as a pairwise one, takes about 2·n probes. `from_last`
+    says whether the last terms are deeper in the tree than the first ones, if this is known. `meetings` answers `batch`
+    probes at the cost of one. Raises NotASum if no tree has these sizes, or after `most_probes` probes.
 
     >>> halves = {(0, 1): 2, (2, 3): 2}
     >>> plan_of(lambda i, j: np.array([halves.get(pair, 4) for pair in zip(i.tolist(), j.tolist())]), 4).text
@@ -62,7 +62,7 @@ def plan_of(
 class _Shape(NamedTuple):
     """The form of a known tree over terms 0 … m−1.
 
-    The pairs (first, second) of terms prove this form if they meet in subtrees of these `sizes`.
+    A tree has this form if, for each k, the terms first[k] and second[k] meet in a subtree of sizes[k] terms.
     """
 
     nodes: list[tuple[int, ...]]
@@ -197,8 +197,8 @@ class _Search:
     def _group_roots(self, groups: list[Array], parents: Array, is_flat: bool) -> list[list[int]]:
         """Return the roots of each group that has the known form of its size, and an empty list for every other group.
 
-        The parent of group k has `parents[k]` terms below it. If `is_flat` is true, the form is that every term of the
-        group is a child of the parent.
+        The parent of group k has `parents[k]` terms below it. If `is_flat` is true, the known form is another one:
+        every term of the group is a child of the parent.
         """
         if not groups:
             return []

@@ -40,14 +40,14 @@ class Masks:
 
 
 def all_masks(format: Format, terms: int) -> list[Masks]:
-    """Return the masks to try in this order: first for partial sums as wide as the terms, then for narrower ones."""
+    """Return masks in the order to try them: first for partial sums as wide as the terms, then for narrower ones."""
     exponents = dict.fromkeys((format.emax, min(format.emax, _SINGLE), _HALF))
     few = Masks(format, _SINGLE, few=True)
     return [*(Masks(format, emax) for emax in exponents), *[few] * (terms > few.most)]
 
 
 class Lines:
-    """The elements at which probes are read, at most one per line; lines are rows (axis 0) or columns (axis 1)."""
+    """The elements at which probes are read: at most one in each row (axis 0) or in each column (axis 1)."""
 
     def __init__(self, wanted: Array, is_gram: bool = False) -> None:
         """Choose as many elements of the mask `wanted` as possible.
@@ -166,8 +166,8 @@ class ProbeReader:
     def kept(self, plan: Plan, into: Format) -> tuple[tuple[int, ...], int]:
         """Return the nodes whose sums are rounded to fewer bits than others, and the number of bits.
 
-        Each node must add two numbers. If all nodes round to the same number of bits, either all nodes are returned or
-        none. The root is returned only if its sum has fewer significand bits than the format of the results.
+        Each node must add two numbers. If all nodes round to the same number of bits, the result has either all nodes
+        or no node. The root is returned only if its sum has fewer significand bits than the format of the results.
         """
         ids = range(plan.terms, plan.root + 1)
         found: tuple[int, ...] = ()
@@ -183,7 +183,7 @@ class ProbeReader:
         return found, 1 + lost.count(False)
 
     def _lost(self, plan: Plan, asked: list[tuple[int, float]]) -> list[bool]:
-        """Return whether each node loses a small number: the node adds this number to 1, and its parent adds −1."""
+        """Return for each node whether it loses a small number, which it adds to 1; the node's parent then adds −1."""
         n, first = plan.terms, plan.first_terms
         parents = {child: node for node in plan.nodes for child in node}
 

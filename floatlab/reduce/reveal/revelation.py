@@ -148,8 +148,8 @@ def reveal(
 def prober_of(target: Target, n: int, dtype: str, mode: DefaultMode | None = None) -> Prober:
     """Return a prober for the order in which a target adds n terms; raises what `reveal` raises.
 
-    If `mode` is given, the target computes in the floating-point mode that was active before `mode` was entered. This
-    mode may flush subnormal numbers. Raises UnsupportedError if it does not round to nearest.
+    If `mode` is given, the target computes in the floating-point mode that was active before `mode` was entered. That
+    earlier mode may flush subnormal numbers; raises UnsupportedError if it does not round to nearest.
     """
     return Prober(SizedTarget(target, n, dtype, mode=check_mode(target, mode)))
 
@@ -220,8 +220,8 @@ def examine(
 class _Trials:
     """Random sums, and the results of a target for them.
 
-    For a product, trial t has sum t in the first row and the following sums in the other rows, so that every row
-    computes each sum in some trial. `real` holds the first element of each product, and `whole` all elements.
+    For a product, the first row of trial t computes sum t, and the other rows compute the sums after it. So every row
+    computes each sum in one of the trials. `real` holds the first element of each product, and `whole` all elements.
     """
 
     def __init__(self, prober: Prober, seed: int, trials: int) -> None:

@@ -107,7 +107,7 @@ class SmallerProducts:
 
 
 def _side(length: int, period: int) -> int:
-    """Reduce a length to one below two periods with the same remainder modulo `period`.
+    """Return a length below two periods that has the same remainder modulo `period`.
 
     Lengths below two periods are returned unchanged; other results are at least `period`.
 

@@ -3,8 +3,8 @@
 A node with two arguments rounds their sum once. Without `fma`, products are rounded to the format `products` before
 they are added. With `fma`, one product is fused with the addition: the last argument if it is a product, or else the
 first. If both arguments are products, the first is rounded, as in a loop whose accumulator starts at zero. If `pairs`
-is false, both are rounded instead, as if each of them had started an accumulator. A node with more arguments adds them
-exactly and rounds once; with `fma`, its products are exact.
+is false, both products are rounded instead, as if each had started an accumulator of its own. A node with more
+arguments adds them exactly and rounds once; with `fma`, its products are exact.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class NodeRule(Record):
 
 
 class Adder(NodeRule):
-    """Rounded addition, optionally with FMA; `pairs` tells whether a node that adds two products fuses one of them.
+    """Rounded addition, optionally with FMA; then a node that adds two products fuses one of them if `pairs`.
 
     `accumulator` is the format of partial sums. `products` is the format to which separate products are rounded. Terms
     and rounded products are converted into the accumulator's format before they are added. Under stochastic rounding
@@ -216,7 +216,7 @@ class Joined(Record):
 
 
 def stream_context(context: Context, id: int, element: int = 0) -> Context:
-    """Return a context whose seed depends on a node's id and a sum's index `element`; only SR changes the context."""
+    """Return a context whose seed depends on a node's id and a sum's index `element`; without SR, return `context`."""
     if not context.rounding.is_stochastic:
         return context
     return context.replace(seed=(context.seed + id + element * STREAM) % (1 << 64))

@@ -1,9 +1,9 @@
 """The arithmetic of a plan's nodes on whole arrays of codes, for many sums at once.
 
 Partial sums are arrays of shape (lanes, *batch). The first axis has one row for each chain of additions in a `Batch` of
-the plan (see `plan.batches`). The other axes, `batch`, index independent sums that are all added in the same order.
-Terms have the shape (n, *batch), or broadcast to it, as the factors of a matrix product do. A slot is the index of a
-term.
+the plan (see `plan.batches`); such a chain is called a lane. The other axes, `batch`, index independent sums that are
+all added in the same order. Terms have the shape (n, *batch), or broadcast to it, as the factors of a matrix product
+do. A slot is the index of a term.
 """
 
 from __future__ import annotations
@@ -189,8 +189,8 @@ class CodeEngine:
     def _sum_doubles(self, numbers: list[Array], sums: Array) -> Array:
         """Write to `sums` exact sums of binary64 numbers, rounded once; return the mask of sums that are not computed.
 
-        Zeros, infinities and NaNs are not computed. Sums that are inexact in binary64 are not computed either if
-        rounding them first to binary64, to odd, could change the result.
+        Zeros, infinities and NaNs are not computed. If a sum is inexact in binary64, it is first rounded to odd there;
+        where this could change the result, it is not computed either.
         """
         total, exact = np.zeros(sums.shape), np.ones(sums.shape, np.bool_)
         with np.errstate(all="ignore"):

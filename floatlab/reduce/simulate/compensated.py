@@ -146,7 +146,7 @@ class _Arrays(Operations[Array]):
 
 
 class _Stages(Operations[str]):
-    """Operations that compute nothing: each is recorded as a stage of a `Recurrence`, which compiled code can run.
+    """Operations that are not computed, but recorded: each becomes a stage of a `Recurrence` for compiled code.
 
     Operands and results are the names of the recurrence's rows.
     """
@@ -255,7 +255,7 @@ class Compensated(Record):
     def _walked(self, state: tuple[Array, ...], order: list[int], engine: CodeEngine) -> tuple[Array, ...] | None:
         """Return the state after all terms, computed by one compiled loop.
 
-        The result is None if such a loop is not available or not worth while, or if a number is not finite.
+        The result is None if there is no such loop, if it would save no time, or if a number is not finite.
         """
         if engine.drawn or len(order) < MANY or state[0].size > MOST_WALKED or not holds(DOUBLE, self.accumulator):
             return None

@@ -1,7 +1,8 @@
 """Additions for many sums at once, in the processor's formats binary32 and binary64.
 
 Most time is spent on adding terms serially to an array of sums. The compiled lane adds products in one loop. Without
-it, and for terms that are not products, NumPy is called for each term, or for few sums once for many terms.
+it, and for terms that are not products, NumPy is called once for each term. If there are only a few sums, one call of
+NumPy adds many terms.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class FloatEngine(CodeEngine):
     """Additions by the processor, in binary32 or binary64, to nearest even; payloads of NaNs are unspecified."""
 
     def __init__(self, sides: Sides, adder: Adder, first: int = 0) -> None:
-        """Store the terms as floats, rounded if needed; but keep codes of factors that the format does not contain."""
+        """Store the terms as floats, rounded if needed. Factors that the format cannot represent stay codes."""
         super().__init__(sides, adder, first)
         self.kind = np.dtype(np.float32 if self.format == SINGLE else np.float64)
         self.direct = all(holds(self.format, side.format) for side in sides)

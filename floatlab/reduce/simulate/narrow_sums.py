@@ -48,7 +48,7 @@ def added_blocks(x: Array, y: Array, format: Format, edges: tuple[int, ...]) -> 
     """Return the matrix product x·y, added in blocks, and the largest magnitude of each element's partial sums.
 
     The sum of each block is computed in binary64 and rounded to `format`. Every sum of blocks is rounded to it as well.
-    `edges` has the index of the first product of each block, and then the number of products.
+    `edges` has the index of the first product of each block; its last entry is the number of all products.
     """
     total = largest = np.zeros((x.shape[0], y.shape[1]))
     with np.errstate(all="ignore"):

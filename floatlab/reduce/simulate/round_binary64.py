@@ -100,7 +100,8 @@ def exact_adder(format: Format, context: Context) -> Callable[[Sequence[float]],
     """Return a function that adds binary64 numbers exactly and rounds the sum once, to nearest even, to a format.
 
     The result is None if the format or the context is not supported. The function returns None if the exact or the
-    rounded sum is zero (IEEE 754 has a rule for its sign), is not finite, or overflows (also an intermediate sum).
+    rounded sum is zero (IEEE 754 has a rule for its sign) or not finite, or if a sum overflows, even an intermediate
+    one.
 
     >>> from floatlab.formats import parse_format
     >>> add = exact_adder(parse_format("fp16"), Context())

@@ -218,8 +218,8 @@ class _Side:
     def part(self, rows: slice, first: int, core: ScaledCore) -> tuple[Array, ...]:
         """Return four arrays for the block of each row that begins at term `first`.
 
-        Two have the values and the exponents of the factor's numbers, padded with zeros. The other two have the values
-        and the exponents of the scales, one for each group.
+        The first two have the values and the exponents of the factor's numbers, padded with zeros. The other two have
+        the values and the exponents of the scales, one for each group.
         """
         stop = min(first + core.block, self.values.shape[1])
         more = ((0, 0), (0, core.block - (stop - first)))
@@ -238,7 +238,7 @@ def _numbers(side: Source) -> tuple[Array, Array]:
 
 
 def _exponent(x: Datum) -> int:
-    """Return the exponent of a number; that of the smallest normal number for subnormals; 0 for infinities and NaNs."""
+    """Return the exponent of a number: for subnormals, that of the smallest normal number; for ∞ and NaN, 0."""
     return x.quantum_exponent + x.format.trailing_bits if x.is_finite else 0
 
 

@@ -76,7 +76,7 @@ class ScaledUnit(Record):
         return f"model, no hardware record, of {self.hardware} ({self.name}) from {self.source}"
 
     def blocks(self, terms: int) -> int:
-        """Return the number of scales of each factor for `terms` products; the last scale may have fewer products."""
+        """Return how many scales each factor has for `terms` products; the last scale may belong to fewer products."""
         return -(-terms // self.size)
 
     def multiply_add(self, x: Source, y: Source, scales: tuple[Source, Source], c: Array | None = None) -> Array:
@@ -153,7 +153,7 @@ def _plain(name: str) -> str:
 
 
 def unmodelled(name: str) -> str | None:
-    """Return why there is no model of the machine with this name; None if its architecture is not known to lack one.
+    """Return why there is no model of this machine, if its architecture is known to have none; else None.
 
     >>> unmodelled("cdna4.mxf4.f32")
     'no model of the matrix units of MI350, MI355 has been published'

@@ -146,7 +146,7 @@ class _Evaluation:
 
 
 def _alike(batch: Batch, n: int) -> Iterator[Array | None]:
-    """Yield groups of lanes. At each place of each step, the operands of a group are all terms or all earlier results.
+    """Yield groups of lanes. For each operand of each step, all lanes of a group have a term, or all an earlier result.
 
     None stands for a single group with all lanes.
     """
@@ -163,7 +163,7 @@ def _alike(batch: Batch, n: int) -> Iterator[Array | None]:
 
 
 def _stretches(adds_terms: Array, start: int) -> Iterator[tuple[int, int]]:
-    """Yield the bounds of ranges of steps from `start` on: a range adds terms, or is one step that adds a result."""
+    """Yield bounds of ranges of steps from `start` on: several steps that add terms, or one that adds results."""
     for place in (*np.flatnonzero(~adds_terms[start:]) + start, len(adds_terms)):
         if start < place:
             yield start, int(place)
@@ -297,7 +297,7 @@ def _part(codes: Array, place: tuple[slice, ...], batch: tuple[int, ...]) -> Arr
 def _tiles(
     batch: tuple[int, ...], batches: Batches, adder: AnyAdder | PartlyFused, more: int
 ) -> Iterator[tuple[tuple[slice, ...], int]]:
-    """Yield the tiles of the array of sums, which are simulated one at a time, and the index of the first sum of each.
+    """Yield the tiles of the array of sums, each with the index of its first sum. Tiles are simulated one at a time.
 
     `batch` is the shape of the array. The index is 0 for all tiles if the rows are split, which happens only without
     random draws. `more` is the number of additional values that are held in memory for each sum.

@@ -35,17 +35,18 @@ class TensorCore(NodeRule):
     """The arithmetic of a tensor core: the bits kept in the alignment, and the rounding into the accumulator.
 
     `direction` is the rounding into the accumulator. If `result_bits` is given, the result is truncated to this number
-    of fraction bits, which is smaller than that of the accumulator. If `sum_bits` is given, the products are aligned to
-    their own largest exponent and added first; zeros have the exponent −126 there if `groups` is 0. A product of
-    magnitude 2^128 or more counts as infinite. The sum of the products and the partial sum are next aligned to the
-    larger of their exponents, or to −126 if that is larger. The sum of the products is truncated toward −∞ at
-    `sum_bits` bits below this exponent, and the partial sum at `fraction_bits` bits below it. Then both are added.
+    of fraction bits, which is smaller than that of the accumulator. If `sum_bits` is given, the products are first
+    aligned to the largest exponent among them, and added. If `groups` is 0, zeros have the exponent −126 in this
+    alignment. A product of magnitude 2^128 or more counts as infinite. The sum of the products and the partial sum are
+    next aligned to the larger of their exponents, or to −126 if that is larger. The sum of the products is truncated
+    toward −∞ at `sum_bits` bits below this exponent, and the partial sum at `fraction_bits` bits below it. Then both
+    are added.
 
-    `groups` is 0 or, with `sum_bits`, 1 or 2. If it is not 0, one more bit of the sum of the products is kept until the
-    total is normalised. If it is 2, the products at even and those at odd positions are aligned and added separately.
-    Each of the two sums is truncated toward −∞ at `fraction_bits` bits below the larger of their exponents, and both
-    are added. A partial sum whose exponent is more than `fraction_bits` + 1 below the larger exponent is dropped if
-    `groups` is 2.
+    `groups` is 0, 1 or 2; only with `sum_bits` may it be 1 or 2. If it is not 0, one more bit of the sum of the
+    products is kept until the total is normalised. If it is 2, the products at even and those at odd positions are
+    aligned and added separately. Each of the two sums is truncated toward −∞ at `fraction_bits` bits below the larger
+    of their exponents, and both are added. If `groups` is 2, a partial sum whose exponent is more than `fraction_bits`
+    + 1 below the larger exponent is dropped.
     """
 
     accumulator: Format

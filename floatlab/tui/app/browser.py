@@ -323,7 +323,10 @@ def serve(
 
 
 def _check_free(address: Address) -> None:
-    """Raise OSError if the server cannot listen at an address; it would fail only after it has printed the address."""
+    """Raise OSError if the server cannot listen at an address.
+
+    The server itself would fail too late: after it has printed the address.
+    """
     places = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     for family, kind, protocol, _, place in places:
         with socket.socket(family, kind, protocol) as probe:

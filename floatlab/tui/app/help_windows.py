@@ -19,7 +19,7 @@ HIDDEN = ("scroll_", "page_", "app.focus", "focus_", "screen.copy_text", "help_q
 
 
 def keys_page(screen: Screen[object]) -> Page:
-    """Return a page with the keys that are active now, first those of the focused widget, and with help texts."""
+    """Return a page with the active keys and their help texts; the keys of the focused widget come first."""
     groups: dict[str, dict[str, list[str]]] = {}
     seen: set[tuple[str, str]] = set()
     for key, active in screen.active_bindings.items():

@@ -181,7 +181,7 @@ def _keys(task: TaskScreen) -> dict[str, tuple[str, Callable[[], object]]]:
 
 
 class Commands(CommandPalette):
-    """Textual's command palette, without its exception if a page key is pressed before the list is drawn."""
+    """Textual's command palette; but a page key that is pressed before the list is drawn raises no exception."""
 
     # Without colours, the highlighted row needs a mark; Textual's option lists do not draw reverse video.
     DEFAULT_CSS = """

@@ -89,7 +89,7 @@ class Harmless(LineFilter):
     """
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        """Return the segments of a line, with spaces in place of unprintable characters except no-break spaces."""
+        """Return the segments of a line, in which spaces replace unprintable characters; no-break spaces stay."""
         if all(text.isprintable() for text, _, _ in segments):
             return segments
         return [

@@ -50,12 +50,12 @@ class PickScreen(QuestionScreen, inherit_bindings=False):
         self.pick(self.picks()[name])
 
     def open(self, question: Question, kind: str = "") -> bool:
-        """Answer a question and show the answers; remember the list from which its name was taken."""
+        """Answer a question and show the answers; remember the pick list from which the question came."""
         self._asked_from = self._picking
         return super().open(question, kind)
 
     def show_frame(self) -> None:
-        """Once a question has an answer, forget the typed name that is kept for the list that led to it."""
+        """When a question has an answer, forget the name that was typed in the list from which the question came."""
         if self.pending is None and not self.is_stopped:
             self._refused.pop(self._asked_from, None)
 

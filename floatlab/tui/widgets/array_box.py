@@ -123,7 +123,7 @@ class FilePicker(Picker):
             self.call_later(self._begin_here)  # later, after the empty list has been drawn
 
     def _begin_here(self) -> None:
-        """List the working directory, below which the message about the other folder or file stays."""
+        """List the working directory; the message about the folder or file that cannot be read stays below the list."""
         if self._go(""):
             self.say(self._error)
 

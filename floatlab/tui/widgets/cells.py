@@ -177,8 +177,8 @@ class Cells(PageView, can_focus=True):
 class ColumnTable(Cells):
     """A table whose header does not scroll. It shows the first column, and as many of the other columns as fit.
 
-    If not all columns fit, those in `Table.spare` come last, and the one that a page would leave out first is the
-    very last.
+    If not all columns fit, those in `Table.spare` are moved to the end. They are in reverse order there, so that the
+    column that a page omits first comes last.
     """
 
     FROZEN = 1

@@ -69,7 +69,7 @@ class SaveWindow(Window[None]):
             self._say(f"{quoted(path)} cannot be written: {getattr(error, 'strerror', None) or error}")
 
     def _named(self, name: str) -> str:
-        """Return the name without the suggested ending, if the name that was typed before it has an ending itself."""
+        """Return the name; if the user typed an ending before the suggested one, drop the suggested ending."""
         typed, suggested = os.path.splitext(name)
         ending = os.path.splitext(self._suggestion)[1]
         has_own = suggested == ending and os.path.splitext(typed)[1].lower() in self._contents

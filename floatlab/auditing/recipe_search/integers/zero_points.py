@@ -166,7 +166,7 @@ def _library_rules(low: Array, high: Array, top: int, working: Format) -> Iterat
         return np.asarray(round_to(np.asarray(values, np.float32), working), np.float32)
 
     def zeros(least: Array, empty: int | None) -> Callable[[Array], Array]:
-        """Return the function from scales to the zero points round(−least / scale); `empty` is that of zeros only."""
+        """Return a function of scales that gives round(−least / scale), or `empty` for groups of zeros only."""
 
         def zero_of(scale: Array) -> Array:
             shifted = rounded(-middle - rounded(least / scale.astype(np.float32)))
@@ -249,7 +249,7 @@ def _place(at: Array, shape: tuple[int, ...]) -> tuple[int, ...] | None:
 
 
 def _remarks(x: Array, held: _Groups, best: MatchedRecipe) -> list[str]:
-    """Return remarks: one on the codes, given the stored scales, and one on the scales if no rule gives them."""
+    """Return remarks: whether each code is the nearest one for the stored scales, and whether a rule gives these."""
     found = []
     with np.errstate(all="ignore"):
         exact = np.clip(x / held.scale + held.zero, 0, held.top)

@@ -142,7 +142,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         self._draw_controls()
 
     def _next_scene(self, same: bool, before: Question) -> int:
-        """Return the step to show: the same if the steps have the same names, else the last or the first one."""
+        """Return the number of the step to show for a new answer; if `same`, the steps have the same names."""
         if same:
             return self.scene
         was_last = 0 < self.scene == self._steps - 1

@@ -32,7 +32,7 @@ _FRAME = 0.06  # longest time in seconds between two animation frames
 def result_topics(scenes: tuple[Scene, ...]) -> list[Topic]:
     """Return the number line around a result, and the roundings of the exact result in all directions.
 
-    If there are a separate and a fused result, they are those of the fused one.
+    If a fused and a separate result are shown, both topics are about the fused one.
     """
     derivation = next((scene.steps[0][0] for scene in reversed(scenes) if scene.steps), None)
     if derivation is None or not (rows := result_rows(derivation)):

@@ -234,7 +234,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
         return self.shown_view == "plan"
 
     def topics(self) -> list[Topic]:
-        """Return the overview or, if it is the current view, the plan."""
+        """Return the overview; if it is the current view, return the plan."""
         if self.shown_view != "overview":
             return [("Overview", self.answers[0].page())]
         return [("Plan", plan_page(self.found))] if self.found is not None else []

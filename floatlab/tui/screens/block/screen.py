@@ -60,7 +60,7 @@ class BlockTable(ColumnTable):
 
 
 class BlockScreen(TaskScreen, inherit_bindings=False):
-    """The screen for blocks. Its question is that of `block`, with the rule of --scale as a part of the recipe."""
+    """The screen for blocks. Its question is that of `block`; the recipe includes the rule of --scale."""
 
     VIEWS = (("steps", "Steps"), ("elements", "Elements"), ("recipe", "Recipe"))
     TOPIC_PANES = ("beside", "below")
@@ -141,7 +141,7 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
     # The question.
 
     def normal(self, question: Question) -> Question:
-        """Return the question with the rule of --scale as a part of the recipe; a large array is shown in parts."""
+        """Return the question without --scale: its rule becomes part of the recipe. A large array is shown in parts."""
         question, rule = in_parts(question), question.option("scale")
         if rule is None:
             return question
@@ -236,7 +236,7 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
         self._draw_element()
 
     def topics(self) -> list[Topic]:
-        """Return the recipe or, if it is the current view, the steps; both beside and below the elements."""
+        """Return the recipe; in the view of the recipe, return the steps; in the view of the elements, return both."""
         if (prepared := self.prepared) is None:
             return []
         steps, about = ("Steps", prepared.page), ("Recipe", prepared.about)

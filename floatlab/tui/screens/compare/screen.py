@@ -151,14 +151,14 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
     # The question.
 
     def normal(self, question: Question) -> Question:
-        """Return the question with 100 worst elements by default; without dtype and shape if no array is a raw file."""
+        """Return the question with 100 worst elements by default. If no array is a raw file, drop dtype and shape."""
         dtype = question.option("dtype")
         if dtype is not None and all(kind_of(word, dtype) != "raw" for word in question.values):
             question = question.having(dtype=None, shape=None)
         return question if question.option("worst") else question.having(worst=_LISTED)
 
     def keeps_found(self, question: Question) -> bool:
-        """Return whether the question asks for causes; if its computation is stopped, it keeps those found."""
+        """Return whether the question asks for causes: a stopped search still returns the causes that it has found."""
         return question.option("inputs") is not None
 
     def draw(self, before: Question) -> None:
@@ -216,7 +216,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         self.mark_taken(box.input, valid, picked)
 
     def _with_values(self, values: tuple[str, ...]) -> Question:
-        """Return the question about these arrays; the example's options end with the last array of the example."""
+        """Return the question about these arrays. If none of them is from the example, drop the example's options."""
         question, example = self.question, self.app.default_question(self.NAME)
         if set(values).isdisjoint(example.values) and not set(question.values).isdisjoint(example.values):
             if question.formats == example.formats:
@@ -298,7 +298,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         return self.view in ("worst", "cause")
 
     def topics(self) -> list[Topic]:
-        """Return the summary or, if it is the current view, the largest errors."""
+        """Return the summary; if it is the current view, return the largest errors."""
         if (found := self.differences) is None:
             return []
         if self.view != "summary":
@@ -367,7 +367,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
     # Methods for the frame.
 
     def printed(self) -> Question:
-        """Return the question; unless the worst elements are shown, without their number if this screen has set it."""
+        """Return the question, without the default number of worst elements unless these are shown."""
         short = self.view != "worst" and self.question.option("worst") == _LISTED
         return self.question.having(worst=None) if short else self.question
 

@@ -231,7 +231,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         return row_question.having(interval=True)
 
     def topics(self) -> list[Topic]:
-        """Return the views in the order of their importance, without the current view; a path needs several formats."""
+        """Return all views but the current one, the most important first; Path needs several formats."""
         order = ("directions", "details", *(("path",) if len(self.data) > 1 else ()), "dialects")
         views = [view for view in order if view != self.view]
         return [(dict(self.VIEWS)[view], self._page_of(self.view_question(view), view)) for view in views]

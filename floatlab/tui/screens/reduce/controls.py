@@ -191,7 +191,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
         self.open(question.replace(verb=verb, values=() if preset else values).having(preset=preset))
 
     def take_schedule(self, text: str) -> None:
-        """Set the order; if the text is a kind of addition, which the view Side by side also lists, set that kind."""
+        """Set the order; if the text names a kind of addition (as in the view Side by side), set the kind."""
         if text.strip().lower() in _ADDERS:
             self.take_adder(text.strip().lower())
             return
@@ -203,7 +203,10 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
         self.open(question.having(adder=None, machine=None, fma=None if question.option("fma") else True))
 
     def take_adder(self, name: str) -> None:
-        """Set the kind of addition; compensated sums are serial (or reversed, sorted, permuted) and without FMA."""
+        """Set the kind of addition. For compensated sums, drop FMA, models and orders that are not serial.
+
+        The orders reversed, sorted and permuted are serial, too.
+        """
         if name == _ROUNDED:
             self.change(adder=None)
             return
@@ -223,7 +226,9 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
     # Libraries.
 
     def take_target(self, name: str) -> None:
-        """Ask in which order a library function adds: as many terms as the data have, in their format, if possible.
+        """Ask in which order a library function adds.
+
+        If possible, it adds as many terms as the data have, in their format.
 
         If a library is shown, only the function changes.
         """

@@ -167,7 +167,7 @@ class TrainControls(TaskScreen, inherit_bindings=False):
         }
 
     def take_form(self, name: str) -> None:
-        """Change the subcommand. Keep the numbers if possible; else ask the new one's last or default question."""
+        """Change the subcommand. Keep the numbers if possible; else ask the last or default question of the new one."""
         if name != self.form:
             question = in_form(self.question, name, self.remedy)
             self.open(question or self.last_in.get(name) or self.app.read_question(list(FORMS[name][1])))

@@ -57,7 +57,7 @@ class Plot(PageView, can_focus=False):
         return round(across.place(x) * (self._room - 1)) if across is not None and across.shows(x) else -1
 
     def _shows(self, x: float) -> bool:
-        """Return whether the plot area has a column for x; it has none while a run starts again before x."""
+        """Return whether the plot area has a column for x; after a new start, it has none until the run reaches x."""
         return 0 <= self.column_of(x) < self._room
 
     def number_at(self, column: int) -> float | None:

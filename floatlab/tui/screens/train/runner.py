@@ -311,7 +311,11 @@ class TrainRunner(TrainControls, inherit_bindings=False):
             self.point(self.plot.moved(self.look.steps if self.at is None else self.at, by), by)
 
     def point(self, x: float, by: int = 0) -> None:
-        """Move the cursor to a value on the horizontal scale; if `by` is not 0, by at least one recorded step."""
+        """Move the cursor to the recorded step nearest to x.
+
+        If `by` is not 0 and this is the step under the cursor, move to the next recorded step (or the previous one if
+        `by` is negative).
+        """
         if self.look is None or self.laboratory is None:
             return
         every = self.laboratory.every
