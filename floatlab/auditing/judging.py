@@ -177,7 +177,7 @@ def _by_codes(found: ComparedWeight) -> _Opinion | None:
     of the original is left.
     """
     fidelity, agreed = found.fidelity, found.agreement
-    if agreed is None or fidelity.nans:
+    if agreed is None or fidelity.nans or (fidelity.fits and _has_rounded_scales(found.weight)):
         return None
     if (agreed.bad_rows or agreed.is_locally_wrong) and found.may_be_fed_back:
         return None
@@ -210,6 +210,11 @@ def _by_codes(found: ComparedWeight) -> _Opinion | None:
     if is_lost or (not fidelity.fits and clipped > _MOST_CLIPPED):
         return _Opinion(UNKNOWN, fidelity, (f"{said}: are the scales right?",))
     return _Opinion(SOUND, fidelity, (said,))
+
+
+def _has_rounded_scales(weight: Weight) -> bool:
+    """Return whether the scales were rounded after they had made the codes, as by double quantisation."""
+    return any(part.endswith(".nested_absmax") for part in weight.parts)
 
 
 def _by_errors(found: ComparedWeight) -> _Opinion:
