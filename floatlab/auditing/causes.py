@@ -10,7 +10,7 @@ from floatlab.arrays.sources import ArraySource, HeldSource
 from floatlab.arrays.types import Array
 from floatlab.auditing.fidelity import MOST_LEFT, Fidelity, measure
 from floatlab.auditing.quantized import QuantizedCheckpoint
-from floatlab.auditing.relations import RESCALED, SAMPLE, both, factor_off, relation, times_off
+from floatlab.auditing.relations import RESCALED, SAMPLE, both, factor_off, is_rotated, relation, times_off
 from floatlab.auditing.repairs import Repair, repairs
 from floatlab.auditing.rerounding.agreement import CodeAgreement, agreement
 from floatlab.auditing.rerounding.columns import column_factors, is_fed_back_by_columns
@@ -22,6 +22,7 @@ from floatlab.record import Individual
 _SMALL_SAMPLE = 1 << 16
 _MOSTLY = 0.4  # if the error of a weight is small, a repair counts only if it leaves less than this share of the error
 _UNRELATED = 0.1  # numbers with a smaller cosine are unrelated
+_TURNED = 0.5  # a rotation leaves a smaller cosine
 # After a repair, at least this share of the codes is nearest to the original. Quantisers that feed errors back leave
 # fewer such codes, and some codes that are far; those that truncate leave none that are far.
 _ROUNDED, _FED_BACK, _FAR, _NONE_FAR = 0.97, 0.7, 0.06, 0.002
@@ -48,6 +49,14 @@ class ComparedWeight(Individual):
         """Whether the errors may come from feedback of errors, as in GPTQ."""
         has_such_codes = self.agreement is not None and self.agreement.is_fed_back
         return has_such_codes and self.fidelity.left < self.fidelity.most
+
+    @property
+    def is_rotated(self) -> bool:
+        """Whether the original may have been multiplied by an orthogonal matrix before it was rounded."""
+        if abs(self.fidelity.cosine) >= _TURNED or isinf(self.fidelity.left):
+            return False
+        with self.weight.open() as q:
+            return is_rotated(q, self.x)
 
     @property
     def may_be_fed_back(self) -> bool:

@@ -234,6 +234,9 @@ def _by_errors(found: ComparedWeight) -> _Opinion:
         return _Opinion(SOUND, fidelity)
     if agreed is not None and found.is_fed_back and not agreed.other_blocks:
         return _Opinion(SOUND, fidelity)
+    if found.is_rotated:
+        words = "its numbers are others, but its rows or columns have the norms of the original's, as after a rotation"
+        return _Opinion(UNKNOWN, fidelity, (f"{words} (QuaRot, SpinQuant): is this its original?",))
     verdict = UNKNOWN if fidelity.fits or found.is_fed_back or found.may_be_fed_back else BROKEN
     return _Opinion(verdict, fidelity, (unexplained(fidelity),), is_explained=False)
 

@@ -22,6 +22,7 @@ RESCALED = "its columns are multiples of the original's, as after AWQ or SmoothQ
 
 # Factors are accepted if the relative error after the division is below _LEFT in nearly all groups.
 _LEFT, _ALMOST_ALL = 0.35, 0.95
+_SAME_NORM, _CORRELATED = 0.02, 0.9  # rotations keep the norms of rows or of columns, but for rounding errors
 _SPREAD, _SPREAD_ROWS = 0.02, 0.15  # factors count as equal if their relative deviation is smaller; rows vary more
 _EXPLAINED = 0.8  # a factor must leave less than this share of the error
 _OFF = 0.08  # quantisers change the mean size of numbers of medium size by less than this (see `factor_off`)
@@ -241,6 +242,24 @@ def _factor_of_blocks(q: Array, x: Array, group: int) -> str:
         few = f"{len(off):,} of {len(factor):,} blocks of {size} in a row"
         return f"{few} are multiples of the original's, {_range(factor)}: are the scales those of another layer?"
     return ""
+
+
+def is_rotated(read: ArraySource, original: ArraySource) -> bool:
+    """Return whether the rows or columns of a weight have the norms of the original's, but other numbers.
+
+    Quantisers such as QuaRot and SpinQuant multiply weights by an orthogonal matrix before they round them.
+    """
+    pair = both(read, original)
+    if pair is None or min(pair[0].shape) < _SHORTEST:
+        return False
+    for axis in (0, 1):
+        own, other = (np.linalg.norm(each, axis=axis) for each in pair)
+        if not other.all() or not own.all() or other.std() == 0:
+            continue
+        is_same = np.median(np.abs(own / other - 1)) < _SAME_NORM
+        if is_same and np.corrcoef(own, other)[0, 1] > _CORRELATED:
+            return True
+    return False
 
 
 def unit_rows(rows: Array) -> Array:

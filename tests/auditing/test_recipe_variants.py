@@ -6,6 +6,10 @@ import numpy as np
 import pytest
 
 import floatlab as fl
+from floatlab.arrays.sources import HeldSource
+from floatlab.auditing.quantized import load_quantized
+from floatlab.auditing.rerounding.agreement import agreement
+from floatlab.auditing.rerounding.grids import grid_of
 from tests.auditing.making import write_checkpoint
 from tests.auditing.recipe_making import GRAINS, KINDS, ROUNDINGS, RULES, distribution, made
 
@@ -133,3 +137,26 @@ def test_no_damaged_weight_is_sound(tmp_path, kind):
         assert found.verdict != "sound" or words == "one too small", (recipe, words, found)
         verdicts.append(found.verdict)
     assert verdicts.count("broken") > 0.9 * len(verdicts)  # one wrong scale may hide behind stochastic rounding
+
+
+def test_rotated_weights_are_another_question(tmp_path):
+    rng = np.random.default_rng(3)
+    x = distribution("rows", (96, 96), 3)
+    rotation = np.linalg.qr(rng.standard_normal((96, 96)))[0]
+    rotated = (x @ rotation).astype(np.float32)
+    found = verdict(tmp_path, *made("int8", GRAINS["int8"][0], RULES[0], "nearest", rotated, 3), x)
+    assert found.verdict == "cannot tell"
+    assert "rotation" in found.reasons[0]
+    found = verdict(tmp_path, *made("int8", GRAINS["int8"][0], RULES[0], "nearest", x[::-1], 3), x)
+    assert found.verdict == "broken"
+
+
+def test_a_sample_consists_of_whole_rows(tmp_path):
+    x = distribution("normal", (256, 384), 5)
+    parts, config = made("int8", GRAINS["int8"][0], RULES[0], "nearest", x, 5)
+    with load_quantized(write_checkpoint(tmp_path / "m.safetensors", parts, config)) as read:
+        weight = read.weights["w.weight"]
+        with weight.open() as q:
+            found = agreement(q, HeldSource(x[::-1]), grid_of(read.parts, weight), most=1 << 16)
+    assert found.elements == (1 << 16) // 384 * 384
+    assert len(found.bad_rows) > 100

@@ -145,6 +145,8 @@ def _counted(
     """Count the codes of a weight that uses only the codes of these numbers."""
     length = max(read.shape[-1], 1) if read.shape else 1
     total = read.size if most is None else min(read.size, most)
+    if length <= BLOCK:  # whole rows
+        total = max(total // length, 1) * length
     step = BLOCK // length * length if length <= BLOCK else BLOCK
     tally = _Tally(values, length, by_column)
     for first in range(0, total, step):
