@@ -120,6 +120,8 @@ def _shortened(numbers: Array) -> Array | None:
 
     If this changes only few of them, return them rounded to 7 bits. If this also changes only few, return None.
     """
+    if not numbers.any():
+        return None
     fraction, exponent = np.frexp(numbers)
     for digits in _DIGITS:
         made: Array = np.ldexp(np.round(np.ldexp(fraction, digits)), exponent - digits)
