@@ -36,7 +36,7 @@ from floatlab.reduce.explain.hypotheses import SideExplainer
 from floatlab.reduce.explain.installed import installed_ways, library_ways
 from floatlab.reduce.explain.precision.outputs import printed_from, unlike_formats
 from floatlab.reduce.explain.problem import ProductProblem, Side, matrices_of, view_of
-from floatlab.reduce.explain.residuals import mask_of
+from floatlab.reduce.explain.residuals import mask_of, share_of
 from floatlab.reduce.explain.stages import PLAIN
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Diagnosis
 
@@ -144,7 +144,7 @@ class _PairDiagnosis:
         states = {first.status, second.status}
         if self._is_shared():
             shared = tuple(each.replace(side="both") for each in first.causes)
-            order = DiagnosedCause("order", "order", "both", float(self.differing.mean()), (), ())
+            order = DiagnosedCause("order", "order", "both", share_of(self.differing), (), ())
             return self._done("rounding", shared_line(shared), (*shared, order))
         if "bug" in states:
             # The wrong elements of a result that is "unknown" are not certain.
@@ -315,7 +315,7 @@ class _PairDiagnosis:
         if one.model == other.model and {each.name for each in one.causes} == {each.name for each in other.causes}:
             own = own_accumulator(one.side.narrowest)
             names, _ = names_between(ways[0], ways[1], own)
-            share = float(self.differing.mean())
+            share = share_of(self.differing)
             views = [view_of(self.problem, side, own_accumulator(side.narrowest)) for side in self.sides]
             for name, text in names.items():
                 if any((each.name, each.side) == (name, "both") for each in causes):

@@ -13,7 +13,7 @@ from floatlab.arrays.types import Array
 from floatlab.formats import Format, parse_format
 from floatlab.record import Individual, Record
 from floatlab.reduce.explain.problem import ProductProblem, Side, View
-from floatlab.reduce.explain.residuals import indices_of
+from floatlab.reduce.explain.residuals import indices_of, share_of
 from floatlab.reduce.explain.stages import PLAIN, Model
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Evidence, Place
 
@@ -141,7 +141,7 @@ def overflow_of(problem: ProductProblem, side: Side, other: Side) -> DiagnosedCa
         ("largest", number_text(float(side.narrowest.largest))),
     )
     where = indices_of(overflow)
-    return DiagnosedCause("nan", "output", side.name, float(overflow.mean()), where, known)
+    return DiagnosedCause("nan", "output", side.name, share_of(overflow), where, known)
 
 
 def number_text(value: float) -> str:

@@ -21,6 +21,7 @@ from floatlab.numbers import Context
 from floatlab.numbers.rounding import DEFAULT, as_context
 from floatlab.record import Individual
 from floatlab.reduce.explain.problem import ProductProblem, Side
+from floatlab.reduce.explain.residuals import share_of
 from floatlab.reduce.explain.stages import Model
 from floatlab.reduce.plan.composed_schedules import SERIAL
 from floatlab.reduce.plan.expressions import parse_schedule
@@ -147,7 +148,7 @@ class CandidateGrid:
             for candidate in orders:
                 self.tick()
                 alike = agreement(evaluator.sampled(candidate), goal, self.into)
-                best = max(best, min(float(alike.mean()), float(alike[off].mean())))
+                best = max(best, min(share_of(alike), share_of(alike[off])))
         return best
 
     def directed_ways(self, side: Side) -> list[Way]:
@@ -177,7 +178,7 @@ class CandidateGrid:
             text = candidate_text(candidate, self.into)
             self._collect(codes, goals, found, Way(text, candidate, rounds_inputs=self._rounds_inputs(candidate)))
             for side, goal in zip(sides, goals, strict=True):
-                share = float(agreement(codes, goal, self.into).mean())
+                share = share_of(agreement(codes, goal, self.into))
                 self.shares.setdefault(side.name, []).append((share, candidate))
         for evaluator, way in self._units():
             self.tick()
@@ -258,7 +259,7 @@ class CandidateGrid:
             codes.append(
                 self.evaluator.sampled(Candidate(parse_schedule(text), Adder(own_accumulator(self.into), fma=fma)))
             )
-        return min(float((one != other).mean()) for one, other in combinations(codes, 2))
+        return min(share_of(one != other) for one, other in combinations(codes, 2))
 
     def mismatches(self, way: Way, side: Side) -> Array | None:
         """Return the mask of elements that a way does not reproduce; None if an input is NaN or infinite."""

@@ -49,7 +49,7 @@ from floatlab.reduce.explain.problem import (
     unrelated_share,
     view_of,
 )  # fmt: skip
-from floatlab.reduce.explain.residuals import find_places, has_few_bits, is_flat, is_moved_exactly
+from floatlab.reduce.explain.residuals import find_places, has_few_bits, is_flat, is_moved_exactly, share_of
 from floatlab.reduce.explain.stages import PLAIN
 from floatlab.reduce.results.diagnosis_record import Evidence
 from floatlab.reduce.simulate.narrow_sums import promoted
@@ -236,7 +236,7 @@ class SideExplainer(ModelSearch):
         # The evidence is the elements that only these sums reproduce. The usual sums miss them by more than rounding.
         least = BITS_OF_SUMS + _BITS_EACH * int(missed.sum())
         gained = int((wrong & ~missed).sum()) >= max(GAIN, int(missed.sum()))
-        if not gained or missed.mean() > _SCATTERED or bits < min(least, _BITS_ENOUGH):
+        if not gained or share_of(missed) > _SCATTERED or bits < min(least, _BITS_ENOUGH):
             return None
         view = view_of(self.problem, self.side, replay.format)
         moved = self.faults.moved(view, None, missed)

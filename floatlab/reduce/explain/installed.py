@@ -14,6 +14,7 @@ from floatlab.errors import FloatlabError
 from floatlab.formats import parse_format
 from floatlab.reduce.explain.grid import NUMPY, Replaying, Way
 from floatlab.reduce.explain.problem import ProductProblem, Side
+from floatlab.reduce.explain.residuals import share_of
 from floatlab.reduce.reveal.order_map import order_map
 from floatlab.reduce.reveal.order_map_record import OrderMap, compute
 from floatlab.reduce.reveal.sized_target import values_of
@@ -49,7 +50,7 @@ def installed_ways(problem: ProductProblem, side: Side) -> list[Way]:
         compute(each.candidate, problem.sources, np.ones(problem.shape, bool), side.format, codes)
         given = left & (codes == side.source.codes)
         if given.any():
-            texts.append(f"{each.text} ({100 * float(given.mean()):.3g} %)")
+            texts.append(f"{each.text} ({100 * share_of(given):.3g} %)")
             left &= ~given
     return [] if left.any() else [Way(f"orders of {_TARGET} of this machine: {'; '.join(texts)}")]
 
@@ -96,6 +97,6 @@ def library_ways(problem: ProductProblem, side: Side, maps: Sequence[Replaying])
             continue
         values = np.asarray(decode(replayed.codes, replayed.format), np.float64).reshape(side.values.shape)
         unknown = np.isnan(values)  # the map has no order for these elements
-        if unknown.mean() <= _UNMAPPED and ((values == side.values) | unknown).all():
+        if share_of(unknown) <= _UNMAPPED and ((values == side.values) | unknown).all():
             found.append(Way(f"the orders of {getattr(each, 'target', 'a map')}"))
     return found

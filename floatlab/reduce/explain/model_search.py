@@ -17,7 +17,7 @@ from floatlab.reduce.explain.precision.narrow import narrow_sums
 from floatlab.reduce.explain.precision.sampled_models import likely_models
 from floatlab.reduce.explain.precision.scaled import is_factor_alone, is_flipped
 from floatlab.reduce.explain.problem import View, view_of
-from floatlab.reduce.explain.residuals import find_places
+from floatlab.reduce.explain.residuals import find_places, share_of
 from floatlab.reduce.explain.side_report import SideReport
 from floatlab.reduce.explain.stages import PLAIN, Model
 
@@ -151,7 +151,7 @@ class ModelSearch(SideReport):
         right = view.usable & ~fit.wrong & (view.totals.size > 0)
         if not faulty or (product is not None and not 2 * (view.values[right] != 0).sum() > max(right.sum(), GAIN)):
             return None  # zeros or few numbers do not support a model of the inputs
-        if self.narrower is not None and fit.wrong.mean() > _SURPRISING * narrow_share(
+        if self.narrower is not None and share_of(fit.wrong) > _SURPRISING * narrow_share(
             self.problem, self.narrower.accumulator, view_of(self.problem, self.side, self.accumulators[0])
         ):
             return None

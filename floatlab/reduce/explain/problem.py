@@ -17,7 +17,7 @@ from floatlab.formats import Format, parse_format
 from floatlab.record import Record
 from floatlab.reduce.explain.noise import Noise, Totals, calibrated, half_ulp, multiply_exactly, noise_of
 from floatlab.reduce.explain.quantisers import scaled_formats
-from floatlab.reduce.explain.residuals import correlation
+from floatlab.reduce.explain.residuals import correlation, share_of
 from floatlab.reduce.explain.stages import PLAIN, Model, coarsest_models, input_models, rare_models
 from floatlab.reduce.results.diagnosis_record import Evidence
 from floatlab.reduce.results.product_error import spread_indices
@@ -396,5 +396,5 @@ def unrelated_share(view: View) -> float:
         scale = np.where(totals.squares > 0, np.sqrt(totals.squares), 1.0)
         a, b = (each[usable] / scale[usable] for each in (totals.product, view.values))
         far = np.abs(b - (float(a @ b) / max(float(a @ a), 1e-300)) * a)
-    share = float((far > _UNRELATED).mean())
+    share = share_of(far > _UNRELATED)
     return max(share, 1.0 - abs(correlation(view.values / scale, totals.product / scale, view.usable)))

@@ -15,6 +15,7 @@ from floatlab.arrays.conversion import quantize
 from floatlab.arrays.types import Array
 from floatlab.formats import Format, parse_format
 from floatlab.formats.recipes import parse_recipe
+from floatlab.reduce.explain.residuals import share_of
 
 # Formats of results that are stored with a scale, and the number to which the largest magnitude is scaled.
 _STORED = (("int8", 127.0), ("e4m3", 448.0), ("e5m2", 57344.0), ("int8", 128.0))
@@ -141,7 +142,7 @@ def scaled_formats(values: Array, exact: Array, known: Array) -> Iterator[tuple[
             bits = np.where(made > 0, np.log2(step / (2 * _EXACTLY * np.maximum(number, 1e-300))), 0.0)
             plain = (np.abs(exact) / scale).ravel()[others]
             lies = np.abs(plain - _on_grid(name, plain)) <= 2 * _EXACTLY * plain
-            if float(np.maximum(bits, 0.0)[~lies].sum()) > _EVIDENCE and lies.mean() < 0.5:
+            if float(np.maximum(bits, 0.0)[~lies].sum()) > _EVIDENCE and share_of(lies) < 0.5:
                 half = 0.5 if name == "int8" else _half_step(_on_grid(name, sizes / scale), parse_format(name))
                 half = half * scale + _EXACTLY * np.abs(values)
                 yield (("format", name if name == "int8" else parse_format(name).name), ("scale per", words)), half

@@ -70,6 +70,11 @@ def find_places(wrong: Array, filled: float = _FILLED) -> Places | None:
     return None
 
 
+def share_of(elements: Array) -> float:
+    """Return the share of the elements of a mask that are true; 0 if the mask has no elements."""
+    return float(elements.mean()) if elements.size else 0.0
+
+
 def indices_of(mask: Array) -> tuple[tuple[int, ...], ...]:
     """Return the indices of the elements in a mask, at most 4,096 of them.
 

@@ -25,7 +25,7 @@ from floatlab.reduce.explain.problem import (
     View,
     middle,
 )  # fmt: skip
-from floatlab.reduce.explain.residuals import find_places, indices_of
+from floatlab.reduce.explain.residuals import find_places, indices_of, share_of
 from floatlab.reduce.explain.stages import PLAIN, Model, known_of
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause
 
@@ -65,7 +65,7 @@ class SideReport:
         return self._found("unknown", ()).replace(doubt=what, rival=rival)
 
     def _cause(self, fault: Fault, stage: str) -> DiagnosedCause:
-        share = 1.0 if fault.wrong is None else float(fault.wrong.mean())
+        share = 1.0 if fault.wrong is None else share_of(fault.wrong)
         return DiagnosedCause(fault.name, stage, self.side.name, share, fault.where, fault.evidence)
 
     def _found(

@@ -15,7 +15,7 @@ import numpy as np
 from floatlab.arrays.types import Array
 from floatlab.reduce.explain.faults.patterns import may_be_flushed
 from floatlab.reduce.explain.problem import ProductProblem, View
-from floatlab.reduce.explain.residuals import is_flat
+from floatlab.reduce.explain.residuals import is_flat, share_of
 
 _DIGITS = (11, 7)  # the significant bits of the less precise inputs that are assumed
 _CHANGED = 0.4  # they must change at least this share of the numbers, and of the wrong elements
@@ -110,7 +110,7 @@ def _would_change(problem: ProductProblem, view: View, wrong: Array) -> Array:
             continue
         with np.errstate(all="ignore"):
             differ = np.abs(a @ b - view.totals.product) > room
-        if differ[wrong].mean() >= _CHANGED:
+        if share_of(differ[wrong]) >= _CHANGED:
             changed, tried = changed & differ, True
     return changed & tried
 
@@ -125,6 +125,6 @@ def _shortened(numbers: Array) -> Array | None:
     fraction, exponent = np.frexp(numbers)
     for digits in _DIGITS:
         made: Array = np.ldexp(np.round(np.ldexp(fraction, digits)), exponent - digits)
-        if (made != numbers)[numbers != 0].mean() >= _CHANGED:
+        if share_of((made != numbers)[numbers != 0]) >= _CHANGED:
             return made
     return None

@@ -14,7 +14,7 @@ from floatlab.reduce.explain.faults.rearranged import CERTAIN, POSSIBLE, REARRAN
 from floatlab.reduce.explain.findings import SideExplanation
 from floatlab.reduce.explain.noise import half_ulp, noise_of
 from floatlab.reduce.explain.problem import ProductProblem, View
-from floatlab.reduce.explain.residuals import find_places, last_places
+from floatlab.reduce.explain.residuals import find_places, last_places, share_of
 from floatlab.reduce.explain.stages import PLAIN
 
 IN_ANOTHER_WAY = "in another way"  # the end of the words for results that were rounded once more
@@ -84,7 +84,7 @@ def is_no_flushing(problem: ProductProblem, view: View, wrong: Array, least: flo
     similar &= view.totals.size <= _SIMILAR * float(np.median(view.totals.size[wrong]))
     x, y = (np.where(np.abs(each) < least, 0.0, each) for each in (problem.x, problem.y))
     from_inputs = np.abs(x @ y - view.values) <= room
-    if similar.sum() < _COMPARED or from_inputs[wrong].mean() > 0.5:
+    if similar.sum() < _COMPARED or share_of(from_inputs[wrong]) > 0.5:
         return False
     places = find_places(wrong)
     if places is not None and places.name == "region" and wrong.sum() >= _LINE:
@@ -151,7 +151,7 @@ def may_be_fixed_point(view: View, product: Array | None, output: Format) -> boo
     with np.errstate(all="ignore"):
         between = np.remainder(exact, step) != 0
     error = np.abs(view.totals.error(view.values, product))[view.usable]
-    return bool(between.mean() > 0.5 and (error <= (view.totals.terms + 1) * step).all())
+    return bool(share_of(between) > 0.5 and (error <= (view.totals.terms + 1) * step).all())
 
 
 def are_multiples(view: View, wrong: Array) -> bool:

@@ -17,6 +17,7 @@ from floatlab.reduce.explain.faults.patterns import drift_of
 from floatlab.reduce.explain.faults.rearranged import shapes_of
 from floatlab.reduce.explain.noise import Noise, multiply_exactly
 from floatlab.reduce.explain.problem import View
+from floatlab.reduce.explain.residuals import share_of
 from floatlab.reduce.results.diagnosis_record import Evidence
 
 _STEP = 0.15  # the mean square error of one rounding, in units of (u·value)²
@@ -90,7 +91,7 @@ def find_fast_product(view: View, x: Array, y: Array) -> FastProduct | None:
         return None  # a fast product only adds and multiplies
     drift = drift_of(view)
     in_empty = error[view.totals.size == 0] != 0
-    if in_empty.any() and in_empty.mean() < _IN_EMPTY:
+    if in_empty.any() and share_of(in_empty) < _IN_EMPTY:
         return None
     # A conventional product with a small bias or factor is another alternative.
     shifts = [np.zeros(error.shape), *drift.means, drift.factor * view.totals.product]

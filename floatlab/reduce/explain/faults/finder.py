@@ -14,13 +14,7 @@ from floatlab.reduce.explain.findings import Fault, number_text
 from floatlab.reduce.explain.grid import grid_of
 from floatlab.reduce.explain.noise import multiply_exactly
 from floatlab.reduce.explain.problem import View, middle
-from floatlab.reduce.explain.residuals import (
-    has_few_bits,
-    is_flat,
-    moved_rows,
-    term_counts,
-    term_range,
-)
+from floatlab.reduce.explain.residuals import has_few_bits, is_flat, moved_rows, share_of, term_counts, term_range
 from floatlab.reduce.explain.stages import PLAIN, transposed_inputs
 from floatlab.reduce.results.diagnosis_record import Evidence, Place
 
@@ -108,9 +102,9 @@ class FaultFinder(ShiftFinder):
             return None
         if not view.values[wrong].any() and right.sum() >= _MASKED:
             sizes = np.abs(view.totals.product)
-            if sizes[wrong].max() > np.median(sizes[right]) and wrong[view.usable].mean() < _MOST_MASKED:
+            if sizes[wrong].max() > np.median(sizes[right]) and share_of(wrong[view.usable]) < _MOST_MASKED:
                 return self.placed(view, wrong) if middle(z[right]) <= NEAR else None
-        if middle(z) > NEAR or wrong[view.usable].mean() >= _SCATTERED:
+        if middle(z) > NEAR or share_of(wrong[view.usable]) >= _SCATTERED:
             return None
         return self.placed(view, wrong)
 

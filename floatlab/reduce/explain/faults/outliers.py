@@ -15,7 +15,7 @@ from floatlab.reduce.explain.faults.orders import order_errors, panels
 from floatlab.reduce.explain.grid import own_accumulator
 from floatlab.reduce.explain.noise import half_ulp
 from floatlab.reduce.explain.problem import ProductProblem, Side
-from floatlab.reduce.explain.residuals import find_places, mask_of
+from floatlab.reduce.explain.residuals import find_places, mask_of, share_of
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause
 from floatlab.reduce.results.product_error import spread_indices
 
@@ -63,7 +63,7 @@ def standing_out(problem: ProductProblem, side: Side, differing: Array, accumula
     together = rows.size >= _MANY and float(np.median(times)) > _TYPICAL
     places = find_places(differing)
     is_box = places is not None and places.name == "region"
-    if together or (is_box and stands.mean() >= _PART):
+    if together or (is_box and share_of(stands) >= _PART):
         return differing.copy()
     found[rows[stands], columns[stands]] = True
     return found
@@ -120,7 +120,7 @@ def outlying_lines(problem: ProductProblem, sides: tuple[Side, Side], i: int) ->
         places = find_places(wrong)
         if times > _UNLIKELY and places is not None:
             known = (("all others", "are rounding, or agree"),)
-            share = float(wrong.mean())
+            share = share_of(wrong)
             found = DiagnosedCause(places.name, "result", sides[i].name, share, places.where, known)
             return found, times > _SURE
     return None
@@ -146,7 +146,7 @@ def few_wrong(
         if places is not None:
             said = others if wrong.sum() == few[side.name].sum() else "agree, or differ by rounding"
             known = (("all others", said),)
-            causes.append(DiagnosedCause(places.name, "result", side.name, float(wrong.mean()), places.where, known))
+            causes.append(DiagnosedCause(places.name, "result", side.name, share_of(wrong), places.where, known))
     return tuple(causes)
 
 
@@ -277,6 +277,6 @@ def widened(
         if inside or standing_out(problem, side, differing)[differing].all():
             places = find_places(differing)
             if places is not None:
-                share = float(differing.mean())
+                share = share_of(differing)
                 return cause.replace(name=places.name, where=places.where, share=share)
     return cause

@@ -20,7 +20,7 @@ from floatlab.reduce.explain.faults.patterns import BIAS, drift_of
 from floatlab.reduce.explain.grid import grid_of
 from floatlab.reduce.explain.noise import half_ulp
 from floatlab.reduce.explain.problem import ProductProblem, Side, View
-from floatlab.reduce.explain.residuals import between, last_places
+from floatlab.reduce.explain.residuals import between, last_places, share_of
 from floatlab.reduce.explain.stages import PLAIN
 from floatlab.reduce.replay.candidates import list_candidates
 from floatlab.reduce.simulate.narrow_sums import promoted
@@ -91,7 +91,7 @@ def is_like_sums(problem: ProductProblem, side: Side, format: Format) -> bool:
 def _is_coarser(values: Array, sums: Array) -> bool:
     """Return whether the values have fewer fraction bits than sums would have; integers are an example."""
     last = last_places(values)
-    return bool(last.size and (last_places(sums) < last.min()).mean() > _FINER)
+    return bool(last.size) and share_of(last_places(sums) < last.min()) > _FINER
 
 
 def _is_shifted(problem: ProductProblem, side: Side, format: Format, sums: Array) -> bool:
@@ -110,7 +110,7 @@ def narrow_share(problem: ProductProblem, format: Format, view: View) -> float:
     """Return the share of simulated sums in a narrow format whose errors exceed the view's error limit."""
     rows, columns, total = sums_in(problem, format)
     part = View(problem.totals.take(rows, columns), total, np.isfinite(total), view.noise, view.format)
-    return float(part.fit().wrong.mean())
+    return share_of(part.fit().wrong)
 
 
 class ShiftRivals:

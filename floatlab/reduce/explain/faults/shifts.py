@@ -28,6 +28,7 @@ from floatlab.reduce.explain.residuals import (
     line_factors,
     mask_of,
     robust_shifts,
+    share_of,
     shortest_between,
     weighted_median,
 )
@@ -131,7 +132,7 @@ class ShiftFinder:
         """Return whether rounding to a narrow output format may hide a bias, so that no mean error is significant."""
         if not isinstance(view.half, np.ndarray):
             return False
-        if (np.abs(error) > 2 * view.half)[view.usable].mean() > _VISIBLE:
+        if share_of((np.abs(error) > 2 * view.half)[view.usable]) > _VISIBLE:
             return False
         signs = np.where(view.usable, np.sign(error), 0.0)
         counts = np.maximum((signs != 0).sum(axis=axis), 1)

@@ -36,7 +36,7 @@ from floatlab.reduce.explain.first_line import (
 )  # fmt: skip
 from floatlab.reduce.explain.grid import CandidateGrid, Way, own_accumulator
 from floatlab.reduce.explain.problem import ProductProblem, Side, view_of
-from floatlab.reduce.explain.residuals import find_places, indices_of, mask_of
+from floatlab.reduce.explain.residuals import find_places, indices_of, mask_of, share_of
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause
 
 _KNOWN, _UNKNOWN = 8.0, 12.0  # `doubt_needed` of `is_no_order` if a result is reproduced bit for bit, and if none is
@@ -140,7 +140,7 @@ class SmallFaults:
         return Claim("unknown", one_sided_line(count))
 
     def _lone(self, elements: Array) -> Claim:
-        share, where = float(elements.mean()), indices_of(elements)
+        share, where = share_of(elements), indices_of(elements)
         return Claim("unknown", lone_line(DiagnosedCause("elements", "result", "both", share, where, ())))
 
     def _of_each(self) -> Claim | None:
@@ -159,7 +159,7 @@ class SmallFaults:
             among = are_among_others(self.views[i], wrong)
             if wrong.any() and among and (places := find_places(wrong)) is not None:
                 known = (("all others", "agree, or differ by rounding"),)
-                share = float(wrong.mean())
+                share = share_of(wrong)
                 cause = DiagnosedCause(places.name, "result", whose, share, places.where, known)
                 return Claim("bug", bug_line((cause,), self.differing), (cause,))
             if outlying := outlying_lines(self.problem, self.sides, i):

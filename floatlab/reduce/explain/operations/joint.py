@@ -20,7 +20,7 @@ from floatlab.reduce.explain.operations.boxes import all_boxes, box_text
 from floatlab.reduce.explain.operations.places import mark_wrong, places_of
 from floatlab.reduce.explain.operations.products import Products
 from floatlab.reduce.explain.problem import ProductProblem, matrices_of
-from floatlab.reduce.explain.residuals import indices_of
+from floatlab.reduce.explain.residuals import indices_of, share_of
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Diagnosis, Place
 
 _MOST = 48  # at most this many products are diagnosed: those with the largest errors
@@ -218,7 +218,7 @@ class _JointDiagnosis:
         name, where = places_of(wrong)
         if first.name == "nan":
             name, where = "nan", indices_of(wrong)
-        return DiagnosedCause(name, first.stage, first.side, float(wrong.mean()), where, evidence + self._looked_at())
+        return DiagnosedCause(name, first.stage, first.side, share_of(wrong), where, evidence + self._looked_at())
 
     def _looked_at(self) -> tuple[tuple[str, str], ...]:
         count, all_of_them = len(self.parts), len(self.products)

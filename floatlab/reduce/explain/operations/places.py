@@ -12,7 +12,7 @@ from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
 from floatlab.reduce.explain.operations.boxes import Box, join_boxes
 from floatlab.reduce.explain.operations.products import Products
-from floatlab.reduce.explain.residuals import indices_of
+from floatlab.reduce.explain.residuals import indices_of, share_of
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Place
 
 _FILLED = 0.97  # a box is reported if more than this share of its elements is wrong
@@ -96,4 +96,4 @@ def _runs(marks: Array) -> list[tuple[int, int]]:
 
 
 def _is_filled(wrong: Array, box: Box) -> bool:
-    return bool(wrong[tuple(slice(*span) for span in box)].mean() > _FILLED)
+    return bool(share_of(wrong[tuple(slice(*span) for span in box)]) > _FILLED)

@@ -19,6 +19,7 @@ from floatlab.reduce.explain.faults.rivals import is_like_sums
 from floatlab.reduce.explain.findings import SINGLE
 from floatlab.reduce.explain.grid import Way, grid_of, names_between, own_accumulator
 from floatlab.reduce.explain.problem import ProductProblem, Side, View, middle, view_of
+from floatlab.reduce.explain.residuals import share_of
 from floatlab.reduce.explain.stages import PLAIN, Model, block_edges, sum_models
 from floatlab.reduce.replay.candidates import Candidate, candidate_text
 from floatlab.reduce.replay.evaluator import Evaluator
@@ -56,7 +57,7 @@ class Replay(Individual):
         """
         missed: Array = self.values != values
         moved = missed & (np.abs(self.values - values) <= self.slack)
-        return missed if moved.mean() > _TIES else missed & ~moved
+        return missed if share_of(moved) > _TIES else missed & ~moved
 
 
 def best_replay(
@@ -116,7 +117,7 @@ def narrow_replays(problem: ProductProblem, side: Side, tick: Callable[[], None]
         for format in dict.fromkeys(source.format for source in problem.sources):
             tick()
             made = promoted(problem.x[rows], problem.y[:, columns], format, size, fma)
-            found.append((float((made == goal).mean()), size, fma, format))
+            found.append((share_of(made == goal), size, fma, format))
     for share, size, fma, format in sorted(found, key=lambda each: -each[0])[:1]:
         if share >= _MOSTLY:
             text = f"{size} terms at a time{' with FMA' * fma}"
@@ -133,7 +134,7 @@ def _by_way_of_single(problem: ProductProblem, side: Side, tick: Callable[[], No
         for order, step in (("serial", 1), ("reversed", -1)):
             tick()
             made = stored(problem.x[rows, ::step], problem.y[::step, columns], format)
-            if (made == goal).mean() >= _MOSTLY:
+            if share_of(made == goal) >= _MOSTLY:
                 text = f"{order}, each sum made in binary32 and stored in {format.name}"
                 made = stored(problem.x[:, ::step], problem.y[::step], format)
                 yield Replay("accumulator", (("computed as", text),), made, format)
@@ -153,7 +154,7 @@ def _in_blocks(problem: ProductProblem, side: Side, tick: Callable[[], None]) ->
     for edges, words in (*bias, *block_edges(problem.terms)):
         tick()
         made, _ = added_blocks(problem.x[rows], problem.y[:, columns], format, edges)
-        found.append((float((made == goal).mean()), edges, words))
+        found.append((share_of(made == goal), edges, words))
     for share, edges, words in sorted(found, key=lambda each: -each[0])[:1]:
         if share >= _MOSTLY:
             made, largest = added_blocks(problem.x, problem.y, format, edges)
@@ -169,7 +170,7 @@ def _is_narrow(candidate: Candidate, own: Format) -> bool:
 def has_exact_sums(problem: ProductProblem) -> bool:
     """Return whether binary32 sums of most elements are exact, so that the order of addition cannot cause errors."""
     exact = problem.noise(SINGLE).is_exact(problem.totals)
-    return bool(exact[problem.totals.size > 0].mean() > 0.5) if problem.totals.size.any() else False
+    return bool(share_of(exact[problem.totals.size > 0]) > 0.5) if problem.totals.size.any() else False
 
 
 def narrow_formats(side: Side, usual: Format) -> list[Format]:

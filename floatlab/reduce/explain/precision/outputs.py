@@ -19,7 +19,7 @@ from floatlab.reduce.explain.faults.patterns import BITS_OF_SUMS, evidence_bits
 from floatlab.reduce.explain.findings import Fault
 from floatlab.reduce.explain.noise import Totals, half_ulp
 from floatlab.reduce.explain.problem import ProductProblem, Side, View
-from floatlab.reduce.explain.residuals import last_places
+from floatlab.reduce.explain.residuals import last_places, share_of
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Evidence
 
 _SINGLE = parse_format("fp32")
@@ -98,7 +98,7 @@ def casts_of(
             local = fault.wrong if fault.name in ("elements", "region") else None
             wrong = np.asarray(not holds_mostly(side, exact)) if local is None else wrong & ~local
         # If the product of a model fits most numbers without this rounding, the others are no evidence of it.
-        if wrong.any() and (product is None or faults or wrong[view.usable].mean() > _MOSTLY):
+        if wrong.any() and (product is None or faults or share_of(wrong[view.usable]) > _MOSTLY):
             names = [each.name for each in side.held] or [side.narrowest.name]
             yield (("format", listed(names, "or")),)
     elif not faults:
@@ -111,7 +111,7 @@ def holds_mostly(side: Side, exact: Array) -> bool:
     """Return whether the narrow format that holds all values of the result also holds most exact values."""
     usable = side.finite & np.isfinite(exact) & (exact != 0)
     some = exact[usable][:: max(1, int(usable.sum()) // _SOME)]
-    return not some.size or bool((np.asarray(quantize(some, side.narrowest), np.float64) == some).mean() > 0.5)
+    return not some.size or bool(share_of(np.asarray(quantize(some, side.narrowest), np.float64) == some) > 0.5)
 
 
 def printed_digits(side: Side, totals: Totals, product: Array | None = None) -> Evidence:
@@ -134,7 +134,7 @@ def printed_digits(side: Side, totals: Totals, product: Array | None = None) -> 
     # Terms that cancel also leave numbers with few digits.
     cancelled = np.log2(np.maximum(partial[is_changed][places] / np.abs(changed), 1.0))
     for format in _formats(side):
-        share = float((np.asarray(quantize(usual, format), np.float64) == usual).mean())
+        share = share_of(np.asarray(quantize(usual, format), np.float64) == usual)
         bits = np.minimum(side.format.precision, np.frexp(changed)[1] - side.format.qmin)
         spare = log(2) * np.maximum(bits - format.precision - cancelled, 0)
         if _name(format, side) != format.name:
@@ -143,10 +143,10 @@ def printed_digits(side: Side, totals: Totals, product: Array | None = None) -> 
             if changed.size and np.median(beyond) > _FAR:
                 continue
         if min(-changed.size * log(max(share, 1e-6)), float(spare.sum())) > _SURE:
-            less = (np.abs(values) <= np.abs(usual)).mean() > _TOWARD
+            less = share_of(np.abs(values) <= np.abs(usual)) > _TOWARD
             return (("format", _name(format, side)), *((("rounding", "RTZ"),) * bool(less)))
     for known, _ in _printed(side) if changed.size else ():
-        share = float(_has_digits(usual, known, side.format).mean())
+        share = share_of(_has_digits(usual, known, side.format))
         # Large floating-point numbers always have few decimals, so the neighbours of each number are examined as well.
         near = np.array([_has_digits(_moved(changed, i, kind), known, side.format) for i in _STEPS])
         least = max(share, float(near.sum() + 1) / (near.size + 1), 1e-6)

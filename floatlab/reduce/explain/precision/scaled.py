@@ -13,6 +13,7 @@ import numpy as np
 from floatlab.arrays.types import Array
 from floatlab.reduce.explain.findings import Fault
 from floatlab.reduce.explain.problem import Fit, ProductProblem, Side, View, middle
+from floatlab.reduce.explain.residuals import share_of
 from floatlab.reduce.explain.stages import Model, scaled_models
 
 _LINES = 8  # scales are tried on this many rows and columns
@@ -57,7 +58,7 @@ def is_flipped(problem: ProductProblem, model: Model, view: View, product: Array
     The program then rounded these inputs in the other direction than the model does.
     """
     right = view.fit().wrong & ~fit.wrong  # elements that only the model explains
-    if fit.wrong.mean() > _FLIPPED or right.sum() < _CLEARLY * fit.wrong.sum() or model.changes is None:
+    if share_of(fit.wrong) > _FLIPPED or right.sum() < _CLEARLY * fit.wrong.sum() or model.changes is None:
         return False
     x, y = problem.factors
     # The distance of neighbouring quantised numbers is about twice the largest change of a number.
