@@ -323,7 +323,8 @@ def case(seed, kind=None):
     statuses = frozenset(where[1]) if len(where) > 1 else frozenset()
     label = f"{kind} {dtype} {distribution} {'x'.join(map(str, shape))} seed {seed}"
     if np.array_equal(ways.f64(a), ways.f64(b), equal_nan=True):
-        status, names, statuses = "identical", (frozenset(),), frozenset()
+        both_wrong = names if kind == "unrelated" else ()  # a diagnosis may add that the equal results are both wrong
+        status, names, statuses = "identical", (frozenset(), *both_wrong), frozenset()
     return Case(label, d.x, d.y, a, b, status, names, frozenset(also), where[0] if where else None, statuses)
 
 

@@ -29,7 +29,8 @@ from floatlab.reduce.explain.faults.patterns import (
     place_bits,
 )
 from floatlab.reduce.explain.faults.rearranged import REARRANGED
-from floatlab.reduce.explain.findings import ENOUGH, SINGLE, Fault, SideExplanation
+from floatlab.reduce.explain.faults.unrelated import times_coarsest, unrelated
+from floatlab.reduce.explain.findings import SINGLE, Fault, SideExplanation
 from floatlab.reduce.explain.grid import grid_of
 from floatlab.reduce.explain.model_search import GAIN, ModelSearch
 from floatlab.reduce.explain.noise import half_ulp
@@ -46,7 +47,6 @@ from floatlab.reduce.explain.precision.scaled import best_scaled, is_factor_alon
 from floatlab.reduce.explain.problem import (
     View,
     middle,
-    unrelated_share,
     view_of,
 )  # fmt: skip
 from floatlab.reduce.explain.residuals import find_places, has_few_bits, is_flat, is_moved_exactly, share_of
@@ -64,7 +64,6 @@ _BITS_OF_FOUR = 8.0  # the evidence, in bits, that is needed if four kinds of su
 _FEW = 4  # a result with fewer different numbers than this may also come from a final rounding
 _SUMS = 8  # sums of narrow formats are computed for this many rows and columns
 _STAGNANT = 2.0**-8  # sums in bfloat16 may lose this share of Σ|x·y| in each step
-_UNRELATED = 0.5  # smallest share of unrelated elements in a result that is not the product
 _MOST_WRONG = 0.5  # largest share of wrong elements that is reported as a region
 
 
@@ -206,7 +205,7 @@ class SideExplainer(ModelSearch):
                     fault = Fault("accumulator", (), (("format", format.name), ("computed as", "serial")))
                     return self._found("rounding", (fault,), PLAIN, SINGLE)
         stagnant = (np.abs(view.totals.error(view.values)) <= self.problem.terms * _STAGNANT * view.totals.size).all()
-        if stagnant or self.problem.times_coarsest(self.side) <= 1:
+        if stagnant or times_coarsest(self.problem, self.side) <= 1:
             return self._found("unknown", (), z=view.fit().z, view=view)
         return self._found("bug", (Fault("not-the-product", (), (("all elements", "one number"),)),), view=view)
 
@@ -300,9 +299,7 @@ class SideExplainer(ModelSearch):
                 return self._found("bug", (fault,), PLAIN, format, None, each)
         if scattered is not None and (are_among_others(view, fit.wrong) or not view.values[fit.wrong].any()):
             return self._found("bug", (scattered,), view=view)
-        times, share = self.problem.times_coarsest(self.side), unrelated_share(view)
-        if times > 1 and (share >= _UNRELATED or view.values.size < ENOUGH):
-            known = (("beyond", f"{times:.3g} times inputs of 4 bits"),)
+        if known := unrelated(self.problem, view, self.side):
             return self._found("bug", (Fault("not-the-product", (), known),), view=view)
         places = find_places(fit.wrong)
         if places is not None and fit.wrong[usable].sum() < _MOST_WRONG * usable.sum() and places.name == "region":

@@ -17,18 +17,15 @@ from floatlab.formats import Format, parse_format
 from floatlab.record import Record
 from floatlab.reduce.explain.noise import Noise, Totals, calibrated, half_ulp, multiply_exactly, noise_of
 from floatlab.reduce.explain.quantisers import scaled_formats
-from floatlab.reduce.explain.residuals import correlation, share_of
-from floatlab.reduce.explain.stages import PLAIN, Model, coarsest_models, input_models, rare_models
+from floatlab.reduce.explain.stages import PLAIN, Model, input_models, rare_models
 from floatlab.reduce.results.diagnosis_record import Evidence
 from floatlab.reduce.results.product_error import spread_indices
 
-_SINGLE, _DOUBLE, _BFLOAT = parse_format("fp32"), parse_format("fp64"), parse_format("bf16")
+_SINGLE, _DOUBLE = parse_format("fp32"), parse_format("fp64")
 _NARROW = tuple(parse_format(name) for name in ("e5m2", "e4m3", "bf16", "fp16", "tf32", "fp32"))
 _FEW = 4  # more values than this are not evidence of a narrower format if all have the same magnitude
 _CHANCE = 10  # a narrower format is accepted only if at least this many bits of the values must be 0 for it
 _LEAST_APART = 6  # two formats are told apart if the values have this many more bits in the wider one
-_UNRELATED = 0.2  # errors above this multiple of √Σ(x·y)² exceed those of inputs rounded to two significant bits
-_FEW_VALUES = 256  # a result with at most this many different numbers may have been quantised
 _LEAST_SCALED = 20  # a scale is looked for only if the numbers of the result need at least this precision
 _STEPS = 2.0  # each term of a scaled product is rounded twice: when an input is scaled, and when it is multiplied
 # The sample has at least _SAMPLE_ROWS rows and columns and about _SAMPLE elements, if the product has as many.
@@ -249,33 +246,6 @@ class ProductProblem:
             product: Array = model.make(x[:, :-1], y[:-1], *self.factors) + x[:, -1:] * y[-1:]
         return product
 
-    def times_coarsest(self, side: Side) -> float:
-        """Return the median ratio of a result's errors to the largest plausible errors; 0 if no error is known.
-
-        The ratios are those of the sampled elements. The largest plausible error is twice the largest of these: the
-        error that inputs quantised to 4 bits cause, the error that partial sums in bfloat16 cause, and the error of an
-        output quantised to 4 bits. The last one counts only if the result has few different numbers.
-        """
-        index, sample = np.ix_(self.rows, self.columns), self.sample
-        usable = side.finite[index] & self.known[index] & (sample.size > 0)
-        values, exact = side.values[index], sample.product
-        if not usable.any():
-            return 0.0
-        with np.errstate(all="ignore"):
-            room = np.zeros(values.shape)
-            for model in coarsest_models():
-                made = self.made(model, self.x[self.rows], self.y[:, self.columns])
-                room = np.maximum(room, np.abs(made - exact))
-            few = np.unique(values).size
-            if few <= min(_FEW_VALUES, values.size / 2):
-                room = np.maximum(room, np.abs(exact).max() / 14)
-            # Partial sums may be rounded to bfloat16. If terms cancel, these errors exceed those of rounded inputs.
-            room = np.maximum(room, sample.size * 2.0**-_BFLOAT.precision)
-            scale = np.sqrt(np.where(sample.squares > 0, sample.squares, 1.0))
-            # In some elements, the errors of the quantised inputs cancel, so the median is the least room.
-            room = np.maximum(room / scale, np.median((room / scale)[usable]))
-            return float(np.median((np.abs(sample.error(values)) / scale / (2 * room))[usable]))
-
     @property
     def sample(self) -> Totals:
         """The `Totals` of the elements at the sampled rows and columns."""
@@ -382,19 +352,3 @@ def middle(z: Array) -> float:
     """Return the median of the values that are not NaN; infinity if there are none."""
     z = z[~np.isnan(z)]
     return float(np.median(z)) if z.size else np.inf
-
-
-def unrelated_share(view: View) -> float:
-    """Return how unrelated a result is to the product, from 0 to 1.
-
-    This is the larger of two numbers: the share of elements that are so far from the best multiple of the product that
-    no rounding of the inputs explains it, and 1 − |correlation| between the result and the product.
-    """
-    totals = view.totals
-    usable = view.usable & (totals.squares > 0) if (view.usable & (totals.squares > 0)).any() else view.usable
-    with np.errstate(all="ignore"):
-        scale = np.where(totals.squares > 0, np.sqrt(totals.squares), 1.0)
-        a, b = (each[usable] / scale[usable] for each in (totals.product, view.values))
-        far = np.abs(b - (float(a @ b) / max(float(a @ a), 1e-300)) * a)
-    share = share_of(far > _UNRELATED)
-    return max(share, 1.0 - abs(correlation(view.values / scale, totals.product / scale, view.usable)))

@@ -1,0 +1,127 @@
+"""Recognise a result that is not the product: its errors are too large for any rounding, or it does not follow it."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+
+from floatlab.arrays.types import Array
+from floatlab.formats import parse_format
+from floatlab.reduce.explain.findings import ENOUGH
+from floatlab.reduce.explain.problem import ProductProblem, Side, View
+from floatlab.reduce.explain.residuals import correlation, share_of
+from floatlab.reduce.explain.stages import coarsest_models
+from floatlab.reduce.results.diagnosis_record import Evidence
+
+_BFLOAT = parse_format("bf16")
+_FAR = 0.2  # errors above this multiple of √Σ(x·y)² exceed those of inputs rounded to two significant bits
+_UNRELATED = 0.5  # smallest share of unrelated elements in a result that is not the product
+_FEW_VALUES = 256  # a result with at most this many different numbers may have been quantised
+# The coarsest computations must keep a correlation of at least _KEPT with the product. A result is unrelated if its own
+# correlation is below _LOST times that one, and at least _SIGMAS standard deviations smaller.
+_KEPT, _LOST, _SIGMAS = 0.5, 0.3, 5.0
+_EMPTY = 0.1  # a computation is excluded if its squares sum to less than this share of the result's squares
+
+
+def unrelated(problem: ProductProblem, view: View, side: Side) -> Evidence:
+    """Return the evidence that a result is not the product of the inputs; empty if there is none."""
+    times, share = times_coarsest(problem, side), _unrelated_share(view)
+    if times > 1 and (share >= _UNRELATED or view.values.size < ENOUGH):
+        return (("beyond", f"{times:.3g} times inputs of 4 bits"),)
+    if share < _UNRELATED or (found := _lost_correlation(problem, side)) is None:
+        return ()
+    return (("correlation with the product", f"{found[0]:.2g}"), ("with inputs of 4 bits", f"{found[1]:.2g}"))
+
+
+def times_coarsest(problem: ProductProblem, side: Side) -> float:
+    """Return the median ratio of a result's errors to the largest plausible errors; 0 if no error is known.
+
+    The ratios are those of the sampled elements. The largest plausible error is twice the largest of these: the
+    error that inputs quantised to 4 bits cause, the error that partial sums in bfloat16 cause, and the error of an
+    output quantised to 4 bits. The last one counts only if the result has few different numbers.
+    """
+    index, sample = np.ix_(problem.rows, problem.columns), problem.sample
+    usable = side.finite[index] & problem.known[index] & (sample.size > 0)
+    values, exact = side.values[index], sample.product
+    if not usable.any():
+        return 0.0
+    with np.errstate(all="ignore"):
+        room = np.zeros(values.shape)
+        for made in _coarsest_products(problem):
+            room = np.maximum(room, np.abs(made - exact))
+        few = np.unique(values).size
+        if few <= min(_FEW_VALUES, values.size / 2):
+            room = np.maximum(room, np.abs(exact).max() / 14)
+        # Partial sums may be rounded to bfloat16. If terms cancel, these errors exceed those of rounded inputs.
+        room = np.maximum(room, sample.size * 2.0**-_BFLOAT.precision)
+        scale = np.sqrt(np.where(sample.squares > 0, sample.squares, 1.0))
+        # In some elements, the errors of the quantised inputs cancel, so the median is the least room.
+        room = np.maximum(room / scale, np.median((room / scale)[usable]))
+        return float(np.median((np.abs(sample.error(values)) / scale / (2 * room))[usable]))
+
+
+def _coarsest_products(problem: ProductProblem) -> list[Array]:
+    """Return the sampled elements of the products that `coarsest_models` give."""
+    x, y = problem.x[problem.rows], problem.y[:, problem.columns]
+    return [problem.made(model, x, y) for model in coarsest_models()]
+
+
+def _unrelated_share(view: View) -> float:
+    """Return how unrelated a result is to the product, from 0 to 1.
+
+    This is the larger of two numbers: the share of elements that are so far from the best multiple of the product that
+    no rounding of the inputs explains it, and 1 − |correlation| between the result and the product.
+    """
+    totals = view.totals
+    usable = view.usable & (totals.squares > 0) if (view.usable & (totals.squares > 0)).any() else view.usable
+    with np.errstate(all="ignore"):
+        scale = np.where(totals.squares > 0, np.sqrt(totals.squares), 1.0)
+        a, b = (each[usable] / scale[usable] for each in (totals.product, view.values))
+        far = np.abs(b - (float(a @ b) / max(float(a @ a), 1e-300)) * a)
+    share = share_of(far > _FAR)
+    return max(share, 1.0 - abs(correlation(view.values / scale, totals.product / scale, view.usable)))
+
+
+def _lost_correlation(problem: ProductProblem, side: Side) -> tuple[float, float] | None:
+    """Return the correlations of a result and of the coarsest computation with the product, if the first is lost.
+
+    Quantised inputs, and partial sums in bfloat16, can make errors as large as the product itself and still leave a
+    correlation. Elements of large rows and columns keep it best, so a second attempt gives them more weight. Inputs
+    that share one scale may become zeros, almost all of them; a result with many other numbers excludes that.
+    """
+    index, sample = np.ix_(problem.rows, problem.columns), problem.sample
+    values, exact = side.values[index], sample.product
+    if not (side.finite[index] & problem.known[index] & (sample.squares > 0)).all() or values.size < ENOUGH:
+        return None
+    models, noise = _coarsest_products(problem), sample.size * 2.0**-_BFLOAT.precision
+    with np.errstate(all="ignore"):
+        for scale in (np.sqrt(sample.squares), np.ones(exact.shape)):
+            goal, result = _without_lines(exact / scale), _without_lines(values / scale)
+            power, spread = _power(goal), _power(noise / scale)
+            others = [_without_lines(made / scale) for made in models]
+            kept = [_correlation(each, goal)[0] for each in others if _power(each) > _EMPTY * _power(result)]
+            least = min(kept, default=0.0) * sqrt(power / (power + spread) if power > 0 else 0.0)
+            own, sigma = _correlation(result, goal)
+            if least >= _KEPT and abs(own) < _LOST * least and least - abs(own) > _SIGMAS * sigma:
+                return own, least
+    return None
+
+
+def _without_lines(values: Array) -> Array:
+    """Return the values less the means of their rows and columns."""
+    less: Array = values - values.mean(axis=0) - values.mean(axis=1, keepdims=True) + values.mean()
+    return less
+
+
+def _power(values: Array) -> float:
+    """Return the sum of the squares."""
+    return float((values * values).sum())
+
+
+def _correlation(a: Array, b: Array) -> tuple[float, float]:
+    """Return a correlation, and the standard deviation that it has if the two are independent; 0 and ∞ if undefined."""
+    power = _power(a) * _power(b)
+    if not 0 < power < np.inf:
+        return 0.0, np.inf
+    return float((a * b).sum()) / sqrt(power), sqrt(_power(a * b) / power)

@@ -1,0 +1,35 @@
+"""Results that do not follow the product are not the product; coarsely quantised inputs keep following it."""
+
+import numpy as np
+import pytest
+
+import floatlab as fl
+
+
+def inputs(seed, by_row=1.0):
+    rng = np.random.default_rng(seed)
+    x, y = rng.lognormal(sigma=2, size=(20, 300)), rng.lognormal(sigma=2, size=(300, 24))
+    return rng, x * 2.0 ** (by_row * rng.integers(-6, 7, (20, 1))), y
+
+
+def int4(values, axis):
+    step = np.abs(values).max(axis=axis, keepdims=True) / 7
+    return np.rint(values / step) * step
+
+
+@pytest.mark.parametrize("by_row", [0.0, 1.0])
+def test_noise_of_the_right_size_is_not_the_product(by_row):
+    rng, x, y = inputs(1, by_row)
+    product = x @ y
+    noise = rng.permuted(x, axis=1) @ rng.permuted(y, axis=0)
+    found = fl.compare(noise, product, inputs=(x, y)).diagnosis
+    assert found.status == "bug"
+    assert found.names == ("not-the-product",)
+
+
+@pytest.mark.parametrize("axis", [None, 1])
+def test_coarse_inputs_are_not_called_unrelated(axis):
+    _, x, y = inputs(2)
+    made = (int4(x, axis) @ int4(y, None if axis is None else 0)).astype(np.float32)
+    assert "not-the-product" not in fl.compare(made, x @ y, inputs=(x, y)).diagnosis.names
+    assert "not-the-product" not in fl.compare(made * np.float32(1.01), x @ y, inputs=(x, y)).diagnosis.names
