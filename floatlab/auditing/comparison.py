@@ -42,8 +42,8 @@ class TensorDifference(Record):
 
     `result` is one of: unreadable (`reason` says why), only in expected, only in actual, other shape, beyond tolerance,
     close, equal (the same numbers), same bits. `failing` of the `size` elements are beyond tolerance. `share` is the
-    largest error ÷ tolerance of an element. `absolute` and `relative` are the largest errors. `ulps` is the largest
-    distance in ulps of `ulp_format`. `rounded` is set if one tensor equals the other one after rounding.
+    largest quotient of an element's error and its tolerance. `absolute` and `relative` are the largest errors. `ulps`
+    is the largest distance in ulps of `ulp_format`. `rounded` is set if one tensor equals the other one after rounding.
     """
 
     tensor: str

@@ -25,8 +25,9 @@ def find_recipe(
 
     All scale rules of libraries and of floatlab are tried, with every shape of blocks that the scales allow, and every
     layout that the sizes allow. If none gives all codes and scales, other roundings, quotients and precisions are
-    tried. A recipe is named only if it gives every code and every scale that is compared. These are all codes and
-    scales, or those of some pieces if a recipe is slow to compute. Zeros are compared by value, and NaNs as NaNs.
+    tried. A recipe is named only if it gives every code and every scale that is compared. All codes and scales are
+    compared, except for recipes that are slow to compute: these are compared on some pieces of the tensor only. Zeros
+    are compared by value, and NaNs as NaNs.
 
     Parameters
     ----------

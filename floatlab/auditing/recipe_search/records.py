@@ -49,12 +49,12 @@ class TellingElement(Record):
 class MatchedRecipe(Record):
     """A recipe that was tried, and how many of the stored codes and scales it gives.
 
-    `changes` are the properties in which it differs from the named recipe `recipe`; they are empty for a recipe of a
-    library. `properties` are pairs of a property and its value: scale rule, arithmetic, quotient, rounding and so on.
-    `layout` says how codes and scales are stored. `codes` of `codes_tried` codes agree, and `scales` of `scales_tried`
-    scales. `tensor_scale` says how the stored scale of the tensor relates to that of the recipe; it is empty if the
-    recipe or the tensor has none. `first_code` and `first_scale` are the positions of the first code and of the first
-    scale that differ; they are None if none differs.
+    `changes` are the properties in which it differs from the recipe `recipe` of a library; there may be none.
+    `properties` are pairs of a property and its value: scale rule, arithmetic, quotient, rounding and so on. `layout`
+    says how codes and scales are stored. `codes` of `codes_tried` codes agree, and `scales` of `scales_tried` scales.
+    `tensor_scale` says how the stored scale of the tensor relates to that of the recipe; it is empty if the recipe or
+    the tensor has none. `first_code` and `first_scale` are the positions of the first code and of the first scale that
+    differ; they are None if none differs.
     """
 
     recipe: str
