@@ -1,4 +1,4 @@
-"""Find the orders of addition, FMA uses, accumulator formats and hardware models that reproduce observed results."""
+"""Find the computations that reproduce observed results: orders of addition, FMA, accumulators, hardware models."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ _SAMPLE_ROWS, _SAMPLE = 32, 32 * 32
 
 
 def _spare_bits(values: Array, own: Format, format: Format) -> int:
-    """Return how many more significant bits `own` has than `format`, summed over the different magnitudes.
+    """Return how many more significant bits `own` has than `format`, added up over the distinct magnitudes of `values`.
 
     Subnormal numbers of `own` have fewer bits. The result is 0 for more than four values of one magnitude.
     """
@@ -153,7 +153,7 @@ class ProductProblem:
         product, `tick` is called after each block of rows.
         """
         self.sources, self.has_bias = (x, y), has_bias
-        # The most precise format of inputs and results. A less precise result was rounded to its format at the end.
+        # The most precise format of inputs and results. A result in a less precise format was rounded to it at the end.
         self.widest = max((x.format, y.format, *results), key=lambda each: each.precision)
         first, second = (np.asarray(decode(side.codes, side.format), np.float64) for side in (x, y))
         rows = np.asarray(np.isfinite(first).all(axis=1))
@@ -252,9 +252,9 @@ class ProductProblem:
     def times_coarsest(self, side: Side) -> float:
         """Return the median ratio of a result's errors to the largest plausible errors; 0 if no error is known.
 
-        The ratios are those of the sampled elements. The largest plausible error is twice the largest of these: the
-        error that inputs quantised to 4 bits cause, the error that partial sums in bfloat16 cause, and the error of an
-        output quantised to 4 bits. The last one counts only if the result has few different numbers.
+        The ratios are those of the sampled elements. The largest plausible error is twice the largest of three errors:
+        that of inputs quantised to 4 bits, that of partial sums in bfloat16, and that of an output quantised to 4 bits.
+        The last one counts only if the result has few different numbers.
         """
         index, sample = np.ix_(self.rows, self.columns), self.sample
         usable = side.finite[index] & self.known[index] & (sample.size > 0)
@@ -272,7 +272,7 @@ class ProductProblem:
             # Partial sums may be rounded to bfloat16. If terms cancel, these errors exceed those of rounded inputs.
             room = np.maximum(room, sample.size * 2.0**-_BFLOAT.precision)
             scale = np.sqrt(np.where(sample.squares > 0, sample.squares, 1.0))
-            # In some elements, the errors of the quantised inputs cancel, so the median is the least room.
+            # In some elements, the errors of the quantised inputs cancel, so at least their median is allowed.
             room = np.maximum(room / scale, np.median((room / scale)[usable]))
             return float(np.median((np.abs(sample.error(values)) / scale / (2 * room))[usable]))
 
@@ -340,8 +340,8 @@ class View:
     def errors(self, product: Array | None = None, factor: float | Array = 1.0) -> tuple[Array, Array, Array]:
         """Return the errors against `factor`·product, their limits, and their sigmas.
 
-        Besides the errors of the sums, the limits allow for two roundings, before and after the multiplication by the
-        factor. If the output format is narrower than the accumulator, they allow only for the second one (see
+        Besides the errors of the sums, the limits allow for two roundings: one before the multiplication by the factor,
+        and one after it. If the output format is narrower than the accumulator, they allow only for the latter (see
         `stored`). Errors of unusable elements are NaN.
         """
         totals, values, is_narrow = self.totals, self.values, isinstance(self.half, np.ndarray)

@@ -4,8 +4,8 @@ The row is computed from the same row of the left operand, and from the right op
 
 The bits may also depend on the number of rows, on the position of the row, on the alignment of the operands in memory,
 or on the number of threads; or they may change from run to run. If none of this changes the bits, the product has what
-inference servers call batch invariance. Otherwise, a request may get other bits in a batch than alone, because the
-library chooses a routine by the number of rows, and each routine has its own order of additions.
+inference servers call batch invariance. Otherwise, a request may get other bits in a batch than alone: the library
+chooses a routine by the number of rows, and each routine has its own order of additions.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ _APART = 0.01  # two models can be compared only if their products differ by at 
 
 
 def is_no_order(differing: Array, chance: float, doubt_needed: float = _DOUBT) -> bool:
-    """Return whether so few elements differ that another order of addition cannot be the cause.
+    """Return whether another order of addition cannot be the cause, because it would change more elements.
 
     `chance` is the share of elements that another order changes. `doubt_needed` is −ln of the largest accepted
     probability of a coincidence.
@@ -182,7 +182,7 @@ def small_fault(mine: Drift, other: Drift, u: float) -> tuple[str, str, bool] | 
 
 
 def certainty(one: SampledModel, plain: SampledModel) -> float:
-    """Return how clearly a model's change shows in the errors against the plain product, in standard deviations.
+    """Return, in standard deviations, how clearly the errors against the plain product contain a model's change.
 
     If the model is right, the error of each element is the model's change of this element plus a rounding error.
     Rounding errors do not depend on the change. Return 0 if the slope of the errors against the change is not close

@@ -4,7 +4,8 @@ In most products, the rounding errors of the elements are independent. In rearra
 
 - If y is changed before the product and rounded again, as in (x / s) @ (y * s), column j has the errors x @ dy, where
   dy are the rounding errors of that column of y. Rows of x that are alike give this column the same error.
-- If the mean of y is added apart, as in x @ (y - m) + x @ m, row i has the rounding error of its sum x @ m.
+- If the mean of y is multiplied separately, as in x @ (y - m) + x @ m, all elements of row i have the rounding error of
+x @ m.
 
 Such errors look like a bias. In the first case, the mean row of x times a column of y has about the same error. In the
 second case, a row of x times the mean column of y has it. A bias is certain only if it is larger than the rounding
