@@ -90,7 +90,7 @@ class Reference:
         return moved > last
 
     def final(self, steps: int) -> Sequence[Fraction | float]:
-        """Return the weights after the first `steps` steps as Fractions; in binary64, return the current ones."""
+        """Return the weights after `steps` steps as Fractions; if they are not exact, return the current weights."""
         if not self.is_exact:
             return list(map(float, self._wide.weights))
         if self._final is None or self._final[0] != steps:

@@ -87,10 +87,10 @@ class RecipeSearch(Record, Answering):
 
     `recipes` are the recipes with the fewest changes that give every code and every scale. If there are several, these
     data do not tell which of them was used. `nearest` are the other recipes with the largest shares of equal codes and
-    scales, the best first.
-    `element` is the first element that the recipe and the nearest other one quantise differently; if no recipe agrees,
-    the first one for which the nearest recipe does not give the stored code. `examples` are other numbers that two of
-    the `recipes` would quantise differently. `remarks` are further observations, such as a property that may differ.
+    scales, the best first. If a recipe agrees, `element` is the first element that it and the nearest other recipe
+    quantise differently. If none agrees, it is the first element for which the nearest recipe does not give the stored
+    code. `examples` are other numbers that two of the `recipes` would quantise differently. `remarks` are further
+    observations, such as a property that may differ.
     """
 
     _ASKS = ".is_found or .recipes"

@@ -85,7 +85,7 @@ class Reduction(Answering, Individual):
 
     @property
     def settled(self) -> Schedule:
-        """The schedule; one that depends on the values is replaced by the permutation that it gives these terms."""
+        """The schedule. If it sorts the terms by value, it is replaced by the permutation that sorts these terms."""
         if not isinstance(self.schedule, Sorted):
             return self.schedule
         return Permuted(tuple(places_of(self.sides, self.schedule).tolist()), self.schedule.inner)

@@ -1,4 +1,4 @@
-"""The composition of the error of a short reduction: the rounding errors of all terms and of all nodes."""
+"""Divides the error of a short reduction into the rounding errors of its terms and nodes."""
 
 from __future__ import annotations
 

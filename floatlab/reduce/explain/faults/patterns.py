@@ -340,7 +340,7 @@ def is_telling(view: View, product: Array, tried: int = 0) -> bool:
 
 
 def evidence_bits(view: View, explained: Array, output: Format) -> float:
-    """Return how many bits of evidence it is that a computation gives exactly the numbers of some elements.
+    """Return, in bits, how strong the evidence is that a computation gives exactly the numbers of some elements.
 
     If a number is off by k ulps of the format `output`, about 2·k + 1 numbers are as close to the product as it is. It
     therefore counts log2(2·k + 1) bits. If all sums are multiples of a step above one ulp, k counts these steps. Equal
@@ -358,7 +358,7 @@ def evidence_bits(view: View, explained: Array, output: Format) -> float:
 
 
 def place_bits(view: View, wrong: Array) -> float:
-    """Return how many bits of evidence it is that a computation changes just these elements, and no others.
+    """Return, in bits, how strong the evidence is that a computation changes just these elements, and no others.
 
     Equal numbers count once, as one place.
     """
