@@ -372,7 +372,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         self.rows[self._active_row].focus()
 
     def printed(self) -> Question:
-        """Return the question whose page is copied or saved: that of the view, but the whole page for Details."""
+        """Return the question whose page is copied or saved: that of the view or, in Details, of the whole page."""
         return self.question if self.view == "details" else self.view_question()
 
     def copies(self) -> Copies:
