@@ -59,7 +59,7 @@ class Reference:
             self._wide.advance(steps, tick)
 
     def at(self, steps: list[int], element: int = 0) -> list[Fraction]:
-        """Return the exact weight after each of these steps, in ascending order.
+        """Return the exact weight after each of these steps, which are in ascending order.
 
         Raises UnsupportedError if the reference is binary64.
 
