@@ -202,8 +202,10 @@ class ShiftFinder:
         box = mask_of(places.where, wrong.shape) & view.usable & (view.totals.size > 0)
         room = (view.noise.limit(view.totals) + view.half)[box]
         error = np.abs(view.totals.error(view.values))[wrong & view.usable]
+        if not error.size or not room.size:
+            return bool(room.size)
         with np.errstate(all="ignore"):
-            expected = box.sum() * float(np.median(room)) / max(float(np.median(error)), 1e-300) if error.size else 0.0
+            expected = box.sum() * float(np.median(room)) / max(float(np.median(error)), 1e-300)
         return bool((box & ~wrong).sum() > _BY_CHANCE * expected)
 
     def combined(self, view: View, narrow: Sequence[View]) -> tuple[Fault, ...] | None:
