@@ -117,9 +117,9 @@ def audit(
     only
         A glob that chooses weights by name; with `to`, tensors.
     progress
-        A function that is called once, with the number of all elements. It returns a function that is called with the
-        number of elements done since its last call. With `to`, the first function is called with the number of bytes
-        and the number of tensors, and the second one with the number of bytes read since its last call.
+        A function that is called once, with the total number of elements. It must return a second function, which is
+        then called with the number of elements done since its previous call. With `to`, the first function gets the
+        number of bytes and the number of tensors, and the second one counts bytes instead of elements.
     to
         Recipes, such as "mxfp4,nvfp4": each tensor is rounded by each of them, and the errors are measured.
     **options

@@ -149,8 +149,8 @@ def compare_checkpoints(
     format
         The format whose ulps are counted; by default, the narrower format of each pair.
     progress
-        A function that is called once, with the number of all elements. It returns a function that is called with the
-        number of elements done since its last call.
+        A function that is called once, with the total number of elements. It must return a second function, which is
+        then called with the number of elements done since its previous call.
 
     Returns
     -------

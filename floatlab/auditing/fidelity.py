@@ -48,8 +48,8 @@ class Fidelity(Record):
     elements that are NaN or infinite in q but finite in x, and `unknown` those that are NaN or infinite in x. Both
     kinds are left out of the errors. They still count in `elements`, and in `mse` as elements without an error.
     `blocks` counts blocks of 32 or 16 neighbouring elements. `bad_blocks` of them have a larger error than any
-    quantiser causes. `most` is the largest `left` that a quantiser with the right scales can leave, and `nearest` the
-    largest that rounding x to nearest in the weight's format can leave.
+    quantiser causes. `most` and `nearest` are upper limits of `left`: `most` for any quantiser with the right scales,
+    `nearest` for rounding x to nearest in the weight's format.
     """
 
     elements: int

@@ -43,8 +43,8 @@ def find_recipe(
     tensor_scale
         The scale of the tensor, or of each row. The default is the one beside the codes, unless `scales` is given.
     progress
-        A function that is called once, with the number of all elements. It returns a function that is called with the
-        number of elements done since its last call.
+        A function that is called once, with the total number of elements. It must return a second function, which is
+        then called with the number of elements done since its previous call.
 
     Returns
     -------

@@ -35,7 +35,7 @@ _FAR, _BAD_BLOCKS, _OTHER_BLOCKS, _IN_BAD, _PUSHED_BLOCKS = 2, 7, 8, 9, 10  # pl
 
 
 class CodeAgreement(Record):
-    """Counts of the codes of a weight by how close they are to its original, which is divided by the stored scales.
+    """Counts how close the codes of a weight are to its original, which is divided by the stored scales.
 
     Of `elements` codes, `nearest` are the codes of the original rounded to nearest. `far` codes are neither of the two
     codes between which the original lies. `clipped` counts numbers of the original that are beyond an outermost code

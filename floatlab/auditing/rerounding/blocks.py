@@ -66,7 +66,7 @@ class Piece(Individual):
         return found
 
     def small(self, step: float) -> Array:
-        """Return which blocks have only numbers below two steps of size `step`, with codes of at most three steps."""
+        """Return which blocks have only tiny numbers, below 2·`step`, whose codes are at most 3·`step`."""
         inverse = np.where(self.x != 0, self.part / np.where(self.x != 0, self.x, 1.0), 0.0)
         is_small = (np.abs(self.part) < _SMALL * step) & (np.abs(self.q * inverse) <= _STEPS * step)
         has_scale = (self.part != 0) | (self.x == 0)

@@ -50,9 +50,8 @@ _GGML: dict[str, tuple[slice, int, int, Array]] = {
 class CodeGrid(Individual):
     """The numbers of all codes of a weight, in ascending order, before scales and offsets are applied.
 
-    `highest` is the weight after all codes have been replaced by the highest one, and `lowest` after they have been
-    replaced by the lowest one. `lowest` is None if there are no offsets, since the scales then follow from `highest`
-    alone.
+    In the weight `highest`, all codes are replaced by the highest code, and in `lowest`, by the lowest one. `lowest` is
+    None if there are no offsets, since the scales then follow from `highest` alone.
     """
 
     values: Array

@@ -45,7 +45,7 @@ class Classes:
         self._first = np.zeros(1, np.int64)  # the index of one element of each class in C order
 
     def split(self, masks: bool = True) -> None:
-        """Try random vectors until several in a row find no new class; before that, masks if `masks` is true.
+        """Try masks if `masks` is true, and then random vectors until several in a row find no new class.
 
         If both operands are the same matrix, no masks are tried.
         """

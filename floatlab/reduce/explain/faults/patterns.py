@@ -91,7 +91,8 @@ class Drift(Record):
 
     `bias` (for columns and for rows) and `scale` (for the factor) are the significance of the fits in standard
     deviations. `means` holds the fitted biases, and the fitted factor is 1 + `factor`. `residuals` holds the mean
-    square errors that remain after each of the three fits. `elements` is the number of different elements used.
+    square errors that remain after each of the three fits. `elements` is the number of elements used; equal ones count
+    once.
     """
 
     bias: tuple[float, float]

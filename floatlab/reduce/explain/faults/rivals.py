@@ -145,9 +145,9 @@ class ShiftRivals:
     def are_inputs_cut(self, shift: Array) -> bool:
         """Return whether inputs that were cut off to fixed-point numbers with many digits may explain a small shift.
 
-        An example is Ozaki's scheme, which divides the digits into slices and may omit the last ones. The errors of
-        such a product are nearly the same number in many elements if the inputs have one sign, but they vary more than
-        rounding errors.
+        An example is Ozaki's scheme, which divides the digits into slices and may omit the last ones. If the inputs
+        have one sign, the errors of such a product are similar in many elements, as after a shift, but they vary more
+        than rounding errors do.
         """
         shift = np.broadcast_to(shift, self.problem.shape)[np.ix_(self.grid.rows, self.grid.columns)]
         with np.errstate(all="ignore"):

@@ -60,8 +60,8 @@ def may_be_shared(view: View, x: Array, y: Array, shift: Array, axis: int, is_fa
     """Return whether the errors that elements share in a rearranged product may be as large as a shift.
 
     A shift is an array of the errors that a bias or a factor would cause. Its mean along an axis is compared: along
-    axis 0 for a bias of each column, along axis 1 for a bias of each row. If the shift is that of one factor
-    (`is_factor`), the mean errors of all columns are taken to have the same sign relative to the product.
+    axis 0 for a bias of each column, along axis 1 for a bias of each row. For one factor (`is_factor`), the mean errors
+    of all columns are assumed to have the same sign relative to the product.
 
     >>> from floatlab.reduce.explain.noise import multiply_exactly, noise_of
     >>> from floatlab.formats import parse_format

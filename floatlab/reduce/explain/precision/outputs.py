@@ -65,8 +65,8 @@ def other_roundings(side: Side, view: View) -> Iterator[tuple[Evidence, Array]]:
 def best_cast(side: Side, view: View) -> tuple[Evidence, Array]:
     """Return the final rounding that explains most elements, and the mask of the elements that it does not explain.
 
-    If rounding to nearest explains as many elements as any other rounding, or if another rounding explains only so few
-    more that it may be by chance, the evidence is empty, and the mask is that of rounding to nearest.
+    Another rounding is returned only if it explains clearly more elements than rounding to nearest does. Otherwise, the
+    evidence is empty, and the mask is that of rounding to nearest.
     """
     known: Evidence = ()
     best = plain = view.fit().wrong
@@ -84,7 +84,7 @@ def best_cast(side: Side, view: View) -> tuple[Evidence, Array]:
 def casts_of(
     problem: ProductProblem, side: Side, view: View, product: Array | None, faults: tuple[Fault, ...]
 ) -> Iterator[Evidence]:
-    """Yield the evidence of a final rounding that changed the numbers: to a scaled or narrower format, or to digits."""
+    """Yield the evidence of a final rounding: to a format with a scale, to a narrower format, or to some digits."""
     usual, exact = side.format, view.totals.product if product is None else product
     if stored := problem.scaled_output(side):
         yield stored[0]

@@ -245,7 +245,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
         super().draw_beside()
 
     def topics(self) -> list[Topic]:
-        """Return the next step of the remedy under the cursor; while the training runs, the step shown before."""
+        """Return the next step of the remedy under the cursor; while the training runs, keep the step that is shown."""
         laboratory = self.laboratory
         if laboratory is None or self.shown_view != "chart" or "step" not in _VIEWS[self.form]:
             return []
