@@ -34,7 +34,7 @@ _TRANSPOSED = ", transposed"
 
 
 def sampled(source: ArraySource) -> Array:
-    """Return numbers from several places of an array, which depend only on its size; NaNs and infinities become 0."""
+    """Return numbers from several places of an array, chosen by its size alone; NaNs and infinities become 0."""
     count = min(_PIECE, source.size)
     starts = np.linspace(0, source.size - count, _PIECES if source.size > _PIECE * _PIECES else 1).astype(int)
     if len(starts) == 1:

@@ -93,6 +93,6 @@ class Piece(Individual):
 
 
 def _factor(q: Array, x: Array) -> tuple[Array, Array]:
-    """Return two arrays: for each row, the factor by which q is larger than x, and the cosine of their angle."""
+    """Return two arrays: for each row, the factor by which q is larger than x, and the cosine of the angle of both."""
     both, signal = (q * x).sum(axis=1), np.square(x).sum(axis=1)
     return both / signal, both / np.sqrt(np.square(q).sum(axis=1) * signal)

@@ -187,7 +187,7 @@ def invariance(
     device: str = "cpu",
     seed: int = 1,
 ) -> Invariance:
-    """Find out which circumstances change the bits of the rows of a product, although their numbers stay the same.
+    """Find out which circumstances change the bits of a product's rows, although the operands have the same numbers.
 
     Parameters
     ----------
