@@ -56,8 +56,8 @@ def printable(text: str) -> str:
     r"""Return `text`, with all characters escaped that a terminal would interpret, reorder or not display.
 
     Control characters (C0, C1, DEL), formatting characters such as the bidirectional controls, line separators,
-    surrogates, private and unassigned code points are escaped; so are spaces, except the ASCII space and the no-break
-    space. Other characters are unchanged. All output of names goes through this function.
+    surrogates, private and unassigned code points are escaped. Spaces other than the ASCII space and the no-break space
+    are escaped, too. Other characters are unchanged. All output of names goes through this function.
 
     >>> printable("a\x1b[31m\x9b\u202e😀")
     'a\\x1b[31m\\x9b\\u202e😀'

@@ -128,7 +128,7 @@ def _part(
     """Return the part that begins at position `first` of a block.
 
     `own` are the array positions of all elements of the block. `derived` are those of the elements that the derivation
-    `block` contains; in a very long block, these are only some of them. `ends` are two positions: `before` of the
+    `block` contains. In a very long block, it contains only some of them. `ends` are two positions: `before` of the
     block's first part, and `after` of its last part.
     """
     places = own[first : first + MOST]

@@ -318,7 +318,7 @@ def written(
 def _counting(work: Work, counts: list[Array]) -> Work:
     """Return a function that calls `work`, and counts how many elements of the block raised each flag.
 
-    It appends these counts to `counts`. Several threads may do so, because appending to a list is atomic.
+    It appends these counts to `counts`. Several threads may call it, because appending to a list is atomic.
     """
 
     def counted(*arguments: Any) -> None:

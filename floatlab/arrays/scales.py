@@ -41,9 +41,10 @@ _TO_NEAREST = (Direction.RNE, Direction.RNA, Direction.RTZ)  # directions in whi
 class Blocks(Record):
     """Encoded blocks: a code for each scale, a code for each element, and the tensor's scale.
 
-    `tensor_scale` is None in formats without one, and an array if each row of the tensor has its own. `groups` are the
-    exponents, 0 or 1, of the groups in HiF4's blocks: an array for each size of groups, with a row for each block. A
-    Blocks unpacks as `scales, codes`, without the tensor's scale and the groups; `decode_blocks` accepts it unchanged.
+    `tensor_scale` is None in formats without one, and an array if each row of the tensor has its own. In HiF4, a block
+    is divided into groups of two sizes, and each group has an exponent, which is 0 or 1: `groups` has an array of these
+    exponents for each size, with a row for each block. A Blocks unpacks as `scales, codes`, without the tensor's scale
+    and the groups; `decode_blocks` accepts it unchanged.
     """
 
     scales: Array

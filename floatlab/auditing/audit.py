@@ -38,11 +38,11 @@ _CODES = 8  # bits; floats of this width or less are codes
 class Audit(Record, Answering):
     """The audit of a quantised checkpoint: an `AuditedTensor` for each quantised weight, the broken ones first.
 
-    `original` is the name of the original checkpoint; it is empty if none was given. An audit does not look at tensors
-    that are not quantised: `unchecked` counts them by dtype, except signed floats of 8 bits or less. `unscaled` counts
-    the tensors of such floats, which are probably codes without scales. `missing` has the tensors of the original that
-    the checkpoint lacks, as far as names can tell. A missing weight is broken if its layer is there in part.
-    `unchecked`, `missing` and `unscaled` are empty if weights were chosen by a glob.
+    `original` is the name of the original checkpoint; it is empty if none was given. An audit looks only at quantised
+    tensors, and counts the others by dtype. `unscaled` counts those of signed floats of 8 bits or less, which are
+    probably codes whose scales are missing. `unchecked` counts all the rest. `missing` has the tensors of the original
+    that the checkpoint lacks, as far as names can tell. A missing weight is broken if the checkpoint has other tensors
+    of its layer. `unchecked`, `missing` and `unscaled` are empty if weights were chosen by a glob.
     """
 
     _ASKS = ".is_sound"
@@ -117,9 +117,9 @@ def audit(
     only
         A glob that chooses weights by name; with `to`, tensors.
     progress
-        A function that is called once, with the number of all elements. It returns a function that is called with the
-        number of elements done since its last call. With `to`, the first function is called with the number of bytes
-        and the number of tensors, and the second one with the number of bytes read since its last call.
+        A function that is called once, with the total number of elements. It must return a second function, which is
+        then called with the number of elements done since its previous call. With `to`, the first function gets the
+        number of bytes and the number of tensors, and the second one counts bytes instead of elements.
     to
         Recipes, such as "mxfp4,nvfp4": each tensor is rounded by each of them, and the errors are measured.
     **options
@@ -128,8 +128,8 @@ def audit(
     Returns
     -------
     Audit or RecipeAudit
-        With `to` a `RecipeAudit`: its `tensors` have the errors of each tensor in each recipe, and its
-        `recommendation` has the recipe with the fewest bits that each tensor survives.
+        With `to` a `RecipeAudit`: its `tensors` have the errors of each tensor in each recipe, and its `recommendation`
+        has, for each tensor, the recipe with the fewest bits that the tensor survives.
 
     Raises
     ------

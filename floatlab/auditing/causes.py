@@ -20,11 +20,12 @@ from floatlab.errors import counted, plural
 from floatlab.record import Individual
 
 _SMALL_SAMPLE = 1 << 16
-_MOSTLY = 0.4  # if the error of a weight is small, a repair counts only if it leaves less than this share of the error
+_MOSTLY = 0.4  # a repair of a weight with a small error must leave less than this share of the error
 _UNRELATED = 0.1  # numbers with a smaller cosine are unrelated
 _TURNED = 0.5  # a rotation leaves a smaller cosine
-# After a repair, at least this share of the codes is nearest to the original. Quantisers that feed errors back leave
-# fewer such codes, and some codes that are far; those that truncate leave none that are far.
+# After a repair, at least the share _ROUNDED of the codes must be nearest to the original. The others are for
+# quantisers that feed errors back, which leave fewer nearest codes and some far ones, and for quantisers that truncate,
+# which leave no far ones.
 _ROUNDED, _FED_BACK, _FAR, _NONE_FAR = 0.97, 0.7, 0.06, 0.002
 _BETTER = 0.02
 _SLACK, _FEW = 2.0**-7, 0.005  # if fewer numbers go in a direction by more than the slack, none go there
@@ -60,7 +61,10 @@ class ComparedWeight(Individual):
 
     @property
     def may_be_fed_back(self) -> bool:
-        """Whether feedback of errors may explain the errors, even if they are larger than those of rounding."""
+        """Whether error feedback, as in GPTQ, may explain the errors.
+
+        They may then be larger than those of rounding.
+        """
         if self.fidelity.nans:
             return False
         if self.agreement is None or (grid := grid_of(self.read.parts, self.weight)) is None:
@@ -72,7 +76,10 @@ class ComparedWeight(Individual):
 
 
 class WeightCause(Individual):
-    """What a weight's error comes from, in `words`. `is_damage` is False if the original may be another one."""
+    """The cause of a weight's error, in `words`.
+
+    `is_damage` is False if the weight may have been made from another original.
+    """
 
     words: str
     is_damage: bool = True
@@ -128,7 +135,7 @@ def small_cause(found: ComparedWeight) -> WeightCause | None:
 
 
 def _one_factor(found: ComparedWeight) -> WeightCause | None:
-    """Return the factor by which a weight is too large or too small if without it, nearly all codes are nearest."""
+    """Return one factor by which the weight is off, if dividing by it makes nearly all codes the nearest ones."""
     grid = grid_of(found.read.parts, found.weight)
     if grid is None:
         return None

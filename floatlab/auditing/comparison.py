@@ -42,8 +42,8 @@ class TensorDifference(Record):
 
     `result` is one of: unreadable (`reason` says why), only in expected, only in actual, other shape, beyond tolerance,
     close, equal (the same numbers), same bits. `failing` of the `size` elements are beyond tolerance. `share` is the
-    largest error ÷ tolerance of an element. `absolute` and `relative` are the largest errors. `ulps` is the largest
-    distance in ulps of `ulp_format`. `rounded` is set if one tensor equals the other one after rounding.
+    largest quotient of an element's error and its tolerance. `absolute` and `relative` are the largest errors. `ulps`
+    is the largest distance in ulps of `ulp_format`. `rounded` is set if one tensor equals the other one after rounding.
     """
 
     tensor: str
@@ -149,8 +149,8 @@ def compare_checkpoints(
     format
         The format whose ulps are counted; by default, the narrower format of each pair.
     progress
-        A function that is called once, with the number of all elements. It returns a function that is called with the
-        number of elements done since its last call.
+        A function that is called once, with the total number of elements. It must return a second function, which is
+        then called with the number of elements done since its previous call.
 
     Returns
     -------

@@ -82,8 +82,8 @@ def dequantize(
     only
         A glob that chooses tensors by name, such as `model.layers.0.*`.
     progress
-        A function that is called once, with the number of all elements. It returns a function that is called with the
-        number of elements done since its last call.
+        A function that is called once, with the total number of elements. It must return a second function, which is
+        then called with the number of elements done since its previous call.
 
     Returns
     -------

@@ -18,16 +18,18 @@ MOST_LEFT = 0.5
 # Quantisers of less than 3 bits may leave more, even with the right scales.
 MOST_LEFT_OF_FEW_BITS = 0.9
 _FEW_BITS = 3.0
-# Small numbers may all become 0 if they share a scale with larger ones. So a block is bad only if its largest error is
-# also larger than 0.26 of the largest number in its row and among 8 neighbouring blocks (as in formats of 4 bits), and
-# larger than 2^-7 of the largest number in the tensor (as in formats of 8 bits), rounded up to a power of two.
-# If each group has its own scale, only the numbers of the group matter, as long as the scale is a normal number of e4m3
-# (NVFP4) or binary16: then the limits are 0.26 of the largest number in the group and 2^-13 of that in the tensor.
+# Small numbers may all become 0 if they share a scale with larger ones. So a block is bad only if its largest error
+# also exceeds two limits. In formats of 4 bits, a scale may be shared by a row or by 8 neighbouring blocks: the limit
+# is 0.26 of the largest number in either. In formats of 8 bits, it may be shared by the tensor: the limit is 2^-7 of
+# its largest number, rounded up to a power of two. If each group has its own scale, only the numbers of the group
+# matter, as long as the scale is a normal number of e4m3 (NVFP4) or binary16: then the limits are 0.26 of the largest
+# number in the group and 2^-13 of that in the tensor.
 _BESIDE, _AROUND, _ANYWHERE = 0.26, 8, 6
 _ANYWHERE_OF_GROUPS, _TINY = 12, 2.0**-17
-# What rounding to nearest changes at most, if a scale maps the largest number of its group into the format: a share of
-# the number itself, and a share of the largest number that has the same scale (below the smallest normal number). The
-# scale is at most twice too large, as powers of two are. Codes of 4 bits may be those of e2m1, NF4 or integers.
+# The largest change by rounding to nearest, if a scale maps the largest number of its group into the format. It is a
+# share of the number itself or, below the smallest normal number, a share of the largest number that has the same
+# scale. The scale may be up to twice too large, since some formats have only powers of two. Codes of 4 bits may be
+# those of e2m1, NF4 or integers.
 _OWN = {"e4m3fn": 2.0**-4, "e4m3fnuz": 2.0**-4, "e5m2": 2.0**-3, "e5m2fnuz": 2.0**-3}
 _OF_GROUP = {"e4m3fn": 2.0**-17, "e4m3fnuz": 2.0**-16, "e5m2": 2.0**-31, "e5m2fnuz": 2.0**-31}
 _OWN_OF_4_BITS, _BITS_OF_INTEGERS = 0.25, 8
@@ -44,10 +46,10 @@ class Fidelity(Record):
     in dB; it is infinite if there is no error. `cosine` is the cosine of the angle between q and x; it is 0 if q or x
     has only zeros. `largest_error` and `mse` are absolute. `largest` is the largest magnitude in x. `nans` counts the
     elements that are NaN or infinite in q but finite in x, and `unknown` those that are NaN or infinite in x. Both
-    kinds are left out of the errors; `elements` and the mean `mse` count them as elements without an error. `blocks`
-    counts blocks of 32 or 16 neighbouring elements. `bad_blocks` of them have a larger error than any quantiser causes.
-    `most` and `nearest` are limits of `left`: for any quantiser with the right scales, and for rounding x to nearest in
-    the weight's format.
+    kinds are left out of the errors. They still count in `elements`, and in `mse` as elements without an error.
+    `blocks` counts blocks of 32 or 16 neighbouring elements. `bad_blocks` of them have a larger error than any
+    quantiser causes. `most` and `nearest` are upper limits of `left`: `most` for any quantiser with the right scales,
+    `nearest` for rounding x to nearest in the weight's format.
     """
 
     elements: int
@@ -78,9 +80,9 @@ class Fidelity(Record):
 def allowed(bits: float, kind: str = "", group: int = 0) -> tuple[float, float]:
     """Return two limits of the error of rounding to nearest.
 
-    The first is relative to the number, the second to the largest number of its group. `kind` is the type of the codes;
-    it is empty for blocks of ggml, whose `bits` include up to one bit for scales. Codes of more than 4 bits are taken
-    for integers, unless they are fp8.
+    The first is relative to the number itself, the second to the largest number of its group. `kind` is the type of the
+    codes; it is empty for blocks of ggml, whose `bits` include up to one bit for scales. Codes of more than 4 bits are
+    taken for integers, unless they are fp8.
 
     >>> allowed(8, "e4m3fn"), allowed(8.5), allowed(5)
     ((0.0625, 7.62939453125e-06), (0.0, 0.003937007874015748), (0.25, 0.07142857142857142))
@@ -185,7 +187,7 @@ def _sum(column: tuple[float, ...]) -> float:
 
 
 def _least_bad(largest: float, own_scales: bool) -> int:
-    """Return the index in the result of `_bad_blocks` from which on blocks are bad."""
+    """Return the first index in the result of `_bad_blocks` whose blocks count as bad."""
     limit = _exponent(largest) - _ANYWHERE
     if own_scales:
         limit = min(limit, max(_exponent(largest) - _ANYWHERE_OF_GROUPS, _exponent(_TINY)))

@@ -1,8 +1,8 @@
 """Decodes ggml's quantised blocks (GGUF) from their bytes to numbers.
 
-In types with codes of 4 bits (nibbles), each byte holds two codes. Of a group of bytes, the low nibbles are the first
-half of the elements, and the high nibbles are the second half.
-The layouts are those of ggml's `ggml-common.h` and of the Python package gguf.
+In types with codes of 4 bits (nibbles), each byte holds two codes. The low nibbles of a group of bytes are the first
+half of its elements, and the high nibbles are the second half. The layouts are those of ggml's `ggml-common.h` and of
+the Python package gguf.
 """
 
 from __future__ import annotations
@@ -130,7 +130,10 @@ def _q6_k(blocks: Array) -> Array:
 
 
 def _pairs_of_bits(octets_: Array) -> Array:
-    """Return codes of 2 bits. Of each 32 bytes, the lowest pairs of bits come first, then the next ones, and so on."""
+    """Return codes of 2 bits.
+
+    For every 32 bytes, bits 0 and 1 of all bytes come first, then bits 2 and 3, and so on.
+    """
     return (octets_.reshape(-1, octets_.shape[1] // 32, 1, 32) >> _PAIRS & 3).reshape(len(octets_), -1)
 
 
@@ -166,7 +169,7 @@ def _iq4_xs(blocks: Array) -> Array:
 def _trits(octets_: Array, count: int) -> Array:
     """Return numbers −1, 0 and 1.
 
-    A byte b stands for the fraction b/256. Its first `count` digits in base 3, less 1, are the numbers.
+    A byte b stands for the fraction b/256. Each of the fraction's first `count` digits in base 3, minus 1, is a number.
     """
     shifted = octets_[:, None, :] * _POWERS_OF_3[:count, None]  # modulo 256, so that the preceding digits are lost
     return (shifted.astype(np.uint16) * 3 >> 8).reshape(len(octets_), -1) - 1.0

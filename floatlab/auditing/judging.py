@@ -21,10 +21,11 @@ from floatlab.errors import FloatlabError, UnsupportedError, counted, plural, qu
 from floatlab.record import Individual, Record
 
 SOUND, BROKEN, UNKNOWN = "sound", "broken", "cannot tell"
-# Pairs of a number of bits and the usual relative error of codes with at least this many bits. If the error of a weight
-# that fits is smaller, no cause is looked for.
+# Pairs of a number of bits and the usual relative error of codes with at least this many bits. If a weight fits and its
+# error is below this, no cause is looked for.
 _USUAL = ((7.0, 0.05), (3.0, 0.15))
-# If more of its numbers than this share became 0, or are clipped, codes that agree do not make a weight sound.
+# A weight whose codes agree is still not sound if its relative error and its share of zeros exceed the first two
+# limits, or its share of clipped numbers exceeds the third.
 _LOST, _MOST_FLUSHED, _MOST_CLIPPED = 0.9, 0.9, 0.3
 _SEVERAL = 0.02  # fewer numbers that became 0 or are clipped do not explain an error
 _OTHER = 0.75  # with a smaller cosine, numbers may be those of another tensor
@@ -51,7 +52,10 @@ class AuditedTensor(Record):
 
 
 def doubted(found: AuditedTensor, doubt: str) -> AuditedTensor:
-    """Add a doubt to a verdict: a weight that is not broken gets the verdict "cannot tell"; "" changes nothing."""
+    """Add a doubt to a verdict; an empty doubt changes nothing.
+
+    A weight that is not broken gets the verdict "cannot tell".
+    """
     if not doubt or found.verdict == BROKEN:
         return found
     return found.replace(verdict=UNKNOWN, reasons=(*found.reasons, doubt))
@@ -138,7 +142,7 @@ def _vanished(read: QuantizedCheckpoint, weight: Weight) -> tuple[str, ...]:
 
 
 class _Opinion(Individual):
-    """What the comparison with the original shows: a verdict, the errors (None if there are none), and the reasons.
+    """What the comparison with the original shows: a verdict, the errors (None if not measured), and the reasons.
 
     `is_explained` is False if the only reason is an error whose cause is not known.
     """
@@ -213,7 +217,7 @@ def _by_codes(found: ComparedWeight) -> _Opinion | None:
 
 
 def _has_rounded_scales(weight: Weight) -> bool:
-    """Return whether the scales were rounded after they had made the codes, as by double quantisation."""
+    """Return whether the scales were rounded after the codes had been computed with them, as in double quantisation."""
     return any(part.endswith(".nested_absmax") for part in weight.parts)
 
 

@@ -44,8 +44,7 @@ _RULES: tuple[tuple[str, tuple[Rule, ...]], ...] = (
     (".weight._data", (quanto,)),
     ("_proj", (experts,)),
 )
-# Suffixes of the names of scales and zero points. For each of these tensors, there must be a tensor with one of the
-# suffixes on the right instead.
+# Suffixes of the names of scales and zero points, each with the suffixes that the name of their codes may have.
 _OWNERS = (
     (".weight_scale_inv", (".weight",)),
     (".weight_scale_2", (".weight",)),
@@ -72,10 +71,10 @@ class QuantizedCheckpoint(Mapping[str, Array]):
 
     As a mapping, it gives each tensor as an array of float32, correctly rounded (`array` also gives other formats).
     Integers and truth values are unchanged. An array is read when it is requested. `weights` has the quantised weights
-    by name, with their conventions. `plain` has the other tensors. `unreadable` maps the names of codes that cannot be
-    read, and of scales and zero points without codes, to the reason. `unsupported` has the names of those codes that
-    are stored in a type or layout that floatlab does not read. Close the checkpoint after use, or open it in a `with`
-    statement.
+    by name, with their conventions. `plain` has the other tensors. `unreadable` has the reason for each tensor that
+    cannot be read as numbers: damaged or unsupported codes, and scales or zero points without codes. `unsupported` has
+    the names of the codes whose type or layout floatlab does not read. Close the checkpoint after use, or open it in a
+    `with` statement.
     """
 
     def __init__(self, checkpoint: Checkpoint) -> None:
@@ -112,7 +111,7 @@ class QuantizedCheckpoint(Mapping[str, Array]):
         self._find_orphans()
 
     def _parts_of(self, name: str) -> Iterator[str]:
-        """Yield the names of the stored parts of a weight that cannot be read; they follow from the conventions."""
+        """Yield the names that the stored parts of an unreadable weight may have in the known conventions."""
         ends = (*(end for end, _ in _RULES), *UNREAD_ENDS)
         stem = next((name.removesuffix(end) for end in ends if name.endswith(end)), name)
         yield from self.parts.present(*(f"{stem}{part}" for part in _PARTS))
@@ -238,7 +237,8 @@ def load_quantized(place: str | os.PathLike[str] | Mapping[str, object]) -> Quan
 
     Weights are paired with their scales by the conventions of ModelOpt, compressed-tensors, DeepSeek, torchao, gpt-oss,
     bitsandbytes, GPTQ, AWQ, MLX, quanto, ComfyUI, TensorRT-LLM and GGUF. Conventions are recognised by names, by
-    shapes, and by the configuration beside the file. A weight of another convention is in `unreadable`, with its name.
+    shapes, and by the configuration beside the file. A weight of another convention is listed in `unreadable`, with the
+    reason.
 
     Parameters
     ----------

@@ -25,13 +25,13 @@ _LEFT, _ALMOST_ALL = 0.35, 0.95
 _SAME_NORM, _CORRELATED = 0.02, 0.9  # rotations keep the norms of rows or of columns, but for rounding errors
 _SPREAD, _SPREAD_ROWS = 0.02, 0.15  # factors count as equal if their relative deviation is smaller; rows vary more
 _EXPLAINED = 0.8  # a factor must leave less than this share of the error
-_OFF = 0.08  # quantisers change the mean size of numbers of medium size by less than this (see `factor_off`)
+_OFF = 0.08  # quantisers change the mean of medium-sized numbers by less than this (see `factor_off`)
 # At most _MOST_ROWS rows are compared with each other; in large weights, by their first _BEGINNING numbers.
 _MOST_ROWS, _BEGINNING = 1 << 13, 1 << 8
 _SHORTEST = 24
 _ALIKE = 0.8
 _BLOCKS = (128, 64, 32, 16)  # the usual sizes of blocks that share a scale
-# If a step of its computation is left out, a scale is too large or too small by one of these factors.
+# The factors by which a scale is too large or too small if a step of its computation is left out.
 _STEPS = (
     (448, "448 is the largest number of e4m3"), (57344, "57344 is the largest number of e5m2"),
     (240, "240 is the largest number of e4m3fnuz"), (2688, "2688 is 6 · 448, the largest number of NVFP4 blocks"),
@@ -103,9 +103,10 @@ def _relations(q: Array, x: Array, shape: tuple[int, ...], group: int) -> Iterat
 def factor_off(read: ArraySource, original: ArraySource) -> str:
     """Return in words the factor by which a weight with a small error is too large or too small; "" if there is none.
 
-    The numbers between 1/8 and 1/2 of the largest one in their block decide whether there is a factor; it is then
-    measured on all numbers. If those numbers have many different values, rounding hardly changes their mean size. If
-    they have only few, all of them may be rounded in the same direction, so no factor is returned.
+    Whether there is a factor is decided by the numbers between 1/8 and 1/2 of the largest one in their block; the
+    factor is then measured on all numbers. If the deciding numbers have many different values, rounding hardly changes
+    their mean size. If they have only few different values, all of them may be rounded in the same direction, so no
+    factor is returned.
 
     >>> from floatlab.arrays.sources import HeldSource
     >>> x = np.random.default_rng(1).normal(size=(64, 64))
@@ -227,7 +228,7 @@ def _factor_of_columns(q: Array, x: Array) -> str:
 
 def _factor_of_blocks(q: Array, x: Array, group: int) -> str:
     rows, length = q.shape
-    # Several blocks with one wrong scale among them have a mean factor that no scale has.
+    # If one of several blocks has a wrong scale, their common factor is a mean that belongs to none of them.
     for size in (group,) if group in _BLOCKS else _BLOCKS:
         if length % size or (size == length and rows < 2):
             continue
@@ -245,7 +246,7 @@ def _factor_of_blocks(q: Array, x: Array, group: int) -> str:
 
 
 def is_rotated(read: ArraySource, original: ArraySource) -> bool:
-    """Return whether the rows or columns of a weight have the norms of the original's, but other numbers.
+    """Return whether the rows or columns of a weight have the same norms as the original's, but different numbers.
 
     Quantisers such as QuaRot and SpinQuant multiply weights by an orthogonal matrix before they round them.
     """

@@ -33,7 +33,8 @@ _NIBBLES = {"Q4_0": 2, "Q4_1": 4, "Q4_K": 16, "IQ4_NL": 2, "IQ4_XS": 8, "MXFP4":
 class Repair(Individual):
     """A possible repair: `words` describes the mistake that it corrects, and `weight` is the repaired weight.
 
-    `parts` are the stored tensors after the repair. `is_exchange` is True if the scales of another weight are tried.
+    `parts` are the stored tensors after the repair. `is_exchange` is True if the repair takes the scales of another
+    weight.
     """
 
     words: str
@@ -160,7 +161,7 @@ def _swapped(octets: Array) -> Array:
 
 
 def _swapped_in_blocks(size: int, first: int, octets: Array) -> Array:
-    """Return ggml's blocks of `size` bytes with the nibbles of each byte exchanged, from byte `first` of a block on."""
+    """Exchange the nibbles of each byte in ggml's blocks of `size` bytes, except for the first `first` bytes."""
     blocks = octets.reshape(-1, size).copy()
     blocks[:, first:] = _swapped(blocks[:, first:])
     found: Array = blocks.reshape(octets.shape)

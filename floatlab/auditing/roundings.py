@@ -21,7 +21,7 @@ _FIRST = 1 << 10  # number of elements in the first piece, in which most wrong c
 
 
 class NarrowedCopy(Record):
-    """The relation "one array is the other one, rounded": the format, the direction, and the result of overflows.
+    """The relation "one array is the other one, rounded": which one, to which format, and what overflows become.
 
     `expected_is_rounded` is true if expected is the rounded array, and false if actual is.
     """
@@ -44,8 +44,8 @@ class CopySearch:
     """Looks for the rounding that turns one array into the other, while both are read for another purpose.
 
     Its attributes `actual` and `expected` give the numbers of the two arrays: read these instead of the arrays. A piece
-    that has been read from both is tested at once. Later, `found` reads only the other pieces, and only if a rounding
-    is still possible.
+    is tested as soon as it has been read from both. Later, `found` reads only the pieces that have not been tested, and
+    only if a rounding is still possible.
 
     >>> from floatlab.arrays.sources import HeldSource
     >>> x = np.float32([0.1, 0.2, 3])
@@ -61,7 +61,8 @@ class CopySearch:
         is_possible = actual.by_columns == expected.by_columns and all(kind == "f" for kind in kinds)
         self._left = list(_candidates(actual.format, expected.format)) if is_possible else []
         self._pieces: dict[ArraySource, tuple[int, Piece]] = {}
-        # Elements from `_same` up to `_next` have been tested. Those before `_same` are equal; their test comes last.
+        # Elements from `_same` up to `_next` have been tested. The elements before `_same` are equal in both arrays;
+        # they are tested last.
         self._same = self._next = 0
 
     def _see(self, source: ArraySource, first: int, piece: Piece) -> None:
@@ -151,8 +152,8 @@ def _by_rounding(candidates: list[NarrowedCopy]) -> list[list[NarrowedCopy]]:
 def _copies(copy: Piece, whole: Piece, candidates: list[NarrowedCopy]) -> list[NarrowedCopy]:
     """Return the candidates for which `copy` is `whole` after rounding.
 
-    All `candidates` differ only in the result of overflows. Without overflows, all of them round alike, so that the
-    numbers are rounded only once.
+    The `candidates` differ only in what overflows become. If nothing overflows, all of them give the same numbers, so
+    only the first one is computed.
     """
     kept, first = [], candidates[0]
     with np.errstate(all="ignore"):

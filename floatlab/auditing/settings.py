@@ -18,10 +18,10 @@ _LARGEST = 1 << 31
 class QuantizationSettings(Individual):
     """Quantisation settings: `method` (modelopt, fp8, gptq, …) is empty if the configuration does not name one.
 
-    `source` is the name of the file. `groups`, `blocks` and `bits` have all group sizes, block shapes and widths of
-    codes in the file, since layers may differ. A group size of −1 (a whole row) is left out. `symmetric` has for each
-    group of layers its width, its group size (0 if rows are not divided), and whether it is without zero points.
-    `options` has the settings as they are in the file.
+    `source` is the name of the file. Layers may have different settings: `groups` has all group sizes in the file,
+    `blocks` all block shapes, and `bits` all widths of codes. A group size of −1 (a whole row) is left out. `symmetric`
+    has, for each group of layers, the width of its codes, its group size (0 if rows are not divided), and whether its
+    codes have no zero points. `options` has the settings as they are in the file.
     """
 
     method: str = ""

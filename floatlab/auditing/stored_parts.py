@@ -66,7 +66,7 @@ def bits_used(weight: Weight, codes: StoredTensor) -> float:
 
 
 def group_of(weight: Weight, tensors: Mapping[str, StoredTensor]) -> int:
-    """Return the largest number of elements, neighbours in memory, that may share a scale; 0 if it is not known.
+    """Return the largest number of neighbouring elements that may share a scale; 0 if it is not known.
 
     In GGUF, this is the number of elements in a block, although a block may have several scales.
     """
@@ -97,7 +97,7 @@ class StoredParts:
         self.settings: QuantizationSettings = read_settings(checkpoint)
 
     def having(self, stored: StoredTensor) -> StoredParts:
-        """Return the same tensors, except that `stored` replaces the tensor of its name."""
+        """Return the same tensors, except that `stored` replaces the tensor of the same name."""
         found = copy(self)
         found.tensors = self.tensors | {stored.name: stored}
         return found
@@ -117,7 +117,7 @@ class StoredParts:
 
     @cached_property
     def last_words(self) -> Counter[str]:
-        """How many names of tensors end with each word, such as `weight_scale`."""
+        """The last word of each tensor's name, such as `weight_scale`, with the number of names that end so."""
         return Counter(name.rpartition(".")[2] for name in self.tensors)
 
     def present(self, *names: str) -> tuple[str, ...]:

@@ -2,8 +2,8 @@
 
 A *reader* is a function of a first index and a count, which returns this many numbers as float64. Indices have the
 order of the weight in memory (row-major). A product of a code of at most 8 bits, a scale of at most 11 bits and a scale
-of 24 bits has at most 43 bits, so float64 represents it exactly. Products with a scale that is stored as float64, and
-quotients by a scale, are rounded to float64.
+of 24 bits has at most 43 bits, so float64 represents it exactly. If a scale is stored as float64, or if codes are
+divided by a scale, the result is rounded to float64.
 """
 
 from __future__ import annotations

@@ -31,8 +31,8 @@ class Integers(Record):
     """Integers of `width` bits, times 2^`quantum`; the code of n is n + `zero`, modulo 2^width.
 
     With `zero` = 0 the codes are two's complement. There is one more integer below zero than above it. floatlab's own
-    scale rules round no element to the lowest integer, so that results are symmetric around zero. The rules of
-    libraries may round to it.
+    scale rules round no element to the lowest integer, so that results are symmetric around zero. The rules of some
+    libraries do round to it.
 
     >>> int8 = Integers("int8", 8, quantum=-6)
     >>> int8.largest, hex(int8.code(True, 127)), int8.integer(0x81)

@@ -46,11 +46,11 @@ class RuleLine(Record):
 class ScaleChoice(Record):
     """A choice between scales: a block is rounded once for each factor, and the result with the smallest error is kept.
 
-    The lines of the rule use the factor as `grow`. `error` is the formula of an element's error, where `q` is the
-    rounded element. `measure` says how the errors of a block are combined: the sum of their squares (`square`), the sum
-    of their magnitudes (`absolute`), or the `largest` magnitude. A sum adds the elements of each row one after the
-    other. It then adds the n sums of rows in pairs, that of row i + ⌈n/2⌉ to that of row i, until one sum is left. If
-    several factors give the same error, the first one is kept.
+    In the lines of the rule, the factor is the variable `grow`. `error` is the formula of an element's error, where `q`
+    is the rounded element. `measure` says how the errors of a block are combined: the sum of their squares (`square`),
+    the sum of their magnitudes (`absolute`), or the `largest` magnitude. A sum adds the elements of each row one after
+    the other. It then adds the n sums of rows in pairs until one sum is left: the sum of row i + ⌈n/2⌉ is added to the
+    sum of row i. If several factors give the same error, the first one is kept.
     """
 
     factors: tuple[str, ...]
@@ -68,12 +68,12 @@ class ScaleRule(Record):
     direction of the context other than RNE takes precedence, except over `closest`. `nan` is the code that a library's
     rule gives for NaN in formats without NaN (exact rules give zero). If `wraps` is true, elements beyond the largest
     number do not saturate; the excess bits of the exponent are lost. `elements` are the element formats to which a
-    library's rule applies. If it is empty, the rule applies to all floating-point formats not given by a table, except
-    those that an earlier rule of its name and family lists. Exact rules apply to all elements. `value` is the exact
-    formula that decodes an element `q`. `search` names an algorithm (`arith.blocks.searches`) that computes more
-    variables of a block for the lines, such as `step`. `tensor_step` is then the largest step among the blocks that
-    share a tensor scale, and `found` is the element that the search gave. `takes` is the format to which values are
-    rounded first. If it is empty, exact rules take the values as they are; other rules keep a format narrower than
+    library's rule applies. If it is empty, the rule applies to the floating-point formats that are not given by a
+    table, unless an earlier rule of the same name and family lists them. Exact rules apply to all elements. `value` is
+    the exact formula that decodes an element `q`. `search` names an algorithm (`arith.blocks.searches`) that computes
+    more variables of a block for the lines, such as `step`. `tensor_step` is then the largest step among the blocks
+    that share a tensor scale, and `found` is the element that the search gave. `takes` is the format to which values
+    are rounded first. If it is empty, exact rules take the values as they are; other rules keep a format narrower than
     binary32, and round everything else to binary32. `shapes` are the shapes of blocks to which the rule applies; if it
     is empty, it applies to all.
 

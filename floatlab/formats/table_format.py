@@ -113,7 +113,7 @@ class TableFormat(Format):
         raise NotImplementedError
 
     def magnitude(self, code: int) -> int:
-        """Return the rank of a code among the numbers of its sign; 0 for zeros and for the NaN in place of −0."""
+        """Return the rank of a code among the numbers of its sign; 0 for zeros, and for a NaN with the code of −0."""
         raise NotImplementedError
 
     def boundary(self, rank: int, negative: bool) -> Real:
@@ -133,7 +133,7 @@ class TableFormat(Format):
         return f"the boundary is halfway {self.halfway}; a tie goes {_TIES[self.ties]}"
 
     def sign(self, code: int) -> int:
-        """Return 1 for negative codes, and for the NaN in place of −0."""
+        """Return 1 for codes of negative numbers, and for the NaN that has the code of −0; else 0."""
         return code >> (self.width - 1)
 
     def real(self, rank: int, negative: bool = False) -> Real:
@@ -194,7 +194,7 @@ class TableFormat(Format):
         return c * Fraction(2) ** q
 
     def most(self, negative: bool) -> int:
-        """Return the rank of the largest number of a sign."""
+        """Return the rank of the positive, or negative, number with the largest magnitude."""
         return self.lowest_magnitude if negative else self.largest_magnitude
 
     def next_beyond(self) -> Real | None:

@@ -145,9 +145,9 @@ class LogarithmicTakum(Takum):
         return root_of_e(self.power(code, width), width + GUARD)
 
     def bounds(self, rank: int, digits: int) -> tuple[Real, Real]:
-        """Return bounds of a positive number, which are equal for 1.
+        """Return a lower and an upper bound of the positive number with this rank; for the number 1, both are 1.
 
-        Else, they are one unit of the last digit apart, and the lower one has at least `digits` digits.
+        For other numbers, they are one unit of the last digit apart, and the lower one has at least `digits` digits.
         """
         power = self.power(rank)
         c, q = root_of_e(power, digits)
@@ -167,7 +167,7 @@ class LogarithmicTakum(Takum):
         raise UnsupportedError(f"{self.name}: a number within 2^-{_DIGITS} of a boundary √e^({power}) is not decided")
 
     def compare(self, x: Real, rank: int, negative: bool) -> int:
-        """Compare a magnitude with that of a number."""
+        """Compare a magnitude with that of the number with this rank."""
         return self._against(x, self.power(rank))
 
     def reaches(self, x: Real, rank: int, negative: bool) -> int:

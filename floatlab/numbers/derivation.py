@@ -196,7 +196,7 @@ class Encode(Step):
 
     @property
     def error_bounds(self) -> tuple[Fraction, Fraction] | None:
-        """Bounds on the error: equal if the error is rational; else at most 2^−32 ulp apart, except after overflow.
+        """Bounds on the error: equal if it is rational, else at most 2^−32 ulp apart (more is possible after overflow).
 
         None if the truth or the result is not a finite number.
         """
@@ -286,9 +286,9 @@ class Derivation(Answering, Record):
         """The error in ulps, exactly or to about eight digits, computed quickly.
 
         None if the truth or the result is not a finite number. If the truth is very long, the error is computed from
-        the leading digits of the literal, which the rounding received. It is then None if no literal was read, if the
-        error depends on the remaining digits, if the result is irrational, or if the literal was so far out of
-        range that a substitute was rounded (`exact.FAR`).
+        the leading digits of the literal, which the rounding received. In this case, it is also None if no literal was
+        read, if the error depends on the remaining digits, if the result is irrational, or if the literal was so far
+        out of range that a substitute was rounded (`exact.FAR`).
         """
         truth = self.truth
         if truth is None or not self.result.is_finite:

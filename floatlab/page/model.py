@@ -129,7 +129,7 @@ def padded(runs: Line, width: int, right: bool = False) -> Line:
 
 
 def aligned(rows: Sequence[Sequence[Line]], right: Sequence[int] = (), indent: int = 0) -> list[Line]:
-    """Return rows of cells as lines whose cells are below each other; `right` are the right-aligned columns."""
+    """Return rows of cells as lines with aligned columns; `right` are the columns that are aligned on the right."""
     widths = [max(map(columns_of, cells)) for cells in zip(*rows, strict=True)]
     lines = []
     for row in rows:
@@ -257,8 +257,8 @@ class Mark(Record):
 class AxisInterval(Record):
     """An interval of an axis; parts outside 0 to 1 are not drawn.
 
-    With `ends`, it is drawn with end strokes and its label inside. Without `ends`, it is a solid stroke. Its label is
-    after it (before it if `before` is set), or on the other side if there is no room.
+    With `ends`, it has a bar at each end, and its label is inside. Without `ends`, it is a solid line with the label
+    after it, or before it if `before` is set; without room there, the label is on the other side.
     """
 
     start: float
@@ -302,8 +302,8 @@ class Chart(Block):
 
     `across` and `up` name the quantities on the horizontal and on the vertical scale; either scale may be logarithmic.
     If `reference` is set, the first curve is the reference, and the others are drawn over it. With `dots`, the curves
-    are lines of Braille dots, which need colours. A legend is above the chart with `named`, or with `dots` if it fits
-    into one line.
+    are lines of Braille dots, which need colours. A legend stands above the chart if `named` is true, or if `dots` is
+    true and the legend fits into one line.
     """
 
     curves: tuple[Curve, ...]

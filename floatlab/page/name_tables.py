@@ -16,9 +16,9 @@ _HEADS = (1 / 2, 1 / 3, 2 / 3)
 def set_names(table: Table, width: int, indent: int) -> list[Line] | None:
     """Return a table with names as lines of at most `width` columns; None if not even its other columns fit.
 
-    Titles are broken after slashes, spare columns are left out until the names have room, and names are shortened in
-    the middle. If the names have too little room, or different names would become equal, each name has its own line
-    above the cells of its row.
+    To make room for the names, titles are broken after slashes, less important columns are left out, and names are
+    shortened in the middle. If there is still too little room, or if different names would become equal, each name has
+    its own line above the cells of its row.
     """
     names = [text_of(row[0]) for row in table.rows]
     longest = max(map(len, (table.header[0], *names)))

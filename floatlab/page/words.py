@@ -156,8 +156,8 @@ def flag_indicators(flags: Flags) -> Line:
 def flags_blocks(flags: Flags, beside: Flags | None = None) -> tuple[Block, ...]:
     """Draw the indicators of all flags of an operation.
 
-    With `beside`, the operation is an fma; `beside` are the flags of the separate multiplication and addition, which
-    are drawn below those of the fma.
+    For an fma, `beside` has the flags of the separate multiplication and addition, which are drawn below those of the
+    fma.
     """
     if beside is None:
         return (Note(flag_indicators(flags)),)

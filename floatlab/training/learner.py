@@ -195,7 +195,7 @@ def learn(
     Returns
     -------
     list of lists of Learning
-        One list per configuration, with one Learning per seed, or with a single one if a Problem is given.
+        One list per configuration. A list has one Learning per seed, or a single Learning if a Problem is given.
 
     Raises
     ------

@@ -352,7 +352,8 @@ class ProgramWriter:
     def do(self, to: str, operation: str, *operands: str, part: str = "update") -> str:
         """Add a stage, and return the name of the row that it writes.
 
-        `part` says which format of the setup the result has, such as `state`; `kept` means that of the stored weights.
+        `part` names the format of the setup that the result gets, such as `state`; `kept` names the format of the
+        stored weights.
         """
         fmt = self._kept() if part == "kept" else getattr(self.setup, part)
         return self.add(to, operation, operands, fmt)

@@ -189,7 +189,7 @@ def _scaled(usual: float, interval: int | None = None) -> Change:
 
 
 def _all_in(name: Format | str) -> Change:
-    """Return a function that sets the weights' format; all other formats but the master copy's become defaults."""
+    """Return a function that sets the weights' format, and resets all others except the master copy's."""
     return lambda setup, _: Setup(name, master=setup.master, **setup.rules)
 
 
@@ -227,8 +227,9 @@ def parse_remedy(text: str) -> Callable[[Setup], Setup]:
     Parameters
     ----------
     text
-        Names of `REMEDIES`, joined by `+`. The name of each format of single numbers is also a remedy: like `bf16`,
-        it sets the format of the weights, and all other formats but the master copy's become their defaults.
+        Names of `REMEDIES`, joined by `+`. The name of each format of single numbers is also a remedy. Like `bf16`, it
+        sets the format of the weights, keeps the format of the master copy, and resets all other formats to their
+        defaults.
 
     Returns
     -------

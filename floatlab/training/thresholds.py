@@ -74,8 +74,8 @@ def _edge(weight: Datum, rounding: Sequence[RecurrenceStage], up: bool, perhaps:
     """Return an end of the interval of reals that round back to w, and whether the end belongs to the interval.
 
     `rounding` has the rounding stages, the last one first. With stochastic rounding, the interval contains the reals
-    that always round back to w. If `perhaps` is true, it contains those that may do so. Returns None if the interval is
-    unbounded on this side.
+    that always round back to w. If `perhaps` is true, it contains the updates that may move it. Returns None if the
+    interval is unbounded on this side.
     """
     found = _end(weight, rounding[0].context, up, perhaps)
     for stage in rounding[1:]:  # go back to the last number of the accumulator's format that is converted to w

@@ -57,7 +57,7 @@ class TracedStage(Record):
 class UpdateTrace(Answering, Record):
     """One update of one weight, rounding by rounding.
 
-    `readings` has the conversions of the given numbers to the formats of their rows, by the names of the rows. `stages`
+    `readings` shows how the given numbers were rounded to the formats of their rows; each has the row's name. `stages`
     has the operations in order. `before` and `after` are the weight before and after the step. `carried` is the exact
     value of the master copy or of the compensated weight after the step; it is None if there is neither, or if the
     value is not finite. `update` is the number that is added to w or subtracted from it.
@@ -158,7 +158,7 @@ def trace(
 ) -> UpdateTrace:  # fmt: skip
     """Trace one step of one weight.
 
-    `rows` has the numbers of the program before the step (the weight, the gradient, …) by the names of their rows.
+    `rows` has the number in each row of the program before the step (the weight, the gradient, …), by the row's name.
     `given` is the exact gradient or update, without the loss scale. `index` is the number of the draw that each
     stochastic stage uses. `taken` is the number of earlier steps that were not skipped. Raises UnsupportedError for
     weights in a block format, since the rounding of a weight depends on its block.

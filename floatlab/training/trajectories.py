@@ -59,7 +59,7 @@ class Reference:
             self._wide.advance(steps, tick)
 
     def at(self, steps: list[int], element: int = 0) -> list[Fraction]:
-        """Return the exact weight after each of these steps, in ascending order.
+        """Return the exact weight after each of these steps, which are in ascending order.
 
         Raises UnsupportedError if the reference is binary64.
 
@@ -90,7 +90,7 @@ class Reference:
         return moved > last
 
     def final(self, steps: int) -> Sequence[Fraction | float]:
-        """Return the weights after the first `steps` steps as Fractions; in binary64, return the current ones."""
+        """Return the weights after `steps` steps as Fractions; if they are not exact, return the current weights."""
         if not self.is_exact:
             return list(map(float, self._wide.weights))
         if self._final is None or self._final[0] != steps:

@@ -142,7 +142,7 @@ DOCUMENTS = {
     "BlockDerivation": Document(_block, ("block",)),
     "Comparison": Document(_arithmetic, ("compare", "equal", "less", "less_equal")),
     "Contrast": Document(_arithmetic, ("fma",), "separate"),
-    "Conversion": Document(_convert),  # read back as a derivation that has all stages
+    "Conversion": Document(_convert),  # read back as a derivation with all stages
     "Derivation": Document(_derivations),
     "Dequantization": Document(_dequantize, ("dequantize",), "weights"),
     "Differences": Document(_compare, ("compare",), "worst"),

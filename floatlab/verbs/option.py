@@ -193,7 +193,7 @@ class OptionRule(Record):
 
 
 def grouped(group: str, *options: Option, part: str = "options", forms: tuple[str, ...] = ()) -> tuple[Option, ...]:
-    """Return the options under one heading of `--help`; options without subcommands of their own get `forms`."""
+    """Return the options under one heading of `--help`; an option that names no subcommands gets those in `forms`."""
     return tuple(option.replace(group=group, part=part, forms=option.forms or forms) for option in options)
 
 

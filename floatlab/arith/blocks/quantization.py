@@ -26,7 +26,8 @@ def element_context(context: Context, format: BlockFormat) -> Context:
     """Return the context that rounds elements: overflow saturates, as OCP MX 1.0 requires (section 6.3).
 
     In a format with minima, negative elements become 0. For integers, `flush_results` has no effect. Raises
-    ContextError for `flush_inputs`: the values need not have a format in which they could be subnormal.
+    ContextError for `flush_inputs`: the values may be exact numbers without a format, so "subnormal" means nothing for
+    them.
 
     >>> from floatlab.formats.blocks import parse_block_format
     >>> element_context(Context(rounding="RTZ", flush_results=True), parse_block_format("mxint8"))

@@ -60,7 +60,7 @@ def _sum(terms: Sequence[float]) -> float:
 
 
 def qkx2(values: Sequence[Value]) -> Found:
-    """Return the scale `step` and the negated minimum `depth` of a block of q4_k, and the elements that go with them.
+    """Return the scale `step` and the negated minimum `depth` of a block of q4_k, and the elements that result.
 
     This is make_qkx2_quants of ggml, with the weights of quantize_row_q4_K_ref. The search tries 22 scales. The first
     divides the range of the block into 15 steps, and the others into 14 to 16 steps. From the elements that a tried

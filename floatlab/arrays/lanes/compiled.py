@@ -226,8 +226,8 @@ def rounder(rule: RoundingRule, source: Format, target: Format | None) -> Rounde
 def run_in_passes(passes: list[KernelPass], rest: Callable[[], Work]) -> Work:
     """Return a function that computes blocks by several passes.
 
-    The first pass computes all elements, and each further pass those that the pass before it marked. Elements that the
-    last pass marks are computed by the function that `rest()` returns.
+    The first pass computes all elements. Each further pass computes the elements that the pass before it marked.
+    Elements that the last pass marks are computed by the function that `rest()` returns.
     """
     first_pass, others = passes[0], partial(run_in_passes, passes[1:], rest) if passes[1:] else rest
 

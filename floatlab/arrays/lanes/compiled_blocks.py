@@ -41,7 +41,7 @@ class ByField(Individual):
 class BlockParameters(Individual):
     """What the kernel needs to know of a block format and its scale rule.
 
-    Elements are rounded to `numbers`. `stored` maps their codes to the codes that are stored; it is None if these are
+    Elements are rounded to `numbers`. `stored` maps these codes to the codes that are stored; it is None if both are
     the same. `values` decodes the codes of `numbers`, as `packed_reading` returns it. `divisor` is the largest number
     of the element format, and `least` the code of the smallest scale. `by_field` is given if the scale depends only on
     the exponent of amax. `by_power` is set if scales are powers of two, and `in_double` if elements and scales are

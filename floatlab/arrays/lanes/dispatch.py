@@ -261,7 +261,7 @@ def map_blocks(
 
     The arrays may have any strides and byte order; `reads` are broadcast. Each thread has its own part of the elements.
     `start` is the index of the first element's random draw. If `reads` and `to` share memory, `reads` must be copies,
-    unless each element of `to` lies exactly where the element of `reads` with the same index lies.
+    unless elements with the same index lie at the same address.
     """
     count, writes = to.size, [to] if flags is None else [to, flags]
     if not count:

@@ -54,8 +54,8 @@ def limits_of(element: Format | Integers) -> Limits:
 def tally_of(trip: RoundTrip, recipe: Recipe, first: int = 0, row_length: int | None = None) -> Tally:
     """Return the tally of a round trip.
 
-    The matrix may be a part of an array. Then `first` is the index in the array of the matrix's first element, and
-    `row_length` the length of the array's rows.
+    The matrix may be a part of an array. Then `first` is the array index of its first element, and `row_length` is the
+    length of the array's rows.
 
     >>> from floatlab.formats.recipes import parse_recipe
     >>> recipe = parse_recipe("mxfp4")

@@ -97,8 +97,8 @@ def round_trip(x: Piece, recipe: Recipe, peak: float | None = None, overflow: st
     recipe
         The recipe. Numbers beyond the largest saturate if it has scales; else they follow `overflow`, as in `encode`.
     peak
-        If `x` is a part of an array whose scales depend on all of it: the first number with the largest magnitude, in
-        the array (or in the row of which `x` is a part, if each row has a scale).
+        The first number with the largest magnitude in the whole array (or in the whole row, if each row has a scale).
+        It is needed if `x` is only a part of an array whose scales depend on the other parts.
     overflow
         `native`, `saturate` or `propagate`, for recipes without scales.
 

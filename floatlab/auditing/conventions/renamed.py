@@ -72,7 +72,8 @@ def _check_comfy(parts: StoredParts, stem: str) -> None:
 def experts(parts: StoredParts, stem: str) -> Weight | None:
     """Recognise fp8 weights of all experts in one tensor `NAME_proj`, beside `NAME_proj_scale_inv` or similar names.
 
-    The array of scales has blocks in its last two axes, or an axis of length 1 along which a scale is shared.
+    There is a scale for each block of the last two axes, or one scale is shared along one axis, which then has length 1
+    in the array of scales.
     """
     weight = parts.tensors[f"{stem}_proj"]
     if weight.kind not in FP8:

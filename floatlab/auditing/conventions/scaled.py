@@ -45,15 +45,15 @@ from floatlab.files.checkpoints import StoredTensor
 
 E8M0 = decode_array(np.arange(256, dtype=np.uint8), "e8m0").astype(np.float64)
 _NVFP4_BLOCK, _MX_BLOCK = 16, 32
-# Tensors beside a weight that concern activations, and ComfyUI's description of a layer; they are left out with the
-# weight's scales.
+# Tensors beside a weight that concern activations, and ComfyUI's description of a layer. Like the weight's scales, they
+# are not listed as tensors.
 _ACTIVATIONS = (
     "input_scale", "input_global_scale", "input_zero_point", "input_amax", "output_scale", "comfy_quant",
 )  # fmt: skip
 
 
 def activations(parts: StoredParts, stem: str) -> tuple[str, ...]:
-    """Return the names of the stored tensors of a layer that are no parts of its weight: scales of activations."""
+    """Return the names of a layer's tensors that do not belong to its weight, such as the scales of activations."""
     return parts.present(*(f"{stem}.{name}" for name in _ACTIVATIONS))
 
 
@@ -89,8 +89,8 @@ def weight_with_scale(parts: StoredParts, stem: str) -> Weight | None:
 def must_be_scaled(parts: StoredParts, weight: StoredTensor) -> bool:
     """Return whether a weight must have a scale, such as `weight_scale`.
 
-    It must if a configuration says that the checkpoint is quantised, if the weight has several axes and a type that
-    codes have (fp8, int8 or uint8), and if there is no scale of another convention.
+    It must if three conditions hold: a configuration says that the checkpoint is quantised; the weight has several axes
+    and a type in which codes are stored (fp8, int8 or uint8); and no scale of another convention belongs to it.
     """
     others = parts.present(f"{weight.name}_scale_inv", f"{weight.name}.absmax")
     is_coded = weight.kind in (*FP8, "uint8", "int8") and len(weight.shape) > 1
@@ -106,9 +106,9 @@ _SCALES_OF = {
 
 
 def _scale_needed(parts: StoredParts, stem: str, weight: StoredTensor) -> str:
-    """Return the name that the missing scale of a weight has in its convention.
+    """Return the name under which the missing scale of a weight would be stored.
 
-    Other weights of the checkpoint tell the convention; if there are none, the configuration does.
+    The convention is that of other weights of the checkpoint or, if there are none, that of the configuration.
     """
     if parts.present(f"{stem}.weight.quant_map"):
         return f"{stem}.weight.absmax"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from floatlab.auditing.stored_parts import StoredParts, Weight
 from floatlab.errors import UnsupportedError, quoted
 
-# Ends of the names of codes; the ends of the names of tensors that stand beside them; the library, and why its codes
-# are not read.
+# Each row has a suffix of the names of codes, the suffixes of the tensors stored beside them, and the library with the
+# reason why its codes are not read.
 _UNREAD = (
     (".codes", (".codebooks",), "AQLM's (indices into codebooks)"),
     (".indices", (".centroids",), "VPTQ's (indices into centroids)"),

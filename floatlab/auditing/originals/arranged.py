@@ -21,11 +21,12 @@ class Counterpart(Individual):
     """The original of a quantised weight; `open` returns it in the shape of the weight.
 
     `words` says of which tensors it consists, how they were found, and how they are arranged. It is empty for a tensor
-    of the same name and shape. `names` are the names of these tensors. `by_content` tells whether only their numbers
-    led to them. `doubt` is a reason why a weight that fits may nevertheless be wrong; it is empty if there is none. If
-    rows were found in another order than they are stored, `straight` opens the tensor as it is stored. `rope_heads` is
-    for rows of q and k, which two conventions store in different orders: it is the number of heads for which the rows
-    are permuted, or 0 if they are not; None for other weights, and if the numbers fit several orders.
+    of the same name and shape. `names` are the names of these tensors. `by_content` is true if they were found by their
+    numbers, not by their names. `doubt` is a reason why a weight that fits may nevertheless be wrong; it is empty if
+    there is none. If rows were found in another order than they are stored, `straight` opens the tensor as it is
+    stored. `rope_heads` is about the rows of q and k, which two conventions store in different orders. It is the number
+    of heads of the permutation, or 0 if the rows are not permuted. It is None for other weights, and if the numbers fit
+    several orders.
     """
 
     words: str
@@ -38,7 +39,7 @@ class Counterpart(Individual):
 
 
 def few_names(names: Iterable[str]) -> str:
-    """Return names for a sentence, without repetitions; if they are more than three, the first one and their number.
+    """Return the distinct names as text; if there are more than three, only the first one and how many there are.
 
     >>> few_names(["a", "b", "a"]), few_names(["a", "b", "c", "d"])
     ('a and b', 'a, … (4 tensors)')

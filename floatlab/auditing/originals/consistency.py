@@ -24,8 +24,8 @@ class _Match(Record):
     """A weight and its original, by their names.
 
     `kind` is the name of the weight with # for each number, and `numbers` are these numbers. `kinds` and `found` are
-    the same for the tensors of the original; `found` has the leading numbers that all of them have in common, at most
-    as many as `numbers` has.
+    the same for the tensors of the original. If it consists of several tensors, `found` has only the leading numbers
+    that are equal in all their names. It is never longer than `numbers`.
     """
 
     name: str
@@ -51,7 +51,7 @@ def numbered(name: str) -> tuple[str, Numbers]:
 
 
 def contradictions(matches: Mapping[str, Counterpart], known: Iterable[str]) -> dict[str, str]:
-    """Return a dictionary from the names of weights whose original is doubtful to the reason, in words.
+    """Return the names of the weights whose original is doubtful, each with the reason in words.
 
     `matches` has the original of each weight, and `known` the names of all tensors of the original checkpoint. Only
     originals that were found by content are doubted.
@@ -69,7 +69,8 @@ def contradictions(matches: Mapping[str, Counterpart], known: Iterable[str]) -> 
     kinds: Kinds = defaultdict(Counter)
     for match in each:
         kinds[match.kind][match.kinds] += 1
-    # If weights whose names differ only in numbers are several parts of a layer, the names do not say which part.
+    # If weights with the same name except for numbers are different parts of a layer, their names do not say which
+    # part.
     is_vague = len(kinds) < len({match.kinds for match in each})
     tells = {kind for kind, found in kinds.items() if len(found) == 1 or not is_vague}
     wrong = _of_another_kind(each, {_last(name) for name in names}, {kind: kinds[kind] for kind in tells}, matches)
@@ -83,9 +84,10 @@ def contradictions(matches: Mapping[str, Counterpart], known: Iterable[str]) -> 
 
 
 def _of_another_order(matches: Mapping[str, Counterpart]) -> dict[str, str]:
-    """Return the weights of q and k whose rows are permuted for rope unlike those of most others, each with a reason.
+    """Return the weights of q and k whose rows are in another order than those of most other q and k, with reasons.
 
-    A checkpoint has these rows in one order. If as many weights are permuted as are not, all of them are doubtful.
+    A checkpoint stores these rows either permuted for rope or not, in all layers alike. If as many weights are permuted
+    as are not, all of them are doubtful.
 
     >>> found = {f"{at}.k": Counterpart("", lambda: None, rope_heads=heads) for at, heads in enumerate((8, 0, 8))}
     >>> _of_another_order(found)
@@ -157,7 +159,10 @@ def _of_another_layer(each: list[_Match], available: set[tuple[str, Numbers]]) -
         groups[match.kind, match.kinds].append(match)
 
     def majority(match: _Match) -> int:
-        """Return how many more other weights of this layer have their originals in the match's layer than elsewhere."""
+        """Return the sum of the votes of the layer's other weights.
+
+        A vote is +1 if the original of the other weight is in the same layer as that of the match, else −1.
+        """
         counts = votes[match.numbers[0]]
         agree = counts[match.found[0]] - 1
         return agree - (counts.total() - 1 - agree)
@@ -182,7 +187,7 @@ def _of_another_layer(each: list[_Match], available: set[tuple[str, Numbers]]) -
 
 
 def _inverted(group: list[_Match]) -> list[_Match]:
-    """Return the matches whose originals are not in the order of the weights, or are the original of another weight.
+    """Return the matches whose originals are not in the order of the weights, or belong to another weight, too.
 
     `group` is sorted by the numbers in the names of the weights.
     """

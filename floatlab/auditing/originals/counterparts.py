@@ -83,7 +83,7 @@ class Originals:
                 yield from self._cut(weight, name, part)
 
     def _views(self, name: str, length: int) -> Iterator[tuple[str, Shape, Callable[[], ArraySource]]]:
-        """Yield a tensor as it is and transposed, but only if the rows then have this length.
+        """Yield a tensor as it is, and yield it transposed; each only if its rows have this length.
 
         Each item has words for the arrangement, the shape, and a function that opens the tensor.
         """
@@ -140,8 +140,8 @@ class Originals:
     def _together(self, weight: Weight, parts: list[list[str]], is_stacked: bool) -> Iterator[Counterpart]:
         """Yield originals that are put together from several tensors, for a weight that is fused or stacked.
 
-        `parts` has the names of these tensors for each expert. They follow each other; if `is_stacked`, the rows of the
-        tensors of an expert may also alternate.
+        `parts` has the names of these tensors for each expert. The tensors are put one after the other. If
+        `is_stacked`, the rows of an expert's tensors may also alternate.
         """
         length = weight.shape[-1]
         views = [next(self._views(name, length), None) for each in parts for name in each]
@@ -165,7 +165,7 @@ class Originals:
             yield Counterpart(words, partial(_gathered, weight.shape, opened, which, rows), names)
 
     def _cut(self, weight: Weight, name: str, part: FusedPart) -> Iterator[Counterpart]:
-        """Yield the rows of the tensor `name` of the original, fused or stacked, that a weight may consist of.
+        """Yield the rows of the original's fused or stacked tensor `name` that a weight may consist of.
 
         `part` says which part of this tensor the weight is.
         """
@@ -175,7 +175,8 @@ class Originals:
             first = (expert or 0) * height
             if expert is not None and (len(shape) != 3 or expert >= shape[0]):
                 continue
-            # The first part is q or gate, and the last one is v or up. Before v is k, which has as many rows.
+            # The first part is q or gate, and the last one is v or up. The part before v is k, which has as many rows
+            # as v.
             start = 0 if at == 0 else height - (count - at) * own
             if not (0 <= start <= height - own) or (count < 3 and height != count * own):
                 continue

@@ -23,10 +23,10 @@ def missing_tensors(
 ) -> tuple[str, ...]:
     """Return the tensors of the original that the checkpoint lacks, as far as names can tell.
 
-    `originals` has the names of the original, `judged` the names of weights with a verdict, and `matches` the original
-    of each weight. If weights have other names than their originals (`are_renamed`), a tensor counts only if nothing
-    was made from it, but weights were made from the tensors of the same name in other layers. None are returned if some
-    originals are not known.
+    `originals` has the names of the original's tensors, `judged` the names of weights with a verdict, and `matches` the
+    original of each weight. If weights have other names than their originals (`are_renamed`), a tensor is missing if no
+    weight was made from it, although weights were made from the same tensor of other layers. If the original of some
+    weight is not known, nothing is returned.
     """
     if not are_renamed:
         there = {*read.names, *judged}
@@ -42,10 +42,10 @@ def missing_tensors(
 
 
 def lost_weights(read: QuantizedCheckpoint, missing: Collection[str], originals: Mapping[str, Shape]) -> list[str]:
-    """Return the missing tensors that a whole checkpoint would have, except those that have parts in it.
+    """Return the missing tensors that a complete checkpoint would have, except those of which it stores some parts.
 
-    `originals` has the shapes of all tensors of the original. A file that is one part of several lacks none: its name
-    ends in "-00001-of-00004".
+    `originals` has the shapes of all tensors of the original. The result is empty for one shard of a checkpoint, which
+    is a file with a name such as "model-00001-of-00004".
     """
     if _PART.search(read.name):
         return []
@@ -58,7 +58,7 @@ def lost_weights(read: QuantizedCheckpoint, missing: Collection[str], originals:
 
 
 def partly_there(missing: Collection[str], originals: Mapping[str, Shape]) -> list[str]:
-    """Return the missing tensors whose layer is there in part, and which are there in as many layers as not, or more.
+    """Return the missing tensors whose layer is partly there, and which at least half of the layers have.
 
     Only tensors of at least two axes are returned.
 

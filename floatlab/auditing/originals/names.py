@@ -1,4 +1,4 @@
-"""Canonical names of tensors: names of several conventions become those of transformers, with no prefix or `.weight`.
+"""Canonical names of tensors: those that transformers uses, without prefix and without `.weight`.
 
 Sources: gguf-py (gguf/constants.py, gguf/tensor_mapping.py), Llama (meta-llama/llama-models, model.py), Mixtral and
 gpt-oss in transformers (models/mixtral, models/gpt_oss), gpt-oss (gpt_oss/torch/weights.py).
@@ -90,7 +90,7 @@ def permutes_rope(name: str) -> bool:
 
 
 def stated_heads(heads: Mapping[str, tuple[int, ...]], name: str) -> tuple[int, ...]:
-    """Return the numbers of attention heads that are stated for a tensor; those of q and of k if it is neither.
+    """Return the numbers of attention heads stated for a tensor; for a tensor that is neither q nor k, those of both.
 
     `heads` has these numbers under "q_proj" and "k_proj".
 
@@ -107,7 +107,7 @@ def parts_of(name: str, known: Iterable[str]) -> list[tuple[str, ...]]:
 
     A fused tensor holds several weights, such as q, k and v. A stacked tensor holds the same weight of all experts. The
     result has a tuple for each expert, or one tuple if there are no experts; it is empty for other tensors. `known` has
-    the names of all tensors; from them follows how many experts there are.
+    the names of all tensors; the number of experts is taken from them.
 
     >>> parts_of("layers.0.self_attn.qkv_proj", ["layers.0.self_attn.q_proj"])
     [('layers.0.self_attn.q_proj', 'layers.0.self_attn.k_proj', 'layers.0.self_attn.v_proj')]
@@ -126,7 +126,7 @@ def parts_of(name: str, known: Iterable[str]) -> list[tuple[str, ...]]:
 
 
 class FusedPart:
-    """Where a tensor may lie in a fused or stacked tensor: the name of that one, the index of the part, the expert."""
+    """The place of a tensor in a fused or stacked tensor: the name of the whole, the index of the part, the expert."""
 
     def __init__(self, whole: str, at: int, count: int, expert: int | None) -> None:
         """Take the name of the fused tensor; `at` is the index of the part, and `count` the number of parts."""

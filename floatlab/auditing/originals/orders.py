@@ -30,10 +30,10 @@ class RowOrder(Record):
 def order_of(places: list[Place], heads: tuple[int, ...] | None = ()) -> RowOrder:
     """Return the order of the rows of a weight; `places` says for each row where it was found.
 
-    Conventions explain these orders: rows of one tensor may be a part of it, or every n-th row. Tensors may follow each
-    other, or their rows (or heads) may alternate. Rows of q and k may be permuted for rope; `heads` has the stated
-    numbers of attention heads; if there are any, the rows must be permuted for one of them. If it is None, the places
-    are those of the columns of a weight, whose order no convention changes.
+    Conventions explain these orders. Rows of one tensor may be a part of it, or every n-th row. Tensors may follow each
+    other, or their rows (or heads) may alternate. Rows of q and k may be permuted for rope. `heads` has the stated
+    numbers of attention heads; if there are any, the rows must be permuted for one of them. If `heads` is None, the
+    places are those of the columns of a weight, whose order no convention changes.
 
     >>> order_of([("gate", False, 0), ("up", False, 0), ("gate", False, 1), ("up", False, 1)])
     RowOrder(words='their rows, alternating', is_explained=True, of_columns=False)
@@ -53,7 +53,8 @@ def _of_one(places: list[Place], noun: str, heads: tuple[int, ...] | None) -> tu
     rows = np.array([at for _, _, at in places])
     steps = {b - a for a, b in pairwise(rows.tolist())}
     if steps <= {1}:
-        # A part of a fused tensor begins at a multiple of its size: k follows q, which has a multiple of the rows of k.
+        # A part of a fused tensor begins at a multiple of its own size. For example, k follows q, whose number of rows
+        # is a multiple of that of k.
         return f"its {noun}" + (f" from {rows[0]:,} on" if rows[0] else ""), bool(rows[0] % len(rows) == 0)
     if steps == {-1}:
         return f"its {noun} in reverse order", False

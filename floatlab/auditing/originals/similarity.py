@@ -19,8 +19,8 @@ from floatlab.auditing.relations import unit_rows
 from floatlab.auditing.stored_parts import Weight
 from floatlab.errors import FloatlabError
 
-# A sample has this many numbers from each of this many places. Samples at thirds of a tensor would not tell rows that
-# are permuted for n heads from rows for 2n heads: at a third of 2ᵏ rows, both permutations have the same row.
+# A sample has _PIECE numbers from each of _PIECES places. Samples at thirds of a tensor cannot tell whether its rows
+# are permuted for n heads or for 2n heads: at a third of 2ᵏ rows, both permutations have the same row.
 _PIECE, _PIECES = 1 << 10, 6
 _SAME, _OTHER = 0.8, 0.5  # tensors with a cosine above _SAME are the same; with one below _OTHER, they are different
 _CLEARLY, _LESS = 0.05, 0.15
@@ -34,7 +34,7 @@ _TRANSPOSED = ", transposed"
 
 
 def sampled(source: ArraySource) -> Array:
-    """Return numbers from several places of an array, which depend only on its size; NaNs and infinities become 0."""
+    """Return numbers from several places of an array, chosen by its size alone; NaNs and infinities become 0."""
     count = min(_PIECE, source.size)
     starts = np.linspace(0, source.size - count, _PIECES if source.size > _PIECE * _PIECES else 1).astype(int)
     if len(starts) == 1:
@@ -86,9 +86,9 @@ class ContentIndex:
         self._rows: dict[int, tuple[Array, list[Place]] | None] = {}
 
     def same(self, weight: Weight) -> str | None:
-        """Return the name of the only tensor with the same numbers in the same order, in any shape.
+        """Return the name of the tensor with the same numbers in the same order, in any shape.
 
-        None if there is no such tensor, or if several tensors with different numbers are possible.
+        Return None if there is no such tensor, or if several tensors with different numbers may be meant.
         """
         names = [name for name, shape in self.shapes.items() if prod(shape) == prod(weight.shape)]
         if not names:
@@ -180,7 +180,7 @@ class ContentIndex:
     def _rows_of(self, length: int) -> tuple[Array, list[Place]] | None:
         """Return all rows and columns of this length as unit vectors; None if there are none or too many.
 
-        For each of them, a tuple has the name of its tensor, whether it is a column, and its index.
+        The second result has a tuple for each vector: the name of its tensor, whether it is a column, and its index.
         """
         if length not in self._rows:
             views = [
@@ -226,7 +226,7 @@ def _orders_in_words(orders: list[str]) -> str:
 
 
 def _found_in(places: list[Place], turned: bool, heads: Mapping[str, tuple[int, ...]]) -> RowOrder:
-    """Return the order of the rows of a matrix; if `turned`, the places are those of its columns."""
+    """Return the order of the rows of a matrix, or of its columns if `turned`; `places` says where each was found."""
     found = order_of(places, None if turned else stated_heads(heads, places[0][0]))
     is_transposed = found.of_columns is not turned
     return found.replace(words=found.words + _TRANSPOSED * is_transposed)
@@ -235,8 +235,8 @@ def _found_in(places: list[Place], turned: bool, heads: Mapping[str, tuple[int, 
 def _doubts(orders: list[RowOrder], found: Array) -> Iterator[str]:
     """Yield a doubt for each matrix of a weight whose order of rows no convention explains.
 
-    `found` has the matrices as they were found. If one of them is another one with reversed rows or columns, its order
-    does not show damage: a model for tests may be made so.
+    `found` has the matrices as they were found. A matrix that is another matrix with reversed rows or columns is not
+    doubted: models for tests are made in this way.
     """
     for at, order in enumerate(orders):
         if not order.is_explained:

@@ -75,7 +75,7 @@ class Arrangement(Record):
         return (*outer, count)
 
     def unit(self, shape: Shape) -> int:
-        """Return n such that no block is divided if the tensor is cut at every n-th index of the first axis.
+        """Return n such that cutting the tensor at every n-th index of the first axis divides no block.
 
         The result is 1 for blocks that extend over all columns or over the whole tensor: these may be divided.
         """
@@ -136,7 +136,7 @@ class Arrangement(Record):
 
 
 def arrangements(shape: Shape, stored: Shape | None, powers: bool = False) -> list[Arrangement]:
-    """Return the arrangements of blocks for which scales of the shape `stored` are possible.
+    """Return the arrangements of blocks that have scales of the shape `stored`.
 
     `powers` says whether the scales are e8m0 or e4m3, which may also be swizzled. If `stored` is None, there are no
     scales, and usual shapes are returned.
@@ -223,7 +223,7 @@ def _squeezed(shape: Shape) -> Shape:
 
 
 def _lengths(length: int, count: int, others: int) -> Iterator[str]:
-    """Yield the lengths of blocks along an axis that give `count` scales in all; each is text, as in recipes.
+    """Yield the block lengths along an axis that lead to `count` scales in total; each is text, as in recipes.
 
     `length` is the length of the axis, and `others` the product of the lengths of all other axes.
     """

@@ -59,7 +59,7 @@ def telling_element(one: Trial, other: Trial | None, evidence: Evidence) -> Tell
 def first_difference(
     candidate: RecipeCandidate, one: Encoded, other: Encoded, shape: Shape, same_grid: bool
 ) -> int | None:
-    """Return the index of the first element whose code differs, or whose block has another scale; None if none does."""
+    """Return the index of the first element whose code or whose block's scale differs; None if nothing differs."""
     table = canonical(candidate.recipe.format.element)
     differs = (table[one.codes] != table[np.minimum(other.codes, len(table) - 1)]).reshape(-1)
     found = [int(differs.argmax())] if differs.any() else []
@@ -171,7 +171,7 @@ def _scale_number(arrangement: Arrangement, at: int, shape: Shape) -> int:
 def derived(candidate: RecipeCandidate, part: Part, at: int, survey: Survey) -> DerivedElement:
     """Return how a candidate computes the element with this index in a part.
 
-    Of its block, only the largest element and this one are used, since the scale depends on no other elements. If the
+    Only this element and the largest one of its block are used, since the scale depends on no other elements. If the
     rule chooses between scales, or searches for them, the whole block is used.
     """
     flat = part.codes.reshape(-1)

@@ -63,7 +63,8 @@ def _share_words(share: float) -> str:
 def _multiple(stored: Array, mine: Array) -> str:
     """Return in words the factor by which stored scales differ from the recipe's scales `mine`.
 
-    If there is no common factor, the reciprocals of `mine` are tried. The text is empty if they have none either.
+    If there is no common factor, the reciprocals of `mine` are tried. If these have no common factor either, the text
+    is empty.
     """
     with np.errstate(all="ignore"):
         pairs = (("{} times the recipe's", stored / mine), ("{} divided by the recipe's", stored * mine))
@@ -75,7 +76,7 @@ def _multiple(stored: Array, mine: Array) -> str:
 
 
 def _scale_ratio(trial: Trial, evidence: Evidence) -> str:
-    """Return in words the factor by which stored scales differ from a recipe's, in the first part; "" if it varies."""
+    """Return in words the factor by which stored scales of the first part differ from a recipe's; "" if it varies."""
     if trial.reading is None or trial.candidate.recipe.format.minimum:
         return ""
     part = next(iter(comparable_parts(trial.candidate, evidence)))
@@ -90,7 +91,7 @@ def _scale_ratio(trial: Trial, evidence: Evidence) -> str:
 
 
 def scale_distance(trial: Trial, evidence: Evidence) -> float:
-    """Return by how many powers of two stored scales differ from a recipe's; the median over the first part.
+    """Return by how many powers of two the stored scales of the first part differ from a recipe's, as the median.
 
     The result is infinite if they cannot be compared.
     """
@@ -128,7 +129,7 @@ def _tensor_words(trial: Trial, evidence: Evidence) -> list[str]:
 
 @np.errstate(all="ignore")
 def _nearest_share(trial: Trial, evidence: Evidence) -> float:
-    """Return the share of codes whose number is the one nearest to x / scale, where the scale is the stored one.
+    """Return the share of codes whose number is the one nearest to x divided by the stored scale.
 
     Only the first part of the tensor is examined.
     """

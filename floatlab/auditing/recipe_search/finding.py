@@ -25,8 +25,9 @@ def find_recipe(
 
     All scale rules of libraries and of floatlab are tried, with every shape of blocks that the scales allow, and every
     layout that the sizes allow. If none gives all codes and scales, other roundings, quotients and precisions are
-    tried. A recipe is named only if it gives every code and every scale that is compared. These are all codes and
-    scales, or those of some pieces if a recipe is slow to compute. Zeros are compared by value, and NaNs as NaNs.
+    tried. A recipe is named only if it gives every code and every scale that is compared. All codes and scales are
+    compared, except for recipes that are slow to compute: these are compared on some pieces of the tensor only. Zeros
+    are compared by value, and NaNs as NaNs.
 
     Parameters
     ----------
@@ -42,8 +43,8 @@ def find_recipe(
     tensor_scale
         The scale of the tensor, or of each row. The default is the one beside the codes, unless `scales` is given.
     progress
-        A function that is called once, with the number of all elements. It returns a function that is called with the
-        number of elements done since its last call.
+        A function that is called once, with the total number of elements. It must return a second function, which is
+        then called with the number of elements done since its previous call.
 
     Returns
     -------

@@ -214,7 +214,7 @@ def _with_scales(trial: Trial, encoded: Encoded, part: Part, evidence: Evidence,
     theirs = stored_scales(reading, arrangement, shape, part)
     mine = stored_as(encoded.scales, reading.kind, trial.form)
     if arrangement.size[0] is None or (arrangement.size[1] is None and arrangement.axis == 0):
-        tally = tally.replace(scales=0, scales_tried=0)  # every part has the same scales, which count once
+        tally = tally.replace(scales=0, scales_tried=0)  # every part has the same scales, which are counted only once
     differs = (mine != theirs) & ~(np.isnan(mine) & np.isnan(theirs))
     lost, first = int(np.count_nonzero(differs)), tally.first_scale
     if lost and first is None:

@@ -49,12 +49,12 @@ class TellingElement(Record):
 class MatchedRecipe(Record):
     """A recipe that was tried, and how many of the stored codes and scales it gives.
 
-    `changes` are the properties in which it differs from the named recipe `recipe`; they are empty for a recipe of a
-    library. `properties` are pairs of a property and its value: scale rule, arithmetic, quotient, rounding and so on.
-    `layout` says how codes and scales are stored. `codes` of `codes_tried` codes agree, and `scales` of `scales_tried`
-    scales. `tensor_scale` says how the stored scale of the tensor relates to that of the recipe; it is empty if the
-    recipe or the tensor has none. `first_code` and `first_scale` are the positions of the first code and of the first
-    scale that differ; they are None if none differs.
+    `changes` are the properties in which it differs from the recipe `recipe` of a library; there may be none.
+    `properties` are pairs of a property and its value: scale rule, arithmetic, quotient, rounding and so on. `layout`
+    says how codes and scales are stored. `codes` of `codes_tried` codes agree, and `scales` of `scales_tried` scales.
+    `tensor_scale` says how the stored scale of the tensor relates to that of the recipe; it is empty if the recipe or
+    the tensor has none. `first_code` and `first_scale` are the positions of the first code and of the first scale that
+    differ; they are None if none differs.
     """
 
     recipe: str
@@ -87,10 +87,10 @@ class RecipeSearch(Record, Answering):
 
     `recipes` are the recipes with the fewest changes that give every code and every scale. If there are several, these
     data do not tell which of them was used. `nearest` are the other recipes with the largest shares of equal codes and
-    scales, the best first.
-    `element` is the first element that the recipe and the nearest other one quantise differently; if no recipe agrees,
-    the first one for which the nearest recipe does not give the stored code. `examples` are other numbers that two of
-    the `recipes` would quantise differently. `remarks` are further observations, such as a property that may differ.
+    scales, the best first. If a recipe agrees, `element` is the first element that it and the nearest other recipe
+    quantise differently. If none agrees, it is the first element for which the nearest recipe does not give the stored
+    code. `examples` are other numbers that two of the `recipes` would quantise differently. `remarks` are further
+    observations, such as a property that may differ.
     """
 
     _ASKS = ".is_found or .recipes"

@@ -23,7 +23,7 @@ from floatlab.record import Individual
 
 Agreements = dict[Trial, Agreement]
 _MOST_VARIED, _MOST_NEAREST, _MOST_EXAMPLES = 12, 3, 3
-_RESEMBLES = 0.2  # no variation is tried if all recipes give smaller shares of the codes
+_RESEMBLES = 0.2  # if no recipe gives at least this share of the codes, no variations are tried
 _MOST_COMPARED = 64  # the scales of at most this many trials that give the same codes are compared
 _PER_PASS = 8  # this many candidates are followed over a whole large tensor if none agrees on the sample
 

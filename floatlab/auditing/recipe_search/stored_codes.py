@@ -185,7 +185,7 @@ def _pairs(source: ArraySource, values: Array) -> Iterator[ScaleReading]:
 def _groups_of_k(source: ArraySource) -> Iterator[ScaleReading]:
     """Read the first 16 bytes of q4_k's blocks: two factors, then eight scales and eight minima.
 
-    The first factor multiplies all scales of a block, the second all its minima.
+    All scales of a block are multiplied by the first factor, and all its minima by the second.
     """
     bytes_ = octets(source, 0, source.size).reshape(-1, _K_BYTES)
     units = np.ascontiguousarray(bytes_[:, :4]).view("<f2").astype(np.float64)

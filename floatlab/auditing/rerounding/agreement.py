@@ -1,4 +1,4 @@
-"""Compares the codes of a quantised weight with those that its original has after rounding with the stored scales."""
+"""Compares the codes of a quantised weight with the codes of its original, rounded again with the stored scales."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from floatlab.record import Record
 _COARSE = 2.0**-7
 _FINE = 1e-5  # ties, relative to the distance of two codes
 _SIZE = 16  # elements of a block in which far codes are counted, if this divides the rows
-# A block is bad if codes that are far from the original change it by more than this share of its norm, squared.
+# A block is bad if the squares of the errors of its far codes exceed this share of the squares of its numbers.
 _BAD = 0.1
 _SHORTEST = 16  # shorter rows are not judged one by one
 _FEW_FAR = 1e-3  # in a weight that agrees, at most this share of the codes is far
 _NEAREST = 0.99  # if this share of the codes is nearest to the original, the weight was rounded to nearest
-# With feedback of errors, at least the first share of the codes is nearest, at most the second is far, and at most the
-# third share of the blocks has nearest codes only.
+# If errors are fed back, at least the first share of the codes is nearest, at most the second share of the codes is
+# far, and at most the third share of the blocks has only nearest codes.
 _FED_BACK = 0.5, 0.15, 0.5
 _LOCAL = 0.2  # if more than this share of the blocks is wrong, damage is not local
 _LARGE = 0.12  # like _BAD, for blocks that hold other numbers, or multiples
@@ -35,15 +35,18 @@ _FAR, _BAD_BLOCKS, _OTHER_BLOCKS, _IN_BAD, _PUSHED_BLOCKS = 2, 7, 8, 9, 10  # pl
 
 
 class CodeAgreement(Record):
-    """How the codes of a weight relate to its original, which is divided by the stored scales.
+    """Counts how close the codes of a weight are to its original, which is divided by the stored scales.
 
-    Of `elements` codes, `nearest` are those of the original rounded to nearest, and `far` are not even one of the two
-    codes on both sides of the original. `clipped` numbers of the original are beyond the largest code, and have this
-    code. `flushed` numbers are not 0, but have the code of 0. `bad_blocks` counts blocks (of 16 elements in a
-    row) in which far codes make a large error. `bad_rows` has the indices of rows with other numbers than the
-    original. All codes of `exact_blocks` of the `blocks` are nearest. `other_blocks` counts blocks that are far from
-    the original by a factor, or have other numbers. `stray` codes are far, but not in bad blocks. `pushed_blocks` are
-    bad blocks that feedback of the errors of clipped or very small numbers explains; they do not count as other blocks.
+    Of `elements` codes, `nearest` are the codes of the original rounded to nearest. `far` codes are neither of the two
+    codes between which the original lies. `clipped` counts numbers of the original that are beyond an outermost code
+    and have this code. `flushed` counts numbers that are not 0 but have the code of 0.
+
+    A block has 16 elements of a row. There are `blocks` of them, and in `exact_blocks`, all codes are nearest. A block
+    is bad if its far codes cause a large error; `bad_blocks` counts these. `stray` counts far codes outside of bad
+    blocks. `pushed_blocks` are bad blocks whose errors may be the fed-back errors of clipped or very small numbers.
+    `other_blocks` are further bad blocks: they are a multiple of the original, or have other numbers.
+
+    `bad_rows` has the indices of rows with other numbers than the original.
     """
 
     elements: int
@@ -86,13 +89,13 @@ class CodeAgreement(Record):
 
     @property
     def is_fed_back(self) -> bool:
-        """Whether the codes may come from feedback of errors, as in GPTQ: a few are far, all over the weight."""
+        """Whether errors may have been fed back, as in GPTQ: a few codes are far, and these are all over the weight."""
         is_rounded = self.share(self.nearest) >= _FED_BACK[0] and self.share(self.far) <= _FED_BACK[1]
         return is_rounded and not self.bad_rows and self.exact_blocks <= _FED_BACK[2] * self.blocks
 
     @property
     def may_be_pushed(self) -> bool:
-        """Whether feedback of errors may explain all bad blocks, because numbers are clipped or very small."""
+        """Whether all bad blocks may come from feeding back the errors of clipped or very small numbers."""
         if self.share(self.clipped) > _MOST_CLIPPED:
             return True
         is_possible = self.pushed_blocks > 0 and not self.other_blocks and not self.bad_rows
@@ -106,8 +109,8 @@ class CodeAgreement(Record):
 def agreement(read: ArraySource, original: ArraySource, grid: CodeGrid, most: int | None = None) -> CodeAgreement:
     """Compare the codes of a weight with its original; `most` limits the number of elements.
 
-    If a quantiser never uses the outermost codes, as for integers from −127 to 127, numbers are clipped at the codes
-    that it uses.
+    Some quantisers never use an outermost code, such as −128. Numbers are then clipped at the outermost code that is
+    used.
     """
     found = _compared(read, original, grid, most)
     elements, near, far, clipped, flushed, blocks, exact_blocks, *of_blocks = found.counts.tolist()
@@ -120,7 +123,10 @@ def agreement(read: ArraySource, original: ArraySource, grid: CodeGrid, most: in
 
 
 def nearest_by_column(read: ArraySource, original: ArraySource, grid: CodeGrid, most: int) -> Array | None:
-    """Return four counts for each column: zeros of the original, those with nearest codes, other numbers, and those."""
+    """Return four counts for each column of the original.
+
+    These are the zeros, the zeros with nearest codes, the other numbers, and the other numbers with nearest codes.
+    """
     return _compared(read, original, grid, most, by_column=True).columns
 
 
@@ -132,7 +138,8 @@ def _compared(
         found = _counted(read, original, opened, values, most, by_column)
         low, high = found.lowest, found.highest
         if found.counts[_FAR] and (low, high) != (0, len(values) - 1):
-            # Codes on both sides of 0 are kept, so that a weight of zeros is not a weight of clipped numbers.
+            # The codes next to 0 are kept on both sides; otherwise, all numbers of a weight of zeros would count as
+            # clipped.
             middle = int(indices(values, np.zeros(1))[0]) if grid.lowest is None else len(values) // 2
             low, high = min(low, max(middle - 1, 0)), max(high, min(middle + 1, len(values) - 1))
             found = _counted(read, original, opened, values[low : high + 1], most, by_column)
@@ -142,7 +149,7 @@ def _compared(
 def _counted(
     read: ArraySource, original: ArraySource, opened: OpenGrid, values: Array, most: int | None, by_column: bool
 ) -> _Tally:
-    """Count the codes of a weight that uses only the codes of these numbers."""
+    """Compare a weight with its original, where `values` are the numbers of the codes that the weight uses."""
     length = max(read.shape[-1], 1) if read.shape else 1
     total = read.size if most is None else min(read.size, most)
     if length <= BLOCK:  # whole rows
@@ -157,9 +164,9 @@ def _counted(
 
 
 class _Tally:
-    """Counts, piece by piece, how codes relate to their original. The codes are those of `values`.
+    """Counts codes piece by piece, as in `CodeAgreement`. `values` are the numbers of all codes, in ascending order.
 
-    The original is compared with codes in binary32, whose errors are far smaller than the tolerance.
+    The comparison is computed in binary32, whose errors are far smaller than the tolerance.
     """
 
     def __init__(self, values: Array, length: int, by_column: bool = False) -> None:
@@ -187,7 +194,7 @@ class _Tally:
         part, shift = x * inverse, offset * inverse
         place = (part - shift).astype(np.float32)
         if not there.all():
-            # A scale of 0 is right for a number that would be 0 with the smallest other scale, too.
+            # A scale of 0 is right for a number that would also become 0 with the smallest nonzero scale.
             smallest = np.abs(scale[there]).min() if there.any() else 0.0
             is_small = np.abs(x) <= smallest * np.abs(self.values).max() / 4
             place = np.where(there | is_small, place, np.float32(np.inf))

@@ -7,25 +7,28 @@ import numpy as np
 from floatlab.arrays.types import Array
 from floatlab.record import Individual
 
-# In a row with other numbers than the original, most codes are far, and the cosine is small.
+# A row holds other numbers than the original if at least the first share of its codes is far, and its cosine with the
+# original is below the second number.
 _FAR_IN_ROW, _ALIKE = 0.4, 0.5
-# Feedback makes large errors in a few blocks, but these are no factor, and most of the block is still there.
+# Error feedback makes large errors in a few blocks. These blocks still resemble the original (the cosine is above
+# _STILL_THERE), and are not a multiple of it (the factor is below _FACTOR).
 _FACTOR, _STILL_THERE = 1.6, 0.6
-# A block that is a multiple of the original has a larger cosine, and more than the second share of its codes is inner.
+# A block is a multiple of the original if its cosine is above _MULTIPLE; more than the share _INNER of its codes must
+# not be outermost codes.
 _MULTIPLE, _INNER = 0.85, 0.5
-# Feedback adds the error of a clipped number to the numbers on its right. In such a row, no code is far before the
-# clipped number, and clipped numbers have more than this share of the error.
+# Error feedback adds the error of a clipped number to the numbers on its right. In such a row, no code before the first
+# clipped number is far, and the clipped numbers cause more than this share of the row's error.
 _PUSHED = 0.15
-# If all numbers of a block are smaller than the first number of finest steps, feedback makes codes up to the second.
+# If all numbers of a block are below _SMALL finest steps, error feedback makes codes of at most _STEPS steps.
 _SMALL, _STEPS = 2, 3
 
 
 class Piece(Individual):
-    """A piece of a weight, `q`, and of its original, `x`, which is `within` if it is clipped at the outermost codes.
+    """A piece of a weight, `q`, and of its original, `x`.
 
-    `part` is the original divided by the scales. `far` tells which codes are far from the original, `inner` which are
-    not the outermost codes, and `clipped` which numbers of the original are beyond the outermost codes. A block has
-    `size` elements, and a row has `length`.
+    `within` is the original, clipped at the outermost codes. `part` is the original divided by the scales. Three masks
+    tell which codes are far from the original (`far`), which are not the outermost ones (`inner`), and which numbers of
+    the original are beyond the outermost codes (`clipped`). A block has `size` elements, and a row has `length`.
     """
 
     q: Array
@@ -44,9 +47,10 @@ class Piece(Individual):
         return found
 
     def multiples(self) -> Array:
-        """Return which blocks are the original times a factor; the outermost codes do not count.
+        """Return which blocks are a multiple of the original, if the outermost codes are left out.
 
-        Half a scale moves most codes of 4 bits by only one step, but all in the same direction.
+        If a scale is half as large as it should be, most codes of 4 bits differ by only one step, but all in one
+        direction.
         """
         inner, far = (each.reshape(-1, self.size) for each in (self.inner, self.far & self.inner))
         found: Array = far.any(axis=1) & (inner.mean(axis=1) > _INNER)
@@ -56,13 +60,13 @@ class Piece(Individual):
         return found
 
     def is_still_there(self, chosen: Array) -> Array:
-        """Return in which of the chosen blocks most of the original is left, without a factor."""
+        """Return which of the chosen blocks still resemble the original, and are not a multiple of it."""
         factor, cosine = _factor(*(each.reshape(-1, self.size)[chosen] for each in (self.q, self.x)))
         found: Array = (factor < _FACTOR) & (factor > 1 / _FACTOR) & (cosine > _STILL_THERE)
         return found
 
     def small(self, step: float) -> Array:
-        """Return which blocks only have numbers of less than two finest steps, and codes of a few steps."""
+        """Return which blocks have only tiny numbers, below 2·`step`, whose codes are at most 3·`step`."""
         inverse = np.where(self.x != 0, self.part / np.where(self.x != 0, self.x, 1.0), 0.0)
         is_small = (np.abs(self.part) < _SMALL * step) & (np.abs(self.q * inverse) <= _STEPS * step)
         has_scale = (self.part != 0) | (self.x == 0)
@@ -70,7 +74,7 @@ class Piece(Individual):
         return found
 
     def pushed(self) -> Array:
-        """Return which blocks are in rows where feedback of the errors of clipped numbers may make codes far."""
+        """Return which blocks are in rows whose far codes may come from feeding back the errors of clipped numbers."""
         wrong, clipped, far = (
             each.reshape(-1, self.length) for each in (np.square(self.q - self.x), self.clipped, self.far)
         )
@@ -80,7 +84,7 @@ class Piece(Individual):
         return found
 
     def bad_rows(self, bad: Array) -> Array:
-        """Return the indices of rows with other numbers than the original, which have some of these blocks."""
+        """Return the indices of rows that hold other numbers than the original; `bad` tells which blocks are bad."""
         far = self.far.reshape(-1, self.length)
         chosen = np.flatnonzero((far.mean(axis=1) >= _FAR_IN_ROW) & bad.reshape(len(far), -1).any(axis=1))
         _, cosine = _factor(*(each.reshape(-1, self.length)[chosen] for each in (self.q, self.within)))
@@ -89,6 +93,6 @@ class Piece(Individual):
 
 
 def _factor(q: Array, x: Array) -> tuple[Array, Array]:
-    """Return for each row the factor by which q is larger than x, and the cosine of their angle."""
+    """Return two arrays: for each row, the factor by which q is larger than x, and the cosine of the angle of both."""
     both, signal = (q * x).sum(axis=1), np.square(x).sum(axis=1)
     return both / signal, both / np.sqrt(np.square(q).sum(axis=1) * signal)

@@ -1,4 +1,4 @@
-"""Finds out whether a weight was made from its original's columns, each times a factor, as AWQ and SmoothQuant do."""
+"""Finds out whether the original's columns were multiplied by factors before rounding, as in AWQ and SmoothQuant."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from floatlab.auditing.rerounding.grids import CodeGrid
 from floatlab.record import Individual
 
 _FEWEST, _ENOUGH = 8, 16  # rows from which the factors of columns are estimated
-_SPREAD = 0.02  # factors whose logarithms vary less are one factor
-# The codes are those of the rescaled columns if at most this share of them is far; or if at most the second share is
-# far, but less than half as many as without factors, and the error is less than half, too (for feedback of errors).
+_SPREAD = 0.02  # factors count as equal if the standard deviation of their logarithms is smaller
+# The factors explain the codes if at most half as many are far as without factors, and at most the share _FAR. If
+# errors are fed back, more codes may be far, up to the share _MORE_FAR, but the error must be less than half.
 _FAR, _MORE_FAR = 0.03, 0.12
 _LEAST = 0.01  # if a smaller share of the codes is far from the original, no factors are looked for
 _FEW_COLUMNS = 0.2  # with feedback, at most this share of the columns has only nearest codes
-_BY_CHANCE = 0.01  # how probable such a column may be without feedback
+_BY_CHANCE = 0.01  # without feedback, such a column must be less probable than this
 
 
 class ColumnFactors(Individual):
@@ -35,10 +35,10 @@ class ColumnFactors(Individual):
 
 
 def column_factors(read: ArraySource, original: ArraySource, grid: CodeGrid) -> ColumnFactors | None:
-    """Return the factors of columns if the codes of a weight are those of the original's columns times these factors.
+    """Return the factors by which the original's columns were multiplied before rounding; None if there are none.
 
-    The factors are estimated from the first matrix of the weight, or from its first rows. None is returned if the
-    factors are all equal, or do not explain the codes, or if the codes need no explanation.
+    The factors are estimated from the first matrix of the weight, or from its first rows. None is also returned if the
+    factors are all equal, if they do not explain the codes, or if the codes need no explanation.
     """
     shape = read.shape
     if len(shape) not in (2, 3) or shape[-2] < _FEWEST:
@@ -71,10 +71,10 @@ def column_factors(read: ArraySource, original: ArraySource, grid: CodeGrid) -> 
 
 
 def is_fed_back_by_columns(read: ArraySource, original: ArraySource, grid: CodeGrid) -> bool:
-    """Return whether a few columns have only nearest codes, and all others have not, as after GPTQ.
+    """Return whether only a few columns have nothing but nearest codes, as after GPTQ.
 
-    GPTQ rounds one column after the other, and adds the error of each to those that follow. So only the codes of the
-    columns that come first are nearest to the original. Their places depend on the order, which need not be known.
+    GPTQ rounds one column after the other, and adds the error of each to the columns that follow. So only the columns
+    that are rounded first get the codes nearest to the original. They may be anywhere, since GPTQ may choose any order.
     """
     length = read.shape[-1] if read.shape else 0
     if not 0 < length <= BLOCK:
@@ -84,7 +84,7 @@ def is_fed_back_by_columns(read: ArraySource, original: ArraySource, grid: CodeG
         return False
     zeros, near_zeros, used, near = counts
     exact = (near == used) & (near_zeros == zeros) & (used > 0)
-    # If codes were nearest by chance, all of a column would be so with this probability.
+    # The probability that all codes of a column are the nearest ones by chance.
     shares = near_zeros.sum() / max(zeros.sum(), 1), near.sum() / max(used.sum(), 1)
     probability = length * shares[0] ** zeros[exact] * shares[1] ** used[exact]
     return bool((probability < _BY_CHANCE).any() and exact.mean() <= _FEW_COLUMNS)

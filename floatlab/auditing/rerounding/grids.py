@@ -1,4 +1,4 @@
-"""The numbers that each code of a quantised weight would stand for, given the scales that are stored.
+"""The number that each possible code of a quantised weight would stand for, with the stored scales.
 
 In each convention, a code stands for a·v + b. Here v is a number that belongs to the code; a and b are the scale
 and the offset of the element. Both follow from reading the weight again, with the same code for all elements.
@@ -26,8 +26,8 @@ from floatlab.record import Individual
 _PROBE = 1 << 12  # elements whose codes are read to check that they are on the grid
 _OFF_GRID = 1e-3  # a number farther from the grid, relative to the largest number of a code, is not on the grid
 _COUNTED = np.arange(256.0)
-# For types of ggml: the bytes of a block that hold the codes, a byte of lowest and one of highest codes, and their
-# numbers. A range of these stands for the integers in it.
+# For types of ggml: the bytes of a block that hold the codes, a byte that consists of lowest codes, one that consists
+# of highest codes, and the numbers of all codes. A range stands for the integers in it.
 _GGML: dict[str, tuple[slice, int, int, Array]] = {
     "Q4_0": (slice(2, 18), 0x00, 0xFF, _COUNTED[:16]),
     "Q4_1": (slice(4, 20), 0x00, 0xFF, _COUNTED[:16]),
@@ -50,8 +50,8 @@ _GGML: dict[str, tuple[slice, int, int, Array]] = {
 class CodeGrid(Individual):
     """The numbers of all codes of a weight, in ascending order, before scales and offsets are applied.
 
-    `highest` is the weight with the highest code everywhere, and `lowest` the one with the lowest. `lowest` is None if
-    there are no offsets: then the highest code alone gives the scales.
+    In the weight `highest`, all codes are replaced by the highest code, and in `lowest`, by the lowest one. `lowest` is
+    None if there are no offsets, since the scales then follow from `highest` alone.
     """
 
     values: Array
@@ -70,7 +70,7 @@ class OpenGrid:
     """The scales and offsets of a weight, read piece by piece; closing it closes the files."""
 
     def __init__(self, values: Array, high: ArraySource, low: ArraySource | None, held: ExitStack) -> None:
-        """Take the numbers of the codes, and the weight with the highest and with the lowest code everywhere."""
+        """Take the numbers of the codes, and the two weights `highest` and `lowest` of the grid."""
         self.values = values
         self._high, self._low, self._held = high, low, held
 
@@ -120,7 +120,10 @@ def grid_of(parts: StoredParts, weight: Weight) -> CodeGrid | None:
 
 
 def _codes_of(parts: StoredParts, weight: Weight, codes: StoredTensor) -> tuple[Array, int, int, slice | None] | None:
-    """Return the numbers of codes in ascending order, a byte of the lowest and of the highest code, and their place."""
+    """Return the numbers of all codes in ascending order, the bytes of the lowest and highest code, and a slice.
+
+    The slice is the place of the codes in a ggml block; it is None for other conventions.
+    """
     if not codes.kind:
         found = _GGML.get(codes.dtype)
         return None if found is None else (np.unique(found[3]), found[1], found[2], found[0])
@@ -212,7 +215,7 @@ def _holds(grid: CodeGrid, weight: Weight) -> bool:
 
 
 def nearest(values: Array, x: Array) -> Array:
-    """Return the nearest of some numbers in ascending order for each x.
+    """Return, for each x, the nearest of `values`, which are in ascending order.
 
     >>> nearest(np.array([-1.0, 0.0, 2.0]), np.array([-9, 0.9, 1.1])).tolist()
     [-1.0, 0.0, 2.0]
@@ -222,6 +225,6 @@ def nearest(values: Array, x: Array) -> Array:
 
 
 def indices(values: Array, x: Array) -> Array:
-    """Return the index of the nearest of some numbers in ascending order for each x."""
+    """Return, for each x, the index of the nearest of `values`, which are in ascending order."""
     found: Array = np.searchsorted((values[1:] + values[:-1]) / 2, x)
     return found

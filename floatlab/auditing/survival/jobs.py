@@ -248,7 +248,7 @@ _lock = threading.Lock()
 def checkpoint_at(place: Place, version: str = "") -> QuantizedCheckpoint:
     """Open a checkpoint, or return it if it is still open from an earlier job.
 
-    Raises FileFormatError if `version` is given and the names and sizes of the files are not those of this version.
+    Raises FileFormatError if `version` is given and the files have other names or sizes than this version states.
     """
     key = id(place) if isinstance(place, Mapping) else place
     with _lock:
@@ -268,8 +268,8 @@ def checkpoint_at(place: Place, version: str = "") -> QuantizedCheckpoint:
 def version_of(read: QuantizedCheckpoint) -> str:
     """Return a text that identifies the files of a checkpoint by their names and sizes, and by when they changed.
 
-    The times come after a point, since they differ if a file is copied to another computer. The text is empty for a
-    mapping.
+    The times follow a full stop, so that they can be cut off: they change when a file is copied to another computer.
+    The text is empty for a mapping.
     """
     states = states_of(read.checkpoint)
     parts = [[(each.name, each.size) for each in states], [each.changed for each in states]]

@@ -16,8 +16,8 @@ MOST_SAMPLES = 256  # most rows of inputs that are used
 class OutputErrors(Record):
     """The errors of a layer's outputs: sums over `outputs` numbers, and the largest error.
 
-    With y an output, and z the same output computed with the rounded weight, `error_squares` is the sum of (z − y)²,
-    `squares` that of y², `rounded_squares` that of z², and `products` that of y·z.
+    Let y be an output, and z the same output computed with the rounded weight. Then `error_squares` is the sum of (z −
+    y)², `squares` that of y², `rounded_squares` that of z², and `products` that of y·z.
     """
 
     outputs: int

@@ -87,7 +87,7 @@ def cuts(
 def _together(
     outer: int, high: int, wide: int, recipes: tuple[Recipe, ...], usual: int, whole_rows: bool
 ) -> list[TensorRegion] | None:
-    """Return regions that suit all recipes at once; None if they would be too large."""
+    """Return regions that suit all recipes at once, or None if such regions would be too large."""
     granules = [_flat_granule(recipe, wide) for recipe in recipes]
     if all(granules) and not whole_rows:
         step = lcm(*granules, 1)

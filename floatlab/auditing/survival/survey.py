@@ -62,9 +62,9 @@ def audit_recipes(
     **options
         The keywords that follow.
     min_sqnr
-        The smallest ratio of signal to quantisation noise that is good enough, in dB. By default, the ratio may be at
-        most 3 dB below that of normally distributed numbers in the same recipe, and the share of numbers that
-        become 0 may be at most 0.25 above theirs.
+        The smallest ratio of signal to quantisation noise that is good enough, in dB. By default, a tensor is compared
+        with normally distributed numbers in the same recipe: its ratio may be at most 3 dB lower, and its share of
+        numbers that become 0 may be at most 0.25 higher.
     activations
         Samples of the inputs of layers: arrays that are named after the layers. Their first 256 rows are used. Weights
         with samples are judged by the error of the layer's output.
@@ -84,7 +84,7 @@ def audit_recipes(
     -------
     RecipeAudit
         Its `tensors` have the errors of each tensor in each recipe, and `totals` those of all tensors together. Its
-        `recommendation` has the recipe with the fewest bits that each tensor survives.
+        `recommendation` has, for each tensor, the recipe with the fewest bits that the tensor survives.
 
     Raises
     ------

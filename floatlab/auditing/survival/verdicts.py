@@ -24,8 +24,9 @@ from floatlab.record import Record
 
 MARGIN = 3.0  # dB: the noise may be twice that of normally distributed numbers
 _SAVING = 0.99  # a recipe has to need less than this share of the stored bits
-MOST_FLUSHED = 0.25  # largest share of numbers that may become 0 beyond the usual share; the SQNR may hide this loss
-_NAMED = 3  # the number of names in a sentence that leaves out more than one
+# How far the share of numbers that become 0 may exceed the usual share. The SQNR may hide this loss.
+MOST_FLUSHED = 0.25
+_NAMED = 3  # at most this many names are listed, if more than one is left out
 _NOTABLE = 1e-3  # a share of numbers that is worth mentioning as a cause
 _SINGULAR = {"become": "becomes", "are": "is"}
 
@@ -65,7 +66,7 @@ def judged(found: RecipeFigures, flushed: float, nonzero: int, nonfinite: int, m
 
     The tensor overflows if numbers become NaN or infinite. It is damaged if its SQNR is unknown (unless all numbers are
     0) or below `min_sqnr`. Without `min_sqnr`, it is damaged if its SQNR is more than 3 dB below the expected one, or
-    if the share of nonzero numbers that become 0 is more than 0.25 above `flushed`.
+    if the share of nonzero numbers that become 0 exceeds `flushed` by more than 0.25.
 
     `flushed` is the share of normally distributed numbers that become 0 in this recipe. `nonzero` and `nonfinite` count
     the nonzero numbers, and the NaNs and infinities, in the source.

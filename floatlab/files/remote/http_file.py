@@ -175,7 +175,7 @@ def _answer(opener: OpenerDirector, url: str, wanted: str) -> http.client.HTTPRe
     """Request the range `wanted` and return the server's answer, after following redirections.
 
     A redirection from https may not lead to http, and none may lead to a scheme other than these two. A token is sent
-    only to the host that it is for, not to a host to which that one redirects.
+    only to the host that it is for, not to a host to which the request is redirected.
     """
     for _ in range(_MOST_REDIRECTS):
         refuse_login_in(url)

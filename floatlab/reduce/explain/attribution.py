@@ -1,4 +1,4 @@
-"""Find the orders of addition, FMA uses, accumulator formats and hardware models that reproduce observed results."""
+"""Find the computations that reproduce observed results: orders of addition, FMA, accumulators, hardware models."""
 
 from __future__ import annotations
 
@@ -64,7 +64,8 @@ class Attribution(Answering, Individual):
     the `pair_count` pairs; pairs with the fewest causes come first. If no single cause explains two results of one dot
     product, `refutations` holds the best pair of candidates that differ only in FMA, and the best pair that differ only
     in the order. `tile_edges` has one entry per result. The entry is None unless one candidate reproduces most of the
-    result and another one the remaining rows or columns. All candidates except hardware models round by `context`.
+    result, and another candidate reproduces the remaining rows or columns. All candidates except hardware models round
+    by `context`.
     """
 
     shape: tuple[int, ...]

@@ -39,7 +39,7 @@ class SideExplanation(Individual):
     accumulator: Format = SINGLE
     wrong: Array | None = None
     z: float = 0.0  # the median error in sigmas
-    doubt: str = ""  # the factor, bias or other fault that fits, if an alternative explanation fits, too
+    doubt: str = ""  # a fault, such as a factor or a bias, that fits but is doubtful because an alternative fits, too
     rival: str = ""  # that alternative; if empty, it is sums that are rounded in one direction
 
 
@@ -89,7 +89,7 @@ def find_overflow(problem: ProductProblem, side: Side) -> Array:
 
 
 def find_stray(problem: ProductProblem, side: Side) -> Array:
-    """Return the mask of elements that are finite, infinite or NaN although the inputs give another of the three.
+    """Return the mask of elements of the wrong kind: finite, infinite or NaN, although the inputs give another kind.
 
     An infinity that is due to overflow is not stray. An infinity with the wrong sign is.
     """

@@ -130,9 +130,9 @@ class CandidateGrid:
     def flushing_share(self, side: Side, wrong: Array) -> float:
         """Return the share of elements that the best flushing sum reproduces.
 
-        A flushing sum replaces subnormal inputs, subnormal results of operations, or both by zero. The share is the
-        smaller one of two: the reproduced share of all replayed elements, and the reproduced share of those replayed
-        elements that `wrong` marks. It is 0 if `wrong` marks no replayed element.
+        A flushing sum replaces subnormal inputs, subnormal results of operations, or both by zero. Two shares are
+        computed, and the smaller one is returned: that of all replayed elements, and that of the replayed elements that
+        `wrong` marks. The result is 0 if `wrong` marks no replayed element.
         """
         goal, best = self._observed(side), 0.0
         off = wrong[np.ix_(self.rows, self.columns)].reshape(-1)
@@ -205,7 +205,7 @@ class CandidateGrid:
         )
 
     def _units(self) -> Iterator[tuple[Evaluator, Way]]:
-        """Yield models of matrix units with a narrower input format that nevertheless holds all inputs exactly."""
+        """Yield models of matrix units whose narrower input format holds all inputs exactly."""
         for format in map(parse_format, _UNITS):
             if self.sides[0].format.precision <= format.precision:
                 continue
@@ -315,9 +315,9 @@ def names_between(first: list[Way], second: list[Way], own: Format) -> tuple[dic
     """Return the causes by which two results differ, each with a description, and the best pair of ways or None.
 
     The best pairs of candidates are those that differ in the fewest causes; the causes of all best pairs are returned.
-    None is returned instead of a pair if there is no pair, or if the candidates of some pair differ in no cause. In
-    this case, the causes say how each result differs from usual sums. If neither result differs from them, the only
-    cause is "order". `own` is the accumulator format that libraries use for these results.
+    None is returned instead of a pair if there is no pair, or if the candidates of some pair do not differ in any
+    cause. The causes then say how each result differs from usual sums; if neither does, the only cause is "order".
+    `own` is the accumulator format that libraries use for these results.
     """
     pairs = [(one, other) for one in first for other in second if one.candidate and other.candidate]
     if pairs:

@@ -123,7 +123,7 @@ class SideExplainer(ModelSearch):
         return self._unexplained()
 
     def _plain_or_flushed(self) -> SideExplanation | None:
-        """Recognise flushed results, printed digits, sums with directed rounding, and results rounded once more."""
+        """Recognise results that were flushed, printed, summed with directed rounding, or rounded once more."""
         view = view_of(self.problem, self.side, self.accumulators[0])
         fit = view.fit()
         flushed = self.faults.flushed(view, None, fit.wrong) if fit.wrong.any() else None

@@ -28,7 +28,7 @@ _UNMAPPED = 0.1  # a map of orders is compared if at most this share of its elem
 
 
 def installed_ways(problem: ProductProblem, side: Side) -> list[Way]:
-    """Return one way if orders of the installed numpy.matmul give all elements; otherwise an empty list.
+    """Return one way if every element agrees with some order of the installed numpy.matmul; otherwise an empty list.
 
     numpy.matmul uses different orders in different parts of a product. Every order is tried at every element, because
     the result may have been computed as a part of a larger product, in which the orders occur at other positions.

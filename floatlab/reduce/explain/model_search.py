@@ -21,10 +21,11 @@ from floatlab.reduce.explain.residuals import find_places, share_of
 from floatlab.reduce.explain.side_report import SideReport
 from floatlab.reduce.explain.stages import PLAIN, Model
 
-_SURPRISING = 0.2  # a fault is looked for up to this ratio of wrong elements to elements that narrower sums change
+# A fault is looked for if the wrong elements are at most this share of the elements that narrower sums change.
+_SURPRISING = 0.2
 _BESIDES = 3  # largest number of models beside which moved rows and missing terms are looked for on all elements
 _TRIED = 8  # largest number of models that are verified on all elements
-GAIN = 8  # smallest number of elements that a narrower format must explain if a fault is reported besides
+GAIN = 8  # a narrower format that is reported together with a fault must explain at least this many elements
 
 
 class ModelSearch(SideReport):

@@ -63,7 +63,7 @@ class Totals(Individual):
         return Totals(self.product[index], missed, self.size[index], self.squares[index], grain, self.terms, simulated)
 
     def off_grid(self, values: Array) -> Array:
-        """Return the mask of the finite values that no sum of products of these inputs gives, whatever its rounding.
+        """Return the mask of the finite values that no sum of products of these inputs can give, however it is rounded.
 
         All products and sums are multiples of the smallest grain, also after they are rounded. Other numbers come from
         inputs that were divided, or multiplied by other numbers, and rounded again.

@@ -33,7 +33,7 @@ _SAMPLE_ROWS, _SAMPLE = 32, 32 * 32
 
 
 def _spare_bits(values: Array, own: Format, format: Format) -> int:
-    """Return how many more significant bits `own` has than `format`, summed over the different magnitudes.
+    """Return how many more significant bits `own` has than `format`, added up over the distinct magnitudes of `values`.
 
     Subnormal numbers of `own` have fewer bits. The result is 0 for more than four values of one magnitude.
     """
@@ -150,7 +150,7 @@ class ProductProblem:
         product, `tick` is called after each block of rows.
         """
         self.sources, self.has_bias = (x, y), has_bias
-        # The most precise format of inputs and results. A less precise result was rounded to its format at the end.
+        # The most precise format of inputs and results. A result in a less precise format was rounded to it at the end.
         self.widest = max((x.format, y.format, *results), key=lambda each: each.precision)
         first, second = (np.asarray(decode(side.codes, side.format), np.float64) for side in (x, y))
         rows = np.asarray(np.isfinite(first).all(axis=1))
@@ -310,8 +310,8 @@ class View:
     def errors(self, product: Array | None = None, factor: float | Array = 1.0) -> tuple[Array, Array, Array]:
         """Return the errors against `factor`·product, their limits, and their sigmas.
 
-        Besides the errors of the sums, the limits allow for two roundings, before and after the multiplication by the
-        factor. If the output format is narrower than the accumulator, they allow only for the second one (see
+        Besides the errors of the sums, the limits allow for two roundings: one before the multiplication by the factor,
+        and one after it. If the output format is narrower than the accumulator, they allow only for the latter (see
         `stored`). Errors of unusable elements are NaN.
         """
         totals, values, is_narrow = self.totals, self.values, isinstance(self.half, np.ndarray)

@@ -122,7 +122,7 @@ def scaled_formats(values: Array, exact: Array, known: Array) -> Iterator[tuple[
 
     Each value of the result is then a number of the format times its scale. An item has the evidence, and an array with
     the largest rounding error of each value. `known` is the mask of the values that count. A format is left out if the
-    values may be such numbers by chance, or if at least half of the exact products are such numbers, too.
+    values may lie on its grid by chance, or if at least half of the exact products lie on it, too.
     """
     sizes = np.where(known, np.abs(values), 0.0)
     for axis, words in ((None, "tensor"), (1, "row"), (0, "column")):

@@ -20,7 +20,7 @@ _PAIRS = 1 << 20  # at most this many ranges of terms are examined
 _WITNESSES = 24  # a range of terms is tested at up to this many elements
 _CERTAIN = 0.2  # a fitted count of a term may differ from an integer by less than this
 _FILLED = 0.6  # a rectangle is reported if more than this share of its elements is wrong
-EXACT = 0.999  # a value of `filled` with which a rectangle is reported only if (nearly) all of its elements are wrong
+EXACT = 0.999  # a value of `filled`: a rectangle is reported only if nearly all of its elements are wrong
 _FEW = 8  # up to this many wrong elements that form no rectangles are reported one by one
 _SHARE = 0.02  # so are more wrong elements, if they are at most this share of all elements
 _BOXES = 16  # wrong elements are divided into at most this many rectangles
@@ -353,7 +353,7 @@ def robust_shifts(values: Array, exact: Array, sigma: Array) -> Iterator[tuple[f
 
 
 def line_factors(values: Array, exact: Array, sigma: Array) -> Iterator[Array]:
-    """Yield an array of factors per column, then one of factors per row; those with an implausible factor are omitted.
+    """Yield an array of factors per column, then one per row; an array with an implausible factor is left out.
 
     >>> exact = 1 + np.arange(12.0).reshape(3, 4) ** 2
     >>> [each.ravel().tolist() for each in line_factors(exact * [[2], [3], [5]], exact, np.ones((3, 4)))][-1]

@@ -252,9 +252,9 @@ def scaled_models() -> Iterator[Model]:
 def known_of(model: Model, x: Array, y: Array) -> tuple[tuple[str, str], ...]:
     """Return the evidence of a model, adapted to these inputs.
 
-    If the evidence names both inputs but the model changes only one of them, only this one is named. If several
-    rounding directions give the same numbers, all of them are named. The formats TF32 and binary16 are both named if
-    they give the same numbers.
+    If the evidence names both inputs but the model changes only one of them, only the changed input is named. If
+    several rounding directions give the same numbers, all of them are named. The formats TF32 and binary16 are both
+    named if they give the same numbers.
     """
     known = dict(model.evidence)
     if model.changes is not None and known.get("inputs") == "both":

@@ -44,7 +44,7 @@ class Batches(Record):
 
     @property
     def slots(self) -> int:
-        """The number of slots for results of chains."""
+        """The number of slots, each of which holds the result of a chain."""
         return sum(batch.lanes for batch in self.each)
 
     @property

@@ -95,8 +95,9 @@ class Lanes(Schedule):
 class Interleaved(Schedule):
     """Adds the terms in several passes. In each pass, one node adds a part of every group of terms to the sum.
 
-    A group is `group` successive terms, and every pass takes the same number of them. Some tensor cores add the
-    products of 8-bit numbers in this order: they widen the numbers to binary16 and use the unit for binary16 twice.
+    A group has `group` successive terms, and every pass takes the same number of terms from each group. Some tensor
+    cores add the products of 8-bit numbers in this order: they widen the numbers to binary16 and use the unit for
+    binary16 twice.
 
     >>> Interleaved(4, 2).plan(8)
     Plan(((0 1 4 5) 2 3 6 7))

@@ -70,7 +70,7 @@ class Candidate(Record):
 
     @property
     def adders(self) -> tuple[Adder | PartlyFused, ...]:
-        """The adders of kind `Adder` or `PartlyFused`: one, or the two of a `Joined`, or none for other arithmetic."""
+        """The candidate's adders (`Adder` or `PartlyFused`): two for a `Joined`, none for a matrix unit, else one."""
         if isinstance(self.adder, Joined):
             return self.adder.first, self.adder.second
         return (self.adder,) if isinstance(self.adder, Adder | PartlyFused) else ()

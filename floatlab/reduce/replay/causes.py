@@ -88,7 +88,7 @@ class Path(Individual):
 
 
 def moved(before: Array, after: Array, format: Format) -> Array:
-    """Return the changes of numbers as int64, in steps from a number of the format to the next; 0 if one is a NaN."""
+    """Return how many numbers of the format each number moved by, as int64; 0 if it is a NaN before or after."""
     first, second = (ordinal(Source(codes, format)) for codes in (before, after))
     return np.where((first == NAN_RANK) | (second == NAN_RANK), 0, second - first)
 

@@ -53,7 +53,7 @@ class PrintedDecimal(Record):
 
     @property
     def ends(self) -> tuple[Fraction, Fraction]:
-        """The numbers that are half of the last printed place below and above this decimal."""
+        """The two numbers that lie half a unit of the last printed place below and above this decimal."""
         place = Fraction(10) ** self.place
         return (self.digits - Fraction(1, 2)) * place, (self.digits + Fraction(1, 2)) * place
 

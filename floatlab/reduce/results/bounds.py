@@ -83,9 +83,9 @@ def running_bound(nodes: Sequence[Node], terms: Sequence[Term], adder: Adder | T
     """Return a bound on |sum − exact| from the computed values of the nodes.
 
     The bound is the sum of one term for each rounding: half an ulp to nearest, and otherwise one ulp; more if results
-    near zero are flushed. A node of a tensor core adds one unit of the alignment for each truncation, and one unit of
-    its result. Return None if a result is not finite, if a format is defined by a table, if inputs are flushed, after
-    an overflow, or if the context changes what overflow gives.
+    near zero are flushed. A node of a tensor core contributes the weight of the last aligned bit for each truncation,
+    and one unit in the last place of its result. Return None if a result is not finite, if a format is defined by a
+    table, if inputs are flushed, after an overflow, or if the context changes what overflow gives.
     """
     if adder.context.flush_inputs or (isinstance(adder, Adder) and adder.context.overflow is not Overflow.NATIVE):
         return None

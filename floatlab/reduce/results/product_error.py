@@ -82,7 +82,7 @@ class ExactProduct:
         )
 
     def apart(self, first: Array, second: Array) -> tuple[float, float]:
-        """Return the root mean square of q, and the largest q, between two products, which are given as codes.
+        """Compare two products, given as codes; return the root mean square and the largest value of q.
 
         Only the elements with a finite q count.
 

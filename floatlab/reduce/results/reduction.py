@@ -85,7 +85,7 @@ class Reduction(Answering, Individual):
 
     @property
     def settled(self) -> Schedule:
-        """The schedule; one that depends on the values is replaced by the permutation that it gives these terms."""
+        """The schedule; if it sorts terms by magnitude, a fixed permutation that puts these terms in the same order."""
         if not isinstance(self.schedule, Sorted):
             return self.schedule
         return Permuted(tuple(places_of(self.sides, self.schedule).tolist()), self.schedule.inner)

@@ -1,4 +1,4 @@
-"""`sum` of a row of terms and `dot` of two rows: the exact bits that an order of additions and its roundings give."""
+"""`sum` of a row of terms, and `dot` of two rows: both give the bits of a stated order of additions and roundings."""
 
 from __future__ import annotations
 

@@ -3,9 +3,9 @@
 If all rows of the left operand are equal, and all columns of the right operand are equal, every element is the same
 sum. Elements with different bits were then computed differently: either the order of the additions differs or the
 arithmetic of a node. Three kinds of vectors are tried. A mask has two huge terms of opposite sign, which absorb the
-terms that are added to one of them before they meet. Masks distinguish two orders even if these differ in the places of
-only a few terms. Vectors with two opposite products show which of them is fused. Random vectors show other differences.
-In some random vectors, early or late terms are largest; in others, only few terms are not zero, or the terms nearly
+terms that are added to one of them before they meet. Masks distinguish two orders even if only a few terms are at
+different places. Vectors with two opposite products show which of them is fused. Random vectors show other differences.
+In some of them, the first or the last terms are largest; in others, only few terms are not zero, or the terms nearly
 cancel.
 """
 
@@ -45,9 +45,9 @@ class Classes:
         self._first = np.zeros(1, np.int64)  # the index of one element of each class in C order
 
     def split(self, masks: bool = True) -> None:
-        """Try random vectors until several in a row find no new class; before that, masks if `masks` is true.
+        """Try masks if `masks` is true, and then random vectors until several in a row find no new class.
 
-        If one matrix is both operands, no masks are tried.
+        If both operands are the same matrix, no masks are tried.
         """
         sized = self.sized
         if masks and not sized.is_gram:  # the diagonal of a Gram matrix cannot have negative terms

@@ -4,8 +4,8 @@ The row is computed from the same row of the left operand, and from the right op
 
 The bits may also depend on the number of rows, on the position of the row, on the alignment of the operands in memory,
 or on the number of threads; or they may change from run to run. If none of this changes the bits, the product has what
-inference servers call batch invariance. Otherwise, a request may get other bits in a batch than alone, because the
-library chooses a routine by the number of rows, and each routine has its own order of additions.
+inference servers call batch invariance. Otherwise, a request may get other bits in a batch than alone: the library
+chooses a routine by the number of rows, and each routine has its own order of additions.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ def invariance(
     device: str = "cpu",
     seed: int = 1,
 ) -> Invariance:
-    """Find out which circumstances change the bits of the rows of a product, although their numbers stay the same.
+    """Find out which circumstances change the bits of a product's rows, although the operands have the same numbers.
 
     Parameters
     ----------

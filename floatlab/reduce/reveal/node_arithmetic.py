@@ -16,7 +16,7 @@ from floatlab.reduce.simulate.adders import Adder, PartlyFused
 
 
 def usual_ways(format: Format, into: Format, plan: Plan, reader: ProbeReader | None) -> Iterator[Candidate]:
-    """Yield candidates that add along a plan, one for each usual arithmetic of its nodes.
+    """Yield one candidate for each usual arithmetic of a plan's nodes.
 
     If `reader` can probe which products are fused, the first candidate fuses exactly these. This needs nodes of two
     numbers, and results in the format of the terms.

@@ -39,7 +39,7 @@ class SmallerProducts:
         self._made: dict[tuple[tuple[int, ...], int, str], Explained] = {}
 
     def guesses(self, places: Array, known: Sequence[Plan]) -> Iterator[Plan | Candidate]:
-        """Yield each order that the elements at `places`, a mask of the product, may have; none for batches.
+        """Yield the orders that the elements at `places`, a mask of the product, may have; none for batches.
 
         For each shape and layout of smaller products, trees with the blocks of a known plan come first. Each of their
         blocks is added as in a smaller product with as many terms as the block. The orders of a smaller product with

@@ -92,7 +92,7 @@ class NodeRule(Record):
 
 
 class Adder(NodeRule):
-    """Rounded addition, optionally with FMA; then a node that adds two products fuses one of them if `pairs`.
+    """Rounded addition, optionally with FMA. With FMA and `pairs`, a node that adds two products fuses one of them.
 
     `accumulator` is the format of partial sums. `products` is the format to which separate products are rounded. Terms
     and rounded products are converted into the accumulator's format before they are added. Under stochastic rounding

@@ -161,7 +161,7 @@ def _rows(slots: Array) -> Array | slice:
 def can_fuse_doubles(sides: Sides, batch: tuple[int, ...]) -> bool:
     """Return whether `update` can use FMA in binary64 for these factors and sums of shape `batch`.
 
-    This needs the compiled lane, and factors that have no more than three axes and one more axis than the sums.
+    This needs the compiled lane. The factors must have one axis more than the sums, and three axes at most.
     """
     return compiled.is_built() and len(batch) <= 2 and all(side.codes.ndim == 1 + len(batch) for side in sides)
 

@@ -146,7 +146,7 @@ class _Evaluation:
 
 
 def _alike(batch: Batch, n: int) -> Iterator[Array | None]:
-    """Yield groups of lanes. For each operand of each step, all lanes of a group have a term, or all an earlier result.
+    """Yield groups of lanes. For each operand, the lanes of a group all have a term, or all an earlier result.
 
     None stands for a single group with all lanes.
     """

@@ -42,11 +42,11 @@ class TensorCore(NodeRule):
     toward −∞ at `sum_bits` bits below this exponent, and the partial sum at `fraction_bits` bits below it. Then both
     are added.
 
-    `groups` is 0, 1 or 2; only with `sum_bits` may it be 1 or 2. If it is not 0, one more bit of the sum of the
-    products is kept until the total is normalised. If it is 2, the products at even and those at odd positions are
-    aligned and added separately. Each of the two sums is truncated toward −∞ at `fraction_bits` bits below the larger
-    of their exponents, and both are added. If `groups` is 2, a partial sum whose exponent is more than `fraction_bits`
-    + 1 below the larger exponent is dropped.
+    `groups` is 0, 1 or 2; without `sum_bits`, it must be 0. If it is not 0, one more bit of the sum of the products is
+    kept until the total is normalised. If it is 2, the products at even and those at odd positions are aligned and
+    added separately. Each of the two sums is truncated toward −∞ at `fraction_bits` bits below the larger of their
+    exponents, and both are added. If `groups` is 2, a partial sum whose exponent is more than `fraction_bits` + 1 below
+    the larger exponent is dropped.
     """
 
     accumulator: Format

@@ -34,7 +34,7 @@ class Navigation(ExplorerBase):
         self._trail, self._questions = Trail(), Questions(lambda: self._read_history(earlier))
 
     def question_left(self, row: ScreenRow) -> Question:
-        """Return the question at which a screen opens if no other is given."""
+        """Return the question that a screen shows when it opens without being given one."""
         raise NotImplementedError
 
     def _read_history(self, earlier: object) -> Iterator[tuple[str, Question]]:

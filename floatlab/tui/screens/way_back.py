@@ -99,7 +99,7 @@ class ReturnScreen(PickScreen, inherit_bindings=False):
             self.show_question(place.question)
 
     def show_frame(self) -> None:
-        """Put the cursors back when the question of the way back has an answer."""
+        """Put the cursors back as soon as the question to which the user went back has an answer."""
         super().show_frame()
         if self._place is not None and self._place.question == self.question and self.pending is None:
             place, self._place = self._place, None

@@ -177,8 +177,8 @@ class Cells(PageView, can_focus=True):
 class ColumnTable(Cells):
     """A table whose header does not scroll. It shows the first column, and as many of the other columns as fit.
 
-    If not all columns fit, those in `Table.spare` are moved to the end. They are in reverse order there, so that the
-    column that a page omits first comes last.
+    If not all columns fit, those in `Table.spare` are moved to the end. Their order is reversed: the column that a page
+    omits first is the last one here.
     """
 
     FROZEN = 1

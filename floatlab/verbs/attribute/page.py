@@ -143,7 +143,7 @@ def _best(explanations: tuple[Explanation, ...], edge: TileEdge | None) -> list[
 
 
 def verdict_rows(found: Attribution, label: str = "verdict") -> list[Block]:
-    """Return rows with the verdict on two results, and rows about causes that alone do not explain their difference."""
+    """Return rows with the verdict on two results, and rows about causes that cannot explain it alone."""
     said = ", or ".join(each.value for each in found.verdicts) + _common_difference(found)
     blocks: list[Block] = [Row(label, Span(said, Role.VALUE if found.pairs else Role.FLAG))]
     if found.pairs and found.pairs[0].causes and found.shape:

@@ -28,7 +28,7 @@ from floatlab.verbs.audit.tensor_columns import (
 )
 
 _SPOILED = 4  # the number of tensors with NaNs that are named
-_SCALED = 8  # formats of floats with fewer bits are meant to have scales
+_SCALED = 8  # floating-point formats with fewer bits are usually used with scales
 _REASONS = 10  # the number of damaged tensors whose reasons are listed
 
 

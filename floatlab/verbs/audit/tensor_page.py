@@ -96,10 +96,10 @@ def rounding_question(tensor: TensorFigures, saturates: bool = False) -> Questio
     The question is None if the tensor was not measured, if the tensor is a quantised weight, or if these questions do
     not read its kind of file.
 
-    The recipe is the first one that damages the tensor; if none damages it, the first of all recipes. For a recipe
-    with scales, the question is one of `block`. For a recipe without scales, it is one of `show`, which rounds the
-    number as the audit does; if numbers become NaN or infinite, it shows the largest number. `saturates` tells whether
-    the audit saturates.
+    The recipe is the first one that damages the tensor; if none damages it, the first of all recipes. For a recipe with
+    scales, the question is one of `block`. For a recipe without scales, it is one of `show`, which rounds the number as
+    the audit does; if numbers become NaN or infinite, it shows the largest number. `saturates` tells whether numbers
+    beyond the largest one saturate in the audit.
 
     >>> from floatlab.auditing.survival.survey import audit_recipes
     >>> from floatlab.verbs.registry import command_of

@@ -107,7 +107,7 @@ def answers(question: Question, started: Started | None = None) -> list[Answer]:
     if {"rtol", "atol"} <= options.keys():
         options["torch_tolerances"] = options["rtol"], options["atol"]
     usual = "binary64"
-    if inputs is not None:  # the diagnosis reads text into the format of the inputs, or else into binary32
+    if inputs is not None:  # the diagnosis rounds text to their format, or else to binary32
         with open_arrays(inputs, format, dtype=dtype) as (x, _):
             usual = x.format.name
     with open_arrays(words, format, usual, dtype=dtype, shape=shape) as (actual, expected):

@@ -7,8 +7,8 @@ from floatlab.page.measures import at_index, percent
 from floatlab.page.model import Block, Gap, Note, Page, Role, Row, Span, heading, hint, line
 from floatlab.page.words import counted, listed
 
-_FEW = 0.05  # if differences are at no more than this fraction of an axis's indices, the page says at how many
-_NONE, _SHADES, _ALL = "·", "░▒▓", "█"  # signs for the share of the elements of a part of the array
+_FEW = 0.05  # if only this fraction of an axis's indices has differences, the page says how many indices these are
+_NONE, _SHADES, _ALL = "·", "░▒▓", "█"  # signs for the share of differing elements in a part of the array
 _SHARES = ("none", "up to a third", "two thirds", "more", "all")
 
 

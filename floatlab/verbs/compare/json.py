@@ -57,7 +57,7 @@ def _read_element(actual: Datum, expected: Datum, ulps: int | None, **measures: 
     )
 
 
-# An element is written from a pair of the differences, which have the formats of its codes, and the element.
+# To write an element, the differences are needed, too: they have the formats of its codes.
 _MEASURES = flattened(itemgetter(1), field_codecs(ComparedElement, "index", "absolute", "share"))
 _ELEMENT = Schema(
     _read_element,

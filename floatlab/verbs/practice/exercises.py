@@ -22,7 +22,7 @@ from floatlab.verbs.edits import literal_of
 from floatlab.verbs.question import Scene
 
 _TYPED = 18  # at most this many characters of a number have to be typed
-_NUMBER_BITS = 10_000  # numbers with more bits are not expanded: they are equal only if their literals are
+_NUMBER_BITS = 10_000  # numbers with more bits are not expanded: their literals are compared instead
 _GLANCED = 3  # an answer of up to this length may occur on the page with another meaning
 _WIDE = 1000  # a width at which nothing wraps
 _TRIES = 400  # number of random operands that are tried

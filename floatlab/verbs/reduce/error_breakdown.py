@@ -1,4 +1,4 @@
-"""The composition of the error of a short reduction: the rounding errors of all terms and of all nodes."""
+"""Divides the error of a short reduction into the rounding errors of its terms and nodes."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def error_contributions(found: Reduction) -> list[Contribution]:
     entries = [_of_term(found, i, term, is_separate[i]) for i, term in enumerate(terms)]
     given = [_exact(each.term if each.value is None else each.value) for each in entries]
     for node in nodes:
-        # For most adders, only the last rounding belongs to the node; for compensated sums, all of its roundings do.
+        # For most adders, only the last rounding of a node counts; for compensated sums, all of its roundings count.
         flags = _raised(node.derivations if isinstance(found.adder, Compensated) else node.derivations[-1:])
         error = _error(node.value, [given[each] for each in node.arguments])
         entries.append(Contribution(node.id, node.arguments, None, node.value, error, flags))

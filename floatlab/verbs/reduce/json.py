@@ -110,7 +110,7 @@ _SIDES = {
 
 # Sums and dot products: terms, nodes, and the entries after the last node.
 
-# takes (entry, result); an entry without a value has its error in ulps of the result
+# takes (entry, result); the error of an entry without a value is given in ulps of the result
 _LINE = schema(
     id=derived(lambda line: line[0].id),
     kind=derived(lambda line: line[0].kind),

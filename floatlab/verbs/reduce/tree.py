@@ -65,7 +65,7 @@ class Tree:
         n = plan.terms
         self._size, self._low = plan.sizes, plan.first_terms
         self._high = plan.accumulate(range(n), max)
-        self._step = [0] * n  # greatest common divisor of the differences of the indices of the terms below
+        self._step = [0] * n  # per node: the greatest common divisor of the distances between the indices of its terms
         self._parent = [-1] * (n + len(plan.nodes))
         for id, node in enumerate(plan.nodes, n):
             steps = (gcd(self._step[each], self._low[each] - self._low[id]) for each in node)

@@ -161,9 +161,9 @@ def verdict_blocks(found: UpdateTrace) -> list[Block]:
 def steps_to_move(found: UpdateTrace) -> int | None:
     """Return about how many updates like this one it takes until w moves, if the master copy keeps them.
 
-    The number assumes that every update moves the master copy by the same amount, and that the master copy at the
-    midpoint of w and its neighbour moves w. The result is None unless the step moved only the master copy, w is rounded
-    to nearest, and w has a finite neighbour in this direction.
+    It is assumed that every update moves the master copy by the same amount, and that w moves when the master copy
+    reaches the midpoint of w and its neighbour. The result is None unless the step moved only the master copy, w is
+    rounded to nearest, and w has a finite neighbour in this direction.
 
     >>> from floatlab.training import step
     >>> steps_to_move(step("1", "0.0004", weights="fp16", master="fp32")), steps_to_move(step("1", "0.0004"))

@@ -1,7 +1,7 @@
 """Finds the recipe of integers with zero points (compressed-tensors, GPTQ, AWQ).
 
-A number is (code − zero point) × scale. The rules that are tried are those of these libraries without calibration:
-scales from the smallest and the largest number of a group, or from its largest magnitude.
+A number is (code − zero point) × scale. The rules that are tried are those that these libraries use without
+calibration: the scale follows from the smallest and the largest number of a group, or from its largest magnitude.
 Sources: compressed-tensors (quantization/utils/helpers.py, calculate_qparams), GPTQModel (quantization/quantizer.py,
 find_params), AutoAWQ (quantize/quantizer.py, pseudo_quantize_tensor).
 """
@@ -249,7 +249,10 @@ def _place(at: Array, shape: tuple[int, ...]) -> tuple[int, ...] | None:
 
 
 def _remarks(x: Array, held: _Groups, best: MatchedRecipe) -> list[str]:
-    """Return remarks: whether each code is the nearest one for the stored scales, and whether a rule gives these."""
+    """Return remarks on the stored codes and scales.
+
+    They say whether each code is the nearest one for the stored scales, and whether a rule gives these scales.
+    """
     found = []
     with np.errstate(all="ignore"):
         exact = np.clip(x / held.scale + held.zero, 0, held.top)

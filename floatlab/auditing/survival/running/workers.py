@@ -145,6 +145,9 @@ def shares_memory(executor: Executor) -> bool:
 
 
 def is_loss(trouble: Exception) -> bool:
-    """Return whether an error means that the process of a call has died, and not that the call has failed."""
+    """Return whether an error means that the process died during the call.
+
+    Otherwise, the called function raised the error.
+    """
     lost = ("KilledWorker", "FutureCancelledError", "CancelledError")  # the names of distributed's errors
     return isinstance(trouble, BrokenExecutor | CancelledError) or type(trouble).__name__ in lost

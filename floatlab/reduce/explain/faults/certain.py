@@ -1,9 +1,9 @@
 """Elements that are certainly wrong, although nothing explains the other errors of a result.
 
 Three observations exclude a choice of precision. First, some elements are right to the last bits, and the others are
-far off: inputs of less precision would change all of them. Second, an error is larger than inputs of 4 bits and lost
-terms could make it. Third, the exact product is one number everywhere, and the result is this number, except in a few
-elements.
+far off: inputs of less precision would change all of them. Second, an error is so large that even inputs of 4 bits and
+lost terms could not cause it. Third, all elements of the exact product are the same number, and all but a few elements
+of the result are this number, too.
 """
 
 from __future__ import annotations
@@ -19,14 +19,11 @@ from floatlab.reduce.explain.residuals import is_flat, share_of
 
 _DIGITS = (11, 7)  # the significant bits of the less precise inputs that are assumed
 _CHANGED = 0.4  # they must change at least this share of the numbers, and of the wrong elements
-_RIGHT, _BITS, _MOST_BITS = (
-    2,
-    30.0,
-    20.0,
-)  # so many right elements, with this much evidence; each counts at most so much
+# At least this many right elements, with at least this much evidence; one element counts at most the third number.
+_RIGHT, _BITS, _MOST_BITS = 2, 30.0, 20.0
 _FAR = 16.0  # the median error of wrong elements is at least this many times the limit of the right ones
 _COARSE = 2.0**-14  # smaller errors than this share of √Σ(x·y)² may be rounding errors of a rearranged product
-_TERMS = 0.5  # the right elements have at least this share of the number of terms of the wrong ones, which counts
+_TERMS = 0.5  # the right elements have at least this share of the wrong elements' number of terms
 _STEP, _SIGMAS, _LOST = 14.0, 10.0, 1.1  # see `beyond_precision`
 _OTHERS = 8  # one number everywhere: at least this many elements are right for each wrong one
 
@@ -65,7 +62,7 @@ def beyond_precision(problem: ProductProblem, view: View) -> Array:
 
 
 def _are_some_right(problem: ProductProblem, view: View, wrong: Array, right: Array) -> bool:
-    """Return whether so many elements are right to the last bits that less precise inputs cannot be the reason."""
+    """Return whether so many elements are right to the last bits that less precise inputs cannot explain the errors."""
     totals = view.totals
     with np.errstate(all="ignore"):
         scale = np.where(totals.squares > 0, np.sqrt(totals.squares), np.inf)

@@ -27,8 +27,9 @@ _HALVES = 4.0
 # exp(−(_CLAIM + _EACH·n)) for n wrong elements.
 _WITHIN, _CLAIM, _EACH = 0.36, 10.0, 6.0
 _COARSER = 8.0  # the step of fixed-point numbers is at least this many half ulps of the largest number
-# Flushing is excluded by right elements with at most this many times larger sizes, whose limits are this much finer
-# than the smallest normal number. It needs so many of them; a rectangle must have at least _LINE elements.
+# Right elements exclude flushing if they are comparable and numerous enough. These numbers limit how much larger than
+# the wrong ones they may be, how fine their limits must be relative to the smallest normal number, and how many are
+# needed. A rectangle must have at least _LINE elements.
 _SIMILAR, _FINE, _COMPARED, _LINE = 2.0, 8.0, 8, 4
 _TIMES, _OTHERS = 3.0, 8  # single elements lost this many numbers, and this many times as many others lost none
 _DECIMALS = 7  # numbers with fewer decimals than this may have been printed
@@ -76,8 +77,8 @@ def is_no_flushing(problem: ProductProblem, view: View, wrong: Array, least: flo
     """Return whether flushing numbers below `least` to zero would also change elements that are right.
 
     The elements compared are sums of terms as small as those of the wrong elements, so flushing would change both
-    alike. If many of them are right, flushing does not explain that all wrong elements lie in a rectangle. Nor does it
-    explain errors of several times `least` in the wrong elements only.
+    alike. If many of them are right, flushing does not explain why all wrong elements lie in a rectangle, or why only
+    the wrong elements have errors of several times `least`.
     """
     error, room = np.abs(view.totals.error(view.values)), view.noise.limit(view.totals) + view.half
     similar = view.usable & ~wrong & (view.totals.size > 0) & (room < least / _FINE)
@@ -93,7 +94,7 @@ def is_no_flushing(problem: ProductProblem, view: View, wrong: Array, least: flo
 
 
 def is_rearranged(problem: ProductProblem, view: View, found: SideExplanation) -> bool:
-    """Return whether the elements that an explanation calls wrong have the errors of a rearranged product instead."""
+    """Return whether the errors of the elements that an explanation calls wrong are those of a rearranged product."""
     if found.status != "bug" or not {each.name for each in found.causes} <= _LOCAL:
         return False
     return rearranged_odds(view, view.fit().wrong, problem.x, problem.y) > CERTAIN

@@ -24,7 +24,8 @@ _LEAST = 3  # a fault is confirmed if the wrong elements outnumber its unknowns 
 _SAME_NUMBERS = 4  # a result of equal elements is reported as constant if it has at least this many
 _CLIPPED = 4  # clipping is reported if the bound replaces at least this many different numbers
 _SCATTERED = 0.4  # largest share of elements that may be wrong in a result that is otherwise right or shifted
-_MASKED, _MOST_MASKED = 16, 0.75  # zeros are wrong beside this many right numbers or more, up to this share of elements
+# Zeros are wrong if at least _MASKED other numbers are right, and at most the share _MOST_MASKED is zero.
+_MASKED, _MOST_MASKED = 16, 0.75
 
 
 class FaultFinder(ShiftFinder):
@@ -94,8 +95,8 @@ class FaultFinder(ShiftFinder):
     def scattered(self, view: View, wrong: Array) -> Fault | None:
         """Return the wrong elements as a fault if they are less than 40 % of all elements; otherwise None.
 
-        If all of them are zero, as in a masked product, up to 75 % are accepted. This does not hold if only the
-        smallest numbers of the product became zero.
+        If all of them are zero, as in a masked product, up to 75 % are accepted, unless only the smallest numbers of
+        the product became zero.
         """
         right, z = view.usable & ~wrong & (view.values != 0), view.fit().z
         if not wrong.any():

@@ -26,7 +26,7 @@ from floatlab.reduce.simulate.adders import Adder
 USUAL = (
     "serial", "reversed", "pairwise", "lanes(2)", "lanes(4)", "lanes(8)", "lanes(16)", "splitk(2)", "blocked(64)",
 )  # fmt: skip
-_PANELS = 128, 192, 256, 320, 384, 448, 512  # the terms that libraries add before they add to the result
+_PANELS = 128, 192, 256, 320, 384, 448, 512  # numbers of terms that libraries add before they add the sum to the result
 _WITHIN = "serial", "lanes(4)", "lanes(8)", "lanes(16)"  # orders within a panel
 _SUSPECTS = 1 << 18  # the limits are widened if the elements beyond them have at most about this many terms together
 _LEAST = 32  # the limits of so many elements are widened in any case
@@ -67,7 +67,7 @@ def order_errors(
 
 
 def widen_limits(problem: ProductProblem, sides: Sequence[Side]) -> None:
-    """Widen the limits of a few elements with errors beyond them, if simulated orders make large errors there, too."""
+    """Widen the error limits of a few elements that exceed them, if simulated orders make large errors there, too."""
     accumulator = own_accumulator(sides[0].narrowest)
     kind = native_dtype(accumulator)
     if kind is None or kind.itemsize < 4 or any(own_accumulator(side.narrowest) != accumulator for side in sides):

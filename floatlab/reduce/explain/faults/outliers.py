@@ -19,7 +19,7 @@ from floatlab.reduce.explain.residuals import find_places, mask_of, share_of
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause
 from floatlab.reduce.results.product_error import spread_indices
 
-_TERMS = 1 << 20  # orders are simulated in so few elements that these have about this many terms together
+_TERMS = 1 << 20  # orders are simulated in a number of elements that together have about this many terms
 # An element is wrong if its error exceeds the largest simulated one by a factor that grows with the number of differing
 # elements. In 109 pairs of correct results whose few differences looked like faults, this factor was at most 3 if 3,000
 # elements differed, and at most 1.3 if 3 elements differed.
@@ -222,7 +222,7 @@ def beyond_orders(problem: ProductProblem, side: Side, differing: Array) -> tupl
 
 
 def stand_apart(problem: ProductProblem, side: Side, differing: Array, doubtful: Array) -> bool:
-    """Return whether doubtful elements have larger errors than all others, in sigmas, or only few elements differ.
+    """Return whether only few elements differ, or the doubtful ones have clearly larger errors in sigmas.
 
     Otherwise, the errors of the result become larger gradually, as those of rounding do. An order that was not
     simulated is then likelier than a fault in the elements that it changes most.
@@ -237,7 +237,7 @@ def stand_apart(problem: ProductProblem, side: Side, differing: Array, doubtful:
 def _times_of_likely(
     problem: ProductProblem, side: Side, differing: Array, accumulator: Format
 ) -> tuple[Array, Array, Array]:
-    """Return the row and the column indices of the differing elements with the largest errors, relative to sigma.
+    """Return the row and column indices of the differing elements that have the largest errors relative to sigma.
 
     Sigma is the expected root mean square error of an element. The third value is the result of `_times_usual` for
     these elements.

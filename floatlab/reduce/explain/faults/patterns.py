@@ -55,7 +55,7 @@ _APART = 0.01  # two models can be compared only if their products differ by at 
 
 
 def is_no_order(differing: Array, chance: float, doubt_needed: float = _DOUBT) -> bool:
-    """Return whether so few elements differ that another order of addition cannot be the cause.
+    """Return whether another order of addition cannot be the cause, because it would change more elements.
 
     `chance` is the share of elements that another order changes. `doubt_needed` is −ln of the largest accepted
     probability of a coincidence.
@@ -91,7 +91,8 @@ class Drift(Record):
 
     `bias` (for columns and for rows) and `scale` (for the factor) are the significance of the fits in standard
     deviations. `means` holds the fitted biases, and the fitted factor is 1 + `factor`. `residuals` holds the mean
-    square errors that remain after each of the three fits. `elements` is the number of different elements used.
+    square errors that remain after each of the three fits. `elements` is the number of elements used; equal ones count
+    once.
     """
 
     bias: tuple[float, float]
@@ -182,7 +183,7 @@ def small_fault(mine: Drift, other: Drift, u: float) -> tuple[str, str, bool] | 
 
 
 def certainty(one: SampledModel, plain: SampledModel) -> float:
-    """Return how clearly a model's change shows in the errors against the plain product, in standard deviations.
+    """Return, in standard deviations, how clearly the errors against the plain product contain a model's change.
 
     If the model is right, the error of each element is the model's change of this element plus a rounding error.
     Rounding errors do not depend on the change. Return 0 if the slope of the errors against the change is not close
@@ -340,7 +341,7 @@ def is_telling(view: View, product: Array, tried: int = 0) -> bool:
 
 
 def evidence_bits(view: View, explained: Array, output: Format) -> float:
-    """Return how many bits of evidence it is that a computation gives exactly the numbers of some elements.
+    """Return, in bits, how strong the evidence is that a computation gives exactly the numbers of some elements.
 
     If a number is off by k ulps of the format `output`, about 2·k + 1 numbers are as close to the product as it is. It
     therefore counts log2(2·k + 1) bits. If all sums are multiples of a step above one ulp, k counts these steps. Equal
@@ -358,7 +359,7 @@ def evidence_bits(view: View, explained: Array, output: Format) -> float:
 
 
 def place_bits(view: View, wrong: Array) -> float:
-    """Return how many bits of evidence it is that a computation changes just these elements, and no others.
+    """Return, in bits, how strong the evidence is that a computation changes just these elements, and no others.
 
     Equal numbers count once, as one place.
     """

@@ -1,7 +1,7 @@
 """Errors of rearranged products.
 
-Examples are FFTs, Winograd's convolutions, prefix sums, and products in which the means of the inputs are added apart
-from the rest.
+Examples are FFTs, Winograd's convolutions, prefix sums, and products in which the means of the inputs are multiplied
+and added separately.
 
 Such an algorithm adds other numbers than the products x·y of an element, so its errors follow the norms of whole rows,
 columns or matrices. Small elements then have larger errors than any order of addition makes, and look wrong.
@@ -41,7 +41,7 @@ _LARGER = 4.0  # the errors of wrong elements are at most this many times the la
 _FEW, _OTHERS, _ULPS = 3, 8, 4.0
 _SHIFTED = 0.25  # a factor or bias explains most of the errors if it leaves less than this share of their squares
 _EVERYWHERE = 8  # a rearranged product of exact sums is certain only if at least this many elements are off
-_MIDDLE = 1 / 8  # numbers rounded to a narrow format are off by at most this share more than half an ulp
+_MIDDLE = 1 / 8  # numbers rounded to a narrow format may exceed half an ulp of error by at most this share
 _SAMPLE = 1 << 16  # at most this many of the right elements are compared
 
 
@@ -114,7 +114,7 @@ def rearranged_odds(view: View, wrong: Array, x: Array, y: Array) -> float:
 
 
 def _are_everywhere(wrong: Array, others: Array) -> bool:
-    """Return whether so many elements of exact sums are off, in so many rows and columns, that no place is special."""
+    """Return whether elements are off all over the result, although conventional sums would be exact there."""
     if wrong.sum() < _EVERYWHERE or others.sum() > _OTHERS * wrong.sum():
         return False
     counts = (wrong.sum(axis=axis) for axis in (0, 1))

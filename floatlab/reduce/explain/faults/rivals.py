@@ -36,7 +36,7 @@ _PATTERN = 0.8
 # cause larger errors than the simulated orders.
 _SIZE = 0.4
 _CUT = 2.0**-10  # a shift of at most this share of Σ|x·y| may be due to inputs that were cut off
-_VARIED = 0.25  # the errors caused by such inputs vary by more than this share of the variation of simulated ones
+_VARIED = 0.25  # errors caused by such inputs vary more than this share as much as simulated ones
 _SLOPE = 0.15  # the slope of a result against the product may differ by this much from the slope of simulated sums
 _STEPS = 1 << 24  # a whole product is simulated with rounding at every step if it has at most this many multiply-adds
 _ALIKE, _FEW_TERMS = 32, 8  # equal bits are evidence only for at least this many elements and terms
@@ -68,9 +68,9 @@ def whole_sums_in(problem: ProductProblem, side: Side, format: Format) -> Array 
 def is_like_sums(problem: ProductProblem, side: Side, format: Format) -> bool:
     """Return whether a result deviates from the product as sums in a narrow format do.
 
-    The error bound of these sums is too large to exclude other causes, so their slope against the product is compared.
-    Serial sums may stop growing, which makes their slope smaller. The slope of sums in other orders is about 1. The
-    slope of a function of the product, such as tanh, is smaller than both.
+    The error bound of these sums is too large to exclude other causes, so the slope of the best straight line against
+    the product is compared. The slope of sums is about 1, or less if serial sums stop growing. The slope of a function
+    of the product, such as tanh, is smaller still.
     """
     rows, columns, total = sums_in(problem, format)
     index = np.ix_(rows, columns)
@@ -145,9 +145,9 @@ class ShiftRivals:
     def are_inputs_cut(self, shift: Array) -> bool:
         """Return whether inputs that were cut off to fixed-point numbers with many digits may explain a small shift.
 
-        An example is Ozaki's scheme, which divides the digits into slices and may omit the last ones. The errors of
-        such a product are nearly the same number in many elements if the inputs have one sign, but they vary more than
-        rounding errors.
+        An example is Ozaki's scheme, which divides the digits into slices and may omit the last ones. If the inputs
+        have one sign, the errors of such a product are similar in many elements, as after a shift, but they vary more
+        than rounding errors do.
         """
         shift = np.broadcast_to(shift, self.problem.shape)[np.ix_(self.grid.rows, self.grid.columns)]
         with np.errstate(all="ignore"):
@@ -170,8 +170,8 @@ class ShiftRivals:
     def _leaves_as_much(self, shift: Array, error: Array, made: Array) -> bool:
         """Return whether the shift may come from inputs that were cut off; `made` has the errors that these cause.
 
-        On the whole, the errors `made` must have the sign of the shift. They are scaled to its size. The result's
-        errors must then vary around the shift by more than a quarter of what the scaled errors do.
+        The errors `made` must mostly have the sign of the shift. They are then scaled to the size of the shift. The
+        result's errors must vary around the shift more than a quarter as much as these scaled errors.
         """
         with np.errstate(all="ignore"):
             weight = np.where((self.totals.size > 0) & np.isfinite(error), 1 / self.totals.size, 0.0)

@@ -3,12 +3,14 @@
 In most products, the rounding errors of the elements are independent. In rearranged products, some errors are shared:
 
 - If y is changed before the product and rounded again, as in (x / s) @ (y * s), column j has the errors x @ dy, where
-  dy are the rounding errors of that column of y. Rows of x that are alike give this column the same error.
-- If the mean of y is added apart, as in x @ (y - m) + x @ m, row i has the rounding error of its sum x @ m.
+  dy are the rounding errors of that column of y. If rows of x are similar, the elements of this column have similar
+  errors.
+- If the mean of y is multiplied separately, as in x @ (y - m) + x @ m, all elements of row i have the rounding error of
+x @ m.
 
-Such errors look like a bias. In the first case, the mean row of x times a column of y has about the same error. In the
-second case, a row of x times the mean column of y has it. A bias is certain only if it is larger than the rounding
-errors of this product.
+Such errors look like a bias. In the first case, the mean row of x times a column of y has about the error of that
+column. In the second case, a row of x times the mean column of y has about the error of that row. A bias is certain
+only if it is larger than the rounding errors of this product.
 """
 
 from __future__ import annotations
@@ -58,8 +60,8 @@ def may_be_shared(view: View, x: Array, y: Array, shift: Array, axis: int, is_fa
     """Return whether the errors that elements share in a rearranged product may be as large as a shift.
 
     A shift is an array of the errors that a bias or a factor would cause. Its mean along an axis is compared: along
-    axis 0 for a bias of each column, along axis 1 for a bias of each row. If the shift is that of one factor
-    (`is_factor`), the mean errors of all columns are taken to have the same sign relative to the product.
+    axis 0 for a bias of each column, along axis 1 for a bias of each row. For one factor (`is_factor`), the mean errors
+    of all columns are assumed to have the same sign relative to the product.
 
     >>> from floatlab.reduce.explain.noise import multiply_exactly, noise_of
     >>> from floatlab.formats import parse_format
@@ -104,8 +106,8 @@ def may_be_shared(view: View, x: Array, y: Array, shift: Array, axis: int, is_fa
 def _are_running_sums(view: View, shift: Array, axis: int) -> bool:
     """Return whether the errors that a shift leaves change little from one row (or column) to the next one.
 
-    A program may compute each row of the product as the row before it plus the product of the difference of both rows
-    of x. The errors of the rows then add up.
+    A program may compute each row of the product from the row before it: it adds the product of y and the difference of
+    the two rows of x. The errors of the rows then add up.
     """
     with np.errstate(all="ignore"):
         sigma = view.noise.sigma(view.totals)

@@ -142,7 +142,7 @@ class ShiftFinder:
         return float((squares - 1).sum()) <= _SIGNIFICANT * float(np.sqrt(2 * squares.size))
 
     def scale(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
-        """Look for one factor of all elements. The fault has no name if truncating sums may explain the factor, too."""
+        """Look for one factor of all elements; the fault has no name if truncating sums may explain it, too."""
         exact = view.totals.product if product is None else product
         values = np.where(view.usable, view.values, np.nan)
         limit = view.noise.limit(view.totals, product) + view.half
@@ -195,7 +195,7 @@ class ShiftFinder:
         return Fault(name, where, holds, wrong)
 
     def _has_right(self, view: View, wrong: Array, places: Places) -> bool:
-        """Return whether more elements of the rectangles are right than would be so by chance.
+        """Return whether more elements of the rectangles are right than can be right by chance.
 
         By chance, a wrong number may be as close to the product as a right one. Sums of zeros do not count.
         """
@@ -350,7 +350,7 @@ class ShiftFinder:
 
 
 def _within(factor: float, values: Array, exact: Array, room: Array) -> float:
-    """Return a factor that explains all elements that a first estimate nearly explains; the estimate if none does.
+    """Adjust an estimated factor so that it explains all elements that it nearly explains, if this is possible.
 
     `room` holds the largest errors of the elements.
     """

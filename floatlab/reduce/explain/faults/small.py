@@ -1,9 +1,9 @@
 """Search two results for faults that are smaller than the rounding error bound.
 
 Both results are within the bound of the product, so only the pattern of their errors can show a fault: a few elements
-differ, a row or column has larger errors than all others, or a mean error is significant. Another order of addition
-is the usual reason for a difference. A fault is claimed only if no order makes such a pattern, and an order is claimed
-only if orders do make it.
+differ, a row or column has larger errors than all others, or a mean error is significant. Usually, the results differ
+because of another order of addition. A fault is claimed only if no order makes such a pattern, and an order is claimed
+only if simulated orders do make it.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class SmallFaults:
         return None
 
     def _one_sided(self) -> Claim | None:
-        """Doubt elements that alone differ, all in one direction: a factor or a bias makes them differ so, no order."""
+        """Doubt elements that all differ in one direction: a factor or a bias causes this, but no order does."""
         count = int(self.differing.sum())
         if all(self.ways) or count < _FEWEST or self.differing.size - count < _EQUAL * count:
             return None

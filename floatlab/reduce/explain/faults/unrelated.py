@@ -37,9 +37,9 @@ def unrelated(problem: ProductProblem, view: View, side: Side) -> Evidence:
 def times_coarsest(problem: ProductProblem, side: Side) -> float:
     """Return the median ratio of a result's errors to the largest plausible errors; 0 if no error is known.
 
-    The ratios are those of the sampled elements. The largest plausible error is twice the largest of these: the
-    error that inputs quantised to 4 bits cause, the error that partial sums in bfloat16 cause, and the error of an
-    output quantised to 4 bits. The last one counts only if the result has few different numbers.
+    The ratios are those of the sampled elements. The largest plausible error is twice the largest of three errors:
+    that of inputs quantised to 4 bits, that of partial sums in bfloat16, and that of an output quantised to 4 bits.
+    The last one counts only if the result has few different numbers.
     """
     index, sample = np.ix_(problem.rows, problem.columns), problem.sample
     usable = side.finite[index] & problem.known[index] & (sample.size > 0)
@@ -56,7 +56,7 @@ def times_coarsest(problem: ProductProblem, side: Side) -> float:
         # Partial sums may be rounded to bfloat16. If terms cancel, these errors exceed those of rounded inputs.
         room = np.maximum(room, sample.size * 2.0**-_BFLOAT.precision)
         scale = np.sqrt(np.where(sample.squares > 0, sample.squares, 1.0))
-        # In some elements, the errors of the quantised inputs cancel, so the median is the least room.
+        # In some elements, the errors of the quantised inputs cancel, so at least their median is allowed.
         room = np.maximum(room / scale, np.median((room / scale)[usable]))
         return float(np.median((np.abs(sample.error(values)) / scale / (2 * room))[usable]))
 

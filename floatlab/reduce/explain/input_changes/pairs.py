@@ -89,7 +89,7 @@ def likely_pairs(
 
 
 def with_equals(pair: ChangePair, others: list[ChangePair], problem: ProductProblem) -> Model:
-    """Return the model of a pair, with the names of changes that explain the result as well and are as simple.
+    """Return the model of a pair, with the names of equally simple changes that explain the result equally well.
 
     They are the changes in the pairs `others`, and changes with the same effect on the inputs.
     """

@@ -214,7 +214,7 @@ class Products:
         ]
 
     def place(self, index: int, is_row: bool) -> int | tuple[int, ...]:
-        """Return the index of a product's row along the axes of the result; that of a column if `is_row` is false."""
+        """Return the index of a product's row (or of a column if `is_row` is false) along the axes of the result."""
         labels = self._row_labels if is_row else self._column_labels
         found = _unravel(index, [self.sizes[each] for each in labels])
         return found[0] if len(found) == 1 else found

@@ -52,8 +52,8 @@ class Replay(Individual):
     def misses(self, values: Array) -> Array:
         """Return the mask of the elements in which this computation differs from `values`, the result.
 
-        Differences up to `slack` are ignored if few elements have them, because a partial sum close to a tie may be
-        rounded up or down.
+        If only few elements differ by at most `slack`, these differences are ignored, because a partial sum close to a
+        tie may be rounded up or down.
         """
         missed: Array = self.values != values
         moved = missed & (np.abs(self.values - values) <= self.slack)

@@ -33,7 +33,7 @@ _MOSTLY = 0.5  # a rounding beside a model of the inputs changes more than this 
 _STEPS = 1, -1, 2, -3  # a number is compared with its neighbours at these distances in ulps
 _TOWARD = 0.9  # the rounding was toward zero if more than this share of magnitudes did not become larger
 _DIFFERENT = 4  # an unusual number of bits is recognised in at least this many different numbers
-_FAR = 4.0  # a rounding to fewer bits is not recognised if the median error exceeds this many half units of it
+_FAR = 4.0  # a rounding to fewer bits is not recognised if the median error exceeds this many halves of its last place
 _SPARE = 3  # a rounding to fewer bits is recognised if at least this many trailing bits are 0 in all numbers
 
 
@@ -65,8 +65,8 @@ def other_roundings(side: Side, view: View) -> Iterator[tuple[Evidence, Array]]:
 def best_cast(side: Side, view: View) -> tuple[Evidence, Array]:
     """Return the final rounding that explains most elements, and the mask of the elements that it does not explain.
 
-    The evidence is empty if rounding to nearest explains as many elements as any other rounding, or if the other
-    rounding may explain more of them by chance. The mask is then that of rounding to nearest.
+    Another rounding is returned only if it explains clearly more elements than rounding to nearest does. Otherwise, the
+    evidence is empty, and the mask is that of rounding to nearest.
     """
     known: Evidence = ()
     best = plain = view.fit().wrong
@@ -84,7 +84,7 @@ def best_cast(side: Side, view: View) -> tuple[Evidence, Array]:
 def casts_of(
     problem: ProductProblem, side: Side, view: View, product: Array | None, faults: tuple[Fault, ...]
 ) -> Iterator[Evidence]:
-    """Yield the evidence of a final rounding that changed the numbers: to a scaled or narrower format, or to digits."""
+    """Yield the evidence of a final rounding: to a format with a scale, to a narrower format, or to some digits."""
     usual, exact = side.format, view.totals.product if product is None else product
     if stored := problem.scaled_output(side):
         yield stored[0]
@@ -156,7 +156,7 @@ def printed_digits(side: Side, totals: Totals, product: Array | None = None) -> 
 
 
 def _moved(values: Array, steps: int, kind: DType) -> Array:
-    """Return the numbers that are `steps` ulps away from some numbers in a native dtype."""
+    """Return the numbers that are `steps` ulps away from `values`, which have a native dtype."""
     with np.errstate(all="ignore"):
         moved: Array = (values.astype(kind) + steps * np.spacing(values.astype(kind))).astype(np.float64)
     return moved

@@ -213,7 +213,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         return self.view == "compare"
 
     def topics(self) -> list[Topic]:
-        """Return the format under the cursor; if it is the current view, its comparison with the marked formats."""
+        """Return the format under the cursor; in the view of this format, return the comparison of the marked ones."""
         current = short_name(self.current)
         names = tuple(dict.fromkeys((*map(short_name, self.marked.values()), current)))
         if self.view != "format":

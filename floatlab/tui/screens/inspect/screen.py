@@ -135,7 +135,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
             return super().ask(question.replace(formats=holding), started)
 
     def prepare(self, question: Question, answers: list[Answer]) -> dict[str, str]:
-        """Return why the formats without a result cannot hold the value."""
+        """Return, for each format without a result, the reason why it cannot hold the value."""
         shown = {datum.format for datum in answers[0].results}
         return {format.name: _why_not(question, format) for format in question.formats if format not in shown}
 
@@ -372,7 +372,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         self.rows[self._active_row].focus()
 
     def printed(self) -> Question:
-        """Return the question whose page is copied or saved: that of the view, but the whole page for Details."""
+        """Return the question whose page is copied or saved: that of the view or, in Details, of the whole page."""
         return self.question if self.view == "details" else self.view_question()
 
     def copies(self) -> Copies:

@@ -198,7 +198,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
         self.change(schedule=None if text == "serial" and not self.base_question().option("machine") else text)
 
     def action_fma(self) -> None:
-        """Toggle fused multiply-add, with rounded additions and without a hardware model."""
+        """Toggle fused multiply-add; this selects rounded additions, and removes the hardware model."""
         question = self.base_question()
         self.open(question.having(adder=None, machine=None, fma=None if question.option("fma") else True))
 

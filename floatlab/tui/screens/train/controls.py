@@ -104,7 +104,7 @@ class TrainControls(TaskScreen, inherit_bindings=False):
         return self.labels[self.place] if self.place < len(self.labels) else "plain"
 
     def with_format(self, question: Question, format: Format) -> Question:
-        """Return the question with this format, which replaces that of the weights (`underflow`: of the gradients)."""
+        """Return the question with another format of the weights, or of the gradients for `underflow`."""
         return question.replace(formats=(format,)).having(**{"grads" if self.form == "underflow" else "weights": None})
 
     @property

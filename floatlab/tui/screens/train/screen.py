@@ -245,7 +245,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
         super().draw_beside()
 
     def topics(self) -> list[Topic]:
-        """Return the next step of the remedy under the cursor; while the training runs, the step shown before."""
+        """Return the next step of the remedy under the cursor; while the training runs, keep the step that is shown."""
         laboratory = self.laboratory
         if laboratory is None or self.shown_view != "chart" or "step" not in _VIEWS[self.form]:
             return []
@@ -384,7 +384,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
                 yield self.query_one(f"#{part.name} Input" if part.is_array else f"#{part.name}")
 
     def commands(self) -> Iterator[Command]:
-        """Return the rows of the command palette that run the training, and the other rows."""
+        """Return the rows of the command palette; those that control the run come first."""
         if self.laboratory is not None:
             yield "Run or pause", "space", self.action_play
             yield "One step", "n", self.action_advance
