@@ -87,10 +87,10 @@ class _History:
         self.states[1 : len(numbers) + 1, row] = numbers if numbers.ndim > 1 else numbers[:, None]
 
     def kept(self, did: int, finite: Sequence[int]) -> tuple[int, bool]:
-        """Return the number of valid steps, and whether a row of `finite` is non-finite after the last of them.
+        """Return the number of valid steps, and whether the last of them made an infinity or NaN.
 
-        The first step after which such a row is non-finite is the last valid one. Without such a step, all `did` steps
-        are valid.
+        Only the rows that `finite` lists are examined. The first step after which one of them has an infinity or NaN is
+        the last valid step. Without such a step, all `did` steps are valid.
         """
         are_finite = [np.isfinite(self.states[1 : did + 1, row]) for row in finite]
         if all(each.all() for each in are_finite):

@@ -240,8 +240,8 @@ def parse_format(name: str | Format) -> Format:
     ----------
     name : str or Format
         A name or alias of the catalog (`fp16`, `FP8-E4M3`) or of a table format (`nf4`, `posit16`), a P3109 name
-        (`p3109_k8p4se`, `Binary8p4se`), or a pattern (`e<W>m<T>[fn|f|fnuz]`, `ue<W>m<T>`). The suffix `_ieee` gives a
-        signed format of these field widths the rules of IEEE 754 (infinities and NaNs in the top exponent). Case is
+        (`p3109_k8p4se`, `Binary8p4se`), or a pattern (`e<W>m<T>[fn|f|fnuz]`, `ue<W>m<T>`). With the suffix
+        `_ieee`, a signed pattern has the infinities and NaNs of IEEE 754 in its top exponent. Case is
         ignored, and `-` equals `_`. A Format is returned unchanged.
 
     Returns

@@ -101,9 +101,10 @@ def to_odd(pair: Pair) -> Array:
 
 
 def narrowed(pair: Pair) -> Pair:
-    """Convert a pair of binary64 to a pair of binary32 with the same rounding to odd; s is infinite on overflow.
+    """Convert a pair of binary64 to a pair of binary32.
 
-    Of the residual, only the sign is exact.
+    Rounded to odd, both pairs give the same number. The sum is infinite on overflow. Of the residual, only the sign is
+    exact.
     """
     s, e = pair
     near = s.astype(np.float32)

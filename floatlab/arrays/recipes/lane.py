@@ -112,7 +112,8 @@ class FormulaLane:
     def _attempt(self, known: dict[str, Array], factor: str) -> tuple[Array, Array, Array]:
         """Quantize the blocks with one of the factors among which the rule chooses (`grow` in its formulas).
 
-        Return the codes of the scales, the codes of the elements and, if the rule has a choice, the elements' errors.
+        Return the codes of the scales, the codes of the elements, and the errors of the elements. If the rule has no
+        choice of factors, the third array holds the numbers of the elements instead.
         """
         known["grow"] = np.asarray(factor, np.float32)
         scales = np.zeros((len(known["x"]), 1), container(self.fmt.scale))
