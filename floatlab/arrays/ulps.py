@@ -165,8 +165,9 @@ def next_after(x: object, toward: object, format: Format | str | None = None) ->
     toward
         "up" or "down", as `Datum.next_up` and `next_down`; or an array of numbers, as in `numpy.nextafter`. For "up"
         and "down", the last number in that direction (∞ in formats with infinities) is its own neighbour. The neighbour
-        above the negative number closest to zero is −0 in formats with −0. For an array, two equal numbers give the one
-        in `toward`, and a NaN in either array gives a NaN.
+        above the negative number closest to zero is −0 in formats with −0. If `toward` is an array, a
+        number that equals its counterpart there gives this counterpart (a zero may change its sign), and a NaN in
+        either array gives a NaN.
     format
         The format; by default the format of the dtype of `x`.
 

@@ -221,7 +221,10 @@ def _bad_blocks(error: Array, x: Array, first: int, in_row: int, in_group: int) 
 
 
 def _largest_of(values: Array, groups: Array) -> Array:
-    """Return the largest value of each value's group; `groups` has the numbers of the groups, in ascending order."""
+    """Return, for each value, the largest value of its group.
+
+    `groups` gives the number of each value's group. These numbers do not decrease.
+    """
     starts = np.flatnonzero(np.diff(groups, prepend=groups[0] - 1))
     found: Array = np.repeat(np.maximum.reduceat(values, starts), np.diff(starts, append=len(values)))
     return found

@@ -113,7 +113,7 @@ class FormulaLane:
         """Quantize the blocks with one of the factors among which the rule chooses (`grow` in its formulas).
 
         Return the codes of the scales, the codes of the elements, and the errors of the elements. If the rule has no
-        choice of factors, the third array holds the numbers of the elements instead.
+        choice of factors, there are no such errors, and the third array is the input.
         """
         known["grow"] = np.asarray(factor, np.float32)
         scales = np.zeros((len(known["x"]), 1), container(self.fmt.scale))

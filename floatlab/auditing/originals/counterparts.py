@@ -115,7 +115,8 @@ class Originals:
     ) -> Iterator[Counterpart]:
         """Yield a tensor of q or k with its rows in the order that the convention of the weight uses for rope.
 
-        The stated number of heads comes first. For any other number, the weight is doubtful.
+        The order depends on the number of heads. One counterpart is yielded for each possible number, the stated one
+        first. For any other number, the weight is doubtful.
         """
         rows = prod(weight.shape[:-1])
         stated = [each for each in stated_heads(self.heads, weight.name) if rows % (2 * each) == 0][:1]

@@ -14,8 +14,8 @@ _ENDS = ("", ".input", ".inputs")
 def layer_inputs(samples: QuantizedCheckpoint, tensor: str, shape: tuple[int, ...]) -> str:
     """Return the name of the array with samples of the inputs that a weight multiplies; empty if there is none.
 
-    For `mlp.weight`, it is the first that exists of `mlp.weight`, `mlp`, `mlp.input` and `mlp.inputs`. Only matrices
-    have outputs: samples for other tensors, such as those of norms, are ignored. Raises FileFormatError if the array
+    For `mlp.weight`, it is the first that exists of `mlp.weight`, `mlp`, `mlp.input` and `mlp.inputs`. For a
+    tensor that is not a matrix, such as the weight of a norm, the result is empty. Raises FileFormatError if the array
     has no samples, or if its last axis is not as long as the last axis of the weight.
     """
     if len(shape) != 2:

@@ -171,7 +171,7 @@ class ShiftRivals:
         """Return whether the shift may come from inputs that were cut off; `made` has the errors that these cause.
 
         The errors `made` must mostly have the sign of the shift. They are then scaled to the size of the shift. The
-        result's errors must vary around the shift more than a quarter as much as these scaled errors.
+        spread of the result's errors around the shift must be more than a quarter of the spread of the scaled errors.
         """
         with np.errstate(all="ignore"):
             weight = np.where((self.totals.size > 0) & np.isfinite(error), 1 / self.totals.size, 0.0)

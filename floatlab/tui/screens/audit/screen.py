@@ -201,7 +201,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
             self._against_changed(self.against, picked=False)
 
     def action_find(self) -> None:
-        """Go to the box for a part of the names."""
+        """Move the focus to the box in which one types a part of the tensors' names."""
         self.find_box.focus()
 
     def action_file(self, name: str) -> None:
