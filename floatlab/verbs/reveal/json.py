@@ -130,6 +130,8 @@ _CIRCUMSTANCE = Schema(
         "share": NUMBER,
         "ulps": INTEGER,
         "reason": TEXT,
+        "formats": list_of(TEXT),
+        "nans": BOOLEAN,
     },
 )
 INVARIANCE = Schema(
