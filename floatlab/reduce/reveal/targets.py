@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
 from importlib.machinery import PathFinder
+from inspect import iscoroutinefunction
 from typing import TypeVar
 
 from floatlab.arrays.sources import Source
@@ -91,14 +92,20 @@ def target_of(what: object, kind: str | None = None, device: str = "cpu") -> Tar
     call, name = (import_target(what), what) if isinstance(what, str) else (what, _name_of(what))
     if not callable(call):
         raise UnsupportedError(f"{quoted(name)} is not a function, but {type(call).__name__}")
+    if iscoroutinefunction(call):
+        raise UnsupportedError(f"{quoted(name)} is asynchronous: give a function that returns its result")
     last = name.replace(":", ".").rpartition(".")[2]
     library = name.replace(":", ".").partition(".")[0]
+    known = _KNOWN.get(last, "sum")
+    if library in LIBRARIES and last in _KNOWN and kind is not None and (kind == "sum") != (known == "sum"):
+        takes = "one array" if known == "sum" else "two arrays"
+        raise UnsupportedError(f"{name} takes {takes}, so it cannot be examined as a {kind}")
     # For "cpu", the default device of the library is used: it is the CPU in most libraries, but cupy has no CPU device.
     place = device_of(library if library in LIBRARIES else "numpy", "" if device == "cpu" else device)
     if last == "einsum":
         whole = call
         call = lambda *given: whole(_SPECIFICATIONS[tuple(map(_axes, given))], *given)  # noqa: E731
-    return Target(name, call, kind or _KNOWN.get(last, "sum"), place)
+    return Target(name, call, kind or known, place)
 
 
 # The subscripts for `einsum`, by the number of axes of each operand.

@@ -164,6 +164,23 @@ def test_names_of_no_module(name):
     assert str(refusal.value).isprintable()
 
 
+async def later(x):
+    return x.sum()
+
+
+@pytest.mark.parametrize(
+    ("target", "kind", "words"),
+    [
+        ("numpy.sum", "dot", r"numpy\.sum takes one array, so it cannot be examined as a dot$"),
+        ("numpy.matmul", "sum", r"numpy\.matmul takes two arrays, so it cannot be examined as a sum$"),
+        (later, None, "later' is asynchronous: give a function that returns its result"),
+    ],
+)
+def test_functions_that_do_not_take_these_operands(target, kind, words):
+    with pytest.raises(UnsupportedError, match=words):
+        target_of(target, kind)
+
+
 @pytest.mark.parametrize(("name", "kind"), [("vecdot", "dot"), ("matvec", "matvec"), ("inner", "dot"), ("sum", "sum")])
 def test_known_names_say_what_they_take(name, kind):
     if not hasattr(np, name):
