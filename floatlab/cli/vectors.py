@@ -139,7 +139,8 @@ def _check(function: Function, context: Context, question: Question, manner: Man
             put(f"{_place(name)}: {more} differ; {VERB.option('all').flag} writes them\n")
         if failure:
             break
-    put(_summary(function, context, total, wrong, any_nan, manner))
+    if total or not failure:
+        put(_summary(function, context, total, wrong, any_nan, manner))
     if failure:
         raise FileFormatError(failure)
     return 1 if wrong else 0

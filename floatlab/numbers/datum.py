@@ -247,20 +247,20 @@ class Datum(Drawn, Record):
     @property
     def next_up(self) -> Datum:
         """The least datum that is greater than this one (5.3.1); this one if it is the greatest or a NaN."""
-        if self.is_nan:
-            return self
-        return self._at(self.ordinal + 1, negative_zero=True)
+        return self if self.is_nan else self._at(self.ordinal + 1, negative_zero=True)
 
     @property
     def next_down(self) -> Datum:
         """The greatest datum that is less than this one (5.3.1); this one if it is the least or a NaN."""
-        if self.is_nan:
-            return self
-        return self._at(self.ordinal - 1)
+        return self if self.is_nan else self._at(self.ordinal - 1)
 
     def as_integer_ratio(self) -> tuple[int, int]:
         """Return numerator and denominator of the value in lowest terms, like float.as_integer_ratio."""
         return self.exact.as_integer_ratio()
+
+    def __bool__(self) -> bool:
+        """Return whether it is not a zero, as for a Python float: NaN is true."""
+        return self.number_class not in _SIGNED_CLASSES["ZERO"]
 
     def __float__(self) -> float:
         """Return the nearest binary64 (ties to even): the value itself if binary64 can represent it."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from floatlab.errors import UnsupportedError
+from floatlab.errors import LiteralError, UnsupportedError
 from floatlab.record import Record
 
 TYPE_CHECKING = False
@@ -200,6 +200,8 @@ LONG = 8192
 # A number more than this many binades outside a format's range is replaced by a power of two that is also far outside
 # and rounds the same way.
 FAR = 1 << 17
+# Multiples of 2^q have fewer decimal digits than are read (200,000) if −_DECIDED_BELOW < q < _DECIDED_ABOVE.
+_DECIDED_BELOW, _DECIDED_ABOVE = 285_000, 660_000
 
 
 def _is_decided(format: Format, negative: bool, c: int, q: int) -> bool:
@@ -242,7 +244,8 @@ class Ratio(Record):
 
         If the number has a binary form of moderate length, x is this form. Otherwise x is truncated at least
         GUARD_DIGITS digits below the format's precision, and the sticky bit says whether nonzero digits were cut off. A
-        number far outside the format's range (`FAR`) is replaced by a power of two that is far outside, too.
+        number far outside the format's range (`FAR`) is replaced by a power of two that is far outside, too. Raises
+        LiteralError for a truncated decimal near which midpoints of the format may have more digits than were kept.
 
         >>> from floatlab import parse_format
         >>> Ratio(False, 3, 4).enclose(parse_format("e4m3"))
@@ -253,6 +256,8 @@ class Ratio(Record):
         low, high = self._binade()
         if low > format.emax + FAR or high < format.qmin - FAR:
             return Exact(self.negative, 1, low if low > 0 else high), False
+        if self.truncated and not -_DECIDED_BELOW < max(low - format.precision, format.qmin) < _DECIDED_ABOVE:
+            raise LiteralError(f"{format.name} has too many digits near this number to round it from its first digits")
         n, d, twos = self.numerator, self.denominator, self.twos + self.tens
         if self.tens >= 0:
             n *= 5**self.tens

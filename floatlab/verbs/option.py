@@ -244,14 +244,19 @@ DIRECTION = grouped(
     Option("draw", "R", "one draw, the same for every stochastic rounding", read=whole(0, (1 << 32) - 1)),
     part="context",
 )  # fmt: skip
-ROUNDING = DIRECTION + grouped(
+FLUSH = grouped(
     "rounding",
-    Option("overflow", "RULE", choices=_OVERFLOW, title="Overflow"),
-    Option("absent", "RULE", "result when the format lacks NaN, ∞ or 0", choices=_ABSENT, title="No such code"),
     Option(
         "flush_results", "", "flush tiny results to zero", ("--ftz",), choices=_FTZ, title="Tiny results",
         also=("flush",),
     ),
+    part="context",
+)  # fmt: skip
+ROUNDING = DIRECTION + grouped(
+    "rounding",
+    Option("overflow", "RULE", choices=_OVERFLOW, title="Overflow"),
+    Option("absent", "RULE", "result when the format lacks NaN, ∞ or 0", choices=_ABSENT, title="No such code"),
+    *FLUSH,
     Option(
         "flush_inputs", "", "read subnormal operands as zero", ("--daz",), choices=_DAZ, title="Subnormal operands",
     ),

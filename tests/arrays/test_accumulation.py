@@ -130,6 +130,8 @@ def test_tiles_do_not_change_a_product(monkeypatch):
         (lambda x: x[:0].max(), "an empty array has no largest value"),
         (lambda x: np.min(x[:0]), "an empty array has no smallest value"),
         (lambda x: x[:0].argmax(), "an empty array has no largest value"),
+        (lambda x: np.argmax(x[:0]), "an empty array has no largest value"),
+        (lambda x: np.nanargmin(x[None, :0], axis=1), "an empty array has no smallest value"),
     ],
 )
 def test_what_cannot_be_done_is_named(ask, named):

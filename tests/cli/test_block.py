@@ -31,6 +31,12 @@ def test_negative_values_and_options_stand_in_any_order(command):
     assert plain == command("block", "-r", "RTZ", "-1.5", "--to", "mxint8", "-inf", "2")
 
 
+def test_subnormal_elements_are_flushed_on_request(command):
+    block = ("block", "0.3", "5", "-0.7", "--to", "mxfp4", "--quiet")
+    assert command(*block).out.split() == ["0.5", "4", "-0.5"]
+    assert command(*block, "--ftz").out.split() == ["0", "4", "-0"]
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

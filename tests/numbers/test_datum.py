@@ -235,6 +235,15 @@ def test_data_are_values():
     assert repr(decode(0x3C7C, "fp16")) == "Datum(binary16 0x3c7c = 1.121)"
 
 
+@pytest.mark.parametrize("name", ["fp16", "e4m3fnuz", "e2m1", "ue4m3", "posit8", "takum_log8"])
+def test_zeros_alone_are_false(name):
+    data = [decode(code, name) for code in range(1 << parse_format(name).width)]
+    zeros = [datum for datum in data if not datum]
+    assert zeros == [datum for datum in data if float(datum) == 0]
+    assert zeros
+    assert all(decode(code, "e8m0") for code in range(256))
+
+
 @given(st.integers(0, (1 << 64) - 1))
 def test_binary64_data_become_pythons_floats(code):
     import struct

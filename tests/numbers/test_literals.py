@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from floatlab import FloatlabError, LiteralError, encode, parse_format, read
+from floatlab import FloatlabError, Format, LiteralError, encode, parse_format, read
 from floatlab.numbers import parse_literal
 from floatlab.numbers.exact import Code, Infinity, NotANumber, Ratio
 from floatlab.numbers.reading import MAX_DIGITS, parse_code
@@ -220,6 +220,15 @@ def test_digits_past_the_limit_still_decide_a_tie():
     assert encode(tie + "0" * 250_000 + "1", "fp16").code == 0x3C01
     assert parse_literal(tie + "0" * 250_000 + "1").value.truncated
     assert MAX_DIGITS < 250_000
+
+
+def test_digits_that_do_not_decide_are_refused():
+    # 2^-1,048,812 and its multiples have up to 733,000 digits. Only a custom bias gives a format such numbers.
+    fmt = Format("small", precision=237, exponent_bits=19, bias=1 << 20)
+    near = f"1.{'7' * 250_000}e-315000"
+    with pytest.raises(LiteralError, match="small has too many digits near this number"):
+        encode(near, fmt)
+    assert encode("1.7e-315000", fmt).code == encode(f"1.7{'0' * 250_000}e-315000", fmt).code
 
 
 def test_the_longest_midpoint_of_any_named_shape_has_fewer_digits_than_are_kept():

@@ -222,7 +222,7 @@ async def test_the_scale_of_the_tensor_is_picked_where_there_is_one():
 async def test_only_rules_that_block_takes_are_offered():
     async with opened(START) as person:
         await person.press("r")
-        assert {each.name.partition("-")[0] for each in person.app.screen._choices} == {"rounding"}
+        assert {each.name.partition("-")[0] for each in person.app.screen._choices} == {"rounding", "flush_results"}
         await person.type("RTZ")
         await person.press("enter")
         assert command_of(person.app.screen.question) == "floatlab block 0.1 -2.5 3 7.3 0.02 -r RTZ --to nvfp4"

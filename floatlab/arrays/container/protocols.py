@@ -312,6 +312,9 @@ def apply_function(function: Any, args: tuple[Any, ...], options: dict[str, Any]
     if name in _MOVERS or name in _JOINERS:
         refuse_options({key: value for key, value in options.items() if key in ("out", "dtype", "casting")}, name)
         return _moved(function, args, options, name in _JOINERS)
+    if name.removeprefix("nan") in ("argmax", "argmin") and isinstance(args[0], CodedArray):
+        axis = args[1] if len(args) > 1 else options.get("axis")
+        check_not_empty(args[0], axis, "largest" if name.endswith("max") else "smallest")
     if name in _READERS:
         return function(
             *(_mapped(lambda x: x.values if isinstance(x, CodedArray) else x, each) for each in args), **options

@@ -19,6 +19,7 @@ from floatlab.reduce.plan.basic_schedules import Schedule, Sorted
 from floatlab.reduce.plan.expressions import parse_schedule
 from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.simulate.adders import Adder, Joined, PartlyFused
+from floatlab.reduce.simulate.compensated import Compensated
 from floatlab.reduce.simulate.matrix_units import MACHINES, Machine, parse_machine
 from floatlab.reduce.simulate.tensor_core_engine import TensorCore
 
@@ -36,7 +37,8 @@ WIDER = ("binary32", "binary64")
 _COMPARED = 1 << 11  # if a sum has more terms, two orders count as equal only if their expressions are equal
 
 
-CandidateAdder = Adder | PartlyFused | Joined | TensorCore
+NodeAdder = Adder | PartlyFused | Compensated
+CandidateAdder = NodeAdder | Joined | TensorCore
 T = TypeVar("T")
 
 
@@ -69,11 +71,11 @@ class Candidate(Record):
         return Candidate(self.schedule, self.adder, self.machines, inputs=self.inputs)
 
     @property
-    def adders(self) -> tuple[Adder | PartlyFused, ...]:
-        """The candidate's adders (`Adder` or `PartlyFused`): two for a `Joined`, none for a matrix unit, else one."""
+    def adders(self) -> tuple[NodeAdder, ...]:
+        """The candidate's adders: two for a `Joined`, none for a tensor core or the exact sum, else one."""
         if isinstance(self.adder, Joined):
             return self.adder.first, self.adder.second
-        return (self.adder,) if isinstance(self.adder, Adder | PartlyFused) else ()
+        return () if self.adder is None or isinstance(self.adder, TensorCore) else (self.adder,)
 
 
 EXACT_SUM = Candidate(None, None)
@@ -104,7 +106,9 @@ def candidate_text(candidate: Candidate, format: Format) -> str:
     return name + _adder_text(candidate.adders[0], format)
 
 
-def _adder_text(adder: Adder | PartlyFused, format: Format) -> str:
+def _adder_text(adder: NodeAdder, format: Format) -> str:
+    if isinstance(adder, Compensated):
+        return f", compensated ({adder.rule})" + _adder_text(adder.adder, format)
     found = "" if adder.accumulator == format else f", accumulator {adder.accumulator.name}"
     if adder.products != adder.accumulator:
         found += f", products {adder.products.name}"

@@ -11,19 +11,20 @@ chooses a routine by the number of rows, and each routine has its own order of a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from functools import partial
 
 import numpy as np
 
+from floatlab.arrays.conversion import encode
 from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
-from floatlab.arrays.ulps import ulp_distance
+from floatlab.arrays.ulps import NOT_COMPARABLE, ulp_distance
 from floatlab.errors import UnsupportedError
+from floatlab.formats import Format
 from floatlab.fpmode import DefaultMode
 from floatlab.presenter import Answering
 from floatlab.record import Record
-from floatlab.reduce.reveal.sized_target import SizedTarget, check_mode, checked_shape
+from floatlab.reduce.reveal.sized_target import SizedTarget, check_mode, checked_shape, values_of
 from floatlab.reduce.reveal.targets import Target, target_of
 
 _RUNS = 8  # the same product is computed this many times
@@ -42,7 +43,9 @@ class Circumstance(Record):
     `tried` holds the values of the circumstance in ascending order. Each of the `groups` has the values that give the
     same bits; the first group contains the first value. All results are compared with the result of the first value:
     `share` is the largest fraction of elements in which a result differs, and `ulps` is the largest difference in ulps.
-    If no value could be tried, `reason` says why.
+    `formats` has the names of the formats of the results. If there are several, numbers are compared instead of bits,
+    and `ulps` counts in the format with the fewest digits, which is the first one. `nans` is true if an element is NaN
+    in only one of two results; such elements do not count for `ulps`. If no value could be tried, `reason` says why.
     """
 
     name: str
@@ -52,6 +55,8 @@ class Circumstance(Record):
     share: float
     ulps: int
     reason: str = ""
+    formats: tuple[str, ...] = ()
+    nans: bool = False
 
     @property
     def changes(self) -> bool:
@@ -93,17 +98,27 @@ class Invariance(Answering, Record):
 def circumstance_text(circumstance: Circumstance) -> str:
     """Return the effect of one circumstance in words.
 
-    >>> circumstance_text(Circumstance("rows", "number of rows", (1, 2, 3), ((1,), (2, 3)), 0.25, 7))
-    'changes bits from 2 on: 2 different results, at most 25 % of elements differ, by up to 7 ulp'
+    >>> found = Circumstance("rows", "number of rows", (1, 2, 3), ((1,), (2, 3)), 0.25, 7, formats=("binary32",))
+    >>> circumstance_text(found)
+    'changes bits from 2 on: 2 different results, at most 25 % of elements differ, by up to 7 ulp of binary32'
     """
     if circumstance.reason:
         return f"not tried: {circumstance.reason}"
     if not circumstance.changes:
         return f"the same bits in all {len(circumstance.tried)} cases"
-    return (
-        f"changes bits from {circumstance.first} on: {len(circumstance.groups)} different results, "
-        f"at most {100 * circumstance.share:.3g} % of elements differ, by up to {circumstance.ulps:,} ulp"
-    )
+    formats, share = circumstance.formats, circumstance.share
+    several = f" ({' and '.join(formats)})" if len(formats) > 1 else ""
+    found = f"changes bits from {circumstance.first} on: {len(circumstance.groups)} different results{several}"
+    if not share:
+        return f"{found} with the same numbers"
+    found += f", at most {100 * share:.3g} % of elements differ"
+    if circumstance.ulps:
+        found += f", by up to {circumstance.ulps:,} ulp" + (f" of {formats[0]}" if formats else "")
+    elif several and not circumstance.nans:
+        found += f", by less than 1 ulp of {formats[0]}"
+    elif not circumstance.nans:
+        found += ", only in the signs of zeros or the bits of NaNs"
+    return found + ", and some are NaN in only one of two results" * circumstance.nans
 
 
 class _Trials:
@@ -264,27 +279,58 @@ def _tried(name: str, meaning: str, results: Results) -> Circumstance:
     Except for repeated runs, some results that differ from the first one are computed again; raises _Unsteady if they
     then have other bits.
     """
-    groups: dict[bytes, list[int]] = {}
-    share, ulps, first = 0.0, 0, None
+    groups: dict[tuple[str, bytes], list[int]] = {}
+    formats: dict[str, Format] = {}
+    share, ulps, nans, first = 0.0, 0, False, None
     reason, left = "", 0 if name == "runs" else _REPEATED
     try:
         for number, made, again in results:
-            groups.setdefault(made.codes.tobytes(), []).append(number)
+            groups.setdefault(_bits(made), []).append(number)
+            formats[made.format.name] = made.format
             first = first or made
-            differs = made.codes != first.codes
-            if differs.any():
-                if left and (made.codes != (repeated := again()).codes).any():
-                    raise _Unsteady(made, repeated)
-                left = max(left - 1, 0)
-                share = max(share, float(differs.mean()))
-                with suppress(UnsupportedError, ValueError):
-                    ulps = max(ulps, int(np.abs(ulp_distance(made, first)).max()))
+            if _bits(made) == _bits(first):
+                continue
+            if left and _bits(made) != _bits(repeated := again()):
+                raise _Unsteady(made, repeated)
+            left = max(left - 1, 0)
+            differing, steps, has_nans = _distance(made, first)
+            share, ulps, nans = max(share, differing), max(ulps, steps), nans or has_nans
     except UnsupportedError as trouble:
         if first is not None or name == "runs":
             raise
         reason = str(trouble)
-    found = tuple(map(tuple, groups.values()))
-    return Circumstance(name, meaning, tuple(sorted(n for group in found for n in group)), found, share, ulps, reason)
+    return Circumstance(
+        name=name,
+        meaning=meaning,
+        tried=tuple(sorted(n for group in groups.values() for n in group)),
+        groups=tuple(map(tuple, groups.values())),
+        share=share,
+        ulps=ulps,
+        reason=reason,
+        formats=tuple(sorted(formats, key=lambda each: formats[each].precision)),
+        nans=nans,
+    )
+
+
+def _bits(made: Source) -> tuple[str, bytes]:
+    return made.format.name, made.codes.tobytes()
+
+
+def _distance(made: Source, first: Source) -> tuple[float, int, bool]:
+    """Return the share of elements that differ, their largest distance in ulps, and whether one of two is NaN.
+
+    If the results have two formats, numbers are compared, and ulps are those of the format with fewer digits.
+    """
+    narrow = min(made.format, first.format, key=lambda each: each.precision)
+    if made.format == first.format:
+        differs = made.codes != first.codes
+    else:
+        one, other = values_of(made), values_of(first)
+        differs = (one != other) & ~(np.isnan(one) & np.isnan(other))
+        made, first = (Source(np.asarray(encode(each, narrow)), narrow) for each in (made, first))
+    steps = ulp_distance(made, first)
+    lone = steps == NOT_COMPARABLE
+    return float(differs.mean()), int(np.where(lone, 0, steps).max()), bool(lone.any())
 
 
 def _row(made: Source, row: int) -> Source:

@@ -1,4 +1,7 @@
-"""Propose the arithmetic of the nodes of a revealed tree: fused products, and partial sums in a narrower format."""
+"""Propose the arithmetic of the nodes of a revealed tree.
+
+Products may be fused, sums may be compensated, and partial sums may have a narrower format.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,13 @@ from itertools import product
 
 from floatlab.arith.operands import holds
 from floatlab.formats import CATALOG, Format, parse_format
+from floatlab.numbers.rounding import DEFAULT
 from floatlab.reduce.plan.basic_schedules import ExplicitTree
 from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.replay.candidates import WIDER, Candidate, adders_along
 from floatlab.reduce.reveal.readers import ProbeReader
 from floatlab.reduce.simulate.adders import Adder, PartlyFused
+from floatlab.reduce.simulate.compensated import Compensated
 
 
 def usual_ways(format: Format, into: Format, plan: Plan, reader: ProbeReader | None) -> Iterator[Candidate]:
@@ -28,6 +33,32 @@ def usual_ways(format: Format, into: Format, plan: Plan, reader: ProbeReader | N
         yield Candidate(schedule, _adder_of(schedule.tree, frozenset(fused()), format))
     for adder in adders_along(schedule, plan.terms, (format, format), into, fused=fused):
         yield Candidate(schedule, adder)
+
+
+def compensated_ways(into: Format, plan: Plan) -> Iterator[Candidate]:
+    """Yield candidates that add one term after the other along a plan, with Kahan's compensation.
+
+    Other rules of compensation recover the units that a probe absorbs, so no plan is found for them.
+
+    >>> from floatlab.formats import parse_format
+    >>> ways = compensated_ways(parse_format("fp32"), Plan(3, ((2, 1), (3, 0))))
+    >>> [each.schedule.tree.nodes for each in ways][:2]
+    [((2, 1), (3, 0)), ((1, 2), (3, 0))]
+    """
+    order: list[int] = []
+    ids = range(plan.terms, plan.root + 1)
+    for id, node in zip(ids, plan.nodes, strict=True):
+        leaves = [child for child in node if child < plan.terms]
+        if len(node) != 2 or (order and (len(leaves) != 1 or id - 1 not in node)):
+            return
+        order += leaves
+    if len(order) < 2:
+        return
+    formats = [into, *(each for each in map(parse_format, WIDER) if each != into and holds(each, into))]
+    for format in formats:
+        for first in (order[:2], order[1::-1]):
+            nodes = (tuple(first), *((id, leaf) for id, leaf in zip(ids, order[2:], strict=False)))
+            yield Candidate(ExplicitTree(Plan(plan.terms, nodes)), Compensated("kahan", format, format, DEFAULT))
 
 
 def kept_ways(format: Format, into: Format, plan: Plan, reader: ProbeReader | None) -> Iterator[Candidate]:

@@ -24,7 +24,7 @@ from floatlab.reduce.replay.evaluator import candidate_codes
 from floatlab.reduce.replay.explanations import agreement
 from floatlab.reduce.reveal.assembly import assemble_probed
 from floatlab.reduce.reveal.classes import Classes
-from floatlab.reduce.reveal.node_arithmetic import kept_ways, usual_ways
+from floatlab.reduce.reveal.node_arithmetic import compensated_ways, kept_ways, usual_ways
 from floatlab.reduce.reveal.order_map_record import OrderClass, OrderMap, Region, compute
 from floatlab.reduce.reveal.probing import PROBES_A_TERM, NotASum, plan_of
 from floatlab.reduce.reveal.random_products import RandomProduct, RandomProducts
@@ -185,6 +185,7 @@ class _Mapping:
             if isinstance(way, Candidate)
             else [
                 partial(usual_ways, self.sized.format, self.into, way, reader),
+                partial(compensated_ways, self.into, way),
                 partial(kept_ways, self.sized.format, self.into, way, reader),
             ]
         )

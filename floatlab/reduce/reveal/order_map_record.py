@@ -19,12 +19,10 @@ from floatlab.record import Individual, Record
 from floatlab.reduce.plan.basic_schedules import Schedule
 from floatlab.reduce.plan.matching import outline, schedule_of
 from floatlab.reduce.plan.plan import Plan
-from floatlab.reduce.replay.candidates import Candidate, candidate_text
+from floatlab.reduce.replay.candidates import Candidate, CandidateAdder, candidate_text
 from floatlab.reduce.replay.evaluator import candidate_codes
 from floatlab.reduce.reveal.stripes import Stripes, rectangles_of, stripes_text
-from floatlab.reduce.simulate.adders import Adder, Joined, PartlyFused
 from floatlab.reduce.simulate.code_engine import Sides
-from floatlab.reduce.simulate.tensor_core_engine import TensorCore
 
 _NAMED = 1 << 11  # above this many terms, no schedule is searched for the order
 _SHORT = 10  # up to this many terms, the tree is written in full
@@ -61,7 +59,7 @@ class OrderClass(Record):
     reason: str = ""
 
     @property
-    def adder(self) -> Adder | PartlyFused | Joined | TensorCore | None:
+    def adder(self) -> CandidateAdder | None:
         """The arithmetic of a node; None if it was not found."""
         return None if self.candidate is None else self.candidate.adder
 

@@ -25,8 +25,9 @@ from floatlab.reduce.plan.basic_schedules import ExplicitTree, Schedule
 from floatlab.reduce.plan.matching import schedule_of
 from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.replay.evaluator import Evaluator
-from floatlab.reduce.replay.explanations import Explanation, agreement, replay_along
+from floatlab.reduce.replay.explanations import Explanation, agreement, replay, replay_along
 from floatlab.reduce.reveal.classes import Prober
+from floatlab.reduce.reveal.node_arithmetic import compensated_ways
 from floatlab.reduce.reveal.order_map import order_map
 from floatlab.reduce.reveal.order_map_record import OrderMap
 from floatlab.reduce.reveal.probing import NotASum
@@ -252,9 +253,11 @@ class _Trials:
 
     def replays(self, plan: Plan) -> list[Explanation]:
         """Replay the first elements along a plan with every usual arithmetic; return the replays, the best first."""
-        found = replay_along(
-            self.evaluator, ExplicitTree(plan), self.real, fused=lambda: self.prober.reader.fused(plan)
-        )
+        found = [
+            *replay_along(self.evaluator, ExplicitTree(plan), self.real, fused=lambda: self.prober.reader.fused(plan))
+        ]
+        if not found[-1].fits:
+            found += [replay(self.evaluator, each, self.real) for each in compensated_ways(self.real.format, plan)]
         return sorted(found, key=lambda each: -each.matching)
 
     def agreeing(self, claim: Explanation) -> int:

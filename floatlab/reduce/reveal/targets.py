@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
+from importlib.machinery import PathFinder
+from inspect import iscoroutinefunction
 from typing import TypeVar
 
 from floatlab.arrays.sources import Source
-from floatlab.errors import FloatlabError, FormatError, RefusedError, UnsupportedError, guess, quoted
+from floatlab.errors import FloatlabError, FormatError, RefusedError, UnsupportedError, guess, printable, quoted
 from floatlab.formats import parse_format
 from floatlab.record import Record
 from floatlab.reduce.timing.devices import DEVICES, DTYPES, Device, Foreign, device_of, first_line
@@ -88,14 +92,20 @@ def target_of(what: object, kind: str | None = None, device: str = "cpu") -> Tar
     call, name = (import_target(what), what) if isinstance(what, str) else (what, _name_of(what))
     if not callable(call):
         raise UnsupportedError(f"{quoted(name)} is not a function, but {type(call).__name__}")
+    if iscoroutinefunction(call):
+        raise UnsupportedError(f"{quoted(name)} is asynchronous: give a function that returns its result")
     last = name.replace(":", ".").rpartition(".")[2]
     library = name.replace(":", ".").partition(".")[0]
+    known = _KNOWN.get(last, "sum")
+    if library in LIBRARIES and last in _KNOWN and kind is not None and (kind == "sum") != (known == "sum"):
+        takes = "one array" if known == "sum" else "two arrays"
+        raise UnsupportedError(f"{name} takes {takes}, so it cannot be examined as a {kind}")
     # For "cpu", the default device of the library is used: it is the CPU in most libraries, but cupy has no CPU device.
     place = device_of(library if library in LIBRARIES else "numpy", "" if device == "cpu" else device)
     if last == "einsum":
         whole = call
         call = lambda *given: whole(_SPECIFICATIONS[tuple(map(_axes, given))], *given)  # noqa: E731
-    return Target(name, call, kind or _KNOWN.get(last, "sum"), place)
+    return Target(name, call, kind or known, place)
 
 
 # The subscripts for `einsum`, by the number of axes of each operand.
@@ -123,7 +133,7 @@ def _reason(trouble: BaseException) -> str:
 
 
 def import_target(name: str) -> Foreign:
-    """Return the object with this name in a library or a module.
+    """Return the object with this name in a library or a module, which may lie in the current folder.
 
     Raises UnsupportedError if the name is not found, and MissingPartError if the library is not installed. In a
     sandboxed process, raises RefusedError for all names except the usual functions of the libraries. Other names could
@@ -143,12 +153,7 @@ def import_target(name: str) -> Foreign:
         )
     if module in LIBRARIES:
         device_of(module)  # raises an error that says what to install
-    try:
-        found: Foreign = import_module("jax.numpy" if module == "jax" else module)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as trouble:  # a module may do anything while it is imported
-        raise UnsupportedError(f"{quoted(module)} cannot be imported: {_reason(trouble)}") from None
+    found = _imported("jax.numpy" if module == "jax" else module)
     if module == "jax":
         path = path.removeprefix("numpy.")
     for each in path.split("."):
@@ -159,6 +164,51 @@ def import_target(name: str) -> Foreign:
         except Exception as trouble:
             raise UnsupportedError(f"{quoted(module)} does not provide {quoted(path)}: {_reason(trouble)}") from None
     return found
+
+
+def _imported(module: str) -> Foreign:
+    """Import a module; a module that is not installed is looked for in the current folder.
+
+    Raises UnsupportedError if it cannot be imported.
+    """
+    top = module.partition(".")[0]
+    if module.endswith(".py") or os.sep in module:
+        stem = os.path.basename(module).removesuffix(".py")
+        raise UnsupportedError(
+            f"{quoted(module)} is a file: give its module in the current folder, as in {printable(stem)[:40]}:function"
+        )
+    try:
+        try:
+            return import_module(module)
+        except ModuleNotFoundError as missing:
+            if missing.name != top:
+                raise
+        folder = _current_folder(top)
+        if not folder:
+            raise UnsupportedError(f"{quoted(module)} cannot be imported: no module of this name is {_searched()}")
+        sys.path.append(folder)  # at the end: files of this folder replace no installed module
+        return import_module(module)
+    except (KeyboardInterrupt, FloatlabError):
+        raise
+    except BaseException as trouble:  # a module may do anything while it is imported
+        raise UnsupportedError(f"{quoted(module)} cannot be imported: {_reason(trouble)}") from None
+
+
+def _current_folder(module: str) -> str:
+    """Return the current folder if it may be searched, is not searched yet, and contains a module; else ""."""
+    if sys.flags.safe_path:
+        return ""
+    with suppress(OSError):  # the folder may have been deleted
+        folder = os.getcwd()
+        if folder not in sys.path and PathFinder.find_spec(module, [folder]) is not None:
+            return folder
+    return ""
+
+
+def _searched() -> str:
+    if sys.flags.safe_path:
+        return "installed (the current folder is not searched, because of PYTHONSAFEPATH or -P)"
+    return "installed or in the current folder"
 
 
 def _near(word: str, where: object) -> str:

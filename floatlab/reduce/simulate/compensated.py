@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import reduce
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
@@ -178,6 +178,9 @@ class Compensated(Record):
     accumulator: Format
     products: Format
     context: Context
+
+    fma: ClassVar[bool] = False
+    pairs: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Raise UnsupportedError for an unknown rule."""

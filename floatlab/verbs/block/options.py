@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from floatlab.formats import parse_format
-from floatlab.verbs.option import DIRECTION, OUTPUT, Option, UsageError, grouped
+from floatlab.verbs.option import DIRECTION, FLUSH, OUTPUT, Option, UsageError, grouped
 from floatlab.verbs.question import Question, Verb
 
 
@@ -58,6 +58,7 @@ VERB = Verb(
         ),
         Option("at", "INDEX", "of an array: the block with this element, such as 3,17 (default: the first)"),
         *DIRECTION,
+        *FLUSH,
         *OUTPUT,
     ),
     formats_by="--to mxfp4 names the block format",

@@ -178,7 +178,7 @@ def _formula_rows(block: BlockDerivation, level: int, stored: dict[str, Datum | 
         Row(
             step.name,
             f"{step.formula} = {_amount(step.value)}".replace("= ≈", "≈"),
-            _datum(kept, block) if (kept := stored.get(step.name)) else (),
+            _datum(kept, block) if (kept := stored.get(step.name)) is not None else (),
         )
         for step in block.steps
         if step.name in names or (level == BLOCK and step.name.startswith(ERROR))

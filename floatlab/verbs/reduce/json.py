@@ -116,7 +116,7 @@ _LINE = schema(
     kind=derived(lambda line: line[0].kind),
     arguments=Member(AS_IT_IS, lambda line: [*line[0].arguments] or None, is_optional=True),
     value=derived(lambda line: line[0].value, optional(DATUM)),
-    error=derived(lambda line: error_in_ulps(line[0].error, line[0].value or line[1])),
+    error=derived(lambda line: error_in_ulps(line[0].error, line[1] if line[0].value is None else line[0].value)),
     flags=derived(lambda line: line[0].flags, FLAGS),
 )
 

@@ -152,6 +152,7 @@ def taken_over(found: Findings, data: Question | None, terms: int = 0) -> tuple[
     adders = found.replays[0].candidate.adders if found.replays else ()
     if adders:
         adder, into = adders[0], next(iter(question.formats), format)
+        options["adder"] = adder.rule if isinstance(adder, Compensated) else None
         options["fma"] = (adder.fma and question.verb != "sum") or None
         options["accumulator"] = adder.accumulator if adder.accumulator != into else None
         if question.verb != "sum":

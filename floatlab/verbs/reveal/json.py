@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from floatlab.formats import Format
+from floatlab.numbers.rounding import DEFAULT
 from floatlab.reduce.plan.matching import schedule_of
 from floatlab.reduce.plan.plan import Plan
+from floatlab.reduce.replay.candidates import NodeAdder
 from floatlab.reduce.reveal.order_map_record import OrderClass, Region
 from floatlab.reduce.reveal.revelation import Findings
 from floatlab.reduce.simulate.adders import Adder, PartlyFused
+from floatlab.reduce.simulate.compensated import Compensated
 from floatlab.verbs.reveal.map_reading import ReadClass, order_map_of
 from floatlab.wire.codecs import BOOLEAN, FORMAT, INTEGER, NUMBER, TEXT, list_of, optional
 from floatlab.wire.schema import Member, Schema, common_members, derived, schema_of
@@ -32,7 +35,10 @@ def _read_adder(
     fused: tuple[int, ...] | None,
     partials: Format | None = None,
     kept: tuple[int, ...] = (),
-) -> Adder | PartlyFused:
+    compensation: str | None = None,
+) -> NodeAdder:
+    if compensation is not None:
+        return Compensated(compensation, accumulator, products, DEFAULT)
     if fused is not None:
         return PartlyFused(accumulator, fused, partials, kept)
     return Adder(accumulator, products, fma, pairs=pairs or not fma)
@@ -52,6 +58,7 @@ _WAY = Schema(
         "kept_nodes": Member(
             list_of(INTEGER), lambda adder: getattr(adder, "kept", None) or None, "kept", is_optional=True
         ),
+        "compensation": Member(TEXT, lambda adder: getattr(adder, "rule", None), "compensation", is_optional=True),
     },
 )
 _REPLAY = Schema(
@@ -130,6 +137,8 @@ _CIRCUMSTANCE = Schema(
         "share": NUMBER,
         "ulps": INTEGER,
         "reason": TEXT,
+        "formats": list_of(TEXT),
+        "nans": BOOLEAN,
     },
 )
 INVARIANCE = Schema(

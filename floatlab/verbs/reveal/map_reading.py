@@ -13,11 +13,13 @@ from floatlab.formats import Format
 from floatlab.record import Record
 from floatlab.reduce.plan.basic_schedules import ExplicitTree
 from floatlab.reduce.plan.plan import Plan
-from floatlab.reduce.replay.candidates import Candidate
+from floatlab.reduce.replay.candidates import Candidate, NodeAdder
+from floatlab.reduce.reveal.node_arithmetic import compensated_ways
 from floatlab.reduce.reveal.order_map_record import OrderClass, OrderMap, Region
 from floatlab.reduce.reveal.sized_target import LAYOUTS, MOST_TERMS, checked_shape
 from floatlab.reduce.reveal.stripes import Stripes, stripes_of
-from floatlab.reduce.simulate.adders import Adder, Joined, PartlyFused
+from floatlab.reduce.simulate.adders import Joined, PartlyFused
+from floatlab.reduce.simulate.compensated import Compensated
 
 _MOST_PROBES = 1 << 53
 
@@ -26,7 +28,7 @@ class ReadClass(Record):
     """A class of elements that are added in the same order, as a JSON document describes it."""
 
     nodes: tuple[tuple[int, ...], ...] | None
-    adders: tuple[Adder | PartlyFused, ...]
+    adders: tuple[NodeAdder, ...]
     reason: str
     regions: tuple[Region, ...]
 
@@ -111,12 +113,18 @@ def _class(read: ReadClass, number: int, labels: Array, terms: int, format: Form
     )
 
 
-def _candidate(plan: Plan | None, adders: tuple[Adder | PartlyFused, ...]) -> Candidate | None:
+def _candidate(plan: Plan | None, adders: tuple[NodeAdder, ...]) -> Candidate | None:
     if not adders:
         return None
     if plan is None or len(adders) > 2:
         raise FileFormatError(f"{len(adders)} adders are too many" + " without a tree" * (plan is None))
-    for each in adders:
+    rounded = [each for each in adders if not isinstance(each, Compensated)]
+    if len(rounded) < len(adders):
+        way = Candidate(ExplicitTree(plan), adders[0])
+        if len(adders) > 1 or way not in compensated_ways(adders[0].accumulator, plan):
+            raise FileFormatError("a compensated sum adds one term after the other, by Kahan's rule")
+        return way
+    for each in rounded:
         if not isinstance(each, PartlyFused):
             continue
         if not all(one < other for one, other in pairwise((-1, *each.fused, plan.terms))):
@@ -127,7 +135,7 @@ def _candidate(plan: Plan | None, adders: tuple[Adder | PartlyFused, ...]) -> Ca
             raise FileFormatError("kept sums need a format, and nodes that are numbered from left to right")
     if len(adders) == 2 and (not plan.nodes or len(plan.nodes[-1]) != 2):
         raise FileFormatError("two adders need a last node that adds two sums")
-    return Candidate(ExplicitTree(plan), adders[0] if len(adders) == 1 else Joined(*adders))
+    return Candidate(ExplicitTree(plan), rounded[0] if len(rounded) == 1 else Joined(*rounded))
 
 
 def _size(region: Region, rows: int, columns: int) -> int:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from floatlab.page.model import Block, Gap, Page, Role, Row, Span, Table, heading
 from floatlab.page.words import counted
-from floatlab.reduce import Adder, Plan, Schedule
+from floatlab.reduce import Compensated, Plan, Schedule
 from floatlab.reduce.plan.matching import OutlinePart, outline, schedule_of, subtree
+from floatlab.reduce.replay.candidates import NodeAdder
 from floatlab.reduce.reveal.revelation import Findings
 from floatlab.reduce.simulate.adders import PartlyFused
 
@@ -162,7 +163,9 @@ def _fusions(fused: set[int], terms: Sequence[int]) -> str:
     return f"products of {counted(len(named), 'term')} {verb} ({_listed(_ranges(named))}), {others}"
 
 
-def _arithmetic_of(way: Adder | PartlyFused, terms: Sequence[int]) -> str:
+def _arithmetic_of(way: NodeAdder, terms: Sequence[int]) -> str:
+    if isinstance(way, Compensated):
+        return f"{way.accumulator.name}, compensated ({way.rule})"
     if isinstance(way, PartlyFused):
         return f"{way.accumulator.name}, {_fusions(set(way.fused), terms)}"
     if not way.fma:

@@ -89,6 +89,32 @@ def test_threads_are_as_many_as_before():
     assert found.circumstances[-1].tried == (1, 2, 3, 4, 8)
 
 
+@pytest.mark.parametrize(
+    ("changing", "text"),
+    [
+        (lambda made: made.astype("float64"), "2 different results (binary32 and binary64) with the same numbers"),
+        (
+            lambda made: made.astype("float64") * (1 + 2.0**-26),
+            "at most 100 % of elements differ, by less than 1 ulp of binary32",
+        ),
+        (lambda made: np.nextafter(made, np.float32(9)).astype("float64"), "differ, by up to 1 ulp of binary32"),
+        (lambda made: -made, "at most 100 % of elements differ, only in the signs of zeros or the bits of NaNs"),
+        (lambda made: made + np.float32(np.nan), "differ, and some are NaN in only one of two results"),
+    ],
+)
+def test_differences_that_are_no_ulps_of_one_format(changing, text):
+    zeros = "signs of zeros" in text
+
+    def product(a, b):
+        made = serial(a, b) * np.float32(not zeros)
+        made = np.abs(made) if zeros else made
+        return made if len(a) < 6 else changing(made)
+
+    changes, found = changed(product)
+    assert changes["rows"] == 6
+    assert found.text.splitlines()[1].endswith(text)
+
+
 @pytest.mark.parametrize("steady", [3, 10, 30])
 def test_nothing_is_blamed_for_what_changes_from_run_to_run(steady):
     changes, found = changed(by_run(steady))

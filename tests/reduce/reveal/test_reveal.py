@@ -274,6 +274,21 @@ def test_a_function_of_ones_own():
     assert found.claim.candidate.adders[0].accumulator.name == "binary64"
 
 
+def test_kahans_compensation_is_found():
+    def target(x):
+        total = rest = np.float32(0)
+        for each in x[::-1]:
+            y = each - rest
+            t = total + y
+            rest, total = (t - total) - y, t
+        return total
+
+    found = examine(target, 40)
+    assert found.claim.adder.rule == "kahan"
+    assert found.schedule.text == "reversed"
+    assert "compensated (kahan)" in str(found.page())
+
+
 def test_few_units_at_a_time_where_results_count_no_further():
     def add(x):
         total = x.dtype.type(0)

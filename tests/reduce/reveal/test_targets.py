@@ -1,10 +1,14 @@
 """Misbehaving targets: they raise, exit, write into their arguments, or cannot be imported."""
 
+import os
+import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import floatlab
 from floatlab.errors import PlanError, UnsupportedError
 from floatlab.reduce.plan.composed_schedules import NUMPY
 from floatlab.reduce.reveal.revelation import reveal
@@ -113,12 +117,68 @@ def test_modules_that_cannot_be_used(name, tmp_path, monkeypatch):
     assert len(str(refusal.value).splitlines()) == 1
 
 
+def run_reveal(target, folder, **environment):
+    """Run the script `floatlab`, whose path does not include the current folder."""
+    code = "import sys; del sys.path[0]; from floatlab.__main__ import run; run()"
+    return subprocess.run(
+        [sys.executable, "-c", code, "reveal", target, "--terms", "4", "--quiet"],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(Path(floatlab.__file__).parents[1]), **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_modules_of_the_current_folder(tmp_path):
+    # The file wave.py has the name of a module of the standard library, which Python finds first.
+    (tmp_path / "wave.py").write_text("raise SystemExit('the wrong module')")
+    (tmp_path / "beside.py").write_text("def add(x, y): return x + y")
+    (tmp_path / "mine.py").write_text(
+        "import wave\ndef f(x):\n    from beside import add\n    return add(add(x[0], x[1]), add(x[2], x[3]))"
+    )
+    ended = run_reveal("mine:f", tmp_path)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "pairwise\n", "")
+    ended = run_reveal("mine:f", tmp_path, PYTHONSAFEPATH="1")
+    assert ended.returncode == 2
+    assert "'mine' cannot be imported: no module of this name is installed (the current folder" in ended.stderr
+    assert "PYTHONSAFEPATH" in ended.stderr
+
+
+def test_the_current_folder_is_searched_only_for_the_named_module(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    before = list(sys.path)
+    with pytest.raises(UnsupportedError, match=r"no module of this name is installed or in the current folder$"):
+        target_of("floatlab_test_of_no_module:f")
+    with pytest.raises(UnsupportedError, match=r"'src/mine.py' is a file: give its module .* as in mine:function$"):
+        target_of("src/mine.py:f")
+    assert sys.path == before
+
+
 @pytest.mark.parametrize("name", ["..:f", ".:f", "a\nb:f", "\udcff:f", "a" * 5000 + ":f", "math:" + "a." * 5000])
 def test_names_of_no_module(name):
     with pytest.raises(UnsupportedError) as refusal:
         target_of(name)
     assert len(str(refusal.value)) < 300
     assert str(refusal.value).isprintable()
+
+
+async def later(x):
+    return x.sum()
+
+
+@pytest.mark.parametrize(
+    ("target", "kind", "words"),
+    [
+        ("numpy.sum", "dot", r"numpy\.sum takes one array, so it cannot be examined as a dot$"),
+        ("numpy.matmul", "sum", r"numpy\.matmul takes two arrays, so it cannot be examined as a sum$"),
+        (later, None, "later' is asynchronous: give a function that returns its result"),
+    ],
+)
+def test_functions_that_do_not_take_these_operands(target, kind, words):
+    with pytest.raises(UnsupportedError, match=words):
+        target_of(target, kind)
 
 
 @pytest.mark.parametrize(("name", "kind"), [("vecdot", "dot"), ("matvec", "matvec"), ("inner", "dot"), ("sum", "sum")])
