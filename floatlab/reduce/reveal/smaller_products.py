@@ -55,14 +55,14 @@ class SmallerProducts:
 
     def _orders(self, places: Array, known: Sequence[Plan]) -> Iterator[Plan | Candidate]:
         rows, columns = np.nonzero(places)
-        row, column, ends = int(rows[-1]), int(columns[-1]), (int(rows.max()) + 1, int(columns.max()) + 1)
+        last, ends = (int(rows[-1]), int(columns[-1])), (int(rows.max()) + 1, int(columns.max()) + 1)
         for layout in dict.fromkeys((self.sized.layout, _APART.get(self.sized.layout, self.sized.layout))):
             for period in _PERIODS:
                 shape = tuple(_side(end, period) for end in ends)
-                place = row - ends[0] + shape[0], column - ends[1] + shape[1]
+                row, column = (_place(*each, period) for each in zip(last, ends, strict=True))
                 for plan in known:
-                    yield from self._assembled(plan, shape, place, layout)
-                yield from self._of_all_terms(shape, place, layout)
+                    yield from self._assembled(plan, shape, (row, column), layout)
+                yield from self._of_all_terms(shape, (row, column), layout)
 
     def _assembled(self, plan: Plan, shape: tuple[int, ...], place: tuple[int, int], layout: str) -> Iterator[Plan]:
         """Yield one tree: it combines its blocks as `plan` does, and adds each block as a smaller product does.
@@ -115,3 +115,15 @@ def _side(length: int, period: int) -> int:
     (11, 13, 5)
     """
     return length if length < 2 * period else period + length % period
+
+
+def _place(index: int, length: int, period: int) -> int:
+    """Return the index in the smaller length that corresponds to an index in `length`.
+
+    Indices keep their distance from the end. An index that is too far from it keeps its remainder modulo `period`.
+
+    >>> [_place(index, 115, 8) for index in (114, 104, 103, 2)], _place(4, 13, 8)
+    ([10, 0, 7, 2], 4)
+    """
+    cut = length - _side(length, period)
+    return index - cut if index >= cut else index % period
