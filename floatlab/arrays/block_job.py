@@ -1,4 +1,4 @@
-"""Quantizes arrays in blocks along one axis by floatlab's exact rules: computes the codes of scales and elements."""
+"""Quantizes arrays in blocks along one axis, by floatlab's exact rules: computes codes of scales and of elements."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Job:
         self.context = saturating_context(rules_of(context, rounding), self.fmt)
         self.lane = dispatch.parse_lane(lane)
         self.steps = scales_for(self.fmt, self.recipe.rule)
-        # NumPy works faster on float32, but stochastic rounding needs digits that float32 does not have.
+        # NumPy is faster on float32, but stochastic rounding needs bits that float32 does not have.
         drawn = self.context.rounding.is_stochastic
         self.narrows = self.steps.numbers.width <= 8 and not drawn and not dispatch.is_compiled(self.lane)
         source = source_of(x)
@@ -81,7 +81,7 @@ class Job:
         self.given = given_scale(tensor_scale, self.fmt)
 
     def at_once(self, as_codes: bool, as_values: bool) -> RoundedBlocks | None:
-        """Return the requested results of the compiled lane; None if another lane must compute them."""
+        """Return the requested results, computed by the compiled lane; None if another lane must compute them."""
         if self.cut.inner != 1 or self.array.dtype != _SINGLES or not dispatch.is_compiled(self.lane):
             return None
         kernel, tensor = kernel_for(self.fmt, self.recipe.rule, self.context, self.cut.size), self.given
@@ -131,8 +131,8 @@ class Job:
     ) -> Iterator[tuple[slice, Array, Array]]:
         """Round the elements, a few rows of blocks at a time.
 
-        Yield, for each part: the slice of the rows, the codes of their elements (or values in the format `target`), and
-        the factors s·t, scale times tensor scale. The results are written to `into` if given.
+        For each part, yield the slice of its rows, the codes of its elements (or their values in the format `target`),
+        and the factors s·t (scale times tensor scale). If `into` is given, the codes or values are written there.
         """
         cut, numbers = self.cut, self.steps.numbers
         blocks, held = cut.blocks(self.array), container(target or numbers)

@@ -19,17 +19,17 @@ from floatlab.numbers.datum import Datum
 from floatlab.numbers.rounding import DEFAULT, AnyContext
 from floatlab.record import Record
 
-MOST = 256  # the largest number of elements shown at once; a larger block is shown in parts
+MOST = 256  # the largest number of elements shown at once; larger blocks are shown in parts
 LARGEST = 1 << 14  # the largest size of a block whose rule needs every value
 
 
 class BlockPart(Record):
     """Elements of one block of an array, and where they are.
 
-    `places` are the positions of the elements in the array, in C order. `start` is the position of the first one in
-    the block, which has `size` elements. `before` is the array position of the last element of the previous part, and
-    `after` that of the first element of the next part. These parts may belong to the same block or to an adjacent one;
-    `before` or `after` is None if there is no such part.
+    `places` are the positions of the elements in the array, in C order. `start` is the position of the first one in the
+    block, which has `size` elements. `before` is the array position of the last element of the previous part, or None
+    if this part is the first. `after` is the array position of the first element of the next part, or None if this part
+    is the last. These parts belong to the same block or to an adjacent one.
     """
 
     block: BlockDerivation
@@ -97,7 +97,7 @@ def values_part(
     context: AnyContext = DEFAULT,
     tensor_scale: object = None,
 ) -> BlockPart:
-    """Return the same part as `block_part` for rows of values of any kind, such as text; each value is used exactly.
+    """Do the same as `block_part` for rows of values of any kind, such as text; each value is used exactly.
 
     >>> from floatlab.formats.recipes import parse_recipe
     >>> part = values_part([["1", "1/3", "0.1"]], parse_recipe("e2m1/2"), 1)
@@ -171,9 +171,9 @@ def _extremes(values: Array, magnitudes: Array) -> list[int]:
 def _others(places: Array, number: int, magnitudes: Array, fmt: BlockFormat, shape: tuple[int, ...]) -> list[Array]:
     """Return the positions of values that represent the other blocks that share the tensor's scale.
 
-    With superblocks, these are all values of the other blocks of the superblock. Otherwise there are up to three: the
-    largest magnitude of the finite blocks, a NaN, and an infinity. An exact rule ignores a block with a NaN or an
-    infinity; so no finite value represents such a block.
+    If the format has superblocks, the result lists all values of the other blocks in the superblock. Otherwise it lists
+    up to three values: the largest magnitude in finite blocks, a NaN, and an infinity. Blocks with a NaN or an infinity
+    have no finite representative, because an exact rule ignores their finite values.
     """
     if fmt.tensor is None:
         return []

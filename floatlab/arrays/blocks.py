@@ -2,8 +2,8 @@
 
 Let amax be the largest magnitude of a block, x an element, s the scale of the block, t the scale of the tensor (or 1),
 and largest the largest number of the element format. `arith.blocks` computes the quotients amax / (largest·t) and x /
-(s·t) exactly and rounds them once. Here they are computed in float64 and then rounded; `scales` explains why the bits
-are the same. Division by a power of two is exact in any case.
+(s·t) exactly and rounds them once. Here they are computed in float64 and then rounded; `quotients` explains why the
+bits are the same. A division by a power of two is always exact.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ from floatlab.formats.scaling import PRODUCT
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers.rounding import Context
 
-_CLOSE = 2.0**-40  # if two errors of a block differ by a smaller relative amount in float64, they are compared exactly
+_CLOSE = 2.0**-40  # errors whose relative difference in float64 is smaller are compared exactly
 
 
 @in_default_mode
@@ -73,9 +73,9 @@ def encode_blocks(
     format
         Block format or its name: `mxfp8_e4m3`, `mxfp4`, `mxint8`, `nvfp4` …
     axis
-        Axis along which blocks are formed. In MX and NVFP4 with floatlab's own rules, its length must be a multiple of
-        the block size. Shorter blocks are padded with zeros if scales are binary32, blocks have several rows, or a
-        library's rule is used.
+        Axis along which blocks are formed. For MX and NVFP4 with floatlab's own rules, the length of the axis must be a
+        multiple of the block size. A shorter last block is padded with zeros in three cases: scales are binary32,
+        blocks have several rows, or the rule is that of a library.
     scale
         Rule for scales (`formats.scale_rules`); by default the format's own: floor for MX, nearest for nvfp4.
     rounding, context
@@ -92,12 +92,12 @@ def encode_blocks(
     Blocks
         `scales` in the shape of `x` with the axis divided by the block size; `codes` in the shape of `x`, unpacked
         (two's complement for mxint8). In MX and NVFP4, a block with a NaN or an infinity gets the scale NaN and
-        elements 0, except by rules of libraries.
+        elements 0, unless the rule is that of a library.
 
     Raises
     ------
     UnsupportedError
-        For arrays that are not numeric, for an axis that does not exist, and for short blocks that are not padded.
+        For arrays that are not numeric, for an axis that does not exist, and for a short last block that is not padded.
     FormatError, ContextError
         For unknown names.
 
@@ -116,7 +116,7 @@ def encode_blocks(
 def _is_padded(shape: tuple[int, ...], recipe: Recipe, axis: object) -> bool:
     """Return whether the last block along the axis is shorter than the others, and is padded.
 
-    Among plain recipes (`is_plain`), only formats with binary32 scales pad it; MX and NVFP4 refuse short blocks.
+    The result is always False for MX and NVFP4 with plain rules (`is_plain`): they reject short blocks later.
     """
     fmt = recipe.format
     if fmt.family != "fp32" or fmt.block is None or not shape or not hasattr(axis, "__index__"):
@@ -217,7 +217,7 @@ def _chosen(matrix: Array, recipe: Recipe, given: object, options: BlockRounding
             * job.steps.values(by[near, None], np.dtype(np.float64))
             for made, by in ((codes, scales), (other_codes, other_scales))
         )
-        near = near[(one != other).any(axis=1)]  # if all values are the same, the errors are equal
+        near = near[(one != other).any(axis=1)]  # if all values of a block are the same, its errors are equal
         scales, codes = np.where(better, other_scales, scales), np.where(better[:, None], other_codes, codes)
         for row in near:
             [block] = derive_blocks(matrix[row].tolist(), recipe, None, job.context, tensor)
@@ -236,8 +236,8 @@ def quantize_blocks(
     Returns
     -------
     values
-        float64 for float64 arrays and Python floats; float32 for integers and for formats that float32 contains, since
-        no narrower dtype has the range of the scales.
+        float64 for float64 arrays and Python floats; float32 for integers, and for arrays of formats that float32
+        contains. No narrower dtype has the range of the scales.
 
     Notes
     -----
@@ -292,8 +292,8 @@ def decode_blocks(
     tensor_scale
         Scale of the tensor for nvfp4, if `blocks` is a pair.
     dtype
-        By default float64, or float32 if the recipe is plain (`is_plain`) and float32 represents all its numbers (not
-        for MX and nvfp4). Values that are too large for float32 become infinite.
+        By default float64. It is float32 if the recipe is plain (`is_plain`) and float32 represents all its numbers,
+        which is false for MX and nvfp4. Values that are too large for float32 become infinite.
 
     Raises
     ------

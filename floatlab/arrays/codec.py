@@ -24,7 +24,7 @@ _FLAGS = tuple(Flags)
 # Row n is for the set of flags whose integer is n: a 1 for each flag in the set, and a 0 for every other flag.
 _SETS = np.array([[flags & flag.value != 0 for flag in _FLAGS] for flags in range(32)], np.int64)
 _FEW = 1 << 13  # below this many elements, `bincount` is faster than one pass per flag
-_PIECE = 1 << 16  # the number of elements per pass: so few that they stay in the cache
+_PIECE = 1 << 16  # elements per pass, so few that they stay in the cache
 
 
 class CallOptions(TypedDict, total=False):
@@ -274,9 +274,10 @@ def written(
     """Run `work` on arrays; return the result, in `out` if given, or a pair of result and flags.
 
     If `return_flags` is True or "each", the flags are an array with the flags of every element; if it is "counts", they
-    are a dict with the number of elements that raised each flag. After an error, `out` is unchanged. Operands that are
-    still to be read are never overwritten. `in_place` promises that `work` does not read a block of operands again
-    after writing its results, so that these may overwrite the operands.
+    are a dict with the number of elements that raised each flag. After an error, `out` is unchanged. Operands are
+    copied if `out` shares their memory, unless each element of `out` has the address of the same element of an operand
+    and `in_place` is true. `in_place` states that `work` never reads a block of operands again after writing its
+    results.
     """
     _check_out(out, shape, dtype)
     flags: Array | None = None
@@ -299,7 +300,7 @@ def written(
     ):
         result = np.empty(shape, dtype)
     assert result is not None
-    # View as integers, since NumPy's iterator does not support the dtypes of other libraries.
+    # View the result as integers, since NumPy's iterator does not support the dtypes of other libraries.
     bits = result.view(_bits_of(result.dtype))
     if 0 < bits.size <= dispatch.BLOCK and (lines := dispatch.flat_views([*reads, bits])):
         dispatch.threads_for(bits.size, threads)  # raises an error for an invalid `threads`
@@ -359,7 +360,7 @@ def _check_out(out: object, shape: tuple[int, ...], dtype: DType) -> None:
 
 
 def _is_the_same(x: Array, out: Array) -> bool:
-    """Return whether every element of `out` has the memory address of the same element of x."""
+    """Return whether each element of `out` has the same memory address as the element of `x` with the same index."""
     placed = x.ctypes.data == out.ctypes.data and x.strides == out.strides
     return placed and x.shape == out.shape and x.itemsize == out.itemsize
 

@@ -87,8 +87,8 @@ def encode(
     context
         Context; it overrides `overflow`, and `rounding` if that is a direction.
     dialect
-        A processor or library whose rules for overflow, NaNs, zero and negative numbers are followed:
-        "cuda", "arm-fp8", "torch", "ml_dtypes" …
+        Follow the rules of a processor or library for overflow, NaNs, zero and negative numbers: "cuda", "arm-fp8",
+        "torch", "ml_dtypes" …
     return_flags
         True: also return the flags of each element as uint8, the values of `Flags`. "counts": also return the number of
         elements that raised each flag.
@@ -141,8 +141,8 @@ def decode(
 ) -> Array:
     """Return the values of codes as floats.
 
-    They are exact, with two exceptions: irrational numbers are rounded to nearest in float64, and values of blocks to
-    nearest in a `dtype` that cannot represent them.
+    They are exact, with two exceptions. Irrational numbers are rounded to nearest in float64. Values of blocks are
+    rounded to nearest if `dtype` cannot represent them.
 
     NaNs keep their payloads if the format has payloads.
 
@@ -153,7 +153,7 @@ def decode(
     format
         A format or its name.
     dtype
-        Dtype of the values; by default float32 if it contains the format, else float64. MX and NVFP4 need float64.
+        Dtype of the values; by default float32 if it contains the format, else float64 (as for MX and NVFP4).
     out
         Array for the result; not for block formats.
     **options

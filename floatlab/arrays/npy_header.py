@@ -1,4 +1,4 @@
-"""Reads headers of untrusted `.npy` files: their length is limited, they are checked, and nothing is unpickled."""
+"""Reads headers of untrusted `.npy` files: limits their length, checks them, and never unpickles anything."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ class Header(Record):
 
 
 def read_header(stream: IO[bytes], length: int) -> Header:
-    """Return the header of a `.npy` of `length` bytes that starts at the stream's position.
+    """Return the header of a `.npy` file of `length` bytes that starts at the stream's position.
 
-    Raises FileFormatError for an invalid header, for a dtype that is not numeric, and for a shape that does not
-    match the number of bytes. The message is written to follow the file's name.
+    Raises FileFormatError for an invalid header, for a dtype that is not numeric, and for a shape that does not match
+    the number of bytes. The message is a predicate: the caller puts the file's name before it.
 
     >>> file = io.BytesIO()
     >>> np.save(file, np.zeros((2, 3), np.float16))

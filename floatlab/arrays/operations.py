@@ -142,7 +142,7 @@ def operate(
     words = operation, len(operands), format, rounding, overflow, context, lane
     try:
         asked = _asked(*words)
-    except TypeError:  # an argument is not hashable, such as a list in place of a name: the error message names it
+    except TypeError:  # an argument is not hashable, such as a list: the uncached call reports it
         asked = _asked.__wrapped__(*words)
     names, with_flags = asked.names, return_flags is not False
     plain = None

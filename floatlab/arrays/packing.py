@@ -1,10 +1,10 @@
 """Codes of at most eight bits, packed without gaps: two 4-bit codes in a byte, four 6-bit codes in three bytes.
 
-The OCP MX specification 1.0 names the elements and leaves their memory layout to implementations. Here the codes of a
-row are one stream of bits, least significant bit first, in ascending bytes. The first of two 4-bit codes is thus in the
-low half of the byte, as in ONNX (FLOAT4E2M1), CUDA (`__nv_fp4x2_e2m1`) and PyTorch (`float4_e2m1fn_x2`). Of
-four 6-bit codes in three bytes, code i (from 0) is in bits 6i to 6i + 5. Some tools put the first of two 4-bit codes
-into the high half of the byte (docs/containers.md lists them).
+The OCP MX specification 1.0 defines the elements, but not their layout in memory. Here the codes of a row are one
+stream of bits, least significant bit first, in ascending bytes. The first of two 4-bit codes is thus in the low half of
+the byte, as in ONNX (FLOAT4E2M1), CUDA (`__nv_fp4x2_e2m1`) and PyTorch (`float4_e2m1fn_x2`). Of four 6-bit codes in
+three bytes, code i (from 0) is in bits 6i to 6i + 5. Some tools put the first of two 4-bit codes into the high half of
+the byte (docs/containers.md lists them).
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ def _width(width: int | str | Format) -> int:
 
 
 def _places(width: int) -> tuple[int, int, list[tuple[int, int]]]:
-    """Return the number of codes in the smallest group that fills whole bytes, and the number of these bytes.
+    """Return the number of codes in the smallest group that fills whole bytes, the number of its bytes, and the places.
 
-    The third result has, for each code of the group, the byte in which it begins, and its lowest bit in this byte.
+    The place of a code in the group is a pair: the byte in which it begins, and the position of its lowest bit there.
     """
     group = 8 // int(np.gcd(8, width))
     return group, group * width // 8, [divmod(width * i, 8) for i in range(group)]

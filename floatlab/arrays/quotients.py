@@ -1,13 +1,12 @@
-"""Quotients of float64 arrays that can be rounded once more, into a narrower format, without harm.
+"""Quotients of float64 arrays that can be rounded again, into a narrower format, with the result of a single rounding.
 
-The result is the same as after a single rounding. Let x
-and the divisor d be float64s, and m a number of the target format, or a tie between two, such that m·d is exact in
-float64. Then the float64 nearest to x/d is m only if x = m·d. Proof: if m·d is a power of two, so are m and d, and x/d
-is exact. Else any other x differs from m·d by at least an ulp of m·d, which is more than 2^−53·m·d. So x/d differs from
-m by more than half an ulp of m, which is at most 2^−53·m. Since rounding is monotone, the quotient stays on its side of
-every m, and the second rounding gives the same result as a single one. This does not hold for stochastic rounding, nor
-if m·d has more than 53 bits. In these cases the quotient is rounded to odd first, after which a second rounding is also
-harmless (see `lanes.pairs`).
+Let x and the divisor d be float64s, and m a number of the target format, or a tie between two, such that m·d is exact
+in float64. Then the float64 nearest to x/d is m only if x = m·d. Proof: if m·d is a power of two, so are m and d, and
+x/d is exact. Else any other x differs from m·d by at least an ulp of m·d, which is more than 2^−53·m·d. So x/d differs
+from m by more than half an ulp of m, which is at most 2^−53·m. Since rounding is monotone, the quotient stays on its
+side of every m, and the second rounding gives the same result as a single one. This does not hold for stochastic
+rounding, nor if m·d has more than 53 bits. In these cases the quotient is rounded to odd first, after which a second
+rounding is also harmless (see `lanes.pairs`).
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ from floatlab.arrays.types import Array
 from floatlab.formats.format import Format
 
 DIGITS = DOUBLE.precision
-TINY = -200  # an exponent far below the range of binary32; under SR, smaller exponents give the same results
+TINY = -200  # an exponent far below the range of binary32; smaller exponents give the same results, also under SR
 _HUGE = 900
 _LOST = (1 << 29) - 1  # the significand bits of float64 that float32 lacks
 
 
 def is_quotient(digits: int, format: Format) -> bool:
-    """Return whether a float64 quotient rounds into the format like the exact one, for divisors of `digits` bits."""
+    """Return whether float64 quotients by divisors of `digits` bits round into the format like the exact quotients."""
     return digits + format.precision + 1 <= DIGITS
 
 
@@ -59,9 +58,10 @@ def divide_to_odd(x: Array, divisor: Array, least: int = TINY) -> Array:
 
 
 def narrow_to_odd(x: Array) -> Array:
-    """Round float64 to odd into float32: float32 is faster to round into a small format, with the same result.
+    """Round float64 to odd into float32, and overwrite the array.
 
-    Overwrites the array. Numbers outside float32's normal range are then also rounded to nearest into float32.
+    The next rounding, into a small format, is faster from float32 and gives the same result. Numbers outside float32's
+    normal range are then also rounded to nearest into float32.
 
     >>> narrow_to_odd(np.array([1.0, 1 + 2.0**-40, 1 - 2.0**-40])).tolist()
     [1.0, 1.0000001192092896, 0.9999999403953552]

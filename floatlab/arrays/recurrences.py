@@ -1,6 +1,6 @@
 """Recurrences: a straight-line sequence of rounded operations on rows of numbers, repeated for many steps.
 
-The weight update of a training step is an example. An operation of the sequence is called a stage. It is one of
+The weight update of a training step is an example. An operation of the sequence is called a stage: an operation of
 `operate`, a conversion, or a rounding into a block format. One run through all stages is a step. The compiled lane does
 many steps in one call; the NumPy lane takes one call per stage.
 """
@@ -33,7 +33,7 @@ from floatlab.record import Record
 # A stage for the compiled lane: the operation, the rows that it reads, and its rounding.
 Part = tuple[str, tuple[str, ...], RoundingRule]
 CONVERT = "convert"
-# Constant rows with which the compiled lane expresses binary64's own operations by FMA: x + y is 1·x + y.
+# Constant rows with which the compiled lane writes operations on binary64 as FMAs: x + y is 1·x + y.
 _CONSTANTS = {"+1": 1.0, "-1": -1.0, "-0": -0.0}
 _HISTORY = 1 << 18  # numbers in a history, which are 2 MB: enough for several steps with thousands of weights
 
@@ -64,7 +64,7 @@ def advance_draws(context: Context, index: int) -> Context:
 
 
 class _History:
-    """The rows as they were before a run of steps, and after each step of the run.
+    """The rows before a run of steps, and after each step of the run.
 
     `room` is the number of steps; it is limited, so that the history stays in the cache.
     """
@@ -89,8 +89,8 @@ class _History:
     def kept(self, did: int, finite: Sequence[int]) -> tuple[int, bool]:
         """Return the number of valid steps, and whether the last of them made an infinity or NaN.
 
-        Only the rows that `finite` lists are examined. The first step after which one of them has an infinity or NaN is
-        the last valid step. Without such a step, all `did` steps are valid.
+        Only the rows that `finite` lists are examined. The last valid step is the first one that made an infinity or
+        NaN in these rows, or step `did` if no step made one.
         """
         are_finite = [np.isfinite(self.states[1 : did + 1, row]) for row in finite]
         if all(each.all() for each in are_finite):
@@ -99,7 +99,7 @@ class _History:
         return int(np.argmin(good)) + 1, True
 
     def note_moves(self, did: int, watched: Sequence[int], start: int, last: Array, moves: Array) -> None:
-        """For each element, note which steps changed it in a watched row; a NaN counts as changed.
+        """For each element, record the steps that changed it in a watched row; a NaN counts as changed.
 
         `last` receives the number of the last such step, and `moves` is increased by the number of such steps.
         """
@@ -121,7 +121,7 @@ class _History:
 
 
 class Recurrence:
-    """The operations of every step on named rows of `count` numbers, all stored as binary64 whatever their formats.
+    """The operations of every step on named rows of `count` numbers. All rows are stored as binary64.
 
     Several threads may call `walk` at the same time, each with its own rows.
 
@@ -155,7 +155,7 @@ class Recurrence:
         self._programs: dict[frozenset[str], compiled.KernelProgram] = {}
         written = {stage.to for stage in stages}
         self._kept = [row for name, row in self.names.items() if name not in written]
-        # Memory of finished walks. Each walk removes one from the list, so threads do not share any.
+        # Histories of finished walks, for reuse. Each walk takes one off the list, so threads do not share any.
         self._memories: list[Array] = []
         if self.lane == "compiled" and self._parts is None:
             raise UnsupportedError("lane compiled cannot do all of these stages; use lane numpy")
@@ -188,7 +188,7 @@ class Recurrence:
         return None if rule.refuses else (operation, operands, rule)
 
     def _program(self, fed: frozenset[str]) -> compiled.KernelProgram:
-        """Return the stages for the compiled lane; the rows `fed` are inputs, filled before every step."""
+        """Return the stages for the compiled lane; the rows `fed` are inputs, which are filled before every step."""
         if fed not in self._programs:
             program = compiled.KernelProgram(len(self.names))
             # A row that the step has not yet written, but will write, is read from the previous step.
@@ -222,11 +222,11 @@ class Recurrence:
     ) -> int:
         """Do steps on rows in place, and return the number of steps done.
 
-        If a row of `finite` is non-finite after a step, that step is the last one. `inputs` has the values that some
-        rows take before every step: (steps, count) numbers, or one per step. `outputs` receives rows after every
-        `every`-th step. Steps are numbered from 1; `first` steps were done before this call. For each element, `last`
-        receives the number of the last step that changed a watched row, and `moves` is increased by the number of such
-        steps.
+        If a row of `finite` is non-finite after a step, that step is the last one. `inputs` has, for some rows, the
+        values that they get before each step: an array of shape (steps, count), or one number per step. `outputs`
+        receives rows after every `every`-th step. Steps are numbered from 1; `first` steps were done before this call.
+        For each element, `last` receives the number of the last step that changed a watched row, and `moves` is
+        increased by the number of such steps.
         """
         count = rows.shape[1]
         fed = {name: np.ascontiguousarray(each, np.float64) for name, each in (inputs or {}).items()}
@@ -247,7 +247,7 @@ class Recurrence:
             did = 0
             if self.is_compiled:
                 did = self._program(frozenset(fed)).walk(history.states[: many + 1], start)
-            pace = 2 * pace if did else 1  # a step that the compiled lane cannot do is often followed by another one
+            pace = 2 * pace if did else 1  # steps that the compiled lane cannot do often follow each other
             if not did:
                 history.states[1] = history.states[0]
                 for name, each in fed.items():

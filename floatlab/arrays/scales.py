@@ -1,8 +1,8 @@
-"""Splits arrays into blocks, and computes the codes of the blocks' scales, and the values of these codes.
+"""Splits arrays into blocks, computes the codes of their scales, and decodes such codes.
 
-`BlockScales` computes once everything that depends only on the block format and the rule. These are tables indexed by
-code and, for rules that use only exponents, a table indexed by the exponent field of amax, the largest magnitude of a
-block.
+`BlockScales` computes everything once that depends only on the block format and the rule. It makes tables indexed by
+code. For rules that use only exponents, it also makes a table indexed by the exponent field of amax, the largest
+magnitude of a block.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from floatlab.numbers import Context, Direction
 from floatlab.record import Record
 
 SLAB = 1 << 17  # the number of elements that are computed at a time
-_LIFTED = -100  # the exponent of numbers that stand for any tiny ones in directions that do not round these to zero
+_LIFTED = -100  # exponent of the numbers that replace tiny ones, in directions that do not round tiny numbers to zero
 _TABLED = 8  # scales of up to this many bits are decoded by a table
 SINGLES, DOUBLES = np.dtype(np.float32), np.dtype(np.float64)
 WORDS: dict[DType, Format] = {SINGLES: SINGLE, DOUBLES: DOUBLE}
@@ -42,9 +42,9 @@ class Blocks(Record):
     """Encoded blocks: a code for each scale, a code for each element, and the tensor's scale.
 
     `tensor_scale` is None in formats without one, and an array if each row of the tensor has its own. In HiF4, a block
-    is divided into groups of two sizes, and each group has an exponent, which is 0 or 1: `groups` has an array of these
-    exponents for each size, with a row for each block. A Blocks unpacks as `scales, codes`, without the tensor's scale
-    and the groups; `decode_blocks` accepts it unchanged.
+    is divided into groups of two sizes, and each group has an exponent, 0 or 1. `groups` has an array of exponents for
+    each size, with one row per block. A Blocks unpacks as `scales, codes`, without the tensor's scale and the groups.
+    `decode_blocks` accepts a Blocks.
     """
 
     scales: Array
@@ -117,11 +117,11 @@ class BlockScales:
         self.fmt, self.rule, self.kind, self.numbers = fmt, rule, container(fmt.scale), fmt.magnitudes
         self._least = self.kind.type(fmt.scale.compose(False, fmt.scale.smallest_magnitude))
         self._largest = self.numbers.largest
-        # The divisor of amax is the largest element times the tensor's scale: the bits of both numerators add up.
+        # The divisor of amax is the largest element times the tensor's scale; their numbers of bits add up.
         of_tensor = 0 if fmt.tensor is None else fmt.tensor.precision
         self._is_quotient = is_quotient(self._largest.numerator.bit_length() + of_tensor, fmt.scale)
         self.digits = fmt.scale.precision + of_tensor  # number of bits of the divisors of elements
-        # Smaller quotients are lifted to 2^_lifted where only their side of zero counts.
+        # Smaller quotients are replaced by 2^_lifted where only their sign matters.
         self._lifted = min(_LIFTED, self.numbers.qmin - 64)
         most = Fraction(0) if fmt.tensor is None else self._largest * fmt.scale.largest
         # Whether a binary64 quotient by `most` rounds into the tensor's scale like the exact one (see `quotients`).
@@ -140,16 +140,17 @@ class BlockScales:
         self._fields = {kind: self._by_field(word) for kind, word in WORDS.items()} if rule.name in BY_EXPONENT else {}
 
     def _by_field(self, word: Format) -> tuple[Array, int, int, float, float]:
-        """Return a table of codes, the position of the exponent field that is its index, an addend, and two limits.
+        """Return a table of codes, the position of the exponent field in amax, an addend, and two limits.
 
-        The addend is added to the bits of amax before the exponent field is taken. The table is valid for magnitudes
-        from the first limit up to, but not including, the second.
+        The index into the table is the exponent field of the sum of the addend and the bits of amax. The table is valid
+        for magnitudes from the first limit up to, but not including, the second.
         """
         fields = np.maximum(np.arange((1 << word.exponent_bits) - 1), 1)
         table = self._slowly(np.ldexp(1.0, fields - word.bias), None)
         t, digits = word.trailing_bits, self.numbers.precision
         carry = {"floor": 0, "even": 1 << (t - digits), "ceil": (1 << t) - 1}[self.rule.name]
-        # The field does not give the exponents of subnormal numbers, but usually all of these have the smallest scale.
+        # The field does not give the exponents of subnormal numbers, but usually all subnormal amax have the smallest
+        # scale.
         least = 0.0 if table[1] == self._least else 2.0**word.emin
         return table, t, carry, least, 2.0**word.emax
 
@@ -162,7 +163,7 @@ class BlockScales:
         by_field = None
         if self._fields:
             table, _, carry, least, beyond = self._fields[SINGLES]
-            last = self._slowly(np.array([2 * beyond]), None)  # the addend can carry amax of the last binade there
+            last = self._slowly(np.array([2 * beyond]), None)  # the addend can carry amax into this binade
             by_field = ByField(np.append(table, last).astype(np.uint8), carry, int(np.float32(least).view(np.uint32)))
         if not is_exact or not (self._is_quotient or by_field):
             return None
@@ -205,7 +206,10 @@ class BlockScales:
         return codes
 
     def _slowly(self, amax: Array, tensor: np.float32 | None) -> Array:
-        """Return the codes of scales for any amax, without the table; the NaN's code if amax is infinite or a NaN."""
+        """Return the codes of scales for any amax without the table.
+
+        If amax is infinite or a NaN, the code is that of NaN.
+        """
         kind, numbers = self.fmt.scale, self.numbers
         finite = np.isfinite(amax)
         known = np.where(finite, amax, 0).astype(np.float64)
@@ -243,13 +247,13 @@ class BlockScales:
     def scaled(
         self, x: Array, codes: Array, tensor: np.float32 | None, context: Context, finite: bool, narrows: bool
     ) -> tuple[Array, Array]:
-        """Return two arrays: numbers that round into the element format as x / (s·t) does, and the divisors s·t.
+        """Return two arrays: numbers that round into the element format like x / (s·t), and the divisors s·t.
 
         s is the scale of a block, and t that of the tensor. `finite` tells whether all elements of the array are
         finite, and `narrows` whether float64 results are converted to float32.
         """
         fmt, drawn = self.fmt, context.rounding.is_stochastic
-        if self._lifted < _LIFTED:  # elements with the range of bfloat16 or a wider one
+        if self._lifted < _LIFTED:  # elements whose range is at least that of bfloat16
             x, narrows = x.astype(np.float64), False
         by = self.values(codes, product_dtype(fmt, x.dtype), tensor)
         if fmt.scales_by_powers:
@@ -259,7 +263,7 @@ class BlockScales:
         else:
             scaled = quotient(x, by, self.digits, self.numbers)
         if context.rounding not in _TO_NEAREST and (fmt.scales_by_powers or not drawn):
-            # A nonzero number that underflowed to 0 would lose its effect in these directions.
+            # In these directions, a nonzero number must not underflow to 0.
             least = scaled.dtype.type(2.0**self._lifted)
             tiny = (np.abs(scaled) < least) & (x != 0)
             scaled[tiny] = np.copysign(least, x[tiny])
@@ -274,7 +278,7 @@ def recipe_of(format: BlockFormat | Recipe | str, block: int | None, scale: obje
     """Return a recipe, with block size `block` and scale rule `scale` if given.
 
     Raises FormatError for an unknown format, UnsupportedError for a recipe that arrays do not support, and ContextError
-    for an unknown rule or a second one.
+    for an unknown rule, or if `format` already has a rule.
     """
     recipe = parse_recipe(format)
     fmt = _checked(recipe.format)
@@ -285,7 +289,7 @@ def recipe_of(format: BlockFormat | Recipe | str, block: int | None, scale: obje
 
 
 def is_plain(recipe: Recipe) -> bool:
-    """Return whether `BlockScales` supports a recipe: blocks lie along one axis, and one exact formula gives the scale.
+    """Return whether `BlockScales` supports a recipe: its blocks lie along one axis, and its rule is one exact formula.
 
     >>> from floatlab.formats.recipes import parse_recipe
     >>> [is_plain(parse_recipe(text)) for text in ("mxfp4", "mxfp4:te", "nvfp4/16x16")]
@@ -329,7 +333,7 @@ def multiplies_in_single(fmt: BlockFormat) -> bool:
 
 
 def product_dtype(fmt: BlockFormat, kind: DType) -> DType:
-    """Return the dtype in which elements and scales are multiplied, so that only the final result may be rounded."""
+    """Return a dtype in which products of elements and scales are exact; only the final conversion may then round."""
     return kind if kind == SINGLES and multiplies_in_single(fmt) else DOUBLES
 
 

@@ -1,4 +1,4 @@
-"""Arrays of any kind as inputs: a `Source` is in memory, an `ArraySource` is read piece by piece.
+"""Arrays of any kind as inputs. A `Source` is in memory; an `ArraySource` is read piece by piece.
 
 `floatlab.files` has the ArraySources for files. Indices into an ArraySource follow the order of the numbers in memory.
 """
@@ -27,7 +27,7 @@ MOST_AT_ONCE = 1 << 25  # the largest number of elements of an array that must b
 _UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 _NATIVE = {"binary16": np.float16, "binary32": np.float32, "binary64": np.float64}
 _INTEGERS = "iub"
-# Integers of ml_dtypes and PyTorch that NumPy lacks, and the NumPy integers that hold their values.
+# For each integer type of ml_dtypes and PyTorch that NumPy lacks, a NumPy integer type that contains it.
 _NARROW_INTEGERS = {"int2": np.int8, "int4": np.int8, "uint2": np.uint8, "uint4": np.uint8}
 _DOUBLE = parse_format("binary64")
 _MOST_INTEGER = 1 << 53  # float64 represents all integers up to this one
@@ -135,7 +135,7 @@ def source_of(x: Any, name: str = "x") -> Source:
 
 @lru_cache(maxsize=64)
 def kind_of(dtype: DType) -> tuple[Format, DType] | None:
-    """Return the format of a dtype, and the dtype of its codes in memory; None if it has no format (`format_of`)."""
+    """Return the format of a dtype, and the dtype of its codes in memory; None if `format_of` finds no format."""
     found = format_of(dtype)
     return None if found is None else (found, np.dtype(_UNSIGNED[dtype.itemsize]).newbyteorder(dtype.byteorder))
 
@@ -179,9 +179,9 @@ Piece = Array | Source
 class ArraySource:
     """An array with a name, a shape, and a dtype or a format; it can be read from any index on.
 
-    `dtype` is the dtype of the numbers, or None if they are read as codes. `format` is the format of the floats; it is
-    binary64 if the array has integers, whose values are used. `by_columns` is set for column-major order, as in
-    Fortran. `origin` describes the conversion of text, and is None for all other sources.
+    `dtype` is the dtype of the numbers, or None if they are read as codes. `format` is the format of the floats; for an
+    array of integers it is binary64. `by_columns` is set for column-major order, as in Fortran. `origin` describes the
+    conversion of text, and is None for all other sources.
     """
 
     name: str
@@ -210,7 +210,7 @@ class ArraySource:
 
     @property
     def kind(self) -> str:
-        """The name of the dtype; of the format if the array is read as codes."""
+        """The name of the dtype, or of the format if the array is read as codes."""
         return self.format.name if self.dtype is None else self.dtype.name
 
     def read(self, first: int, count: int) -> Piece:
@@ -264,7 +264,7 @@ class HeldSource(ArraySource):
 
 
 def _held(x: object, name: str) -> tuple[Array, Format | DType]:
-    """Return an array and its dtype if this is one of NumPy's own; else the codes of the floats and their format."""
+    """Return an array and its dtype if the dtype is NumPy's own; else the codes and the format of the floats."""
     if not hasattr(x, "codes"):
         with suppress(Exception):  # tensors of dtypes that NumPy lacks; source_of raises the error
             array = np.asarray(x.detach().cpu() if hasattr(x, "detach") else x)
@@ -273,7 +273,7 @@ def _held(x: object, name: str) -> tuple[Array, Format | DType]:
             if array.dtype.kind in _INTEGERS:
                 return array, array.dtype
     source = source_of(x, name)
-    # ml_dtypes gives some of its dtypes, such as float8_e5m2, the kind of NumPy's own floats.
+    # Some dtypes of ml_dtypes, such as float8_e5m2, have the same `kind` as NumPy's own floats.
     if source.dtype is None or source.dtype.newbyteorder("=") != native_dtype(source.format):
         return source.codes, source.format
     return source.codes.view(source.dtype), source.dtype

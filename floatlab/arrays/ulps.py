@@ -47,7 +47,7 @@ def ordinal(x: object, format: Format | str | None = None) -> Array:
     UnsupportedError
         For an array with numbers that the format does not represent. (Python numbers and lists are rounded into it.)
     FormatError
-        For a format with more than 63 bits without the sign, or with an explicit integer bit.
+        For a format with an explicit integer bit, or with more than 63 bits besides the sign.
 
     Examples
     --------
@@ -110,8 +110,8 @@ def ulp_distance(x: object, y: object, format: Format | str | None = None) -> Ar
 def spacing(x: object, format: Format | str | None = None) -> Array:
     """Return the unit in the last place of each number in a format; NaN for infinities and NaNs.
 
-    It is a power of two. In formats given by a table, it is the distance to the next larger magnitude instead (at the
-    largest, to the next smaller), as in `Datum.ulp`.
+    The unit is a power of two. In formats given by a table, it is the distance to the next larger magnitude; for the
+    largest number, it is the distance to the next smaller one. `Datum.ulp` is the same.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def spacing(x: object, format: Format | str | None = None) -> Array:
 
 @in_default_mode
 def next_after(x: object, toward: object, format: Format | str | None = None) -> Array:
-    """Return the neighbour of each number in a format: the next above or below, or the next toward other numbers.
+    """Return the neighbour of each number in a format: the next one above, below, or toward another number.
 
     Parameters
     ----------
@@ -165,8 +165,8 @@ def next_after(x: object, toward: object, format: Format | str | None = None) ->
     toward
         "up" or "down", as `Datum.next_up` and `next_down`; or an array of numbers, as in `numpy.nextafter`. For "up"
         and "down", the last number in that direction (∞ in formats with infinities) is its own neighbour. The neighbour
-        above the negative number closest to zero is −0 in formats with −0. If `toward` is an array, a
-        number that equals its counterpart there gives this counterpart (a zero may change its sign), and a NaN in
+        above the negative number closest to zero is −0 in formats with −0. If `toward` is an array, the result for a
+        number that equals its counterpart in `toward` is the counterpart, so a zero may change its sign. A NaN in
         either array gives a NaN.
     format
         The format; by default the format of the dtype of `x`.
@@ -265,7 +265,7 @@ def _magnitudes(codes: Array, format: Format) -> Array:
 
 
 def _hidden(format: Format) -> int:
-    """Return how many codes are unused between zero and the smallest number, in a format without subnormals; else 0."""
+    """Return the number of unused codes between zero and the smallest number in a format without subnormals; else 0."""
     return format.smallest_normal_magnitude - 1 if format.zero and not format.subnormals else 0
 
 
@@ -286,7 +286,7 @@ def _ranks(codes: Array, format: Format) -> Array:
 
 
 def _moved(codes: Array, format: Format, step: Array | int, minus: Array | bool) -> Array:
-    """Return the codes that are `step` ranks higher (1, 0 or −1), but not beyond the last number.
+    """Return the codes that are `step` ranks higher (1, 0 or −1), limited to those of the outermost numbers.
 
     Where `minus` is true, a zero result is −0 if the format has it. NaNs are unchanged.
     """
@@ -310,7 +310,7 @@ def _gaps(format: Format) -> Array:
 
 
 def _moved_in_table(codes: Array, format: Format, ranks: Array, step: Array | int, minus: Array | bool) -> Array:
-    """Return the same as `_moved`, for a format given by a table."""
+    """Do the same as `_moved` for a format given by a table."""
     from floatlab.arrays.lanes.tables import codes_table
 
     by_rank, zero = codes_table(format)

@@ -1,22 +1,23 @@
-/* Blocks of binary32 words: the largest magnitude, the code of the scale, and the elements divided by the scale and rounded.
+/* Blocks of binary32 words: finds the largest magnitude, computes the code of the scale, and divides and rounds the
+   elements.
 
-   Only scales by floatlab's exact rules, with elements of up to 8 bits that saturate, in the directions RNE, RNA and RTZ
-   (arrays/lanes/compiled_blocks.py says when). `write32` and `write64` round. */
+   It supports only floatlab's exact scale rules, and elements of up to 8 bits that saturate and are rounded by RNE, RNA
+   or RTZ (arrays/lanes/compiled_blocks.py says when it is used). `write32` and `write64` do the rounding. */
 
-enum { GROUP = 1024 }; /* elements that are computed at a time; they stay in the first-level cache */
+enum { GROUP = 1024 }; /* elements computed at a time, so few that they stay in the first-level cache */
 
-/* The numbers of a recipe, as arrays/lanes/compiled_blocks.py packs them in this order. */
+/* The parameters of a recipe, in the order in which arrays/lanes/compiled_blocks.py packs them. */
 typedef struct {
-    Stage element, scale; /* the roundings of words of binary32, and of binary64 */
+    Stage element, scale; /* how elements (words of binary32) and scales (of binary64) are rounded */
     int64_t size;         /* elements of a block */
-    int64_t by_exponent;  /* the code of a scale is that of the exponent field of the largest magnitude plus `carry` */
-    int64_t carry, normal /* magnitudes below this word are not in the table */;
+    int64_t by_exponent;  /* whether `by_field` gives the codes: at the exponent field of amax + `carry` */
+    int64_t carry, normal /* `by_field` is not valid for magnitudes below this word */;
     int64_t by_power;  /* scales are powers of two */
     int64_t in_double; /* elements are multiplied by scales in binary64 */
-    int64_t direct;    /* elements are the numbers of the format that they are rounded into */
-    int64_t least, nan;    /* codes of scales: the smallest one, and that of blocks with infinities or NaNs */
+    int64_t direct;    /* whether a rounding can write the values of elements, without their codes */
+    int64_t least, nan;    /* codes of scales: the smallest, and the one for blocks with infinities or NaNs */
     int64_t most;          /* the word of the largest element */
-    double divisor, tensor; /* of the largest magnitudes; the scale of the tensor */
+    double divisor, tensor; /* the divisor of the largest magnitudes; the scale of the tensor */
 } BlockRule;
 
 /* A call. */
@@ -25,14 +26,15 @@ typedef struct {
     Py_ssize_t count;
     const uint32_t *x;
     const uint8_t *by_field;    /* 256 codes of scales */
-    const void *scale_reading;  /* to words of binary64 */
+    const void *scale_reading;  /* decodes scales to words of binary64 */
     const uint32_t *elements;   /* 256 words */
-    const uint8_t *stored;      /* 256 codes as they are stored, or NULL if these are the same */
+    const uint8_t *stored;      /* the stored code for each of 256 codes; NULL if they are equal */
     uint8_t *scales, *codes;    /* codes or values may be NULL */
     float *values;
 } BlockCall;
 
-/* Call a loop with the size of its blocks as a constant, if it is a common one: only then are its inner loops fast. */
+/* Call a loop with the block size as a constant if the size is a common one; only constant sizes make the inner loops
+   fast. */
 #define FOR_SIZE(size, loop, ...)                                                                                      \
     do {                                                                                                               \
         if (size == 16)                                                                                                \
@@ -60,14 +62,15 @@ CLONES static void largest_of(const uint32_t *restrict x, Py_ssize_t blocks, Py_
     FOR_SIZE(size, largest_loop, x, blocks, largest);
 }
 
-/* Return a word clamped to the largest element, since elements saturate; zero in blocks with infinities or NaNs. */
+/* Return a word limited to the largest element, since elements saturate. The result is zero if `keep` is zero, as in
+   blocks with infinities or NaNs. */
 static INLINE uint32_t clamped(uint32_t word, uint32_t most, uint32_t keep)
 {
     uint32_t magnitude = word & 0x7fffffff;
     return ((magnitude < most ? magnitude : most) | (word & 0x80000000)) & keep;
 }
 
-/* x times the reciprocals of powers of two. */
+/* Multiply x by the reciprocals of scales that are powers of two. */
 static INLINE void shift_loop(const uint32_t *restrict x, const double *restrict by, Py_ssize_t blocks, uint32_t most,
                               uint32_t *restrict scaled, Py_ssize_t size)
 {
@@ -82,7 +85,8 @@ static INLINE void shift_loop(const uint32_t *restrict x, const double *restrict
     }
 }
 
-/* x divided by any scales: binary64, rounded to odd into binary32, which does not change the next rounding. */
+/* Divide x by any scales in binary64, and round the quotients to odd into binary32. This does not change the next
+   rounding. */
 static INLINE void divide_loop(const uint32_t *restrict x, const double *restrict by, Py_ssize_t blocks, uint32_t most,
                                uint32_t *restrict scaled, Py_ssize_t size)
 {
@@ -135,7 +139,7 @@ CLONES static void scale_up(const BlockRule *r, const float *restrict elements, 
         *code = largest[k] >= 0x7f800000 ? (Code)r->nan : *code < least ? least : *code;                               \
     }
 
-/* Write the codes of scales; return whether the table has those of all magnitudes. */
+/* Write the codes of scales; return whether the table was valid for all magnitudes. */
 static int write_scales(const BlockCall *c, const uint32_t *largest, Py_ssize_t blocks, uint8_t *to)
 {
     const BlockRule *r = &c->rule;
@@ -164,7 +168,7 @@ static int write_scales(const BlockCall *c, const uint32_t *largest, Py_ssize_t 
     return 1;
 }
 
-/* Round the elements of some blocks, or of a part of one, that begin at an index. */
+/* Round the elements of some blocks, or of a part of a block, from index `first` on. */
 static void write_elements(const BlockCall *c, Py_ssize_t first, Py_ssize_t blocks, Py_ssize_t size, const double *by)
 {
     const BlockRule *r = &c->rule;
@@ -184,7 +188,7 @@ static void write_elements(const BlockCall *c, Py_ssize_t first, Py_ssize_t bloc
         scale_up(r, (const float *)elements, by, blocks, size, c->values + first);
 }
 
-/* Return whether all scales are known by the rule's table. */
+/* Return whether the rule's table was valid for all scales. */
 static int round_blocks(const BlockCall *c)
 {
     const BlockRule *r = &c->rule;
@@ -213,7 +217,7 @@ static int round_blocks(const BlockCall *c)
     return 1;
 }
 
-/* Whether the numbers of a rounding lead to no undefined access; it writes codes, and reads words. */
+/* Whether a rounding writes codes, reads words, and makes no invalid memory access. */
 static int is_rounding(const Stage *s, int64_t word_size)
 {
     return s->word_size == word_size && has_kernel(word_size, s->code_size) && s->way > WHOLE - 1 && s->way < READ &&
@@ -221,8 +225,8 @@ static int is_rounding(const Stage *s, int64_t word_size)
            (word_size == 4 ? is_sound32(s->rule) : is_sound64(s->rule));
 }
 
-/* Return an error message for a call, or NULL if it leads to no undefined access. `held`: x, by_field, scale_reading,
-   elements, stored, scales, codes, values. */
+/* Return an error message for a call, or NULL if the call makes no invalid memory access. `held`: x, by_field,
+   scale_reading, elements, stored, scales, codes, values. */
 static const char *fault_of_blocks(BlockCall *c, const Py_buffer *held)
 {
     const BlockRule *r = &c->rule;
@@ -231,7 +235,7 @@ static const char *fault_of_blocks(BlockCall *c, const Py_buffer *held)
         return "a rule has a number out of range";
     c->count = held[0].len / 4;
     if (r->size > c->count ? c->count != 0 : c->count % r->size)
-        return "x is no whole number of blocks";
+        return "x is not a whole number of blocks";
     const Py_ssize_t rows = c->count / (Py_ssize_t)r->size, code_size = (Py_ssize_t)r->scale.code_size;
     const Py_ssize_t reading = code_size == 1 ? 256 * 8 : (Py_ssize_t)sizeof(Reading64);
     const Py_ssize_t lengths[] = {4 * c->count, 256, reading, 256 * 4, 256, rows * code_size, c->count, 4 * c->count};
@@ -245,7 +249,7 @@ static const char *fault_of_blocks(BlockCall *c, const Py_buffer *held)
     return NULL;
 }
 
-/* The largest magnitude of the blocks without infinities and NaNs. */
+/* The largest magnitude in blocks without infinities and NaNs. */
 static uint32_t largest_finite(const uint32_t *x, Py_ssize_t count, Py_ssize_t size)
 {
     uint32_t most = 0, largest;
@@ -261,7 +265,7 @@ static uint32_t largest_finite(const uint32_t *x, Py_ssize_t count, Py_ssize_t s
 
 PyDoc_STRVAR(largest_doc,
              "largest_finite(x, size) -> word\n\n"
-             "Return the largest magnitude in the blocks of binary32 words that have no infinities and NaNs.");
+             "Return the largest magnitude in blocks of binary32 words; blocks with infinities or NaNs do not count.");
 
 static PyObject *take_largest(PyObject *self, PyObject *args)
 {

@@ -1,6 +1,6 @@
 /* What differs between compilers: inlining, and functions compiled for several generations of processors. */
 
-/* Words must be computed in their own width: results in the x87's wider format would be rounded twice. */
+/* Operations must be rounded to their own format: results in the x87's wider format would be rounded twice. */
 #if FLT_EVAL_METHOD != 0
 #error "floats are computed in a wider format here"
 #endif

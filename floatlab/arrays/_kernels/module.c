@@ -1,8 +1,9 @@
 /* The compiled lane: converts arrays of words to codes and back in one pass over memory, without the interpreter's lock.
 
-   It accepts only buffers (the stable ABI, no NumPy headers), and is optional: without it, the NumPy lane is used.
-   This is a second implementation of the decision of numbers/rounding.py; tests check that both agree bit for bit.
-   The scalar kernel decides everything that depends only on format and context, and passes it as packed numbers. */
+   It accepts only buffers (the stable ABI, no NumPy headers), and is optional: without it, the NumPy lane is used. This
+   is a second implementation of the decision of numbers/rounding.py; tests check that both agree bit for bit. Python
+   code computes everything that depends only on format and context, by the scalar arithmetic, and passes it as packed
+   numbers. */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -34,7 +35,7 @@ typedef double Float64;
 #define BITS 64
 #include "word.h"
 
-_Static_assert(sizeof(Rule64) == sizeof(((Stage *)0)->rule), "a stage has room for the longer rule");
+_Static_assert(sizeof(Rule64) == sizeof(((Stage *)0)->rule), "a stage must have room for the longer rule");
 
 #include "run.h"
 #include "table.h"
@@ -47,7 +48,7 @@ PyDoc_STRVAR(reset_doc,
              "reset_mode() -> mode\n\n"
              "Make this thread round to nearest and keep subnormal numbers; return the previous mode.");
 
-static const char mode_name[] = "floatlab._kernels.mode"; /* of a capsule, which no other code creates */
+static const char mode_name[] = "floatlab._kernels.mode"; /* the name of a capsule that no other code creates */
 
 static void free_mode(PyObject *capsule)
 {

@@ -1,5 +1,5 @@
-/* Formats of up to 8 bits given by a table, looked up in vector registers: x86 processors with AVX-512 and VBMI (Intel from
-   2019, AMD from 2022 on). A look-up in memory takes some instructions for each element; here each
+/* Look-ups in vector registers, for formats of up to 8 bits given by a table. They need an x86 processor with AVX-512
+   and VBMI (Intel from 2019, AMD from 2022 on). A look-up in memory takes some instructions for each element; here each
    instruction serves 16 to 64 elements. */
 
 #if defined(__x86_64__) && defined(__GNUC__) && FLOATLAB_MOST >= 4
@@ -42,8 +42,8 @@ TARGET static INLINE __m512i look_up_bytes(const __m512i *table, __m512i at)
                                   _mm512_permutex2var_epi8(table[2], at, table[3]));
 }
 
-/* A binary search among 31 starts, in the order of the words' values. At the level with 2^n starts, n decisions have set
-   bits of `at`, the first one the lowest; so the starts of a level, and the codes, are in the order of reversed bits. */
+/* A binary search among 31 starts, in the order of the words' values. Each decision sets one bit of `at`, from the
+   lowest bit on. So the starts of a level, and the codes, are stored in the order of reversed bits. */
 APART TARGET static LOOP(loop_few)
 {
     enum { LEVELS = 5 };
@@ -73,8 +73,9 @@ APART TARGET static LOOP(loop_few)
     return 0;
 }
 
-/* Each element is a byte: the upper 6 bits of its significand, and a last bit that is set if any lower bit is. The rank is
-   that of the binade's start plus (this byte + number to add + 1 if the table says so and the last kept bit is 1) >> shift. */
+/* The significand of each element becomes a byte: its upper 6 bits, and a last bit that is set if any lower bit is. The
+   rank is that of the binade's start plus (byte + addend + odd) >> shift. `odd` is 1 if the table asks for it and the
+   last kept bit is 1. */
 APART TARGET static LOOP(loop_bytes)
 {
     uint8_t offset[64], power[64], kept[64];

@@ -11,13 +11,13 @@ static int fits(const Call *c, const Place *p)
            (c->steps < 2 || p->stride <= (rows - 1 - p->row) / (c->steps - 1));
 }
 
-/* The same for a written buffer; true if there is none. */
+/* Whether a place fits a written buffer with elements of this size, or has no buffer. */
 static int is_room(const Call *c, const Place *p, int64_t size)
 {
     return !buffer_of(c, p->buffer) || (p->size == size && p->buffer < c->written && fits(c, p));
 }
 
-/* Convert a valid place to pointers; `stride` is in bytes from then on. */
+/* Replace the buffer numbers of a valid place by pointers, and its `stride` in rows by one in bytes. */
 static void resolve(const Call *c, Place *p)
 {
     char *start = buffer_of(c, p->buffer);
@@ -58,7 +58,7 @@ static const char *fault_of(const Call *c, Stage *s)
             (s->way == READ && !buffer_of(c, p->number)))
             return "a reading does not go with its operand";
         if (!buffer_of(c, p->buffer) || !fits(c, p))
-            return "an operand is no aligned buffer with a whole row for each step";
+            return "an operand is not an aligned buffer with a whole row for each step";
     }
     const Place *to = &s->places[TO];
     if (buffer_of(c, to->number) && !is_reading(c, to->number, s->code_size, s->word_size))
@@ -67,7 +67,7 @@ static const char *fault_of(const Call *c, Stage *s)
     if (!buffer_of(c, to->buffer) || !is_room(c, to, in_words ? s->word_size : s->code_size) ||
         !is_room(c, &s->places[FLAGS], 1) || !is_room(c, &s->places[MARKS], 1) ||
         (s->operation && !buffer_of(c, s->places[MARKS].buffer)))
-        return "an output is no aligned buffer with a whole row for each step";
+        return "an output is not an aligned buffer with a whole row for each step";
     for (int i = 0; i < PLACES; i++)
         if (i < arity[s->operation] || i >= TO)
             resolve(c, &s->places[i]);
@@ -94,7 +94,7 @@ static int take(Call *c, PyObject *written, PyObject *read)
     }
     const char *fault = NULL;
     if (c->program.len % size || c->count < 0 || c->count > PY_SSIZE_T_MAX / 16 || c->steps < 0)
-        fault = "a program is whole stages, done so many times on so many elements";
+        fault = "a program is whole stages; count and steps are not negative";
     memcpy(c->stages, c->program.buf, (size_t)c->program.len);
     for (Py_ssize_t i = 0; i < stages && !fault; i++)
         fault = fault_of(c, &c->stages[i]);

@@ -21,7 +21,7 @@ typedef struct {
     int64_t size; /* bytes of an element */
     union {
         int64_t number;
-        const void *reading; /* decoding of codes to words: a table for one byte, else a Reading; NULL: they are words */
+        const void *reading; /* how to decode: a table for codes of one byte, else a Reading; NULL for words */
     };
 } Place;
 
@@ -30,16 +30,16 @@ enum { TO = 3, FLAGS, MARKS, PLACES };
 /* An operation and a rounding, as arrays/lanes/compiled.py packs them in this order. */
 typedef struct {
     int64_t word_size, operation;
-    int64_t negative_zero; /* an exact zero from a sum of opposite signs is negative */
-    int64_t code_size;     /* bytes; `to` receives codes, or with a reading their words */
+    int64_t negative_zero; /* whether an exact zero sum of opposite signs is negative */
+    int64_t code_size;     /* bytes; `to` receives codes of this size, or the words of the codes if it has a reading */
     int64_t way, drawn, refuses;
-    int64_t direction; /* of the processor during rounding: an index in `directions` */
-    int64_t own;       /* 1 if processors may have this conversion */
+    int64_t direction; /* the processor's direction during the rounding, as an index in `directions` */
+    int64_t own;       /* 1 if some processors have an instruction for this conversion */
     int64_t largest;   /* the largest word that the path takes, or -1 */
     uint64_t seed;
     Place places[PLACES]; /* of operands first */
     uint64_t rule[47];              /* a Rule of the words' width */
-    uint64_t keep, plus, flip, low; /* how a draw becomes the number that thresholds are compared with: `draw_rule` */
+    uint64_t keep, plus, flip, low; /* turn a draw into the number that is compared with thresholds: see `draw_rule` */
 } Stage;
 
 /* A call of `run`. */

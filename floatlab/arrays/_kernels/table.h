@@ -1,11 +1,11 @@
 /* Formats given by a table (arrays/lanes/tables.py): words of binary32 to codes, and codes to words, by looking up.
 
    The codes of a sign are segments of the words without sign: a segment starts where a rounding moves to the next code.
-   A bucket is the words that share their upper bits. In narrow formats a bucket has at most one start inside it, so an
-   entry is that start and the codes on both sides. In wide formats an entry is a line that gives the number of starts up
-   to a word, or one less, which a comparison settles. */
+   A bucket is the words that share their upper bits. In narrow formats a bucket has at most one start inside it; its
+   entry has that start and the codes on both sides. In wide formats an entry is a straight line: it gives the number of
+   starts up to a word, or one less, and a comparison decides which. */
 
-/* A call: buffers, of which the last is written, and a number after them. */
+/* The arguments of a call: buffers, the last of which is written, and then a number. */
 typedef struct {
     Py_buffer held[4];
     int count;
@@ -19,7 +19,8 @@ typedef struct {
     int name(const void *restrict from, const void *restrict table, const void *restrict second, void *restrict to,    \
              Py_ssize_t count, int number)
 
-/* A look-up: its buffers, and the size of their elements; which lengths it accepts; the loop, and a message. */
+/* A look-up: the number of its buffers, the sizes of their elements, a test of their lengths, the loop, and an error
+   message. */
 typedef struct {
     int count;
     size_t sizes[4];
@@ -96,8 +97,8 @@ static int narrow_fits(const Given *g)
 
 PyDoc_STRVAR(narrow_doc,
              "look_up_narrow(words, entries, codes, shift) -> whether an entry was unsettled\n\n"
-             "Write the code of each word of binary32. An entry, for each value of the word's bits above `shift`, has the\n"
-             "first of the lower bits that gives the second code, and both codes. If its bit 63 is set, it settles no code.");
+             "Write the code of each word of binary32. Each value of the word's bits above `shift` has an entry: two codes, and\n"
+             "the first value of the lower bits that gives the second code. If its bit 63 is set, it settles no code.");
 
 static PyObject *narrow(PyObject *self, PyObject *args)
 {
@@ -124,7 +125,8 @@ APART static uint16_t search_starts(uint32_t word, uint64_t line, const uint32_t
     return (uint16_t)(((low - first) ^ minus) - minus);
 }
 
-/* Loops that look up are separate from those that compute: the first have no vector instructions, since gathering is slow. */
+/* Loops that look up are separate from those that compute: the look-ups use no vector instructions, since gathering is
+   slow. */
 SCALAR static void take_lines(const uint32_t *restrict words, const uint64_t *restrict entries, uint64_t *restrict lines,
                               Py_ssize_t count)
 {

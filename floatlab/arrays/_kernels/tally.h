@@ -4,7 +4,8 @@ enum { SOME = 512, SUM_CHUNK = 2048, LANES = 16, SUMS = 5 };
 enum { ZEROS, EXACT, LOST, SATURATED, FLUSHED, SUBNORMAL, COMPARED, SMALL, COUNTS };
 enum { FIELDS = 1 << 11, UPPERS = 1 << 15 };
 
-/* Increments of one counter wait for each other, so neighbouring elements use different counters of a bin. */
+/* Consecutive increments of one counter wait for each other, so neighbouring elements use different counters of a
+   bin. */
 typedef struct {
     uint32_t fields[FIELDS][4], uppers[UPPERS][2];
 } Bins;
@@ -20,15 +21,15 @@ typedef struct {
     int64_t nonfinite, counts[COUNTS];
     double largest, smallest, largest_error, largest_relative;
     Py_ssize_t largest_relative_at;
-    double sums[SUMS]; /* of error², x², y², x·y, and relative errors */
+    double sums[SUMS]; /* the sums of error², x², y², x·y, and of the relative errors */
 } Figures;
 
-/* The terms of the sums, of a piece. */
+/* The terms of the sums, for the elements of a piece. */
 typedef struct {
     double x[SOME], y[SOME], error[SOME], ratio[SOME];
 } Terms;
 
-/* Keep the largest error and relative error; find the first element that has the latter. */
+/* Keep the largest error and the largest relative error, and find the first element with that relative error. */
 static void keep_extremes(Figures *f, const Terms *t, const uint64_t *extremes, Py_ssize_t first, Py_ssize_t count,
                           int has_relative)
 {
@@ -62,7 +63,7 @@ CLONES static void add_terms(const Terms *restrict t, double (*restrict lanes)[L
     memcpy(lanes, sums, sizeof sums);
 }
 
-/* Add the lanes in halves, and the chunk to the sums. */
+/* Add the lanes of a chunk in halves, and add the results to the sums. */
 static void end_chunk(Figures *f, double (*lanes)[LANES])
 {
     for (int k = 0; k < SUMS; k++) {
@@ -104,8 +105,9 @@ SCALAR static void count_bins(const TallyCall *c, const uint16_t *restrict field
     }
 }
 
-/* Take zeros out of the bin `first`, infinities and NaNs out of the bin `last`, and elements that have no relative error out of
-   the bin of 0. The counters of a bin are added modulo 2^32, so one alone may be negative. */
+/* Subtract the zeros from the bin `first`, the infinities and NaNs from the bin `last`, and the elements without a
+   relative error from the bin of 0. A single counter may become negative; only the sum of a bin's counters, modulo
+   2^32, is used. */
 static void correct_bins(const TallyCall *c, Figures *f, int first, int last)
 {
     uint32_t *beyond = c->bins->fields[last];
@@ -130,7 +132,7 @@ CLONES static int has_counts(const uint32_t *counters, int count)
 #include "tally_word.h"
 #undef BITS
 
-/* Return the numbers of the bins that are not empty as bytes of uint16, and their counts as bytes of int64. A bin has `step`
+/* Return the indices of the nonempty bins as bytes of uint16, and their counts as bytes of int64. A bin has `step`
    counters. */
 static PyObject *histogram(const uint32_t *counters, int step, int length)
 {
@@ -163,8 +165,8 @@ static PyObject *histogram(const uint32_t *counters, int step, int length)
 PyDoc_STRVAR(tally_doc,
              "tally(word_size, x, y, run, smallest, threshold) -> counts, extremes, sums and histograms\n\n"
              "Measure words of binary32 or binary64 and their rounded copies. Two float64 buffers have the limits of each run\n"
-             "of elements. The result is a tuple in the order of `Raw` (arrays/lanes/tally_lanes.py); a histogram is a pair\n"
-             "of bytes, the bins as uint16 and their counts as int64.");
+             "of elements. The result is a tuple in the order of `Raw` (arrays/lanes/tally_lanes.py); a histogram has two\n"
+             "bytes objects: the bins as uint16, and their counts as int64.");
 
 /* Whether all buffers have the lengths of a call. */
 static int is_call(const TallyCall *c, const Py_buffer *held, Py_ssize_t word_size)

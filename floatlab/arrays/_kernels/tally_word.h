@@ -1,15 +1,16 @@
 /* The figures of an array and its rounded copy, for one width of word; included once for binary32 and once for binary64.
 
-   The loops work on pieces that stay in the first-level cache. Conditions are computed as masks, from the signs of
-   differences: GCC 12 vectorises these, but not the comparisons. */
+   The loops work on pieces that stay in the first-level cache. Conditions are masks, computed from the signs of
+   differences: GCC 12 vectorises such masks, but not comparisons. */
 
-/* All ones if a difference is negative; both numbers are at most MAGNITUDE. */
+/* All ones if a < b, else 0; both numbers must be at most MAGNITUDE. */
 #define IS_LESS(a, b) ((Unsigned)((Int)((a) - (b)) >> (BITS - 1)))
 
 #define WIDER (BITS == 32 ? 1023 - 127 : 0) /* the difference of the exponent fields of binary64 and of the word */
 
-/* Count the elements of a piece by what happened to them, and write their numbers. If x or y is not finite, both become
-   zeros. Also write the exponent field that each x has as binary64, if it is not subnormal. */
+/* Count the elements of a piece by what the rounding did to them, and write x and y. If either is not finite, both are
+   written as zeros. Also write the exponent field that each x has in binary64; `count_small` corrects the fields of
+   subnormal x. */
 CLONES static void NAME(classify)(const Unsigned *restrict x, const Unsigned *restrict y, const Unsigned *restrict smallest,
                                   const Unsigned *restrict threshold, Unsigned *restrict a, Unsigned *restrict b,
                                   uint16_t *restrict fields, Py_ssize_t count, Figures *restrict f)
@@ -44,8 +45,8 @@ CLONES static void NAME(classify)(const Unsigned *restrict x, const Unsigned *re
         f->smallest = smallest_one.number < f->smallest ? smallest_one.number : f->smallest;
 }
 
-/* Write the terms of the sums as binary64: both numbers, their difference, and its quotient by x, or 0 if x is 0. Return the
-   largest difference and the largest quotient; integers are ordered as the magnitudes that they represent. */
+/* Write the terms of the sums as binary64: x, y, their difference, and the difference divided by x (0 if x is 0).
+   Return the largest difference and the largest quotient, found by comparing the integers of their bits. */
 CLONES static void NAME(measure)(const Float *restrict a, const Float *restrict b, Terms *restrict t, Py_ssize_t count,
                                  uint64_t *restrict extremes)
 {
@@ -79,7 +80,7 @@ static Unsigned NAME(limit_of)(double limit, Unsigned otherwise)
     return limit > 0 ? word.bits + (word.number < limit) : 0;
 }
 
-/* Write the limits of the elements from `first` on, which have one for each run. */
+/* Write the limits of each element from `first` on; the call has one limit per run of elements. */
 static void NAME(spread)(const TallyCall *c, Py_ssize_t first, Py_ssize_t count, Unsigned *smallest, Unsigned *threshold)
 {
     for (Py_ssize_t i = 0; i < count;) {
@@ -92,7 +93,8 @@ static void NAME(spread)(const TallyCall *c, Py_ssize_t first, Py_ssize_t count,
     }
 }
 
-/* Subnormal words of binary32 have one exponent field, but several as binary64. */
+/* Count subnormal words: all of them have the exponent field 0 in binary32, but they have several fields in
+   binary64. */
 static void NAME(count_small)(const Unsigned *x, Py_ssize_t count, Bins *bins)
 {
     for (Py_ssize_t i = 0; i < count && BITS == 32; i++) {

@@ -24,7 +24,7 @@ typedef union {
 #include "word_reading.h"
 #include "word_operations.h"
 
-/* Round a chunk of words, and write codes, or with a reading the words of these codes. */
+/* Round a chunk of words to codes. Write the codes or, if there is a reading, the words of these codes. */
 static unsigned NAME(write)(const Stage *s, const Unsigned *words, void *to, const void *reading, uint8_t *flags,
                             Py_ssize_t count, uint64_t first)
 {
@@ -32,7 +32,7 @@ static unsigned NAME(write)(const Stage *s, const Unsigned *words, void *to, con
     const NAME(Round) to_values = !reading || flags ? NULL : s->way == FIXED ? NAME(fixed_values)
                                                          : s->way == MAGIC   ? NAME(magic_values)
                                                                              : NULL;
-    const int same = (const void *)words == to; /* loops do not write what they read */
+    const int same = (const void *)words == to; /* loops must not write into the memory that they read */
     void *codes = reading || same ? (void *)scratch : to;
     unsigned refused = 0;
     if (s->direction)
@@ -109,7 +109,7 @@ CLONES static void NAME(accumulate)(const Py_buffer *sums, const Py_buffer *x, c
             Float *to = (Float *)sums->buf + i * columns;
             const Float *a = (const Float *)((const char *)x->buf + k * x->strides[0] + i * x->strides[1]);
             const Float *b = (const Float *)((const char *)y->buf + k * y->strides[0] + i * y->strides[1]);
-            if (dx == 0 && dy == 1) /* the two that compilers vectorise */
+            if (dx == 0 && dy == 1) /* compilers vectorise these two calls */
                 fuse ? NAME(add_row)(to, a, b, 0, 1, columns, 1) : NAME(add_row)(to, a, b, 0, 1, columns, 0);
             else if (dx == 1 && dy == 1)
                 fuse ? NAME(add_row)(to, a, b, 1, 1, columns, 1) : NAME(add_row)(to, a, b, 1, 1, columns, 0);

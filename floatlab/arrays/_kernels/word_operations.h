@@ -1,6 +1,6 @@
-/* Operations on words, rounded to odd: computed from the result to nearest and the sign of its error (Boldo and
-   Melquiond, Emulation of FMA and correctly rounded sums, IEEE TC 57(4), 2008).  Rounding the odd result to a format with
-   at least two digits fewer is correct in every direction. */
+/* Operations on words, rounded to odd. They are computed from the result to nearest and the sign of its error (Boldo
+   and Melquiond, Emulation of FMA and correctly rounded sums, IEEE TC 57(4), 2008).  Rounding the odd result to a
+   format with at least two digits fewer is correct in every direction. */
 static INLINE Unsigned NAME(to_odd)(Float nearest, Float lost)
 {
     NAME(Punned) r = {.number = nearest}, rest = {.number = lost};
@@ -14,8 +14,8 @@ static INLINE Float NAME(sum_error)(Float x, Float y, Float sum)
     return (x - (sum - back)) + (y - back);
 }
 
-/* Whether the errors of a product or a quotient are exact: the number is zero, or neither huge nor tiny.  The word can
-   represent the last place of a product of two such numbers. */
+/* Whether x is zero, or neither huge nor tiny. The error of a product or a quotient of two such numbers is exact,
+   because a word can represent its last place. */
 static INLINE Unsigned NAME(error_is_exact)(NAME(Punned) x)
 {
     Int field = (Int)((x.bits & MAGNITUDE) >> T), middle = ((Int)1 << (BITS - T - 2)) - 1;

@@ -1,8 +1,8 @@
 /* Reading codes as words; see word.h. */
 
-/* The decoding of codes to words, as arrays/lanes/compiled.py packs it in this order. */
+/* The parameters for decoding codes to words, in the order in which arrays/lanes/compiled.py packs them. */
 typedef struct {
-    Unsigned how; /* IEEE: all codes above infinity are NaNs with payloads; SHIFTED: codes are words without last bits */
+    Unsigned how; /* IEEE: all codes above infinity are NaNs with payloads; SHIFTED: codes are truncated words */
     Unsigned cut, adjust, qmin, magnitudes, sign, sign_shift;
     Int top, infinity;
     Int normal;          /* the smallest magnitude that needs only another bias */
@@ -17,9 +17,9 @@ static int NAME(is_readable)(const void *numbers)
     return r.cut < BITS && r.sign_shift < BITS;
 }
 
-/* Return the word of a code, for formats whose numbers the word contains.  Normal numbers only need another bias.
-   Subnormal numbers, integers below 2^T, get their exponent from a subtraction, which no mode of the processor rounds or
-   flushes.  `how` is that of the reading, or a slower one. */
+/* Return the word of a code, for formats that the word contains. Normal numbers only need another bias. The
+   significands of subnormal numbers are integers below 2^T; a subtraction gives them their exponent, and no mode of the
+   processor rounds or flushes its result. `how` is the path of the reading, or a slower path. */
 static INLINE Unsigned NAME(word)(Unsigned code, const NAME(Reading) *r, int how)
 {
     if (how == SHIFTED)
@@ -64,7 +64,7 @@ static void NAME(look_up)(const uint8_t *restrict codes, Unsigned *restrict word
         words[i] = table[codes[i]];
 }
 
-/* Read codes of one byte by a table, others by their fields. */
+/* Decode codes of one byte by a table, and wider codes by their fields. */
 static void NAME(read)(const void *codes, int64_t size, Unsigned *words, Py_ssize_t count, const void *reading)
 {
     const Unsigned how = size == 1 ? SHIFTED : ((const NAME(Reading) *)reading)->how;

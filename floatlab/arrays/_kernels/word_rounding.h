@@ -1,21 +1,22 @@
 /* Rounding words to codes; see word.h. */
 
-/* The numbers of a rounding, as arrays/lanes/compiled.py packs them in this order.  In a pair, the second entry is the
-   XOR of the values for positive and negative numbers.  A mask is all ones or all zeros. */
+/* The parameters of a rounding, in the order in which arrays/lanes/compiled.py packs them. In a pair, the first entry
+   is the value for positive numbers; the second is its XOR with the value for negative numbers.  A mask is all ones or
+   all zeros. */
 typedef struct {
-    Unsigned select[2], to_odd, half, odd, up; /* the addend of `cut`: masks for each sign and for odd digits, … */
+    Unsigned select[2], to_odd, half, odd, up; /* the addend of `cut`: see `_ADDENDS` in arrays/lanes/compiled.py */
     Unsigned sign, negative_zero /* a mask */, payload /* a mask */;
     Unsigned edge[2];       /* the least words that are not tiny, for each sign */
-    Unsigned sliver, after; /* if `after` (a mask), the draw decides if words from `sliver` to `normal` are tiny */
+    Unsigned sliver, after; /* `after` (a mask): the draw decides whether words from `sliver` to `normal` are tiny */
     Unsigned lift, no_zero, no_sign, flush_inputs, flush_results; /* masks, except the first */
     Unsigned drops_signs;              /* a mask, for unsigned formats */
-    Unsigned marks;                    /* 1: bits lost below the draw's last bit set the threshold's last bit */
+    Unsigned marks;                    /* 1: discarded bits below the draw's last bit set the threshold's last bit */
     Unsigned codes[5][2], flags[5][2]; /* overflow, infinities, NaNs, zeros, negatives in unsigned formats */
     Unsigned one;                      /* 1; GCC 12 cannot vectorise shifts of a 64-bit constant */
     Int cut, low, sign_shift, places, normal, top;
 } NAME(Rule);
 
-/* Whether the numbers of a rule lead to no undefined shift; results may still be meaningless. */
+/* Whether the numbers of a rule cause no undefined shift; the results may still be meaningless. */
 static int NAME(is_sound)(const void *numbers)
 {
     NAME(Rule) r;
@@ -33,10 +34,10 @@ static INLINE Unsigned NAME(steps)(Unsigned rest, Int shift, Unsigned draw, cons
     return draw < (threshold | (r->marks & MASK((many << right) != rest) & MASK(right != 0)));
 }
 
-/* Drop the lowest `shift` bits of c and round.  The decision of numbers/rounding.py as an addend A: the result is
-   (c + A) >> shift.  With M = 2^shift - 1, A is 0 toward zero, M away from zero, (M + odd) >> 1 to nearest even, and
-   (M + 1) >> 1 to nearest with ties away from zero; to odd, it is M if the kept digits are even, else 0.  `less` is 1 if
-   the code is one less than the kept digits, since the parity is that of the code. */
+/* Drop the lowest `shift` bits of c and round.  The result is (c + A) >> shift, where the addend A expresses the
+   decision of numbers/rounding.py. With M = 2^shift - 1, A is 0 toward zero, M away from zero, (M + odd) >> 1 to
+   nearest even, and (M + 1) >> 1 to nearest with ties away from zero. To odd, A is M if the kept digits are even, else
+   0. `less` is 1 if the code is one less than the kept digits; the parity that counts is that of the code. */
 static INLINE Unsigned NAME(cut)(Unsigned c, Int shift, Unsigned less, Unsigned negative, const NAME(Rule) *r, int drawn,
                                  Unsigned draw, Unsigned *lost)
 {
@@ -49,8 +50,8 @@ static INLINE Unsigned NAME(cut)(Unsigned c, Int shift, Unsigned less, Unsigned 
     return (c + (((mask & select) + ((odd & r->odd) | r->up)) >> r->half)) >> near;
 }
 
-/* Tininess after rounding: a number below 2^emin is not tiny if p digits, with an unbounded exponent, would round it up
-   to 2^emin. */
+/* Tininess after rounding: a number below 2^emin is not tiny if it rounds up to 2^emin with p digits and an unbounded
+   exponent. */
 static INLINE Unsigned NAME(is_tiny)(Unsigned magnitude, Unsigned negative, const NAME(Rule) *r, int drawn, Unsigned draw)
 {
     if (!drawn)
@@ -64,13 +65,14 @@ static INLINE Unsigned NAME(raise)(Unsigned lost, Unsigned tiny)
     return MASK(lost != 0) & (RAISED_INEXACT | (tiny & RAISED_UNDERFLOW));
 }
 
-/* Add the sign; not every format has a negative zero. */
+/* Add the sign, except to a zero if the format has no negative zero. */
 static INLINE Unsigned NAME(sign)(Unsigned word, Unsigned rank, const NAME(Rule) *r)
 {
     return rank | ((word >> r->sign_shift) & r->sign & (MASK(rank != 0) | r->negative_zero));
 }
 
-/* How far a number's exponent is below the smallest normal one; limited by the word's own subnormal numbers. */
+/* How far a number's exponent is below the smallest normal one. For subnormal words, the exponent is that of the
+   smallest normal word. */
 static INLINE Int NAME(under)(Unsigned magnitude, const NAME(Rule) *r)
 {
     Int under = r->low + 1 - (Int)(magnitude >> T);
@@ -78,9 +80,9 @@ static INLINE Int NAME(under)(Unsigned magnitude, const NAME(Rule) *r)
     return under > 0 ? under : 0;
 }
 
-/* The code of a word not beyond the largest number of a plain format: one with sign, zero and subnormal numbers, in a
-   context without flushing.  c holds the significand and, for normal numbers, the code's exponent field above it, so
-   that both are rounded at once. */
+/* The code of a word in a plain format: one with sign, zero and subnormal numbers, in a context without flushing. The
+   word must not be beyond the format's largest number. c holds the significand and, for normal numbers, the code's
+   exponent field above it, so that both are rounded at once. */
 static INLINE Unsigned NAME(any)(Unsigned word, const NAME(Rule) *r, int with_flags, int drawn, Unsigned draw, Unsigned *raised)
 {
     Unsigned negative = (Unsigned)((Int)word >> (BITS - 1)), magnitude = word & MAGNITUDE, lost;
@@ -126,9 +128,9 @@ static INLINE Unsigned NAME(whole)(Unsigned word, const NAME(Rule) *r, int drawn
     return code | (nan & (magnitude & r->payload) >> r->cut);
 }
 
-/* Round into a plain format with more than one digit and fewer than the word, in a direction that the processor has.  The
-   processor rounds when M is added: a power of two with the number's sign, whose last place is the format's.  The bits of
-   the sum minus those of M are the kept digits. */
+/* Round into a plain format by an addition, in a direction that the processor has. The format has more than one digit,
+   and fewer than the word. M is a power of two with the number's sign, and its last place is that of the format. So the
+   processor rounds when M is added, and the bits of the sum minus those of M are the kept digits. */
 static INLINE Unsigned NAME(magic)(Unsigned word, const NAME(Rule) *r, int with_flags, int to_value, Unsigned *raised)
 {
     const Int low = (Int)((Unsigned)(r->low + 1) << T);
@@ -144,7 +146,8 @@ static INLINE Unsigned NAME(magic)(Unsigned word, const NAME(Rule) *r, int with_
     return NAME(sign)(word, sum.bits - m.bits + (((Unsigned)field - (Unsigned)low) >> r->cut), r);
 }
 
-/* To nearest even into a format that is the word without its last digits: sign and exponent keep their positions. */
+/* Round to nearest even into a format that is a word without its last digits: sign and exponent keep their
+   positions. */
 static INLINE Unsigned NAME(fixed)(Unsigned word, const NAME(Rule) *r, int with_flags, int to_value, Unsigned *raised)
 {
     const Unsigned mask = (r->one << r->cut) - 1, half = mask >> 1, parity = mask & 1, magnitude = word & MAGNITUDE;
@@ -220,8 +223,8 @@ CLONES static void NAME(narrow)(const Unsigned *restrict from, void *restrict to
         memcpy(to, from, (size_t)(count * size));
 }
 
-/* The upper halves of outputs `first`, first + 1, … of SplitMix64(seed), as numbers/rounding.py documents; the stage's rule
-   converts them to the numbers that thresholds are compared with. */
+/* Write the draws `first`, first + 1, …: the upper halves of the outputs of SplitMix64(seed), as in
+   numbers/rounding.py. The stage's rule converts them to the numbers that are compared with thresholds. */
 CLONES static void NAME(draw)(Unsigned *restrict draws, Py_ssize_t count, const Stage *s, uint64_t first)
 {
     uint64_t state = s->seed + first * 0x9E3779B97F4A7C15u;

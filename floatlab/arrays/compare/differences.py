@@ -13,7 +13,7 @@ from floatlab.presenter import Answering
 from floatlab.record import Record
 
 PERCENTILES = (50.0, 90.0, 99.0, 99.9)
-_DISTANCE_DIGITS = 12  # leading bits of a distance that are counted separately: exact up to 4,096
+_DISTANCE_DIGITS = 12  # leading bits of a distance that select its counter; distances up to 4,096 are counted exactly
 _CUT = 53 - _DISTANCE_DIGITS  # the other bits of the binary64 significand, which are dropped
 _ONE = int(np.array([1.0]).view(np.int64)[0]) >> _CUT
 _LONGEST = 1 << 24  # on longer axes, single indices are not tracked
@@ -31,11 +31,11 @@ class Extreme(Record):
 class Tolerance(Record):
     """One tolerance test (allclose or assert_close) and its result for two arrays.
 
-    `share` is the largest |actual − expected| / (atol + rtol·|expected|): a share above 1 fails. It is infinite if no
-    tolerance would pass, or if an element differs where the allowed difference is 0. `least_rtol` is the smallest rtol
-    that would pass with this atol, and `least_atol` the smallest atol that would pass with this rtol. Each is the
-    smallest among the numbers of the dtype in which tolerances are computed, or None if none of them would pass. The
-    greatest differences are those of elements that fail, computed in the dtype of the arrays, as both libraries print
+    `share` is the largest |actual − expected| / (atol + rtol·|expected|): a share above 1 fails. It is infinite if the
+    arrays fail with every tolerance, or if an element differs where the allowed difference is 0. `least_rtol` is the
+    smallest rtol that would pass with this atol, and `least_atol` the smallest atol that would pass with this rtol.
+    Both are numbers of the dtype in which tolerances are computed, or None if no such number would pass. The greatest
+    differences are those of failing elements. They are computed in the dtype of the arrays, as both libraries print
     them.
     """
 
@@ -50,16 +50,16 @@ class Tolerance(Record):
     least_atol: float | None = None
     greatest_absolute: Extreme | None = None
     greatest_relative: Extreme | None = None
-    unlike: str = ""  # the property that differs, so that a library does not compare: shape or dtype
+    unlike: str = ""  # "shape" or "dtype" if the arrays differ in it and the library therefore refuses to compare them
 
 
 class Ulps(Record):
-    """Distances between the elements of two arrays, counted in steps of a format; pairs with NaNs are left out.
+    """Distances between the elements of two arrays in ulps of a format; pairs with NaNs are left out.
 
-    `percentiles` has entries (percent, distance): at least `percent` % of the pairs of elements have at most this
-    distance. A distance above 4,096 in an entry is up to 1/2048 too small. `histogram` has entries (low, high, count):
-    `count` distances are in the range from low to high. Each range begins at 0 or at a power of two, and ends before
-    the next power of two.
+    `percentiles` has entries (percent, distance): at least `percent` % of the pairs have at most this distance.
+    Distances above 4,096 are given up to 1/2048 too small. `histogram` has entries (low, high, count): `count`
+    distances are in the range from low to high. Each range begins at 0 or at a power of two, and ends before the next
+    power of two.
     """
 
     format: Format
@@ -70,7 +70,7 @@ class Ulps(Record):
 
 
 class Distances:
-    """Counts distances in ulps: each distance up to 4,096 separately, larger ones by their twelve leading bits.
+    """Counts distances in ulps: one by one up to 4,096, and above by their twelve leading bits.
 
     >>> distances = Distances()
     >>> distances.add(np.array([0, 1, 3, 5000, -1]), np.arange(5))
@@ -127,7 +127,7 @@ class Distances:
 
 def _place(distances: Array) -> Array:
     """Return the index of the counter for a distance, computed from the upper bits of its binary64 code."""
-    # Clear the low bits of large distances, so that the conversion does not round up.
+    # Clear the low bits of large distances, so that the conversion to float64 does not round them up.
     odd = np.where(distances >> 53 > 0, distances & ~np.int64((1 << 11) - 1), distances)
     bits = odd.astype(np.float64).view(np.int64) >> _CUT
     return np.where(distances > 0, bits - _ONE + 1, 0)
@@ -143,8 +143,9 @@ def _distance(place: int) -> int:
 class Extent(Record):
     """The indices of the selected elements along one axis.
 
-    They range from `low` to `high`. `distinct` is the number of different indices, and their differences are multiples
-    of `step` (0 if there is only one). These two are None for an axis longer than 2^24.
+    They range from `low` to `high`. `distinct` is the number of different indices. All differences of indices are
+    multiples of `step`, which is 0 if there is only one index. `distinct` and `step` are None for an axis longer than
+    2^24.
     """
 
     low: int
@@ -158,7 +159,7 @@ class Map(Record):
 
     The columns of the matrix are the indices of the last axis, and its rows the indices of all other axes, flattened.
     For an array in column-major order, the rows are the indices of the first axis, and the columns those of all others.
-    `sides` are the numbers of rows and columns of the matrix, and `part` those of a tile; tiles at the end may be
+    `sides` has the numbers of rows and columns of the matrix, and `part` those of a tile; the last tiles may be
     smaller.
     """
 
@@ -168,9 +169,10 @@ class Map(Record):
 
 
 class Structure(Record):
-    """The number and positions of the selected elements of an array: along each axis, and the first and last in memory.
+    """How many elements of an array are selected, and where they are.
 
-    `first` and `last` are indices in the order in which elements are read.
+    `first` and `last` are the linear indices of the first and last selected element in the order in which elements are
+    read. `extents` describes the indices along each axis, and `map` the distribution over the array.
     """
 
     count: int
@@ -277,7 +279,7 @@ class Operand(Record):
 
 
 class Specials(Record):
-    """Counts of pairs with one or two NaNs, and of pairs that differ in an infinity or in the sign of a zero."""
+    """Numbers of pairs with NaNs, of pairs that differ in an infinity, and of pairs of zeros with different signs."""
 
     nan_in_actual: int
     nan_in_expected: int
@@ -321,7 +323,7 @@ class Differences(Answering, Record):
     shape: tuple[int, ...] | None
     size: int
     equal_bits: int | None  # None if the formats differ
-    equal: int  # the same number, whatever the sign of zero; NaNs are not equal
+    equal: int  # pairs of equal numbers; 0 and −0 are equal, NaNs are not
     specials: Specials
     absolute: ErrorSummary
     relative: ErrorSummary  # only elements whose expected value is not zero
@@ -330,7 +332,7 @@ class Differences(Answering, Record):
     assert_close: Tolerance
     worst: tuple[ComparedElement, ...]  # the elements with the largest shares of NumPy's tolerance
     differing: Structure | None  # None if an element fails NumPy's test, or if no element differs
-    failing: Structure | None  # of the elements that fail NumPy's test
+    failing: Structure | None  # the structure of the elements that fail NumPy's test; None if there are none
     diagnosis: object = None  # a Diagnosis of the causes, if the inputs are known
     _ASKS = ".within (NumPy's tolerance), .assert_close.passes (PyTorch's), or whether .equal is .size"
 

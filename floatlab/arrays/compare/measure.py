@@ -1,6 +1,7 @@
 """Measures the differences of two arrays piece by piece: bits, errors, ulps, tolerances, the worst elements.
 
-Elements with equal codes are only counted (except NaNs), so the time depends mostly on how many elements differ.
+Elements with equal codes are only counted, unless they are NaNs. So the time depends mostly on the number of elements
+that differ.
 """
 
 from __future__ import annotations
@@ -69,9 +70,9 @@ def compare(
     rtol, atol, equal_nan
         As in `numpy.allclose`.
     format
-        Format whose ulps are counted; by default the format of the arrays. If they have different formats and one
-        contains the other, it is the narrower one; if neither contains the other, a common format. An array of another
-        format is first rounded into it.
+        Format whose ulps are counted; by default the format of the arrays. If one array's format contains the other's,
+        the default is the narrower one; if neither contains the other, it is a common format. Arrays of other formats
+        are first rounded into it.
     torch_tolerances
         (rtol, atol) of `torch.testing.assert_close`; by default they depend on the dtype. Arrays of 8-bit floats must
         always be equal.
@@ -153,9 +154,9 @@ def compare(
 
 
 def ulp_format(x: ArraySource, y: ArraySource) -> Format:
-    """Return the format whose ulps are counted.
+    """Return the format whose ulps are counted by default.
 
-    If one of the two formats contains the other, it is the narrower one; otherwise, a common format.
+    If one array's format contains the other's, the result is the narrower one, otherwise a common format.
     """
     for narrow, wide in ((x.format, y.format), (y.format, x.format)):
         if holds(wide, narrow):
@@ -284,7 +285,7 @@ class _Measure:
         return distances
 
     def _list(self, share: Array, index: Array, columns: tuple[Array, ...]) -> None:
-        """Keep the elements with the largest shares of the tolerance; if shares are equal, the first ones."""
+        """Keep the elements with the largest shares of the tolerance; among equal shares, keep the first elements."""
         if not self.most:
             return
         full = len(self.listed) == self.most

@@ -1,9 +1,9 @@
 """Tolerances as NumPy and PyTorch define them: which elements pass, and the smallest tolerances that suffice.
 
 Both test |actual − expected| ≤ atol + rtol·|expected|, but in different arithmetic, which matters near the limit. NumPy
-computes in the arrays' dtype; PyTorch computes 16-bit floats in binary32 and rounds every result. This module does the
-same as either library. Equal numbers always pass. An infinity does not pass with a different number, except in NumPy's
-test if the allowed difference overflows. A NaN passes only with a NaN, and only if `equal_nan` is true.
+computes in the arrays' dtype; PyTorch computes 16-bit floats in binary32 and rounds every result. This module follows
+each library's arithmetic. Equal numbers always pass. An infinity and a different number fail, except in NumPy's test if
+the allowed difference overflows. A NaN passes only with another NaN, and only if `equal_nan` is true.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from floatlab.arrays.sources import ArraySource
 from floatlab.arrays.types import Array
 
 NUMPY = (1e-5, 1e-8)  # the defaults of numpy.allclose: rtol, atol
-# The defaults of torch.testing.assert_close by dtype; other dtypes must be equal.
+# The default rtol and atol of torch.testing.assert_close by dtype; arrays of other dtypes must be equal.
 TORCH = {
     "binary16": (1e-3, 1e-5),
     "bfloat16": (1.6e-2, 1e-5),
@@ -120,7 +120,10 @@ class ToleranceTest:
         return float(np.asarray(code, self._codes).view(self.rule.grid))
 
     def add(self, x: Array, y: Array, index: Array) -> tuple[Array, Array]:
-        """Test pairs with these linear indices; return the share of the tolerance that each uses, and which fail."""
+        """Test pairs, whose linear indices are `index`.
+
+        Return each pair's share of the tolerance, and a mask of the failures.
+        """
         rule = self.rule
         with np.errstate(all="ignore"):
             error, size = rule.errors(x, y)
@@ -190,7 +193,7 @@ def _larger(found: tuple[float, int], values: Array, index: Array) -> tuple[floa
 
 
 def _smallest(near: Callable[[int, Array, Array], Array], low: int, top: int, error: Array, size: Array) -> int:
-    """Return the code of the smallest tolerance (`low` or above) with which every pair passes; −1 if none does."""
+    """Return the code of the smallest tolerance with which every pair passes, at least `low`; −1 if there is none."""
     far = ~near(low, error, size)
     if not far.any():
         return low

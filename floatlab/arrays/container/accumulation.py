@@ -2,14 +2,14 @@
 
 Three arguments determine the bits of a reduction:
 
-* `accumulator`: the format to which terms, products of operands, and partial sums are rounded, each once. By default
-  fp32, or the operands' format if fp32 does not contain it.
+* `accumulator`: the format of terms, products of operands, and partial sums; each is rounded once to this format. By
+  default fp32, or the operands' format if fp32 does not contain it.
 * `schedule`: `serial` is the order of a loop, ((x0 + x1) + x2) + …; `adjacent` adds pairs of neighbours, then pairs of
   neighbouring sums, and so on; an unpaired last term goes to the next round unchanged. Terms are in C order.
-* `format`: the format to which the result is finally rounded once more. By default the operands' format.
+* `format`: the format of the result, which is rounded to this format once more. By default the operands' format.
 
-All roundings use the array's context; the n-th step of a stochastic reduction (from 1) uses seed + n. Products are not
-fused with sums.
+All roundings use the array's context. If it rounds stochastically, step n of the reduction (from 1) uses seed + n.
+Products are not fused with sums.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Summation(TypedDict, total=False):
 class Accumulator:
     """Adds, multiplies and divides in one format.
 
-    Its numbers are floats if a processor's binary32 or binary64 arithmetic gives the results, else codes.
+    Its numbers are floats if the processor's binary32 or binary64 arithmetic gives the right results, else codes.
     """
 
     def __init__(self, format: object, operands: Format, context: Context | None) -> None:
@@ -155,7 +155,7 @@ def reduced(
     x: CodedArray, operation: str, axis: Axis = None, keepdims: bool = False, *,
     mean: bool = False, accumulator: object = None, schedule: str = "serial", format: object = None,
 ) -> CodedArray:  # fmt: skip
-    """Return the sum ("add") or the product ("multiply") along one axis, several or all; 0 or 1 if empty.
+    """Return the sum ("add") or the product ("multiply") along one, several or all axes; 0 or 1 if there are no terms.
 
     If `mean` is true, the sum is divided by the count; the count and the quotient are rounded to the accumulator's
     format. Raises UnsupportedError for an unknown schedule and for the mean of an empty array, FormatError for an

@@ -96,7 +96,9 @@ class CodedArray:
 
     @classmethod
     def from_dlpack(cls, x: object, format: object = None, context: AnyContext = None) -> Self:
-        """Convert an object with `__dlpack__`, such as a tensor of PyTorch or JAX, to a format, by default its own.
+        """Convert an object with `__dlpack__`, such as a tensor of PyTorch or JAX.
+
+        The default format is that of the object.
 
         Raises UnsupportedError for objects without `__dlpack__`.
         """
@@ -262,7 +264,7 @@ class CodedArray:
         return self.values.__dlpack_device__()
 
     def __jax_array__(self) -> object:
-        """Return the values for JAX: float32, or float64, which JAX keeps only if it is configured for it."""
+        """Return the values for JAX: float32 or float64. JAX keeps float64 only if it is configured to do so."""
         return import_module("jax.numpy").asarray(self.values)
 
     def to_torch(self) -> Any:
@@ -315,7 +317,10 @@ def _text(x: CodedArray, indent: int = 0) -> str:
 
 
 def own_format(x: object) -> Format | None:
-    """Return an operand's own format; None for numbers, lists and integers, which take the format of the others."""
+    """Return an operand's own format, or None.
+
+    Numbers, lists and integers have none: they are rounded to the format of the other operands.
+    """
     if isinstance(x, CodedArray | Datum):
         return x.format
     if isinstance(x, np.generic) or not is_floating(x):
@@ -324,10 +329,10 @@ def own_format(x: object) -> Format | None:
 
 
 def shared_format(values: Iterable[object]) -> Format:
-    """Return a result's format: that of the operands that have one, or binary64 if none has.
+    """Return a result's format: that of the operands that have a format, or binary64 if none has.
 
-    If their formats differ, it is the first of fp16, bf16, fp32 and fp64 that contains all of them. Raises FormatError
-    if none of these does.
+    If the operands' formats differ, the result is the first of fp16, bf16, fp32 and fp64 that contains them all. Raises
+    FormatError if none of the four does.
     """
     formats = [format for format in map(own_format, values) if format is not None]
     try:
@@ -346,7 +351,7 @@ def shared_context(values: Iterable[object]) -> Context | None:
 
 
 def typed(x: object, format: Format, context: Context) -> object:
-    """Return an operand with its own format unchanged; numbers, integers and lists are rounded into this format."""
+    """Return an operand unchanged if it has its own format; else (numbers, integers, lists) rounded into `format`."""
     if own_format(x) is not None:
         return CodedArray(x) if isinstance(x, Datum) else x
     if isinstance(x, str):

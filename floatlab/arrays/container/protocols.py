@@ -1,7 +1,8 @@
 """NumPy's functions on FloatArrays.
 
-Some ufuncs are exact, some are rounded once, some only change a sign; others are computed in float64 and then rounded.
-Most functions that are not ufuncs either move codes or evaluate a predicate on the values.
+The results of some ufuncs are exact, others are correctly rounded, and some ufuncs only change a sign; the rest are
+computed in float64 and then rounded. Most functions that are not ufuncs either move codes or evaluate a predicate on
+the values.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from floatlab.numbers.rounding import DEFAULT
 
 # Correctly rounded by `operations`, for every format, rounding direction and rule.
 _ROUNDED = {"add", "subtract", "multiply", "divide", "sqrt"}
-# Functions that return one of the operands; True for the larger one.
+# Functions that return one of the operands; True for those that return the larger one.
 _CHOICES = {"maximum": True, "minimum": False, "fmax": True, "fmin": False}
 _ANSWERS = {
     "less", "less_equal", "equal", "not_equal", "greater", "greater_equal", "isnan", "isinf", "isfinite", "signbit",
@@ -67,7 +68,10 @@ _FILLS = {"zeros_like": 0, "ones_like": 1, "empty_like": 0}
 
 @in_default_mode
 def rounded_operation(name: str, values: tuple[object, ...], into: Format | None = None) -> CodedArray:
-    """Return the correctly rounded result of an operation on FloatArrays; NaNs are those of the scalar operation."""
+    """Return the correctly rounded result of an operation on FloatArrays.
+
+    A NaN result is that of the scalar operation.
+    """
     format, context = shared_format(values), shared_context(values)
     given = [typed(x, format, context or DEFAULT) for x in values]
     codes = operate(name, given, into or format, context=context, as_codes=True)
@@ -98,7 +102,10 @@ def _as_float(number: Any) -> float | None:
 
 
 def _exactly(x: object) -> Array:
-    """Return an operand of a comparison as float64 (or bool); raises UnsupportedError if that would round it."""
+    """Return an operand of a comparison as float64 or bool.
+
+    Raises UnsupportedError if float64 does not represent it.
+    """
     if is_number(x):
         near = _as_float(x.item() if isinstance(x, np.generic) else x)
         if near is None:
@@ -115,7 +122,7 @@ def _exactly(x: object) -> Array:
 def _chosen(ufunc: np.ufunc, x: Array, y: Array) -> Array:
     """Return maximum or minimum by IEEE 754-2019 9.6: as in NumPy, but +0 is greater than −0."""
     with np.errstate(all="ignore"):
-        # NumPy's fmax and fmin take a signaling NaN for a number or for a NaN, depending on the length of the array.
+        # NumPy's fmax and fmin treat a signaling NaN as a number or as a NaN, depending on the length of the array.
         x, y = x * x.dtype.type(1), y * y.dtype.type(1)
         zero = x + y if _CHOICES[ufunc.__name__] else -(-x - y)
         found: Array = np.where((x == 0) & (y == 0), zero, ufunc(x, y))
@@ -124,7 +131,10 @@ def _chosen(ufunc: np.ufunc, x: Array, y: Array) -> Array:
 
 @in_default_mode
 def check_not_empty(x: CodedArray, axis: Axis, what: str) -> None:
-    """Raise UnsupportedError if `axis` selects no values of an array; `what` names the value that does not exist."""
+    """Raise UnsupportedError if there are no values along `axis`.
+
+    `what` is an adjective for the message, such as "largest".
+    """
     axes = range(x.ndim) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, x.ndim)
     rest = prod(length for i, length in enumerate(x.shape) if i not in axes)
     if rest and not x.size:
@@ -147,8 +157,8 @@ def extreme(x: CodedArray, axis: Axis, keepdims: bool, largest: bool) -> CodedAr
 def _with_sign(x: CodedArray, name: str) -> CodedArray:
     """Negate or clear only the sign bit (IEEE 754-2019 5.5.1): NaNs keep their other bits.
 
-    In unsigned formats and formats given by a table, the number is negated (or made positive) and rounded into the
-    format. In formats whose NaN has the code of −0, zero and NaN stay unchanged.
+    Unsigned formats and formats given by a table are different: the number is negated (or made positive) and rounded
+    into the format. In formats whose NaN has the code of −0, zero and NaN stay unchanged.
     """
     fmt, codes = x.format, x.codes
     if fmt.is_table:
@@ -174,7 +184,7 @@ def _computed(ufunc: np.ufunc, values: tuple[object, ...], into: Format | None) 
     if ufunc.__name__ in _CHOICES:
         found = _chosen(ufunc, *(values_of(x, format, rules) for x in values))
         return finished(found, into or format, context, rules if into else DEFAULT)
-    count = 1 if ufunc.__name__ == "ldexp" else len(values)  # further operands are not numbers of the format
+    count = 1 if ufunc.__name__ == "ldexp" else len(values)  # the second operand of ldexp is not a number of the format
     given = [*(values_of(x, format, rules, np.float64) for x in values[:count]), *map(np.asarray, values[count:])]
     with np.errstate(all="ignore"):
         found = ufunc(*given)
@@ -305,7 +315,7 @@ _OWN: dict[str, Callable[..., Any]] = {
 
 @in_default_mode
 def apply_function(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """Evaluate one of NumPy's functions that are not ufuncs; raises UnsupportedError if its rounding is not defined."""
+    """Evaluate a NumPy function that is not a ufunc; raises UnsupportedError if its rounding is not defined."""
     name = function.__name__
     if not function.__module__.startswith("numpy") or function.__module__ in ("numpy.linalg", "numpy.fft"):
         name = f"{function.__module__.removeprefix('numpy.')}.{name}"

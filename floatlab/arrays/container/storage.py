@@ -2,8 +2,8 @@
 
 A file is an uncompressed zip of `.npy` members, one per array: codes as plain unsigned integers, other arrays
 unchanged. The member `floatlab.json` lists the key, the format and the context of each array. So
-`numpy.load(path)["weight"]` gives the codes without floatlab. Nothing is ever unpickled. Sizes that a file declares are
-checked against its length, so that reading needs at most a few times the file's size in memory.
+`numpy.load(path)["weight"]` gives the codes without floatlab. Nothing is ever unpickled. The sizes that a file declares
+are checked against its length, so that reading needs at most a few times its size in memory.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")  # keys that are also us
 # The exceptions that zipfile raises for bad files: encrypted, oddly compressed, or with invalid names or sizes.
 _UNREADABLE = (NotImplementedError, RuntimeError, EOFError, OSError, ValueError, OverflowError, struct.error)
 _PIECE = 1 << 20  # the number of bytes read at once
-_DATE = (1980, 1, 1, 0, 0, 0)  # fixed, so that the same arrays give the same file
+_DATE = (1980, 1, 1, 0, 0, 0)  # a fixed date, so that equal arrays give equal files
 
 
 def _format_said(format: Format) -> object:
@@ -161,7 +161,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     Raises
     ------
     FileFormatError
-        For a file that does not have the form that `save` writes, or is damaged; the message is one line.
+        For a damaged file, and for one that `save` did not write; the message is one line.
     OSError
         For a file that cannot be opened.
 

@@ -1,1 +1,1 @@
-"""The three lanes: implementations of the same operations on blocks of codes (compiled, NumPy, and scalar)."""
+"""The three lanes (compiled, NumPy and scalar): implementations of the same operations on blocks of codes."""

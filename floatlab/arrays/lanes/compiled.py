@@ -1,11 +1,11 @@
 """The compiled lane: packs the rules of rounding and decoding for the C extension `floatlab._kernels`, if it was built.
 
-An operation is computed in one pass over the array: in binary32 rounded to odd if binary32 is wide enough for the
-format, else in binary64. The kernel (the C function that does the pass) marks elements for which binary32 may be too
-narrow: numbers far from 1 in products, overflow, infinities, NaNs, divisions by zero. Marked elements are computed
-again in binary64. Elements marked there are computed by `numpy_operations`, as exact pairs of binary64.
+An operation takes one pass over the array. It is computed in binary32, rounded to odd, if binary32 is wide enough for
+the format, else in binary64. The kernel (the C function that does the pass) marks elements for which binary32 may be
+too narrow: products of numbers far from 1, overflows, infinities, NaNs, divisions by zero. Marked elements are computed
+again in binary64. If they are marked again, `numpy_operations` computes them as exact pairs of binary64.
 
-A *word* is a binary32 or binary64 number as the integer of its bits; a parameter `word` is the format of such numbers.
+A *word* is the integer of the bits of a binary32 or binary64 number; a parameter `word` is the format of such numbers.
 """
 
 from __future__ import annotations
@@ -38,16 +38,17 @@ except ImportError:  # installed without a C compiler: the NumPy lane is used
     _kernels = None  # type: ignore[assignment]
 
 
-# Bits above the five flags of an element: it is an error; or a further pass or the NumPy lane must compute it.
+# Bits above the five flags of an element. REFUSED: the element is an error. SPECIAL: another pass or lane must compute
+# it.
 REFUSED, SPECIAL = 1 << 7, 1 << 6
 OPERATIONS = (
     "convert", "add", "subtract", "multiply", "divide", "sqrt", "fma",
     "fma_to_nearest", "divide_to_nearest", "sqrt_to_nearest",
 )  # fmt: skip
-# A number is rounded by adding an addend and cutting (`cut` in _kernels/word_rounding.h). The six parameters of the
-# addend are: the mask of the discarded bits that it has for positive numbers; the same mask for negative numbers; the
-# mask of those of its bits that are cleared if the last kept bit is odd; the final right shift of the addend; the
-# number that is added to it before the shift if the last kept bit is odd; the number that is always added before.
+# A number is rounded by adding an addend and cutting (`cut` in _kernels/word_rounding.h). Six numbers define the
+# addend: a mask that selects discarded bits, for positive numbers; the same mask for negative numbers; a mask of the
+# bits to clear if the last kept bit is 1; the right shift of the addend; the number to add before the shift if the last
+# kept bit is 1; the number always to add before the shift.
 _ADDENDS = {
     Direction.RNE: (-1, -1, 0, 1, 1, 0),
     Direction.RNA: (-1, -1, 0, 1, 0, 1),
@@ -59,7 +60,7 @@ _ADDENDS = {
     **dict.fromkeys((Direction.SR, Direction.SRA, Direction.SRB, Direction.SRC), (0, 0, 0, 0, 0, 0)),
 }
 _WHOLE, _ANY, _DRAWN, _FIXED, _MAGIC, _READ = range(6)
-_FAR = 1 << 16  # larger than every exponent field: a limit for `low`
+_FAR = 1 << 16  # a limit for `low`, larger than every exponent field
 # The rounding directions of processors, in the order of `directions` in _kernels/stages.h.
 _OWN = (Direction.RNE, Direction.RTN, Direction.RTP, Direction.RTZ)
 _RULE = 47 * 8  # the size in bytes of a Rule in a stage
@@ -87,9 +88,9 @@ def _as_bytes(numbers: Iterable[int], size: int = 8) -> bytes:
 
 
 def _way(rule: RoundingRule) -> tuple[int, int]:
-    """Return the fastest method of rounding (`_WHOLE` to `_MAGIC`), and the largest word for which it is valid.
+    """Return the fastest method of rounding (`_WHOLE` to `_MAGIC`), and the largest word that it supports.
 
-    The word is without its sign.
+    The word has no sign.
     """
     if not rule.is_plain:
         return _WHOLE, -1
@@ -97,7 +98,7 @@ def _way(rule: RoundingRule) -> tuple[int, int]:
     same_range = rule.low == 1 and fmt.exponent_bits == rule.source.exponent_bits
     if direction is Direction.RNE and same_range and fmt.negative_zero:
         return _FIXED, rule.largest
-    # Rounding by adding a power of two, which must be finite in the source and greater than the number to be rounded.
+    # This method rounds by adding a power of two, which must be finite in the source and greater than the number.
     room = (1 << rule.source.exponent_bits) - 2 - rule.cut
     if direction in _OWN and fmt.trailing_bits and rule.cut and rule.low <= room:
         return _MAGIC, min(rule.largest, room << rule.source.trailing_bits)
@@ -105,7 +106,7 @@ def _way(rule: RoundingRule) -> tuple[int, int]:
 
 
 def _is_processors_own(rule: RoundingRule) -> bool:
-    """Return whether a processor instruction gives the results of this conversion, also for NaNs."""
+    """Return whether a processor instruction gives the results of this conversion, NaNs included."""
     pair = rule.source.name, rule.format.name
     known = rule.direction in _OWN and pair in (("binary32", "binary16"), ("binary64", "binary32"))
     same = rule.keeps_payloads and rule.context.replace(rounding=Direction.RNE, seed=0) == Context()
@@ -163,7 +164,7 @@ def packed_stage(
 
 
 def packed_reading(fmt: Format, word: Format) -> Array:
-    """Pack for the kernels how codes are decoded into words: as a table, or as a Reading of _kernels/word_reading.h."""
+    """Pack the decoding of codes into words: as a table, or as a Reading of _kernels/word_reading.h."""
     reading = decoding_rule_for(fmt, word)
     if reading.table is not None:
         return reading.table
@@ -200,8 +201,8 @@ class KernelPass:
     def __call__(self, operands: tuple[Array, ...], first: int, to: Array, flags: Array | None) -> tuple[int, Any]:
         """Round a block whose first element has index `first`.
 
-        Return the union of all raised flags and marks, and an array. After an operation, the array has the marks of
-        each element; after a conversion, it has the flags, or is None if they were not needed.
+        Return the union of all raised flags and marks, and an array. After an operation, the array has each element's
+        marks. After a conversion, it has each element's flags; it is None if no flags were needed.
         """
         if flags is None and self._refuses:
             flags = np.empty(len(to), np.uint8)
@@ -280,8 +281,8 @@ class KernelProgram:
     def add(self, operation: str, operands: Sequence[tuple[int, bool]], to: int, rule: RoundingRule) -> None:
         """Add a stage that writes binary64.
 
-        Rows are numbered from 0. An operand is a pair: the number of a row, and True for the row of this step or False
-        for that of the previous step. `to` is the number of the row that the stage writes.
+        Rows are numbered from 0. An operand is a pair: the number of a row, and True for this step or False for the
+        previous step. `to` is the number of the row that the stage writes.
         """
         rows, number = self._rows, -1
         if rule.format != rule.source:
@@ -295,7 +296,7 @@ class KernelProgram:
         """Continue from states[0], and write the next steps into states[1:]; return the number of steps done.
 
         `states` has the shape (steps + 1, rows, count). `first` steps were done before; the random draws continue after
-        theirs. Fewer steps are done if the kernel marks an element, that is, cannot compute it.
+        those of these steps. The walk ends early if the kernel marks an element, which means that it cannot compute it.
         """
         steps, _, count = states.shape
         done: int = _kernels.run(

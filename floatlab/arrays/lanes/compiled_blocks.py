@@ -27,10 +27,8 @@ _MOST_SCALE = 32  # bits
 class ByField(Individual):
     """A table of scale codes for blocks with the largest magnitude amax.
 
-    The index into the table is found by adding `carry` to the binary32 code of amax, and taking the sum's exponent
-    field.
-
-    The table is valid for values of amax whose binary32 codes are at least `normal`.
+    To find the index into the table, add `carry` to the binary32 code of amax, and take the sum's exponent field. The
+    table is valid if the binary32 code of amax is at least `normal`.
     """
 
     codes: Array
@@ -39,10 +37,10 @@ class ByField(Individual):
 
 
 class BlockParameters(Individual):
-    """What the kernel needs to know of a block format and its scale rule.
+    """The parameters of a block format and its scale rule for the kernel.
 
-    Elements are rounded to `numbers`. `stored` maps these codes to the codes that are stored; it is None if both are
-    the same. `values` decodes the codes of `numbers`, as `packed_reading` returns it. `divisor` is the largest number
+    Elements are rounded to the format `numbers`. `stored` maps its codes to the stored codes; it is None if both are
+    equal. `values` decodes the codes of `numbers`, and is a result of `packed_reading`. `divisor` is the largest number
     of the element format, and `least` the code of the smallest scale. `by_field` is given if the scale depends only on
     the exponent of amax. `by_power` is set if scales are powers of two, and `in_double` if elements and scales are
     multiplied in binary64.
@@ -103,7 +101,7 @@ class BlockKernel:
     ) -> tuple[Array, Array | None, Array | None] | None:
         """Return the codes of scales and elements, and values, as requested; x is contiguous float32.
 
-        The result is None if a `ByField` is used and has no entry for a block, because the code of amax is not zero but
+        The result is None if a `ByField` is used and is not valid for a block: its amax is not zero, but has a code
         below `normal`.
         """
         scales = np.empty(x.size // self._size, self._container)

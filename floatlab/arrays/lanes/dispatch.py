@@ -1,6 +1,6 @@
 """Chooses the lane that does a computation (compiled, NumPy or scalar), and splits arrays into blocks for it.
 
-A *word* is a binary32 or binary64 number as the integer of its bits. A parameter `word` is the format of such numbers.
+A *word* is the integer of the bits of a binary32 or binary64 number. A parameter `word` is the format of such numbers.
 """
 
 from __future__ import annotations
@@ -108,8 +108,8 @@ def _rounder(source: Format, format: Format, context: Context, lane: str | None,
     if word is None:
         raise UnsupportedError(f"lane {lane} cannot round {source.name} into {format.name}; lane scalar can")
     flushes = context.flush_inputs and source != word
-    # Numbers that are subnormal in the source are flushed. They are usually normal as words, so the function below
-    # flushes them after decoding.
+    # Numbers that are subnormal in the source must be flushed. As words they are usually normal, so the function below
+    # flushes them itself, after decoding.
     rule = rounding_rule_for(format, context.replace(flush_inputs=False) if flushes else context, word)
     fast = is_compiled(lane) and can_read(source, word)
     if fast and not flushes:
@@ -226,7 +226,7 @@ def threads_for(count: int, threads: int | None) -> int:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Make each computation that this thread starts use one thread, unless a number of threads is requested.
+    """Use one thread for each computation that this thread starts, unless a number of threads is requested.
 
     This is for processes that share the processor's cores with many others.
     """
@@ -289,7 +289,7 @@ def map_blocks(
                 buffersize=BLOCK,
             ) as walk,
         ):
-            # Setting the range also allocates the buffers. If they were allocated before it, they would begin at the
+            # Setting the range also allocates the iterator's buffers. Buffers allocated earlier would begin at the
             # first element of the array, which may belong to another thread, and would be written back there.
             walk.iterrange = (low, high)  # type: ignore[misc]  # read-only according to its stub
             for blocks in walk:

@@ -1,6 +1,6 @@
 """Operations on blocks of arrays: results are computed as exact pairs of binary64 (`pairs`), and then rounded once.
 
-`OPERATIONS` has, for each operation, the function that returns its exact result as a pair, and the equivalent scalar
+For each operation, `OPERATIONS` has a function that returns the exact result as a pair, and the equivalent scalar
 operation. The scalar operation is used in three cases: a pair might be inexact (binary64 overflows, or the residual
 underflows); the result is a NaN; stochastic rounding needs more bits than binary64 has.
 """
@@ -138,8 +138,8 @@ class ScalarOperation:
     ) -> None:
         """Write NaN results.
 
-        They depend only on a few properties of the operands (`_kinds`). So the operation is computed once for each
-        combination of these properties.
+        NaN results depend only on a few properties of the operands (`_kinds`). So each operation is computed only once
+        for each combination of these properties.
         """
         kinds = [_kinds(number[where], block[where]) for number, block in zip(numbers, blocks, strict=True)]
         if all(np.isfinite(number[where]).all() for number in numbers):
@@ -162,9 +162,9 @@ class ScalarOperation:
 
 
 def _kinds(number: Array, codes: Array) -> Array:
-    """Return a label for each operand; operands with the same label have the same effect on a NaN result.
+    """Return a label for each element of an operand; elements with the same label have the same effect on a NaN result.
 
-    NaNs with different codes, ∞, −∞, 0 and −0 have different labels. All other operands have one label per sign.
+    NaNs with different codes, ∞, −∞, 0 and −0 have different labels. All other numbers have one label per sign.
     """
     kind = np.where((number == 0) | np.isinf(number), number, np.copysign(1.0, number)).astype(np.float64)
     return np.where(np.isnan(number), codes.astype(np.uint64), kind.view(np.uint64))
@@ -181,7 +181,7 @@ def calculator(
     `with_flags` tells whether flags will be requested. Raises UnsupportedError if the requested lane cannot do this.
     """
     alone = ScalarOperation(operation, sources, format, context)
-    # Whether binary64 rounded to odd is enough for the format, or the format is binary64.
+    # True if the format is binary64, or if rounding to odd in binary64 first does not change the result in the format.
     within = not context.rounding.is_stochastic if format == DOUBLE else is_enough(DOUBLE, format)
     if format.is_table and not rounding_rule_for(format, context, DOUBLE).is_by_word:
         within = False  # rounding to odd first would change the draws
@@ -253,12 +253,12 @@ def _by_processor(operation: Operation, alone: ScalarOperation, lane: str | None
 class Pairwise:
     """Computes an operation on blocks.
 
-    Operands are decoded to binary64. The exact result is computed as a pair. It is rounded to odd, and then into the
-    format; binary64 results are rounded from the pair at once.
+    Operands are decoded to binary64. The exact result is computed as a pair, rounded to odd, and then rounded into the
+    format. If the format is binary64, the pair is rounded into it directly.
     """
 
     def __init__(self, operation: Operation, alone: ScalarOperation, lane: str | None) -> None:
-        """Prepare everything that is the same for all blocks."""
+        """Prepare what is the same for all blocks."""
         self.operation, self.alone = operation, alone
         self.sources, self.context = sources, context = alone.sources, alone.context
         format = alone.format

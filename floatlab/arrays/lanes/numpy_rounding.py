@@ -1,9 +1,10 @@
 """The NumPy lane: splits a block of floats into integer fields, rounds the significands, and composes codes.
 
-`numbers.rounding`, which accepts arrays as well as integers, decides how to round. This module is the general path, for
-all rules. Most numbers take a faster path (`numpy_shortcuts`), or a table made by the general path.
+`numbers.rounding`, which accepts arrays as well as integers, decides how to round. This module is the general path,
+which supports all rules. Most numbers take a faster path (`numpy_shortcuts`), or are looked up in a table that the
+general path computed.
 
-A *word* is a binary32 or binary64 number as the integer of its bits.
+A *word* is the integer of the bits of a binary32 or binary64 number.
 """
 
 from __future__ import annotations
@@ -69,8 +70,8 @@ def draws(seed: int, first: int, count: int) -> Array:
 def compared_draws(context: Context, first: int, count: int) -> Array:
     """Return the numbers that decide stochastic rounding, for `count` elements from index `first` on.
 
-    An element is rounded up in magnitude if the number returned for it is less than a threshold: the discarded fraction
-    of the last place, times 2^32 and truncated.
+    An element is rounded up in magnitude if its number is less than a threshold: floor(2^32·f), where f is the
+    discarded part in units of the last place.
     """
     drawn = draws(context.seed, first, count)
     if context.rounding is Direction.SR and context.draw is None:
@@ -129,7 +130,7 @@ def _cut(
 
 
 def encode_block(bits: Array, rule: RoundingRule, drawn: Array | None = None) -> tuple[Array, Array]:
-    """Return the codes (uint64) of a block of floats, which is given as bits, and the flags of each element (uint8).
+    """Return the codes (uint64) and the flags (uint8) of a block of floats, given as the integers of their bits.
 
     `drawn` has the results of `compared_draws` if the rounding is stochastic. Raises UnsupportedError if the context
     makes a value an error (`absent="error"`).
@@ -149,7 +150,7 @@ def encode_block(bits: Array, rule: RoundingRule, drawn: Array | None = None) ->
         tiny &= ~_reaches(parts, negative, tiny, rule, drawn)
     flags = np.where(inexact, np.where(tiny, _UNDERFLOW, _INEXACT), 0).astype(np.uint8)
     codes = _composed(np.maximum(rank, 0), negative, rule)
-    below = negative & ((rank > 0) if fmt.zero else np.ones_like(negative))  # only used if the format has no sign
+    below = negative & ((rank > 0) if fmt.zero else np.ones_like(negative))  # used only for unsigned formats
     if context.flush_results and fmt.zero:
         flushed = [(_settle(zero)[0], Flags.UNDERFLOW | Flags.INEXACT) for zero in rule.zero]
         _put(codes, flags, tiny, flushed, negative)
@@ -167,7 +168,7 @@ def encode_block(bits: Array, rule: RoundingRule, drawn: Array | None = None) ->
 
 
 def _reaches(parts: Parts, negative: Array, tiny: Array, rule: RoundingRule, drawn: Array | None) -> Array:
-    """Return a mask of the tiny numbers that would round up to 2^emin if the exponent range were unbounded."""
+    """Return a mask of the numbers below 2^emin that round up to 2^emin if the exponent range is unbounded."""
     source_t, t = rule.source.trailing_bits, rule.format.trailing_bits
     reached = np.zeros_like(tiny)
     if rule.low > 1:
@@ -221,9 +222,9 @@ def _specials(codes: Array, flags: Array, parts: Parts, rule: RoundingRule) -> N
     flags[nans & (payload & quiet == 0)] |= np.uint8(Flags.INVALID.value)
 
 
-# A table is enough for rounding from binary32 into a format with at most this many trailing significand bits and at
-# least this quantum exponent. The result then depends only on the upper half of the bits, and on whether any lower bit
-# is set: the last bit of the upper half is below the guard bit.
+# Limits for rounding from binary32 by a table: the most trailing significand bits and the least quantum exponent of a
+# format. Within them, the result depends only on the upper half of the bits and on whether any lower bit is set,
+# because the last bit of the upper half is below the guard bit.
 _TABLE_DIGITS, _TABLE_QUANTUM = 5, -131
 _WORTH_A_TABLE = 1 << 15  # the table is used for at least this many elements
 
@@ -306,7 +307,7 @@ def reader(fmt: Format, word: Format) -> Reader:
     every = (1 << word.width) - 1
     moved = reading.adjust << word.trailing_bits
     moved_on = unsigned(moved & every)
-    # The number to add to the format's infinity, shifted and moved, to make it the word's infinity.
+    # The number to add to the format's infinity, once shifted and moved, to obtain the word's infinity.
     to_infinity = unsigned(word.infinity_magnitude - (fmt.infinity_magnitude << reading.cut) - moved & every)
     one_up, least = unsigned(1 << word.trailing_bits), number(2.0**fmt.emin)
 
@@ -321,7 +322,8 @@ def reader(fmt: Format, word: Format) -> Reader:
         if not reading.same_range:
             small = magnitude < unsigned(fmt.smallest_normal_magnitude)
             if fmt.subnormals:
-                # If their exponent field is increased by one, subnormal numbers and zero are too large by 2^emin.
+                # Subnormal numbers and zero get an exponent field that is one too large; so they are too large by
+                # 2^emin.
                 words += small * one_up
                 with np.errstate(invalid="ignore"):  # NaNs, which are corrected below
                     numbers = words.view(number)

@@ -1,14 +1,14 @@
-"""The fast path of the NumPy lane: rounds a block in a dozen NumPy calls; the number of calls determines the time.
+"""The fast path of the NumPy lane: rounds a block in about a dozen NumPy calls, whose number determines the time.
 
 Adding a power of two to a float rounds the float. Let u be the format's unit in the last place at |x|, and M = 2^T·u,
 where T is the number of the source's trailing significand bits. Floats near M + |x| are multiples of u, so the
-processor's sum is M plus |x| rounded to nearest even. As integers, the code of the sum minus the code of M gives the
-kept bits. These and the exponent of M give the code of the result. The float (M + |x|) − M is exact, and comparing it
-with |x| is enough for the other rounding directions and the flag *inexact*. If the format has the source's exponent
-range, every number is rounded at the same bit, and integers are faster.
+processor's sum is M plus |x| rounded to nearest even. The code of the sum minus the code of M, as integers, gives the
+kept bits. The kept bits and the exponent of M give the code of the result. The float (M + |x|) − M is exact, and
+comparing it with |x| is enough for the other rounding directions and the flag *inexact*. If the format has the source's
+exponent range, every number is rounded at the same bit, and operations on integers are faster.
 
 Rare elements (such as NaNs, infinities and overflows to a NaN) are collected and go through the general path, which is
-`numpy_rounding.encode_block`. A *word* is a binary32 or binary64 number as the integer of its bits.
+`numpy_rounding.encode_block`. A *word* is the integer of the bits of a binary32 or binary64 number.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def has_fast_path(rule: RoundingRule) -> bool:
     plain = not (rule.lift or flushes or rule.refuses) and fmt.width <= source.width
     if rule.low == 1 or not plain:
         return plain
-    # The added powers of two, and their units in the last place, must be normal numbers. Ties to even use the parity of
-    # the significand, which equals the parity of the code unless the precision is 1.
+    # The added powers of two and their units in the last place must be normal numbers. The processor breaks ties by the
+    # parity of the significand, which equals the parity of the code unless the precision is 1.
     largest = fmt.emax + 1 + source.bias + rule.cut
     least = rule.low + rule.cut - source.trailing_bits - 1
     by_digits = fmt.trailing_bits > 0 or rule.direction is not Direction.RNE
@@ -66,7 +66,7 @@ class FastRounder:
         self.special = source.infinity_magnitude
         self.largest = rule.largest
         self.drawn = rule.direction.is_stochastic
-        # From here on, numbers overflow in every direction, and the powers of two to add are too large.
+        # From this word on, numbers overflow in every direction, and the powers of two to add are too large.
         self.beyond = self.special if self.alike else (fmt.emax + 1 + source.bias) << self.t
         self.limits = self._limits()
         self.negative = None if rule.negative is None else _known(rule.negative)
@@ -76,8 +76,8 @@ class FastRounder:
     def _limits(self) -> tuple[int, int, int] | None:
         """Return the results of overflow: the codes without sign for positive and for negative numbers, and the flags.
 
-        The result is None if an overflow gives neither the largest number nor the code after it, or if the flags of the
-        two signs differ. Overflows then take the general path.
+        The result is None if an overflow can give another code than the largest number or the one after it, or if the
+        flags of the two signs differ. Overflows then take the general path.
         """
         fmt = self.rule.format
         found: list[tuple[int, int]] = []
@@ -117,7 +117,8 @@ class FastRounder:
     ) -> tuple[Array, Array] | None:
         """Round a part of a block; return the indices and the words of the elements that need the general path.
 
-        The words are copies, since `codes` may share its memory with `words`. The result is None without such elements.
+        The words are copies, since `codes` may share its memory with `words`. The result is None if no element needs
+        the general path.
         """
         whole: Array = words.view(self.word)
         if self.rule.drops_signs:
@@ -152,9 +153,9 @@ class FastRounder:
     def _seldom(self, magnitude: Array, top: int, with_flags: bool) -> list[Array]:
         """Return masks of the numbers that need the general path.
 
-        These are NaNs and infinities; in formats without zero, numbers below the smallest; and, if flags are requested
-        under stochastic rounding, numbers for which the draw decides whether they are tiny. `top` is the largest of the
-        magnitudes.
+        These are NaNs and infinities, and the numbers below the smallest one of a format without zero. If flags are
+        requested under stochastic rounding, they include numbers for which the draw decides whether they are tiny.
+        `top` is the largest of the magnitudes.
         """
         found = []
         if top >= self.special:
@@ -230,7 +231,7 @@ class FastRounder:
     def _shifted(
         self, magnitude: Array, whole: Array, drawn: Array | None, with_flags: bool
     ) -> tuple[Array, Array | None]:
-        """Return the same as `_added`, by integer operations; all numbers must be rounded at the same bit."""
+        """Do the same as `_added` with integer operations; all numbers must be rounded at the same bit."""
         cut, word, direction = self.cut, self.word, self.direction
         unit = 1 << cut
         if not cut:

@@ -1,10 +1,10 @@
 """Exact results as pairs of floats: the result rounded to nearest by the processor, and its rounding error.
 
-A pair (s, e) denotes the number s + e: s is the binary64 (or binary32) nearest to it, and e is the residual. Quotients
-and roots are not sums of two floats; for these, e only has the sign of the residual, and is zero if there is none. That
-is enough for every rounding direction except stochastic ones, since quotients and roots have no ties. The e of a fused
-multiply-add may itself be rounded, to odd. Rounding to odd turns a pair into one float. If this float is rounded into a
-format with at least two bits less, the result is the same as if the number itself were rounded.
+A pair (s, e) denotes the number s + e: s is the nearest binary64 (or binary32), and e is the residual. A quotient or a
+root is usually not the sum of two floats; its e only has the sign of the residual, and is zero if the result is exact.
+This is enough for every direction except stochastic rounding, since quotients and roots have no ties. The e of a fused
+multiply-add may itself be rounded to odd. Rounding to odd turns a pair into one float. If this float is rounded into a
+format with at least two bits less, the result is that of rounding the exact number.
 
 T. J. Dekker, *A floating-point technique for extending the available precision* (Numerische Mathematik 18, 1971); S.
 Boldo and G. Melquiond, *Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd* (IEEE
@@ -19,21 +19,21 @@ from floatlab.arrays.types import Array
 from floatlab.numbers import Direction
 from floatlab.numbers.rounding import increments
 
-Pair = tuple[Array, Array | None]  # the nearest floats, and the residuals: None if all of them are zero
+Pair = tuple[Array, Array | None]  # the nearest floats, and the residuals (None if all of them are zero)
 
 _WORDS = {4: np.int32, 8: np.int64}
 _HALVES = float(1 + (1 << 27))  # splits binary64 into two halves of at most 26 bits and a sign
 
 
 def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
-    """Return a + b as a pair; exact unless the sum is infinite; then e is a NaN."""
+    """Return a + b as a pair. The pair is exact, but e is a NaN if s is infinite."""
     s = a + b
     c = s - a
     return s, (a - (s - c)) + (b - c)
 
 
 def two_product(a: Array, b: Array) -> tuple[Array, Array]:
-    """Return a·b in binary64 as a pair; exact if |a·b| ≥ 2^-900; e is a NaN if splitting a factor overflows."""
+    """Return a·b in binary64 as a pair, exact if |a·b| ≥ 2^-900. If splitting a factor overflows, e is a NaN."""
     s = a * b
     (a_high, a_low), (b_high, b_low) = _halves(a), _halves(b)
     return s, a_low * b_low - (((s - a_high * b_high) - a_low * b_high) - a_high * b_low)
@@ -67,20 +67,20 @@ def fused(product: Pair, c: Array) -> tuple[Array, Array]:
     u_high, u_low = two_sum(c, low)
     t_high, t_low = two_sum(high, u_high)
     s, e = two_sum(t_high, to_odd(two_sum(t_low, u_low)).view(t_high.dtype))
-    plain = (s == 0) | ~np.isfinite(s)  # high + c has the right sign of zero, and is right for infinities
+    plain = (s == 0) | ~np.isfinite(s)  # high + c has the right sign of zero, and handles infinities
     return np.where(plain, high + c, s), e
 
 
 def missed(pair: Pair) -> Array | np.bool:
-    """Return a mask of nonzero residuals; a NaN in e (of a result that is not finite) counts as zero."""
+    """Return a mask of nonzero residuals. A NaN in e counts as zero; it belongs to a result that is not finite."""
     e = pair[1]
     return np.False_ if e is None else (e < 0) | (e > 0)
 
 
 def _cut(pair: Pair) -> tuple[Array, Array | np.bool, Array | np.bool]:
-    """Return three arrays: the number truncated toward zero, whether bits are lost, and whether s is farther from zero.
+    """Return three arrays: s + e truncated toward zero, whether this loses bits, and whether s is farther from zero.
 
-    The truncated numbers are floats in the form of the integers of their bits ("words").
+    The truncated floats are given as the integers of their bits ("words").
     """
     s, e = pair
     words = s.view(_WORDS[s.itemsize])
@@ -103,7 +103,7 @@ def to_odd(pair: Pair) -> Array:
 def narrowed(pair: Pair) -> Pair:
     """Convert a pair of binary64 to a pair of binary32.
 
-    Rounded to odd, both pairs give the same number. The sum is infinite on overflow. Of the residual, only the sign is
+    Both pairs give the same number when they are rounded to odd. s is infinite on overflow, and only the sign of e is
     exact.
     """
     s, e = pair
@@ -115,7 +115,8 @@ def narrowed(pair: Pair) -> Pair:
 def in_direction(pair: Pair, direction: Direction) -> Array:
     """Return a pair of binary64 rounded in any direction that is not stochastic, as the integers of the floats' bits.
 
-    For quotients and roots, ask for RNE in place of RNA: they have no ties, and their residuals show only a sign.
+    For quotients and roots, pass RNE instead of RNA: they have no ties, and only the signs of their residuals are
+    known.
     """
     if direction is Direction.RNE:
         return pair[0].view(np.int64)

@@ -1,9 +1,9 @@
 """Parameters of formats for the lanes: how to decode codes into words, and how to round words.
 
-A *lane* is one of the three implementations of an operation: compiled, NumPy and scalar. The first two are the fast
-ones. A *word* is a binary32 or binary64 number, which these process as the integer of its bits. The results for ∞, NaN,
-overflow and zero depend only on the formats and the context. They are computed here once by the scalar arithmetic, so
-that no lane decides them again. Decoding keeps the payloads of NaNs if the format has payloads.
+A *lane* is one of the three implementations of an operation: compiled, NumPy and scalar. The *fast lanes* are the first
+two. A *word* is the integer of the bits of a binary32 or binary64 number. The results for ∞, NaN, overflow and zero
+depend only on the formats and the context. They are computed here once by the scalar arithmetic, so that no lane
+decides them again. Decoding keeps the payloads of NaNs if the format has payloads.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from floatlab.record import Individual
 
 Settled = tuple[int, Flags] | UnsupportedError  # a code and the flags that it raises, or an error
 SINGLE, DOUBLE = WORDS = parse_format("binary32"), parse_format("binary64")
-_TWICE = 2  # extra bits that a number rounded to odd needs, to be rounded into the format like the exact number
-_DRAWN = 33  # the same for stochastic rounding: 32 bits to compare with the draw, and the sticky last bit
+_TWICE = 2  # extra bits of a number rounded to odd, with which it rounds into the format like the exact number
+_DRAWN = 33  # extra bits for stochastic rounding: 32 bits to compare with the draw, and the sticky last bit
 
 
 class DecodingRule(Individual):
@@ -37,7 +37,7 @@ class DecodingRule(Individual):
     cut: int  # number of bits that the significand gains
     adjust: int  # the amount added to the exponent field
     same_range: bool  # whether subnormal numbers are also subnormal in the word, so that a shift decodes them
-    by_fields: bool  # whether fields can be shifted into place, with subnormal numbers normalised
+    by_fields: bool  # whether decoding can shift the fields into place and normalise subnormal numbers
     table: Array | None  # for codes of at most 8 bits: the word of each code
 
 
@@ -50,7 +50,7 @@ class RoundingRule(Individual):
     direction: Direction  # of the context, with ties at precision 1 resolved (`direction_in`)
     cut: int  # number of bits that a normal number loses
     low: int  # the source's exponent field of the format's smallest normal number
-    lift: int  # without subnormal numbers: log2 of the number of codes from zero to its neighbour; else 0
+    lift: int  # log2 of the number of codes from zero to its neighbour in a format without subnormals; else 0
     overflow: tuple[Settled, Settled]
     infinity: tuple[Settled, Settled]
     nan: tuple[Settled, Settled]
@@ -82,7 +82,7 @@ class RoundingRule(Individual):
 
     @property
     def largest(self) -> int:
-        """The largest number of the format (or of the source, if that is less), as the source's code without sign."""
+        """The largest number of the format, or of the source if that is less, as the source's code without sign."""
         top = word_of(Datum(self.format, self.format.largest_magnitude), self.source)
         return min(top, self.source.largest_magnitude)
 
@@ -90,14 +90,15 @@ class RoundingRule(Individual):
     def tiny(self) -> tuple[int, int, tuple[int, int]]:
         """Return the limits that decide whether a number is tiny; the words are without sign.
 
-        The first is the word of 2^emin (or of infinity, if that is less). The second is the number of bits discarded in
-        the binade below 2^emin when a number is rounded to the format's precision with unbounded exponents. The third
-        is a pair, for positive and for negative numbers: the smallest word that such a rounding makes 2^emin. If
-        tininess is detected before rounding, or the rounding is stochastic, both are the first limit.
+        The first limit is the word of 2^emin, or of infinity if that is less. The second is a number of bits: how many
+        a number in the binade below 2^emin loses if it is rounded to the format's precision with unbounded exponents.
+        The third is a pair, for positive and for negative numbers: the smallest word that is rounded to 2^emin in this
+        way. If tininess is detected before rounding, or the rounding is stochastic, both numbers of the pair equal the
+        first limit.
         """
         source, fmt = self.source, self.format
         normal = min(self.low << source.trailing_bits, source.infinity_magnitude)
-        # The source's subnormal numbers have one bit less in this binade.
+        # If this binade is subnormal in the source, its numbers have one bit less there.
         places = max(self.cut - (self.low == 1), 0) if self.low << source.trailing_bits == normal else 0
         if self.context.tininess is Tininess.BEFORE or self.direction.is_stochastic:
             return normal, places, (normal, normal)
@@ -186,7 +187,7 @@ def container(format: Format) -> DType:
 
 
 def checked_codes(codes: object, of: Format | int, name: str = "codes") -> Array:
-    """Return codes as an array of integers; raises UnsupportedError for codes that are not integers or are too wide.
+    """Return codes as an array of integers. Raises UnsupportedError for codes that are not integers or are too wide.
 
     `of` is the format, or the width of its codes in bits; `name` is the caller's name for them.
     """
@@ -223,8 +224,8 @@ def can_round(source: Format, format: Format) -> bool:
 def is_enough(word: Format, format: Format, drawn: bool = False) -> bool:
     """Return whether numbers can be rounded to odd in `word` first, without changing their rounding to `format`.
 
-    `drawn` says whether the second rounding, to `format`, is stochastic. The result is also False if the fast lanes
-    cannot do the second rounding.
+    `drawn` tells whether the rounding to `format` is stochastic. The result is also False if the fast lanes cannot
+    round words of `word` into `format`.
 
     >>> bf16 = parse_format("bf16")
     >>> is_enough(SINGLE, bf16), is_enough(SINGLE, bf16, drawn=True)
@@ -235,7 +236,7 @@ def is_enough(word: Format, format: Format, drawn: bool = False) -> bool:
 
 
 def rounds_as_processors(context: Context) -> bool:
-    """Return whether a context rounds as processors do: to nearest even, with native overflow, not flushing."""
+    """Return whether a context rounds as processors do: to nearest even, with native overflow, without flushing."""
     flushes = context.flush_inputs or context.flush_results
     return context.rounding is Direction.RNE and context.overflow is Overflow.NATIVE and not flushes
 

@@ -1,9 +1,8 @@
 """Look-ups from words of binary32 to codes of formats given by a table: faster than a search, and exact.
 
-A word is a number as the integer of its bits. Its upper bits select a bucket, which has an entry. Each class computes
-its entries from the starts of `table_segments`, which are the first words that are rounded to each code. The few
-buckets for which no entry is correct are left to the search ("open" buckets). The compiled forms are in
-_kernels/table.h.
+A word is the integer of a number's bits. Its upper bits select a bucket, and each bucket has an entry. Each class
+computes its entries from the starts of `table_segments`; a start is the first word that is rounded to a code. For a few
+buckets no entry is correct; these "open" buckets are left to the search. The compiled forms are in _kernels/table.h.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from floatlab.arrays.types import Array
 
 _OPEN_ENTRY = np.uint64(1 << 63)  # the entry of an open bucket or binade, or a flag in it
 _FRACTION = 26  # bits of a line's height after the binary point, as in _kernels/table.h
-_POINT = _FRACTION + 16  # the position, in an entry, of the height's last bit before the binary point
+_POINT = _FRACTION + 16  # position in an entry: the height's last bit before the binary point
 _MOST_RANK = (1 << 15) - 1
 _MAGNITUDE = 0x7FFFFFFF  # of binary32
 
@@ -31,7 +30,7 @@ class NarrowLookup:
     """
 
     def __init__(self, rule: RoundingRule) -> None:
-        """Find the fewest significand bits that cut the words into buckets such that no bucket holds two starts.
+        """Split the words into buckets by as few significand bits as possible, such that no bucket contains two starts.
 
         Buckets of subnormal words cover many binades, so they may hold several starts; these buckets are left to the
         search.
@@ -92,9 +91,10 @@ class NarrowLookup:
 
 
 def _wide_starts(rule: RoundingRule, negative: bool) -> Array | None:
-    """Return the first words that are rounded to ranks 1, 2, … (the codes of positive numbers), and to NaR.
+    """Return the first words that are rounded to each of the ranks 1, 2, …, and to NaR.
 
-    NaR is the single NaN of posits and takums. The result is None unless infinity becomes NaR or the largest number.
+    The ranks are the codes of positive numbers; NaR is the single NaN of posits and takums. The result is None unless
+    infinity is rounded to NaR or to the largest number.
     """
     of_sign, most, inf = segments(rule, negative), (1 << 15) - 1, SINGLE.infinity_magnitude
     infinity, nan = of_sign.codes[-2:]
@@ -107,13 +107,13 @@ class BinadeLookup:
     """A look-up of 16-bit codes in two's complement whose starts are evenly spaced in each binade of binary32.
 
     There is an entry for each sign and exponent. It has the rank at the binade's start, and three numbers that round
-    the significand: a number to add, whether to add 1 where the rank so far is odd, and a right shift.
+    the significand: a number to add, a right shift, and whether to add 1 if the truncated rank is odd.
     """
 
     shift = SINGLE.trailing_bits
 
     def __init__(self, rule: RoundingRule) -> None:
-        """Find the entry of each binade; `entries` is empty if none fits a binade of normal words."""
+        """Find the entry of each binade; `entries` is empty if a binade of normal words has no correct entry."""
         self.rule, entries = rule, []
         for negative in (False, True):
             starts = _wide_starts(rule, negative)
@@ -200,14 +200,14 @@ class WideLookup:
     def __init__(self, rule: RoundingRule) -> None:
         """Find the line of each bucket.
 
-        The line gives k, which is the rank of a word or one less. The rank is k + 1 if the word is at least the start
-        with index k (from 0), and k if not.
+        The line gives a number k. The rank of a word is k + 1 if the word is at least the start with index k (from 0),
+        else k.
         """
         self.rule, self.starts = rule, np.empty(0, np.uint32)
         both = [each for negative in (False, True) if (each := _wide_starts(rule, negative)) is not None]
         if len(both) < len((False, True)):
             return
-        # The second half of the starts is that of negative numbers, if these round in another way.
+        # The second half has the starts of negative numbers, if these differ from those of positive numbers.
         side = 0 if np.array_equal(both[0], both[1]) else 1 << _POINT + 15
         self.entries = np.concatenate([self._lines(starts) for starts in both])
         self.entries[len(self.entries) // 2 :] += np.uint64(side)

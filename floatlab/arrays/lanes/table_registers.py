@@ -1,7 +1,7 @@
 """Rounds words of binary32 to codes of up to 8 bits, by tables that fit into vector registers (_kernels/registers.h).
 
-A word is a number as the integer of its bits. Each class computes its tables from the starts in `table_segments`: the
-first word that is rounded to each code. For other processors, `table_lookups` gives the same codes.
+A word is the integer of a number's bits. Each class computes its tables from the starts in `table_segments`: the first
+word that is rounded to each code. For other processors, `table_lookups` gives the same codes.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class FewLookup:
     """A look-up by binary search, for roundings that have at most 32 segments, both signs together."""
 
     def __init__(self, rule: RoundingRule) -> None:
-        """Order the segments of both signs by value; `table` is empty if there are too many."""
+        """Order the segments of both signs by value; `table` is empty if there are more than 32."""
         self.table = np.empty(0, np.int32)
         end = 1 << (SINGLE.width - 1)
         (below, low), (above, high) = (_distinct(rule, negative, end) for negative in (True, False))
@@ -74,14 +74,17 @@ class FewLookup:
 
 
 class ByteLookup:
-    """A look-up for segments that start at the same magnitudes for both signs, evenly spaced in each binade.
+    """A look-up for roundings whose segments start at the same magnitudes for both signs, evenly spaced in each binade.
 
     It uses only the leading bits of the significand (`_KEPT`), which must determine the code. Infinities, NaNs and, if
     they do not fit, subnormal words are left to the search.
     """
 
     def __init__(self, rule: RoundingRule) -> None:
-        """Find the table entries of each binade; `tables` is empty if none fit a binade of normal words."""
+        """Find the table entries of each binade.
+
+        `tables` is empty if a binade of normal words has no correct entries.
+        """
         self.rule, self.tables, self.searched = rule, np.empty(0, np.uint8), _SPECIAL
         starts, codes = _distinct(rule, False, _INFINITY)
         below, low = _distinct(rule, True, _INFINITY)
@@ -115,7 +118,8 @@ class ByteLookup:
         base, steps = int(ranks[0]), np.flatnonzero(np.diff(ranks)) + 1
         if not len(steps):
             return 0, _KEPT | _NO_PARITY, base
-        # Directed roundings have no start at the end of a binade, so their starts are one less than a power of two.
+        # In directed roundings, no start lies at the end of a binade, so the number of starts is one less than a power
+        # of two.
         for shift in (_KEPT + 1 - len(steps).bit_length(), _KEPT - len(steps).bit_length()):
             unit = 1 << max(shift, 0)
             for add, parity in ((unit - int(steps[0]), 0), ((unit >> 1) - 1, 1)):

@@ -1,6 +1,6 @@
 """The segments of a rounding into a format given by a table: the words that are rounded to the same code.
 
-A *word* is a binary32 or binary64 number as the integer of its bits. The *start* of a segment is its first word. The
+A *word* is the integer of the bits of a binary32 or binary64 number. The *start* of a segment is its first word. The
 rules of the scalar lane determine the starts, once for each format, direction and sign, so that no other lane decides
 how numbers are rounded. A search among the starts is the general way to round; `table_lookups` has faster ones.
 """
@@ -34,9 +34,9 @@ class Segments(Individual):
 
 
 def cut_to_word(x: Real, word: Format) -> tuple[int, bool, bool]:
-    """Truncate a magnitude to a word, which is infinity from 2^(emax + 1) on.
+    """Truncate a magnitude to a word; magnitudes from 2^(emax + 1) on give infinity.
 
-    Also return whether a part is lost, and whether this part is at least half a unit in the last place.
+    Also return whether the truncation loses a part, and whether this part is at least half a unit in the last place.
     """
     c, q = x
     if not c:
@@ -52,7 +52,7 @@ def cut_to_word(x: Real, word: Format) -> tuple[int, bool, bool]:
 
 
 def first_word(x: Real, strict: bool, word: Format) -> int:
-    """Return the first word at or above a magnitude, or above it if `strict`; infinity if there is none."""
+    """Return the smallest word at or above a magnitude (above it if `strict`); infinity if no finite one exists."""
     kept, inexact, _ = cut_to_word(x, word)
     return min(kept + (strict or inexact), word.infinity_magnitude)
 
@@ -87,7 +87,7 @@ def _starts(format: TableFormat, direction: Direction, negative: bool, word: For
 
 @lru_cache(maxsize=64)
 def segments(rule: RoundingRule, negative: bool) -> Segments:
-    """Return the segments of one sign: those of zero, of all other numbers, of overflow, of infinity and of NaN."""
+    """Return the segments of one sign, in ascending order: zero, all other numbers, overflow, infinity and NaN."""
     format, word = rule.format, rule.source
     assert given_by_table(format)
     mirrored = {Direction.RTP: Direction.RTN, Direction.RTN: Direction.RTP}

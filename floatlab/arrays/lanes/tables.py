@@ -1,6 +1,6 @@
 """Formats given by a table, in the NumPy and the compiled lane: look-ups from words to codes and back.
 
-A *word* is a binary32 or binary64 number as the integer of its bits.
+A *word* is the integer of the bits of a binary32 or binary64 number.
 """
 
 from __future__ import annotations
@@ -100,7 +100,10 @@ def rounder(format: Format, context: Context, word: Format, kernels: ModuleType 
 
 @lru_cache(maxsize=64)
 def words_table(format: Format, word: Format) -> Array:
-    """Return a table with the word of each code (2^8 or 2^16 entries); if no word equals a number, the nearest one."""
+    """Return a table with the word of each code (2^8 or 2^16 entries).
+
+    A number that is no word is rounded to nearest.
+    """
     assert given_by_table(format)
     table = np.zeros(1 << 8 * container(format).itemsize, container(word))
     for negative in (False, True):
@@ -139,7 +142,7 @@ def ranks_table(format: Format, unranked: int) -> Array:
 
 @lru_cache(maxsize=64)
 def codes_table(format: Format) -> tuple[Array, int]:
-    """Return the codes in ascending order of their numbers, infinities included; and the index of zero among them."""
+    """Return all codes except NaNs in ascending order of their numbers, and the index of zero among them."""
     assert given_by_table(format)
     top = [format.most(sign) + format.infinities for sign in (False, True)]
     ranks = range(-top[1], top[0] + 1)

@@ -1,8 +1,9 @@
 """The statistics of an array and its rounded copy (`Tally`), computed by the compiled extension or in NumPy.
 
 Both ways give the same bits. Sums are binary64, and their order is defined: the element at index i belongs to chunk i
-// 2048 and to lane i mod 16. The numbers of a chunk and a lane are added one after the other. The lanes are then added
-in halves (lane j and lane j + 8, then 4, 2, 1), and the chunks one after the other. No operation is fused.
+// 2048 and to lane i mod 16. The numbers of each lane in a chunk are added one after the other. Then the lanes of the
+chunk are added in halves (lane j and lane j + 8, then 4, 2, 1), and the sums of the chunks one after the other. No
+operation is fused.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _SLAB = 16 * CHUNK  # the number of elements that the NumPy lane computes at a t
 
 
 class Histogram(Record):
-    """How many numbers fall into each bin: the bins that are not empty, in ascending order, and their counts."""
+    """A histogram: the indices of the nonempty bins in ascending order, and their counts."""
 
     bins: Array
     counts: Array
@@ -57,10 +58,10 @@ class Tally(Record):
     without any, they are 0 and ∞.
 
     Errors and sums are those of the elements that are finite in both arrays. `largest_error` is the largest |y − x|;
-    `error_squares`, `squares`, `rounded_squares` and `products` are the sums of (y − x)², x², y² and x·y. Relative
-    errors |y − x| / |x| are computed for those of them whose x is not 0: `relative_errors` counts them by the upper 16
-    bits of their binary32 codes, `relative_sum` is their sum, `largest_relative` the largest, and `largest_relative_at`
-    the index of the first element that has it (−1 if there is none).
+    `error_squares`, `squares`, `rounded_squares` and `products` are the sums of (y − x)², x², y² and x·y. The relative
+    errors |y − x| / |x| are those of the same elements, without x = 0. `relative_errors` counts them by the upper 16
+    bits of their binary32 codes; `relative_sum` is their sum, and `largest_relative` the largest. `largest_relative_at`
+    is the index of the first element with the largest relative error, or −1 if there are no relative errors.
     """
 
     elements: int
@@ -96,7 +97,7 @@ class Tally(Record):
         return self.relative_sum / count if count else 0.0
 
     def relative_quantile(self, share: float) -> float:
-        """Return a quantile of the relative errors: a number that `share` of them do not exceed.
+        """Return a number that at least the fraction `share` of the relative errors does not exceed.
 
         It may be up to 1/128 too large, relative to the exact quantile.
 
@@ -147,7 +148,7 @@ def _histogram(bins: bytes, counts: bytes) -> Histogram:
 
 
 def nonempty(counts: Array) -> tuple[Array, Array]:
-    """Return the bins that are not empty, and their counts.
+    """Return the indices of the nonempty bins, and their counts.
 
     >>> nonempty(np.array([0, 5, 0, 7]))
     (array([1, 3], dtype=uint16), array([5, 7]))

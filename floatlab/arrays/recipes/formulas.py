@@ -1,9 +1,9 @@
 """Evaluates the formulas of scale rules on arrays; the results have the same bits as those of `arith.blocks.scaling`.
 
-A rule's working format (its working precision) is the format to which its operations are rounded. Arrays are float32 if
-it is binary32 or narrower, else float64. If it is narrower than binary32 (such as bfloat16), an operation is computed
-in float64 and then rounded to it. Since 53 ≥ 2p + 2 for its precision p, rounding a sum, difference, product or
-quotient to float64 first does not change the result (Figueroa, When is double rounding innocuous?, 1995).
+The operations of a rule are rounded to its working format (also called its working precision). If that is binary32 or
+narrower, arrays are float32, else float64. If it is narrower than binary32 (such as bfloat16), an operation is computed
+in float64 and then rounded to the working format. This second rounding is harmless for sums, differences, products and
+quotients, since 53 ≥ 2p + 2 for the working precision p (Figueroa, When is double rounding innocuous?, 1995).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def word_of(working: Format) -> DType:
 def evaluate(formula: Formula, known: Mapping[str, Array], working: Format) -> Array:
     """Return the values of a formula; each operation is rounded to `working`.
 
-    Inside `fp32(…)` and `fp64(…)`, operations are rounded to that format instead. Functions that choose between their
+    Operations inside `fp32(…)` or `fp64(…)` are rounded to that format instead. Functions that choose between their
     arguments (min, max, less …) do not round.
 
     >>> from floatlab import parse_format

@@ -1,7 +1,7 @@
-"""Applies the scale rules of libraries, and choices between scales, to arrays.
+"""Applies to arrays the scale rules of libraries, and rules that choose between scales.
 
-Each block takes a few operations: those of the rule's formulas. Each element takes the multiplication or division that
-the rule states, and one rounding to the element's format. For the exact rules of floatlab on blocks along one axis,
+Each block takes the few operations of the rule's formulas. Each element takes the multiplication or division that the
+rule prescribes, and one rounding to the element's format. For the exact rules of floatlab on blocks along one axis,
 `arrays.block_job` is faster.
 """
 
@@ -26,7 +26,7 @@ from floatlab.formats.recipes import Recipe
 from floatlab.formats.scaling import BLOCK, ELEMENT, TENSOR
 from floatlab.numbers import Context, Direction, encode
 
-_NUDGE = 1 - 2.0**-40  # a factor that moves a binary32 tie toward zero, but moves no other number past a tie
+_NUDGE = 1 - 2.0**-40  # a factor that moves a binary32 tie toward zero, and moves no other number across a tie
 _DISTANCE, _SUM, _SQUARE = parse_formula("q * scale - x"), parse_formula("a + b"), parse_formula("e * e")
 
 
@@ -51,11 +51,10 @@ class FormulaLane:
     def __call__(
         self, blocks: Array, rows: Array | None, width: int, given: object
     ) -> tuple[Array, Array, Array | None, tuple[Array, ...]]:
-        """Return the codes of scales and elements, the tensor's (or each row's) scale, and the groups' exponents.
+        """Return codes of scales and of elements, the scale of the tensor (or of each row), and the groups' exponents.
 
-        A group is a part of a block that has its own exponent, 0 or 1, as in HiF4.
-        `rows` has the number of the row in which each block lies; it is given if each row has its own tensor scale.
-        `width` is the number of columns of a block.
+        A group is a part of a block that has its own exponent, 0 or 1, as in HiF4. `rows` is given if each row has its
+        own tensor scale; it has the row number of each block. `width` is the number of columns of a block.
         """
         amax = np.abs(blocks).max(axis=1, keepdims=True, initial=0)
         known: dict[str, Array] = {**self.constants, "amax": amax, "x": blocks, "tensor": np.ones((1, 1), np.float32)}
@@ -84,7 +83,7 @@ class FormulaLane:
     def _tensor(self, known: dict[str, Array], rows: Array | None, given: object) -> Array | None:
         """Evaluate the rule's formulas for the whole tensor.
 
-        Return the tensor's scale as it is stored (one for each row if `rows` is given); None if the rule has none.
+        Return the stored scale of the tensor (of each row if `rows` is given); None if the rule has no tensor scale.
         """
         kind, amax = self.fmt.tensor, known["amax"]
         tensor: Array | None = None
@@ -112,8 +111,8 @@ class FormulaLane:
     def _attempt(self, known: dict[str, Array], factor: str) -> tuple[Array, Array, Array]:
         """Quantize the blocks with one of the factors among which the rule chooses (`grow` in its formulas).
 
-        Return the codes of the scales, the codes of the elements, and the errors of the elements. If the rule has no
-        choice of factors, there are no such errors, and the third array is the input.
+        Return the codes of the scales, the codes of the elements, and the errors of the elements. If the rule has only
+        one factor, no errors are computed, and the third array is the input.
         """
         known["grow"] = np.asarray(factor, np.float32)
         scales = np.zeros((len(known["x"]), 1), container(self.fmt.scale))
@@ -162,7 +161,10 @@ class FormulaLane:
         return codes, values.astype(np.float32)
 
     def _integers(self, kind: Integers, scaled: Array, lost: Array) -> Array:
-        """Return the codes of scaled values rounded to integers; the negative range may have one integer more."""
+        """Return the codes of scaled values rounded to integers.
+
+        The range may have one more negative than positive integer.
+        """
         wide, half = wider(self.numbers), 1 << kind.width - 1
         unit = 2.0**kind.quantum
         n = decode_array(self._rounded(scaled, wide), wide, np.float64, threads=1) / unit
@@ -170,7 +172,10 @@ class FormulaLane:
         return np.where(lost, self.rule.nan, codes & (2 * half - 1)).astype(np.uint8)
 
     def _rounded(self, scaled: Array, numbers: Format) -> Array:
-        """Return the codes of scaled values, rounded in the caller's direction; if that is RNE, in the rule's."""
+        """Return the codes of scaled values.
+
+        They are rounded in the caller's direction, or in the rule's if the caller's is RNE.
+        """
         context, direction = self.context, self.rule.rounding
         if direction != "RNE" and context.rounding is Direction.RNE:
             if direction == TIES_TO_ZERO:
@@ -198,7 +203,7 @@ class FormulaLane:
         return codes
 
     def _measured(self, errors: Array, width: int) -> Array:
-        """Return the measure of each block's errors, as `arith.blocks.scaling.measured`, in the shape (blocks, 1)."""
+        """Return the measure of each block's errors (`arith.blocks.scaling.measured`), in the shape (blocks, 1)."""
         choice = self.rule.choice
         assert choice is not None
         square = choice.measure == "square"
@@ -222,7 +227,9 @@ def _nearest(value: Fraction | int) -> float:
 
 
 def stored(values: Array, kind: Format, direction: str) -> Array:
-    """Return the codes of scales in their format; in formats without infinities, scales that are too large saturate.
+    """Return the codes of scales in their format `kind`.
+
+    In formats without infinities, scales that are too large saturate.
 
     >>> stored(np.array([3.0, np.inf, np.nan]), parse_format("e8m0"), "RNE").tolist()
     [129, 254, 255]
@@ -234,7 +241,7 @@ def stored(values: Array, kind: Format, direction: str) -> Array:
 
 
 def summed_in_halves(rows: Array, add: Callable[[Array, Array], Array]) -> Array:
-    """Return the sums along the last axis: the second half is added to the first, repeatedly, until one number remains.
+    """Return sums along the last axis. The second half is added to the first half until one number remains.
 
     >>> summed_in_halves(np.array([[1, 2, 3]]), np.add).tolist()
     [6]

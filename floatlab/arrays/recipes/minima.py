@@ -1,7 +1,7 @@
-"""Rounds blocks whose formats store a minimum beside each scale (q4_1, q4_k), and decodes them.
+"""Rounds and decodes blocks of formats that store a minimum beside each scale (q4_1, q4_k).
 
-The values have the same bits as those of `arith.blocks`. If the rule is that of a library (not the exact one),
-`arith.blocks` computes the blocks with NaNs or infinities.
+The values have the same bits as those of `arith.blocks`. For rules of libraries, `arith.blocks` itself computes the
+blocks with NaNs or infinities.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _STEPS, _TOP = 20, np.float32(15)
 
 
 class ShiftedBlocks(NamedTuple):
-    """Decoded blocks: values, one block per row; and for each block the stored scale, the factor and the minimum.
+    """Decoded blocks: the values, one block per row, and each block's stored scale, factor and minimum.
 
     A value is element × factor + minimum.
     """
@@ -56,7 +56,7 @@ def round_blocks(blocks: Array, recipe: Recipe) -> ShiftedBlocks:
 
 
 def _exactly(blocks: Array, recipe: Recipe) -> ShiftedBlocks:
-    """Round blocks by the exact rule: a block's range is divided into equal parts, and results are rounded once."""
+    """Round blocks by the exact rule: it divides a block's range into equal steps, and rounds each result once."""
     fmt, numbers = recipe.format, recipe.format.magnitudes
     saturating, elements = Context(overflow="saturate"), element_context(Context(), fmt)
     finite = np.isfinite(blocks).all(axis=1, keepdims=True)
@@ -75,7 +75,7 @@ def _exactly(blocks: Array, recipe: Recipe) -> ShiftedBlocks:
 
 
 def _difference(a: Array, b: Array) -> Array:
-    """Return a − b rounded to odd, so that rounding the result again is the same as rounding a − b once."""
+    """Return a − b rounded to odd, so that a second rounding gives the result of rounding a − b once."""
     a, b = np.broadcast_arrays(a, -b)
     found: Array = pairs.to_odd(pairs.two_sum(np.ascontiguousarray(a), np.ascontiguousarray(b))).view(np.float64)
     return np.where(a == -b, 0.0, found)
@@ -208,7 +208,10 @@ def _sum(terms: Array) -> Array:
 
 
 def _elements(x: Array, count: np.float32, low: Array, high: Array) -> tuple[Array, Array]:
-    """Divide each block's range into `count` steps; return 1/step, and the elements as numbers of steps."""
+    """Divide each block's range into `count` steps.
+
+    Return 1/step, and the elements as integers, in steps from the minimum.
+    """
     inverse = count / (high - low)
     q = np.rint(inverse * (x - low))
     return inverse, np.where(np.isfinite(q), np.clip(q, 0, _TOP), np.float32(0))
@@ -217,7 +220,7 @@ def _elements(x: Array, count: np.float32, low: Array, high: Array) -> tuple[Arr
 def _fit(x: Array, weights: Array, q: Array) -> tuple[Array, tuple[Array, Array]]:
     """Fit the scale and the minimum of each block to its elements `q`, by weighted least squares.
 
-    Return a mask of the blocks for which there is a fit, and the pair (scales, minima).
+    Return a mask of the blocks that have a fit, and the pair (scales, minima).
     """
     w, wx, wq = _sum(weights), _sum(weights * x), weights * q
     of_q, of_qq, of_qx = _sum(wq), _sum(wq * q), _sum(wq * x)

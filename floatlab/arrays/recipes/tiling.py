@@ -31,7 +31,7 @@ class Tiling:
         turned = (*shape[: self.axis], *shape[self.axis + 1 :], shape[self.axis])
         if fmt.flat:
             turned = (1, math.prod(shape))
-        elif fmt.rows is None:  # the tensor is one block, or each range of columns is one
+        elif fmt.rows is None:  # the whole tensor, or each range of its columns, is a block
             turned = (math.prod(turned[:-1]), turned[-1])
         *outer, high, wide = turned if len(turned) > 1 else (1, *turned)
         self.outer = math.prod(outer)

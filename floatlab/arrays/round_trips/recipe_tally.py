@@ -1,4 +1,4 @@
-"""The tally of a round trip: counts and errors of an array that a recipe rounded.
+"""The tally of a round trip: counts and errors of an array that was rounded by a recipe.
 
 What counts as subnormal or as overflow depends on the scale of each block.
 """
@@ -21,7 +21,7 @@ from floatlab.record import Individual
 
 
 class Limits(Individual):
-    """The bounds of an element format: magnitudes below `smallest` are subnormal, and those above `beyond` overflow.
+    """The limits of an element format: magnitudes below `smallest` are subnormal, and those above `beyond` overflow.
 
     `smallest` lies half a step below the smallest normal number, because it is compared with decoded numbers: the
     product of an element and a scale may be rounded to slightly less than the exact product.
@@ -29,12 +29,14 @@ class Limits(Individual):
 
     smallest: float
     beyond: float
-    is_beyond: bool  # whether the magnitude `beyond` itself overflows; else only larger magnitudes do
+    is_beyond: bool  # whether the magnitude `beyond` itself overflows
 
 
 @lru_cache(maxsize=256)
 def limits_of(element: Format | Integers) -> Limits:
-    """Return the limits of an element format; in fixed point and in tables, no number counts as subnormal.
+    """Return the limits of an element format.
+
+    In fixed-point formats and formats given by a table, no number counts as subnormal.
 
     >>> from floatlab.formats import parse_format
     >>> found = limits_of(parse_format("e4m3"))
@@ -54,8 +56,8 @@ def limits_of(element: Format | Integers) -> Limits:
 def tally_of(trip: RoundTrip, recipe: Recipe, first: int = 0, row_length: int | None = None) -> Tally:
     """Return the tally of a round trip.
 
-    The matrix may be a part of an array. Then `first` is the array index of its first element, and `row_length` is the
-    length of the array's rows.
+    If the matrix is a part of an array, `first` is the array's linear index of its first element, and `row_length` is
+    the length of the array's rows.
 
     >>> from floatlab.formats.recipes import parse_recipe
     >>> recipe = parse_recipe("mxfp4")
@@ -108,7 +110,7 @@ def _index(at: int, tile: tuple[int, int], width: int, top: int, left: int, stri
 
 
 def _beyond(x: Array, factors: Array, run: int, ends: tuple[float, float], shifts: Array | None = None) -> int:
-    """Count the numbers that saturate: (x − shift) / factor is below ends[0], or is at least ends[1].
+    """Count the numbers x that saturate: (x − shift) / factor is below ends[0] or at least ends[1].
 
     This is for elements whose range is not symmetric around zero.
     """

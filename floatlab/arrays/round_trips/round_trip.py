@@ -1,7 +1,7 @@
 """Rounds a matrix by a recipe, and returns the rounded numbers with the scale of each block.
 
-The matrix may be a part of an array whose scales depend on all of it (`e4m3/tensor`, `nvfp4`). Then the number with the
-largest magnitude of the whole array represents the other parts.
+The matrix may be a part of an array whose scales depend on the whole array (`e4m3/tensor`, `nvfp4`). In this case the
+caller also gives the number with the largest magnitude in the array, which represents the other parts.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _SINGLE = np.dtype(np.float32)
 class RoundTrip(Individual):
     """The numbers of a matrix, and the same numbers rounded by a recipe.
 
-    `x` and `values` are matrices of one dtype, float32 or float64. `factors` has, for each tile of `tile` rows and
-    columns, the number by which a decoded element is multiplied. `scales` has the stored scales of the blocks as
-    numbers, and `unit` the factors that the elements of each block would have if its scale were 1. Both are None for
-    recipes without scales. In formats that have minima, `minima` has the number that is added in each tile.
+    `x` and `values` are matrices of one dtype, float32 or float64. A tile has `tile` rows and columns, and `factors`
+    has the number by which the decoded elements of each tile are multiplied. `scales` has the stored scales of the
+    blocks as numbers, and `unit` the factors for scales of 1. Both are None for recipes without scales. In formats with
+    minima, `minima` has the number that is added in each tile.
     """
 
     x: Array
@@ -49,7 +49,7 @@ class RoundTrip(Individual):
 
 
 def is_unscaled(recipe: Recipe) -> bool:
-    """Return whether a recipe has no scales, such as `e4m3`: elements are rounded as they are.
+    """Return whether a recipe has no scales, so that elements are rounded unscaled, as in `e4m3`.
 
     >>> from floatlab.formats.recipes import parse_recipe
     >>> [is_unscaled(parse_recipe(name)) for name in ("e4m3", "e4m3/tensor", "mxfp4")]
@@ -61,8 +61,8 @@ def is_unscaled(recipe: Recipe) -> bool:
 def spans(recipe: Recipe) -> str:
     """Return which values of an array determine its scales.
 
-    The answer is `tensor` if a scale depends on all values, and `row` if it depends on those of a row. It is an empty
-    text if a scale depends only on the values of its block or superblock.
+    The result is `tensor` if a scale depends on all values, and `row` if it depends on all values of a row. It is an
+    empty string if a scale depends only on the values of its block or superblock.
 
     >>> from floatlab.formats.recipes import parse_recipe
     >>> [spans(parse_recipe(name)) for name in ("e4m3/tensor", "nvfp4", "e4m3/channel", "nvfp4/16/channel", "mxfp4")]
@@ -77,7 +77,7 @@ def spans(recipe: Recipe) -> str:
 
 
 def numbers_of(piece: Piece) -> Array:
-    """Return floats or codes as float32 values, or as float64 if float32 does not contain their format.
+    """Return the values of floats or codes as float32, or as float64 if float32 does not contain their format.
 
     >>> numbers_of(np.float16([1, 2])).dtype
     dtype('float32')
@@ -95,12 +95,12 @@ def round_trip(x: Piece, recipe: Recipe, peak: float | None = None, overflow: st
     x
         A matrix of floats, or of codes of a format.
     recipe
-        The recipe. Numbers beyond the largest saturate if it has scales; else they follow `overflow`, as in `encode`.
+        The recipe. If it has scales, numbers beyond the largest saturate; else `overflow` applies.
     peak
         The first number with the largest magnitude in the whole array (or in the whole row, if each row has a scale).
         It is needed if `x` is only a part of an array whose scales depend on the other parts.
     overflow
-        `native`, `saturate` or `propagate`, for recipes without scales.
+        `native`, `saturate` or `propagate`, as in `encode`; only for recipes without scales.
 
     Returns
     -------
@@ -216,7 +216,7 @@ def _encoded(x: Piece, recipe: Recipe, given: np.float32 | None, dtype: DType) -
 
 
 def _factors(recipe: Recipe, known: dict[str, Array]) -> tuple[Array, Array]:
-    """Return the factors of the elements in two arrays: as if every scale were 1, and with the actual scales.
+    """Return two arrays of factors of the elements: with scales of 1, and with the actual scales.
 
     Both are computed with the formula that decodes an element.
     """
@@ -258,7 +258,7 @@ def _reshaped(x: Piece, shape: tuple[int, int]) -> Piece:
 
 
 def _padded(x: Piece, columns: int) -> Piece:
-    """Return a matrix with zeros in additional columns, which change no scale."""
+    """Return a matrix with columns of zeros added at the end; they change no scale."""
     missing = columns - _shape(x)[1]
     if not missing:
         return x
@@ -268,7 +268,10 @@ def _padded(x: Piece, columns: int) -> Piece:
 
 
 def _preceded(x: Piece, peak: float, count: int) -> Piece:
-    """Return a matrix with `count` additional columns in front: zeros, except for `peak` as the first element."""
+    """Return a matrix with `count` columns added in front.
+
+    The first element is `peak`; the other new elements are zeros.
+    """
     first = np.zeros((_shape(x)[0], count))
     first[0, 0] = peak
     if isinstance(x, Source) and x.format.zero:

@@ -1,4 +1,4 @@
-"""Counts, histograms, extremes and sums of an array and its rounded copy: what a format does to the numbers.
+"""Counts, histograms, extremes and sums of an array and its rounded copy, which show what a format does to the numbers.
 
 The results have the same bits in every lane. `lanes.tally_lanes` computes them, and defines the order of the sums.
 """
@@ -39,8 +39,7 @@ def tally(
     y
         The rounded numbers, of the same dtype and shape.
     run
-        The number of consecutive elements, in C order, that share a smallest normal number and a threshold; by default
-        all of them.
+        The number of consecutive elements, in C order, that share `smallest` and `threshold`; by default all elements.
     smallest
         The smallest normal number of the target format in units of x: one number, or one for each run.
     threshold
@@ -87,9 +86,9 @@ def tally(
 
 
 def merge(tallies: Iterable[Tally]) -> Tally:
-    """Return the tally of several parts of arrays together; the order of the parts does not matter.
+    """Return the tally of several parts together; the order of the parts does not matter.
 
-    Each sum is the exact total of the parts' sums, rounded once, unless it overflows or is not finite. Without any
+    Each sum is the exact total of the parts' sums, rounded once, unless it overflows or is not finite. If there are no
     parts, all counts are 0.
 
     >>> x = np.float32([1, 2, 3, 5])
