@@ -38,11 +38,11 @@ _CODES = 8  # bits; floats of this width or less are codes
 class Audit(Record, Answering):
     """The audit of a quantised checkpoint: an `AuditedTensor` for each quantised weight, the broken ones first.
 
-    `original` is the name of the original checkpoint; it is empty if none was given. An audit looks only at quantised
-    tensors, and counts the others by dtype. `unscaled` counts those of signed floats of 8 bits or less, which are
-    probably codes whose scales are missing. `unchecked` counts all the rest. `missing` has the tensors of the original
-    that the checkpoint lacks, as far as names can tell. A missing weight is broken if the checkpoint has other tensors
-    of its layer. `unchecked`, `missing` and `unscaled` are empty if weights were chosen by a glob.
+    `original` is the name of the original checkpoint; it is empty if none was given. Only quantised weights are
+    audited; all other tensors are counted by dtype. `unscaled` counts the tensors of signed floats of 8 bits or less:
+    these are probably codes whose scales are missing. `unchecked` counts the rest. `missing` has the tensors of the
+    original that the checkpoint lacks, as far as names can tell. A missing weight is broken if the checkpoint has other
+    tensors of its layer. `unchecked`, `missing` and `unscaled` are empty if weights were chosen by a glob.
     """
 
     _ASKS = ".is_sound"
@@ -106,7 +106,7 @@ def audit(
     Without `to`, only quantised weights are looked at. With an original, a weight is broken if its error is larger than
     that of any quantiser with the right scales, or if correcting a mistake removes most of its error. Without an
     original, it is broken if it has NaNs or infinities. It is also broken if parts are missing or do not fit together.
-    A mistake in a stored part is named only if the weight fits the original after it has been corrected.
+    A mistake in a stored part is named only if the corrected weight fits the original.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def audit(
     against
         The checkpoint before it was quantised. Without it, no weight is called sound.
     only
-        A glob that chooses weights by name; with `to`, tensors.
+        A glob that chooses weights (with `to`, tensors) by name.
     progress
         A function that is called once, with the total number of elements. It must return a second function, which is
         then called with the number of elements done since its previous call. With `to`, the first function gets the

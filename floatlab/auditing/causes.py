@@ -20,16 +20,16 @@ from floatlab.errors import counted, plural
 from floatlab.record import Individual
 
 _SMALL_SAMPLE = 1 << 16
-_MOSTLY = 0.4  # a repair of a weight with a small error must leave less than this share of the error
+_MOSTLY = 0.4  # if a weight has a small error, a repair must leave less than this share of the error
 _UNRELATED = 0.1  # numbers with a smaller cosine are unrelated
 _TURNED = 0.5  # a rotation leaves a smaller cosine
-# After a repair, at least the share _ROUNDED of the codes must be nearest to the original. The others are for
-# quantisers that feed errors back, which leave fewer nearest codes and some far ones, and for quantisers that truncate,
-# which leave no far ones.
+# A repaired weight fits in three cases. Quantisers that round to nearest: the share of nearest codes is at least
+# _ROUNDED. Quantisers that feed errors back: it is at least _FED_BACK, and the share of far codes is at most _FAR.
+# Quantisers that truncate: the share of far codes is at most _NONE_FAR.
 _ROUNDED, _FED_BACK, _FAR, _NONE_FAR = 0.97, 0.7, 0.06, 0.002
 _BETTER = 0.02
-_SLACK, _FEW = 2.0**-7, 0.005  # if fewer numbers go in a direction by more than the slack, none go there
-_LEAST_FACTOR = 0.03  # smaller factors are not told from rounding
+_SLACK, _FEW = 2.0**-7, 0.005  # if a smaller share than _FEW changes in a direction by more than the slack, none do
+_LEAST_FACTOR = 0.03  # factors nearer to 1 cannot be distinguished from rounding
 
 
 class ComparedWeight(Individual):
@@ -47,7 +47,7 @@ class ComparedWeight(Individual):
 
     @property
     def is_fed_back(self) -> bool:
-        """Whether the errors may come from feedback of errors, as in GPTQ."""
+        """Whether the codes and the error are like those of quantisers that feed errors back, such as GPTQ."""
         has_such_codes = self.agreement is not None and self.agreement.is_fed_back
         return has_such_codes and self.fidelity.left < self.fidelity.most
 
@@ -61,10 +61,7 @@ class ComparedWeight(Individual):
 
     @property
     def may_be_fed_back(self) -> bool:
-        """Whether error feedback, as in GPTQ, may explain the errors.
-
-        They may then be larger than those of rounding.
-        """
+        """Whether error feedback, as in GPTQ, may explain errors that are larger than those of rounding."""
         if self.fidelity.nans:
             return False
         if self.agreement is None or (grid := grid_of(self.read.parts, self.weight)) is None:
@@ -135,7 +132,7 @@ def small_cause(found: ComparedWeight) -> WeightCause | None:
 
 
 def _one_factor(found: ComparedWeight) -> WeightCause | None:
-    """Return one factor by which the weight is off, if dividing by it makes nearly all codes the nearest ones."""
+    """Return a factor by which all numbers are wrong, if dividing by it makes nearly all codes the nearest ones."""
     grid = grid_of(found.read.parts, found.weight)
     if grid is None:
         return None
@@ -167,7 +164,7 @@ def _is_directed(q: Array, x: Array) -> bool:
 def repaired(found: ComparedWeight) -> WeightCause | None:
     """Return the mistake whose correction makes the weight fit best; None if no correction makes it fit.
 
-    If the error is small, a mistake counts only if correcting it removes most of the error, or if all codes are then
+    If the error is small, a mistake counts only if correcting it removes most of the error, or makes nearly all codes
     nearest to the original.
     """
     causes = []
@@ -186,7 +183,7 @@ def repaired(found: ComparedWeight) -> WeightCause | None:
 
 
 def _nearest_after(found: ComparedWeight, repair: Repair, sample: int) -> float:
-    """Return the share of codes that are nearest to the original after a repair; 0 if the repair is not right.
+    """Return the share of codes that are nearest to the original after a repair; 0 if the repaired weight does not fit.
 
     The share is 1e-3 if the grid of the codes is not known.
     """

@@ -11,30 +11,30 @@ from floatlab.arrays.sources import BLOCK, ArraySource
 from floatlab.arrays.types import Array
 from floatlab.record import Record
 
-# A quantiser whose scales fit leaves a smaller relative error in every block. In e2m1, an element changes by at most a
-# quarter of the block's largest magnitude: OCP's rule saturates 7.9 to 6. If the 31 other elements of a block all
-# become 0, the relative error is about a third at most.
+# MOST_LEFT is an upper limit of the relative error of a block, for every quantiser whose scales fit. In e2m1, an
+# element changes by at most a quarter of the block's largest magnitude: OCP's rule saturates 7.9 to 6. If the 31 other
+# elements of a block all become 0, the relative error of the block is at most about a third.
 MOST_LEFT = 0.5
-# Quantisers of less than 3 bits may leave more, even with the right scales.
+# Quantisers of less than 3 bits may leave a larger error, even with the right scales.
 MOST_LEFT_OF_FEW_BITS = 0.9
 _FEW_BITS = 3.0
 # Small numbers may all become 0 if they share a scale with larger ones. So a block is bad only if its largest error
-# also exceeds two limits. In formats of 4 bits, a scale may be shared by a row or by 8 neighbouring blocks: the limit
-# is 0.26 of the largest number in either. In formats of 8 bits, it may be shared by the tensor: the limit is 2^-7 of
-# its largest number, rounded up to a power of two. If each group has its own scale, only the numbers of the group
-# matter, as long as the scale is a normal number of e4m3 (NVFP4) or binary16: then the limits are 0.26 of the largest
-# number in the group and 2^-13 of that in the tensor.
+# also exceeds two limits. The first is for formats of 4 bits, where a row or 8 neighbouring blocks may share a scale:
+# 0.26 of the largest number in either. The second is for formats of 8 bits, where the whole tensor may share a scale:
+# 2^-7 of the tensor's largest number, rounded up to a power of two. If each group has its own scale, the limits are
+# lower: 0.26 of the largest number in the group, and 2^-13 of that in the tensor. Smaller scales would be subnormal in
+# e4m3 (NVFP4) or binary16.
 _BESIDE, _AROUND, _ANYWHERE = 0.26, 8, 6
 _ANYWHERE_OF_GROUPS, _TINY = 12, 2.0**-17
 # The largest change by rounding to nearest, if a scale maps the largest number of its group into the format. It is a
-# share of the number itself or, below the smallest normal number, a share of the largest number that has the same
-# scale. The scale may be up to twice too large, since some formats have only powers of two. Codes of 4 bits may be
-# those of e2m1, NF4 or integers.
+# share of the number itself or, below the smallest normal number, a share of the largest number in the group. The scale
+# may be too large by a factor of up to 2, since some formats have only powers of two. Codes of 4 bits may be those of
+# e2m1, NF4 or integers.
 _OWN = {"e4m3fn": 2.0**-4, "e4m3fnuz": 2.0**-4, "e5m2": 2.0**-3, "e5m2fnuz": 2.0**-3}
 _OF_GROUP = {"e4m3fn": 2.0**-17, "e4m3fnuz": 2.0**-16, "e5m2": 2.0**-31, "e5m2fnuz": 2.0**-31}
 _OWN_OF_4_BITS, _BITS_OF_INTEGERS = 0.25, 8
 _MX_BLOCK, _SATURATED = 32, 0.125
-_ORIGINAL = 2.0**-8  # the original may be rounded to bfloat16, and the scale too
+_ORIGINAL = 2.0**-8  # the original and the scale may have been rounded to bfloat16
 _TWICE = 2.0  # truncation leaves up to twice the error of rounding to nearest
 _SIZES = (32, 16)  # sizes of the blocks in which errors are measured; the first one that divides the rows is used
 

@@ -21,13 +21,13 @@ from floatlab.errors import FloatlabError, UnsupportedError, counted, plural, qu
 from floatlab.record import Individual, Record
 
 SOUND, BROKEN, UNKNOWN = "sound", "broken", "cannot tell"
-# Pairs of a number of bits and the usual relative error of codes with at least this many bits. If a weight fits and its
-# error is below this, no cause is looked for.
+# Each pair has a number of bits, and the usual relative error of codes with at least this many bits. If a weight fits
+# and its error is below the usual one, no cause is looked for.
 _USUAL = ((7.0, 0.05), (3.0, 0.15))
 # A weight whose codes agree is still not sound if its relative error and its share of zeros exceed the first two
 # limits, or its share of clipped numbers exceeds the third.
 _LOST, _MOST_FLUSHED, _MOST_CLIPPED = 0.9, 0.9, 0.3
-_SEVERAL = 0.02  # fewer numbers that became 0 or are clipped do not explain an error
+_SEVERAL = 0.02  # a smaller share of numbers that became 0 or are clipped does not explain an error
 _OTHER = 0.75  # with a smaller cosine, numbers may be those of another tensor
 _IMPLAUSIBLE = 1e4  # without an original, a weight with a larger magnitude is reported as unusual
 
@@ -224,8 +224,8 @@ def _has_rounded_scales(weight: Weight) -> bool:
 def _by_errors(found: ComparedWeight) -> _Opinion:
     """Return what the errors of a weight show, if its codes do not decide.
 
-    If the errors are small, a mistake in a stored part counts only if correcting it removes most of the error, or
-    makes all codes those of the original.
+    If the errors are small, a mistake in a stored part counts only if correcting it removes most of the error, or makes
+    nearly all codes those of the original.
     """
     fidelity, agreed = found.fidelity, found.agreement
     if fidelity.fits and fidelity.left < next((left for least, left in _USUAL if found.bits >= least), inf):

@@ -25,7 +25,7 @@ _LEFT, _ALMOST_ALL = 0.35, 0.95
 _SAME_NORM, _CORRELATED = 0.02, 0.9  # rotations keep the norms of rows or of columns, but for rounding errors
 _SPREAD, _SPREAD_ROWS = 0.02, 0.15  # factors count as equal if their relative deviation is smaller; rows vary more
 _EXPLAINED = 0.8  # a factor must leave less than this share of the error
-_OFF = 0.08  # quantisers change the mean of medium-sized numbers by less than this (see `factor_off`)
+_OFF = 0.08  # quantisers change the mean of medium-sized numbers by a smaller share (see `factor_off`)
 # At most _MOST_ROWS rows are compared with each other; in large weights, by their first _BEGINNING numbers.
 _MOST_ROWS, _BEGINNING = 1 << 13, 1 << 8
 _SHORTEST = 24
@@ -103,10 +103,9 @@ def _relations(q: Array, x: Array, shape: tuple[int, ...], group: int) -> Iterat
 def factor_off(read: ArraySource, original: ArraySource) -> str:
     """Return in words the factor by which a weight with a small error is too large or too small; "" if there is none.
 
-    Whether there is a factor is decided by the numbers between 1/8 and 1/2 of the largest one in their block; the
-    factor is then measured on all numbers. If the deciding numbers have many different values, rounding hardly changes
-    their mean size. If they have only few different values, all of them may be rounded in the same direction, so no
-    factor is returned.
+    The numbers between 1/8 and 1/2 of the largest one in their block decide whether there is a factor, since rounding
+    hardly changes their mean size. The factor is then measured on all numbers. If the deciding numbers have only few
+    different values, no factor is returned, since all of them may have been rounded in the same direction.
 
     >>> from floatlab.arrays.sources import HeldSource
     >>> x = np.random.default_rng(1).normal(size=(64, 64))

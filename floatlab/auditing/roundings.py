@@ -21,7 +21,7 @@ _FIRST = 1 << 10  # number of elements in the first piece, in which most wrong c
 
 
 class NarrowedCopy(Record):
-    """The relation "one array is the other one, rounded": which one, to which format, and what overflows become.
+    """The relation between an array and its rounded copy: which one is the copy, its format, and what overflows become.
 
     `expected_is_rounded` is true if expected is the rounded array, and false if actual is.
     """

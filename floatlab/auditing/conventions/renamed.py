@@ -15,7 +15,7 @@ from floatlab.files.checkpoints import StoredTensor
 from floatlab.files.json_files import parse_object
 
 _E8M0 = "e8m0fnu"
-# Names of scales, and the convention that each of them tells.
+# Names of scales, each with the convention that uses this name.
 _SCALES = (("scale_weight", "ComfyUI"), ("weights_scaling_factor", "TensorRT-LLM"), ("scale", "DeepSeek inference"))
 _ACTIVATIONS = ("scale_input", "activation_scaling_factor")
 _EXPERTS = ("_scale_inv", "_scales_inv", "_scale", "_weight_scale")

@@ -23,10 +23,10 @@ class Counterpart(Individual):
     `words` says of which tensors it consists, how they were found, and how they are arranged. It is empty for a tensor
     of the same name and shape. `names` are the names of these tensors. `by_content` is true if they were found by their
     numbers, not by their names. `doubt` is a reason why a weight that fits may nevertheless be wrong; it is empty if
-    there is none. If rows were found in another order than they are stored, `straight` opens the tensor as it is
-    stored. `rope_heads` is about the rows of q and k, which two conventions store in different orders. It is the number
-    of heads of the permutation, or 0 if the rows are not permuted. It is None for other weights, and if the numbers fit
-    several orders.
+    there is none. If the rows of the weight were found in another order than that of the stored tensor, `straight`
+    opens the tensor in its stored order. `rope_heads` is about the rows of q and k, which two conventions store in
+    different orders. It is the number of heads of the permutation, or 0 if the rows are not permuted. It is None for
+    other weights, and if several orders fit.
     """
 
     words: str
@@ -39,7 +39,9 @@ class Counterpart(Individual):
 
 
 def few_names(names: Iterable[str]) -> str:
-    """Return the distinct names as text; if there are more than three, only the first one and how many there are.
+    """Return the distinct names as text.
+
+    Of more than three names, only the first one and the number of names are given.
 
     >>> few_names(["a", "b", "a"]), few_names(["a", "b", "c", "d"])
     ('a and b', 'a, … (4 tensors)')

@@ -1,4 +1,4 @@
-"""Finds weights whose originals were found by content, but contradict names or the originals of other weights.
+"""Finds weights whose originals, found by content, contradict the names or the originals of other weights.
 
 Names of a checkpoint and of its original may differ. But if the original of a weight of layer 0 seems to be in layer 1,
 or that of a gate_proj seems to be an up_proj, two tensors may be exchanged. Their content cannot tell which one belongs
@@ -24,8 +24,8 @@ class _Match(Record):
     """A weight and its original, by their names.
 
     `kind` is the name of the weight with # for each number, and `numbers` are these numbers. `kinds` and `found` are
-    the same for the tensors of the original. If it consists of several tensors, `found` has only the leading numbers
-    that are equal in all their names. It is never longer than `numbers`.
+    the same for the tensors of the original. If there are several tensors, `found` has only the leading numbers that
+    are equal in all their names. `found` is never longer than `numbers`.
     """
 
     name: str
@@ -69,8 +69,8 @@ def contradictions(matches: Mapping[str, Counterpart], known: Iterable[str]) -> 
     kinds: Kinds = defaultdict(Counter)
     for match in each:
         kinds[match.kind][match.kinds] += 1
-    # If weights with the same name except for numbers are different parts of a layer, their names do not say which
-    # part.
+    # If weights whose names differ only in numbers have originals of different kinds, the names do not say which part
+    # of a layer a weight is.
     is_vague = len(kinds) < len({match.kinds for match in each})
     tells = {kind for kind, found in kinds.items() if len(found) == 1 or not is_vague}
     wrong = _of_another_kind(each, {_last(name) for name in names}, {kind: kinds[kind] for kind in tells}, matches)
@@ -125,7 +125,7 @@ def _of_another_kind(
     kinds: Mapping[str, Counter[tuple[str, ...]]],
     matches: Mapping[str, Counterpart],
 ) -> dict[str, str]:
-    """Return the weights whose original is another part of a layer than their names say, each with a reason.
+    """Return the weights whose original is a part of a layer that contradicts their names, each with a reason.
 
     `lasts` has the last words of the names in the original. For weights whose names differ only in numbers, `kinds`
     counts the kinds of their originals.

@@ -83,7 +83,7 @@ class Originals:
                 yield from self._cut(weight, name, part)
 
     def _views(self, name: str, length: int) -> Iterator[tuple[str, Shape, Callable[[], ArraySource]]]:
-        """Yield a tensor as it is, and yield it transposed; each only if its rows have this length.
+        """Yield a tensor unchanged and transposed; each only if its rows have `length` elements.
 
         Each item has words for the arrangement, the shape, and a function that opens the tensor.
         """
@@ -166,7 +166,7 @@ class Originals:
             yield Counterpart(words, partial(_gathered, weight.shape, opened, which, rows), names)
 
     def _cut(self, weight: Weight, name: str, part: FusedPart) -> Iterator[Counterpart]:
-        """Yield the rows of the original's fused or stacked tensor `name` that a weight may consist of.
+        """Yield the rows of which a weight may consist, from the original's fused or stacked tensor `name`.
 
         `part` says which part of this tensor the weight is.
         """

@@ -58,7 +58,7 @@ def lost_weights(read: QuantizedCheckpoint, missing: Collection[str], originals:
 
 
 def partly_there(missing: Collection[str], originals: Mapping[str, Shape]) -> list[str]:
-    """Return the missing tensors whose layer is partly there, and which at least half of the layers have.
+    """Return the missing tensors whose layer has other tensors, if at least half of the layers have such a tensor.
 
     Only tensors of at least two axes are returned.
 

@@ -30,10 +30,10 @@ class RowOrder(Record):
 def order_of(places: list[Place], heads: tuple[int, ...] | None = ()) -> RowOrder:
     """Return the order of the rows of a weight; `places` says for each row where it was found.
 
-    Conventions explain these orders. Rows of one tensor may be a part of it, or every n-th row. Tensors may follow each
-    other, or their rows (or heads) may alternate. Rows of q and k may be permuted for rope. `heads` has the stated
-    numbers of attention heads; if there are any, the rows must be permuted for one of them. If `heads` is None, the
-    places are those of the columns of a weight, whose order no convention changes.
+    Known conventions explain these orders: a contiguous part of one tensor; every n-th row of one tensor; several
+    tensors one after the other; alternating rows (or heads) of several tensors; rows of q and k permuted for rope.
+    `heads` has the stated numbers of attention heads; if there are any, the rows must be permuted for one of them. If
+    `heads` is None, the places are those of a weight's columns; no convention changes the order of columns.
 
     >>> order_of([("gate", False, 0), ("up", False, 0), ("gate", False, 1), ("up", False, 1)])
     RowOrder(words='their rows, alternating', is_explained=True, of_columns=False)

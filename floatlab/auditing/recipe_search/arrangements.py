@@ -15,7 +15,7 @@ PLAIN, SWIZZLED, TRANSPOSED, REPEATED = "", "swizzled (128×4)", "transposed", "
 TURNED = "the axis of the blocks last"
 _SIZES = (8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
 _SIDES = (16, 32, 64, 128, 256)
-# The shapes that are tried if there are no scales, from which the shape could be derived.
+# The shapes of blocks that are tried if there are no scales from which the shape could be derived.
 _USUAL = ("tensor", "channel", "16", "32", "64", "128", "16x16", "128x128", "flat32", "flat64")
 _ALONG = ("16", "32", "128", "channel")  # those that are also tried along axes other than the last one
 

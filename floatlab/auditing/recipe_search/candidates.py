@@ -21,7 +21,7 @@ _MX = {
 _WIDEST_CLOSEST = 4  # bits; rules that compare all codes are tried for elements of up to this width, as in libraries
 _FP8 = ("e4m3", "e5m2")
 _GGML = {"int8": "q8_0", "int4": "q4_0"}
-# The formats with minima, by the reading of their scales: the name of the format, and the shape of its groups.
+# For each reading of scales with minima: the name of the format, and the shape of its groups.
 MINIMA = {WITH_MINIMA: ("q4_1", "flat32"), GROUPS_OF_K: ("q4_k", "flat256")}
 _SINGLE = "binary32"
 
@@ -31,8 +31,8 @@ def formats_for(
 ) -> Iterator[str]:
     """Yield the names of the block formats that have this element format, format of scales, and blocks.
 
-    `kind` is the format of the scales, or None if there are none. `rows` says whether each row has its own scale in
-    place of a scale of the tensor, and `powers` whether all scales are powers of two.
+    `kind` is the format of the scales, or None if there are none. `rows` tells whether each row has its own scale
+    instead of a scale of the tensor, and `powers` whether all scales are powers of two.
 
     >>> list(formats_for("e2m1", "e4m3fn", Arrangement("16", 1)))
     ['nvfp4/16']

@@ -91,7 +91,7 @@ def _scale_ratio(trial: Trial, evidence: Evidence) -> str:
 
 
 def scale_distance(trial: Trial, evidence: Evidence) -> float:
-    """Return by how many powers of two the stored scales of the first part differ from a recipe's, as the median.
+    """Return the median of |log2(stored scale / recipe's scale)| over the scales of the first part.
 
     The result is infinite if they cannot be compared.
     """

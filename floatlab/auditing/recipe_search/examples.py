@@ -1,4 +1,4 @@
-"""Finds examples for recipes that agree on a tensor: other numbers for which these recipes give different codes."""
+"""Finds other numbers that distinguish recipes which agree on a tensor: numbers for which their codes differ."""
 
 from __future__ import annotations
 

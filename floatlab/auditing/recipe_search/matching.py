@@ -53,7 +53,7 @@ class Trial(Individual):
 
 
 class Agreement(Record):
-    """The number of codes and of scales that agree in a trial, and the indices of the first ones that do not.
+    """The numbers of codes and scales that agree in a trial, and the indices of the first code and scale that differ.
 
     `tensor` says how the stored scale of the tensor relates to that of the recipe; it is empty if there is none.
     `tensor_fits` says whether they agree.

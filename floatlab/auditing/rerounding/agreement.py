@@ -26,7 +26,7 @@ _NEAREST = 0.99  # if this share of the codes is nearest to the original, the we
 # far, and at most the third share of the blocks has only nearest codes.
 _FED_BACK = 0.5, 0.15, 0.5
 _LOCAL = 0.2  # if more than this share of the blocks is wrong, damage is not local
-_LARGE = 0.12  # like _BAD, for blocks that hold other numbers, or multiples
+_LARGE = 0.12  # like _BAD, but for blocks with other numbers than the original, or with multiples of it
 # Directed and stochastic rounding leave more nearest codes than this share; a wrong factor leaves fewer.
 _ALL_NEXT = 0.4
 _MOST_CLIPPED = 0.3  # if more of the numbers are clipped, feedback may explain anything
@@ -35,16 +35,16 @@ _FAR, _BAD_BLOCKS, _OTHER_BLOCKS, _IN_BAD, _PUSHED_BLOCKS = 2, 7, 8, 9, 10  # pl
 
 
 class CodeAgreement(Record):
-    """Counts how close the codes of a weight are to its original, which is divided by the stored scales.
+    """Counts that tell how close the codes of a weight are to its original divided by the stored scales.
 
     Of `elements` codes, `nearest` are the codes of the original rounded to nearest. `far` codes are neither of the two
-    codes between which the original lies. `clipped` counts numbers of the original that are beyond an outermost code
-    and have this code. `flushed` counts numbers that are not 0 but have the code of 0.
+    codes between which the original lies. `clipped` counts numbers of the original that are beyond the outermost code
+    and were rounded to it. `flushed` counts numbers that are not 0 but have the code of 0.
 
-    A block has 16 elements of a row. There are `blocks` of them, and in `exact_blocks`, all codes are nearest. A block
-    is bad if its far codes cause a large error; `bad_blocks` counts these. `stray` counts far codes outside of bad
-    blocks. `pushed_blocks` are bad blocks whose errors may be the fed-back errors of clipped or very small numbers.
-    `other_blocks` are further bad blocks: they are a multiple of the original, or have other numbers.
+    A block has 16 elements of a row. Of the `blocks`, `exact_blocks` have only nearest codes, and `bad_blocks` have far
+    codes that cause a large error. `stray` counts far codes outside of bad blocks. `pushed_blocks` are bad blocks whose
+    errors may be the fed-back errors of clipped or very small numbers. `other_blocks` are further bad blocks: they are
+    a multiple of the original, or have other numbers.
 
     `bad_rows` has the indices of rows with other numbers than the original.
     """

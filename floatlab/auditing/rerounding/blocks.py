@@ -1,4 +1,4 @@
-"""Blocks and rows of a quantised weight whose codes are far from its original: damage, or feedback of errors."""
+"""Finds blocks and rows whose codes are far from the original, and distinguishes damage from error feedback."""
 
 from __future__ import annotations
 

@@ -26,8 +26,8 @@ from floatlab.record import Individual
 _PROBE = 1 << 12  # elements whose codes are read to check that they are on the grid
 _OFF_GRID = 1e-3  # a number farther from the grid, relative to the largest number of a code, is not on the grid
 _COUNTED = np.arange(256.0)
-# For types of ggml: the bytes of a block that hold the codes, a byte that consists of lowest codes, one that consists
-# of highest codes, and the numbers of all codes. A range stands for the integers in it.
+# For each type of ggml: the bytes of a block that hold the codes, a byte of lowest codes, a byte of highest codes, and
+# the numbers of all codes.
 _GGML: dict[str, tuple[slice, int, int, Array]] = {
     "Q4_0": (slice(2, 18), 0x00, 0xFF, _COUNTED[:16]),
     "Q4_1": (slice(4, 20), 0x00, 0xFF, _COUNTED[:16]),
@@ -173,9 +173,9 @@ def _filled(parts: StoredParts, weight: Weight, codes: StoredTensor, octet: int,
 
 
 class _SameCodes(ArraySource):
-    """The stored codes of a weight, with one byte instead of all bytes of codes.
+    """The stored codes of a weight, with all bytes replaced by the same byte.
 
-    In ggml's blocks, the other bytes of a block are kept.
+    In ggml's blocks, only the bytes of codes are replaced.
     """
 
     def __init__(self, source: ArraySource, octet: int, within: slice | None, size: int) -> None:

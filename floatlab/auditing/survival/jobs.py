@@ -39,7 +39,7 @@ class AuditJob(Record):
     `subject` is the index of the tensor in the audit. The recipes of a tensor form groups; all recipes of a group are
     measured in the same regions. `group` is the index of the group, and `order` is the index of the region in its
     group. A scale may depend on a number outside of the region. So `peaks` has, for each recipe, the number with the
-    largest magnitude, from which the scales are computed; it is None if it is not needed. If `only_peaks`, the job only
+    largest magnitude of the tensor or row; it is None if the recipe does not need it. If `only_peaks`, the job only
     looks for these numbers, and nothing is rounded. If the outputs of the layer are compared, `inputs` is the place of
     the activations, and `layer` the name of their array.
 

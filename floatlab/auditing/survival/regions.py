@@ -66,7 +66,7 @@ def cuts(
     """Return groups of recipes, each with the regions in which a tensor of this shape is measured.
 
     A group is a tuple of indices into `recipes`. Usually all recipes are one group, so that the tensor is read once. If
-    rows are so long that they must be divided, each recipe is a group of its own, since the places where a row can be
+    rows are so long that they must be divided, each recipe forms its own group, since the places where a row can be
     divided depend on the recipe. `usual` is the number of elements that a region should have. With `whole_rows`, rows
     are only divided if they are too long. Raises UnsupportedError for a tensor of too many regions.
 

@@ -25,7 +25,7 @@ Progress = Callable[[AuditJob], None]
 _BATCH, _MOST_IN_BATCH = 1 << 20, 64  # a batch is complete with this many elements or jobs
 _WORTH_PROCESSES = 1 << 23  # with fewer elements, starting processes takes longer than the work
 _AHEAD = 4  # batches for each process that are sent before the first has returned
-_MOST_DEATHS = 3  # how often processes may die before the next batch in order is done
+_MOST_DEATHS = 3  # how often processes may die before the oldest unfinished batch is done
 
 
 class ReplacedWorkerWarning(UserWarning):
