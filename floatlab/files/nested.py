@@ -45,12 +45,12 @@ class PrintedLayout(Record):
     """Where the numbers of a printed array are in the text, and the dtype that the array states or implies.
 
     `first` is the index of the first bracket, and `stop` is the index after the last one. If there are no brackets, as
-    in `tensor(1.5)`, they enclose the only number.
+    in `tensor(1.5)`, these indices enclose the only number.
     """
 
     first: int
     stop: int
-    kind: Format | DType | None  # None if the text has no dtype and is a list, or has only integers
+    kind: Format | DType | None  # None for a list, and for integers, unless the text has a dtype
     states_dtype: bool  # whether the text contains the dtype
 
 

@@ -79,9 +79,9 @@ def bits_of_kind(kind: Format | DType) -> int:
 
 
 def piece(stored: Array, source: ArraySource) -> Piece:
-    """Return stored numbers as `ArraySource.read` has to return them.
+    """Return stored numbers in the form that `ArraySource.read` returns.
 
-    That is a `Source` (codes with their format), or an array of the dtype of `source`. Raises FileFormatError for codes
+    This is a `Source` (codes with their format), or an array of the dtype of `source`. Raises FileFormatError for codes
     with too many bits.
     """
     if source.dtype is None:

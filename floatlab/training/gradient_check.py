@@ -8,7 +8,7 @@ which the derivative of f changes noticeably.
 The function is evaluated in a format: its argument and the result of each of its operations are rounded. With
 `own=False`, only its argument and its value are rounded. `RoundedNumber` propagates an estimate of the rounding error
 through all operations. With `own=False`, or if the number of roundings is given, the estimate is √roundings·u·|f|
-instead. The estimates of the rounding error and of the truncation error are doubled; they are not proven bounds.
+instead. Both estimates (rounding and truncation) are doubled; they are not proven bounds.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from floatlab.training.validation import beyond, check_needs, checked_number
 Function = Callable[[Any], Any]  # takes a float or a RoundedNumber; a trial call shows which
 WAYS = ("forward", "central")
 _STEPS_A_DECADE = 4
-_TELLING = 10  # "agrees" needs a bound below 1/_TELLING of the larger of quotient and reported derivative
+_TELLING = 10  # the verdict "agrees" needs a bound below this fraction of the quotient or the reported derivative
 _NARROW = 24  # for formats of at most this precision, binary64 is treated as exact
 
 
@@ -81,9 +81,9 @@ class StepSweep(Answering, Record):
 class Check(Record):
     """Result of checking a reported derivative: the difference quotient used, and a bound on the mismatch.
 
-    `bound` is `rounding` + `truncation`. `verdict` is *agrees* if rounding and truncation explain the mismatch, which
-    is then within `bound`. Also, `bound` must be small: below a tenth of |`quotient`| or of |`reported`|. The verdict
-    is *a bug* if the mismatch exceeds ten times the bound, and *unclear* otherwise.
+    `bound` is `rounding` + `truncation`. `verdict` is *agrees* under two conditions: the mismatch is within `bound`,
+    and `bound` is below a tenth of |`quotient`| or of |`reported`|. The verdict is *a bug* if the mismatch exceeds ten
+    times the bound, and *unclear* otherwise.
     """
 
     reported: float
@@ -213,10 +213,10 @@ def _cut(second: float, third: float, h: float, way: str) -> float:
 
 
 def _truncation(function: Function, x: float, h: float, way: str, fmt: Format) -> float:
-    """Return the truncation error: the larger of the Taylor estimate and the error measured in binary64.
+    """Return an estimate of the truncation error: the larger of the Taylor estimate and the error measured in binary64.
 
-    The measurement is needed for long steps: derivatives at x do not predict the function at the ends of such a step.
-    The Taylor estimate is used alone for wide formats, and if the function has no finite value for floats there.
+    The measurement is needed for long steps, because derivatives at x do not predict the function at the ends of such a
+    step. The Taylor estimate is used alone for wide formats, and if the function has no finite value at these ends.
     """
     first, second, third = _derivatives(function, x)
     cut = _cut(second, third, h, way)

@@ -1,8 +1,8 @@
 """The gradients or updates of a run: a constant, a sequence, or a function of the weights.
 
 Gradients are stored exactly. The exact product of a gradient and the loss scale is rounded to the gradients' format, as
-in a backward pass on the scaled loss. It is rounded once. Only if gradients are given as text or scalars, and their
-format is about as wide as binary64, the product is first rounded to the nearest number of binary64.
+in a backward pass on the scaled loss. The product is rounded once, with one exception: if gradients are given as text
+or scalars, and their format is about as wide as binary64, the product is first rounded to nearest in binary64.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def numbers_of(value: object, name: str) -> list[Fraction] | Array:
     """Return a number, or a row or table of numbers.
 
     A Python scalar, a text or a Datum gives a list with one Fraction. A sequence that contains text, Fractions or
-    Datums gives a list of Fractions. Anything else gives an array of float64. Raises UnsupportedError for a number of
-    such a list that is not finite, and for arrays that are not numeric; raises LiteralError for text that is no number.
+    Datums gives a list of Fractions. Anything else gives an array of float64. Raises UnsupportedError if a number for a
+    list is not finite, or if an array is not numeric; raises LiteralError for text that is not a number.
     """
     if isinstance(value, str | int | float | Fraction | Datum) or not (
         hasattr(value, "__len__") or hasattr(value, "__array__")
@@ -153,9 +153,9 @@ class Gradients:
         return len(backward) - 1 - np.argmax(backward, axis=0)
 
     def totals(self, at: Sequence[int], element: int) -> tuple[list[int], Fraction]:
-        """Return the exact sums of one weight's gradients in the first k steps, for each k in `at` (ascending).
+        """For each k in `at` (ascending), return the exact sum of one weight's gradients in the first k steps.
 
-        The sums are returned as integers, together with the unit that they count. Raises UnsupportedError for a
+        The sums are returned as integer multiples of a unit, together with this unit. Raises UnsupportedError for a
         function, since its values depend on the run.
 
         >>> Gradients(["0.1", "0.2", "-0.3"], 1, True).totals([0, 2, 3], 0)

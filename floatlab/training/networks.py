@@ -16,8 +16,8 @@ sums serially, or it uses a model of a matrix unit. x, W and f saturate if they 
 The update is the setup's `Program`.
 
 The problems are small and generated from a seed: linear and logistic regression, and a two-layer network. The targets
-of linear problems and networks are the outputs of a teacher model of the same kind plus noise, so the loss of the
-teacher itself is that of the noise. A logistic teacher gives the probability of the target 1. Data and starting weights
+of linear problems and networks are the outputs of a teacher model of the same kind, plus noise. So the noise alone
+determines the loss of the teacher. A logistic teacher gives the probability of the target 1. Data and starting weights
 come from NumPy's `default_rng` (PCG64), as binary32.
 """
 

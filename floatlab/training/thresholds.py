@@ -18,8 +18,8 @@ class Threshold(Record):
 
     Updates are given by magnitude. Updates larger than `bound` move the weight; an update equal to `bound` moves it if
     `included` is true. `bound` is None if no update moves the weight. `least` is the smallest number of the update's
-    format that moves the weight, None if there is none. With stochastic rounding, an update beyond `bound` can move the
-    weight, if the draw decides so; an update of at least `certain` always does. If `bound` is 0 and `included` is true,
+    format that moves the weight, None if there is none. With stochastic rounding, an update beyond `bound` moves the
+    weight for some draws, and an update of at least `certain` for all draws. If `bound` is 0 and `included` is true,
     the weight can move even without an update, because it is not a number of the accumulator's format.
     """
 
@@ -74,8 +74,8 @@ def _edge(weight: Datum, rounding: Sequence[RecurrenceStage], up: bool, perhaps:
     """Return an end of the interval of reals that round back to w, and whether the end belongs to the interval.
 
     `rounding` has the rounding stages, the last one first. With stochastic rounding, the interval contains the reals
-    that always round back to w. If `perhaps` is true, it contains the updates that may move it. Returns None if the
-    interval is unbounded on this side.
+    that round back to w for all draws; if `perhaps` is true, it contains those that round back for some draws. Returns
+    None if the interval is unbounded on this side.
     """
     found = _end(weight, rounding[0].context, up, perhaps)
     for stage in rounding[1:]:  # go back to the last number of the accumulator's format that is converted to w

@@ -106,13 +106,12 @@ class Trajectory(Record):
     error of the master copy or of the compensated value; it is None if the remedy has neither. Both are None if the run
     or the reference diverged.
 
-    A weight is stalled if more than 1 % of the steps passed since the last step that changed the weight, and the
-    reference moved in this time. If the updates are constant, and neither state nor stochastic draws change their
-    effect, a single step without a change suffices. No weight counts as stalled if the run diverged, or if several
-    weights are rounded stochastically. `stalled` is the number of the last step that changed the weight: 0 if no step
-    did, None if the weight is not stalled. For several weights, it is the largest such number. `still` is the number of
-    stalled weights. `moves` counts the moves of all weights. `why` is the outcome of the next step, None if it cannot
-    be traced.
+    A weight is stalled if more than 1 % of all steps were done after it last changed, and the reference moved in these
+    steps. If the updates are constant, and neither state nor stochastic draws change their effect, a single step
+    without a change suffices. No weight counts as stalled if the run diverged, or if several weights are rounded
+    stochastically. `stalled` is the number of the last step that changed the weight: 0 if no step did, None if the
+    weight is not stalled. For several weights, it is the largest such number. `still` is the number of stalled weights.
+    `moves` counts the moves of all weights. `why` is the outcome of the next step, None if it cannot be traced.
     """
 
     label: str

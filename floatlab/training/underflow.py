@@ -25,7 +25,7 @@ _SCALES = (-1074, 1023)  # the exponents of the powers of two in binary64
 
 @methods_in_default_mode
 class Underflow(Answering, Record):
-    """The effect of a format's range on gradients: exponents, number lost, and a loss scale that avoids losses.
+    """The effect of a format's range on gradients: exponents, losses, and the loss scales that avoid losses.
 
     `nonzero` is the number of gradients that are finite and not zero; the numbers below describe only these gradients.
     `counts` has the number of gradients for each exponent (of the leading digit) in `exponents`, before scaling.

@@ -94,7 +94,7 @@ static int take(Call *c, PyObject *written, PyObject *read)
     }
     const char *fault = NULL;
     if (c->program.len % size || c->count < 0 || c->count > PY_SSIZE_T_MAX / 16 || c->steps < 0)
-        fault = "a program is whole stages; count and steps are not negative";
+        fault = "a program is not whole stages, or count or steps is out of range";
     memcpy(c->stages, c->program.buf, (size_t)c->program.len);
     for (Py_ssize_t i = 0; i < stages && !fault; i++)
         fault = fault_of(c, &c->stages[i]);

@@ -12,7 +12,7 @@ from floatlab.record import Record
 
 
 class FileState(Record):
-    """The name of a file, its size in bytes, and the time of its last change; for a URL, what its server gives."""
+    """The name of a file, its size in bytes, and the time of its last change (for a URL, the server's version)."""
 
     name: str
     size: int

@@ -34,14 +34,14 @@ from floatlab.files.remote.urls import scheme_of
 
 _T = TypeVar("_T")
 _PATIENCE = 30.0  # seconds without any byte before a request is given up
-_LATEST = 60.0  # seconds that a request may take, in addition to its bytes at the slowest rate
+_LATEST = 60.0  # seconds that a request may take, in addition to the time for its bytes at the slowest rate
 _SLOWEST = 1 << 15  # bytes a second
 _PIECE = 1 << 18  # bytes per read call
 _MOST_REDIRECTS = 10
 _PAUSES = (0.5, 1.0, 2.0)  # seconds to wait before each repetition of a request
 _MOST_PAUSE = 8.0  # longest time in seconds that a server may ask to wait before a repetition
 _NO_REPEAT = 20.0  # seconds after which a request is not repeated
-_PASSING = (408, 425, 429, 500, 502, 503, 504)  # answers of servers that may be different a little later
+_PASSING = (408, 425, 429, 500, 502, 503, 504)  # status codes of answers that may be different a little later
 _MOVED, _ABSENT, _BEYOND = (301, 302, 303, 307, 308), (404, 410), 416
 _RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})")
 _SIZE = re.compile(r"bytes \*/(\d{1,18})")

@@ -89,7 +89,7 @@ def find_overflow(problem: ProductProblem, side: Side) -> Array:
 
 
 def find_stray(problem: ProductProblem, side: Side) -> Array:
-    """Return the mask of elements of the wrong kind: finite, infinite or NaN, although the inputs give another kind.
+    """Return the mask of elements whose kind (finite, infinite or NaN) differs from the kind that the inputs give.
 
     An infinity that is due to overflow is not stray. An infinity with the wrong sign is.
     """

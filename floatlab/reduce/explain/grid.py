@@ -35,7 +35,7 @@ from floatlab.reduce.simulate.compensated import Compensated
 from floatlab.reduce.simulate.simulation import simulate
 
 NUMPY = "numpy.matmul of this machine"
-_TERMS = 1 << 17  # all replayed elements together have about this many terms at most, unless _LEAST elements have more
+_TERMS = 1 << 17  # about the largest number of terms in all replayed elements; _LEAST elements may have more
 _MOST, _LEAST = 256, 36  # about the largest and the smallest number of replayed elements
 _LONG = 400  # for sums of more terms, formats without processor support are tried in only a few orders
 _WHOLE = 1 << 28  # ways are replayed on all elements until this number of multiply-adds is reached

@@ -23,7 +23,7 @@ from floatlab.reduce.results.product_error import spread_indices
 
 _SINGLE, _DOUBLE = parse_format("fp32"), parse_format("fp64")
 _NARROW = tuple(parse_format(name) for name in ("e5m2", "e4m3", "bf16", "fp16", "tf32", "fp32"))
-_FEW = 4  # more values than this are not evidence of a narrower format if all have the same magnitude
+_FEW = 4  # if more values than this have the same magnitude, they are not evidence of a narrower format
 _CHANCE = 10  # a narrower format is accepted only if at least this many bits of the values must be 0 for it
 _LEAST_APART = 6  # two formats are told apart if the values have this many more bits in the wider one
 _LEAST_SCALED = 20  # a scale is looked for only if the numbers of the result need at least this precision
@@ -93,9 +93,9 @@ class Side:
 
     @cached_property
     def narrowest(self) -> Format:
-        """The format to which this result was probably rounded: the widest one of `held`, or its own if there is none.
+        """The format to which this result was probably rounded: the widest of `held`; its own if `held` is empty.
 
-        It is the widest one because a few numbers of this format may lie in a narrower format by chance.
+        It is the widest because a few numbers of a wide format may lie in a narrower format by chance.
         """
         return self.held[-1] if self.held else self.format
 
@@ -108,8 +108,8 @@ class Side:
     def held(self) -> tuple[Format, ...]:
         """The usual formats to which this result may have been rounded, the narrowest first.
 
-        Each is narrower than the result's own format and holds all finite values. The values do not suffice to tell
-        them apart. There are none if all values are 0, or too few to be evidence.
+        Each is narrower than the result's own format and holds all finite values. The values do not distinguish these
+        formats. There are none if all values are 0, or too few to be evidence.
         """
         values = self.values[self.finite]
         found: list[Format] = []

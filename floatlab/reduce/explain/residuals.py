@@ -22,7 +22,7 @@ _CERTAIN = 0.2  # a fitted count of a term may differ from an integer by less th
 _FILLED = 0.6  # a rectangle is reported if more than this share of its elements is wrong
 EXACT = 0.999  # a value of `filled`: a rectangle is reported only if nearly all of its elements are wrong
 _FEW = 8  # up to this many wrong elements that form no rectangles are reported one by one
-_SHARE = 0.02  # so are more wrong elements, if they are at most this share of all elements
+_SHARE = 0.02  # more wrong elements are also reported one by one if they are at most this share of all elements
 _BOXES = 16  # wrong elements are divided into at most this many rectangles
 _LISTED = 1 << 12  # at most this many elements are listed
 _FLAT = 1e-6  # numbers count as equal up to this relative difference
@@ -46,7 +46,7 @@ class Places(Record):
 
 
 def find_places(wrong: Array, filled: float = _FILLED) -> Places | None:
-    """Return the positions of the wrong elements in a mask; None if there are none, or if many are scattered.
+    """Return the positions of the wrong elements in a mask; None if there are none, or if they are many and scattered.
 
     A region is returned as one or more rectangles; in each, more than the share `filled` of the elements is wrong. A
     few wrong elements that form no region are returned as single indices.
@@ -271,7 +271,7 @@ def term_range(x: Array, y: Array, error: Array, limit: Array) -> tuple[int, int
 
 
 def term_counts(x: Array, y: Array, error: Array) -> Array | None:
-    """Return the number of extra times that each term was counted, which is −1 if the term was omitted.
+    """Return how many times too often each term was counted: −1 if it was omitted, 0 if it was counted once.
 
     The counts are found by least squares. Return None if they are not all close to integers, if all are 0, if there are
     too many terms for the elements, or if an error is not finite.

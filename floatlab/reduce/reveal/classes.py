@@ -2,8 +2,8 @@
 
 If all rows of the left operand are equal, and all columns of the right operand are equal, every element is the same
 sum. Elements with different bits were then computed differently: either the order of the additions differs or the
-arithmetic of a node. Three kinds of vectors are tried. A mask has two huge terms of opposite sign, which absorb the
-terms that are added to one of them before they meet. Masks distinguish two orders even if only a few terms are at
+arithmetic of a node. Three kinds of vectors are tried. A mask has two huge terms of opposite sign. They absorb all
+terms that are added to one of them before the two meet. Masks distinguish two orders even if only a few terms are at
 different places. Vectors with two opposite products show which of them is fused. Random vectors show other differences.
 In some of them, the first or the last terms are largest; in others, only few terms are not zero, or the terms nearly
 cancel.

@@ -3,8 +3,8 @@
 A node with two arguments rounds their sum once. Without `fma`, products are rounded to the format `products` before
 they are added. With `fma`, one product is fused with the addition: the last argument if it is a product, or else the
 first. If both arguments are products, the first is rounded, as in a loop whose accumulator starts at zero. If `pairs`
-is false, both products are rounded instead, as if each had started an accumulator of its own. A node with more
-arguments adds them exactly and rounds once; with `fma`, its products are exact.
+is false, both products are rounded instead, as if each had started a separate accumulator. A node with more arguments
+adds them exactly and rounds once; with `fma`, its products are exact.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The arithmetic of a plan's nodes on whole arrays of codes, for many sums at once.
 
 Partial sums are arrays of shape (lanes, *batch). The first axis has one row for each chain of additions in a `Batch` of
-the plan (see `plan.batches`); such a chain is called a lane. The other axes, `batch`, index independent sums that are
-all added in the same order. Terms have the shape (n, *batch), or broadcast to it, as the factors of a matrix product
-do. A slot is the index of a term.
+the plan (see `plan.batches`); such a chain is called a lane. The other axes (`batch`) are those of independent sums,
+which are all added in the same order. Terms have the shape (n, *batch), or broadcast to it, as the factors of a matrix
+product do. A slot is the index of a term.
 """
 
 from __future__ import annotations

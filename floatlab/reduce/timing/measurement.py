@@ -85,8 +85,8 @@ class Timing(Record):
 class Ranking(Record):
     """Timings sorted by their medians, the shortest first, and the timings that may be the fastest.
 
-    Two timings are distinguished under two conditions. Their medians must differ by more than the larger of their
-    spreads. A rank test over all pairs of runs (Mann and Whitney, at 2 %) must find one of them shorter.
+    Two conditions distinguish two timings. Their medians must differ by more than the larger of their spreads. A rank
+    test over all pairs of runs (Mann and Whitney, at 2 %) must find one of them shorter.
     """
 
     names: tuple[str, ...]

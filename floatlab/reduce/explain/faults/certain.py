@@ -17,15 +17,16 @@ from floatlab.reduce.explain.faults.patterns import may_be_flushed
 from floatlab.reduce.explain.problem import ProductProblem, View
 from floatlab.reduce.explain.residuals import is_flat, share_of
 
-_DIGITS = (11, 7)  # the significant bits of the less precise inputs that are assumed
-_CHANGED = 0.4  # they must change at least this share of the numbers, and of the wrong elements
-# At least this many right elements, with at least this much evidence; one element counts at most the third number.
+_DIGITS = (11, 7)  # significant bits of the inputs that are assumed to be less precise
+_CHANGED = 0.4  # rounding to these bits must change at least this share of the numbers and of the wrong elements
+# The right elements must be at least _RIGHT, and their evidence at least _BITS bits. An element counts at most
+# _MOST_BITS.
 _RIGHT, _BITS, _MOST_BITS = 2, 30.0, 20.0
 _FAR = 16.0  # the median error of wrong elements is at least this many times the limit of the right ones
 _COARSE = 2.0**-14  # smaller errors than this share of √Σ(x·y)² may be rounding errors of a rearranged product
 _TERMS = 0.5  # the right elements have at least this share of the wrong elements' number of terms
 _STEP, _SIGMAS, _LOST = 14.0, 10.0, 1.1  # see `beyond_precision`
-_OTHERS = 8  # one number everywhere: at least this many elements are right for each wrong one
+_OTHERS = 8  # if all elements should be one number, at least this many must be right for each wrong one
 
 
 def beyond_rounding(problem: ProductProblem, view: View, least: float) -> Array:
@@ -62,7 +63,7 @@ def beyond_precision(problem: ProductProblem, view: View) -> Array:
 
 
 def _are_some_right(problem: ProductProblem, view: View, wrong: Array, right: Array) -> bool:
-    """Return whether so many elements are right to the last bits that less precise inputs cannot explain the errors."""
+    """Return whether elements that are right to the last bits rule out less precise inputs as the cause of errors."""
     totals = view.totals
     with np.errstate(all="ignore"):
         scale = np.where(totals.squares > 0, np.sqrt(totals.squares), np.inf)

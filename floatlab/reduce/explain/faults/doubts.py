@@ -27,11 +27,11 @@ _HALVES = 4.0
 # exp(−(_CLAIM + _EACH·n)) for n wrong elements.
 _WITHIN, _CLAIM, _EACH = 0.36, 10.0, 6.0
 _COARSER = 8.0  # the step of fixed-point numbers is at least this many half ulps of the largest number
-# Right elements exclude flushing if they are comparable and numerous enough. These numbers limit how much larger than
-# the wrong ones they may be, how fine their limits must be relative to the smallest normal number, and how many are
-# needed. A rectangle must have at least _LINE elements.
+# Right elements exclude flushing under three conditions: their sums of magnitudes are at most _SIMILAR times those of
+# the wrong ones, their error limits are below the smallest normal number divided by _FINE, and there are at least
+# _COMPARED of them. A rectangle of wrong elements must have at least _LINE elements.
 _SIMILAR, _FINE, _COMPARED, _LINE = 2.0, 8.0, 8, 4
-_TIMES, _OTHERS = 3.0, 8  # single elements lost this many numbers, and this many times as many others lost none
+_TIMES, _OTHERS = 3.0, 8  # single wrong elements are off by 3·`least`, and 8 times as many are right
 _DECIMALS = 7  # numbers with fewer decimals than this may have been printed
 _SINGLE = 24  # the precision of binary32
 _RESCALED = 1 / 32  # a factor this close to 1 beside quantised inputs may be part of another scale
@@ -74,11 +74,11 @@ def rival_of(problem: ProductProblem, view: View, found: SideExplanation) -> tup
 
 
 def is_no_flushing(problem: ProductProblem, view: View, wrong: Array, least: float) -> bool:
-    """Return whether flushing numbers below `least` to zero would also change elements that are right.
+    """Return whether right elements show that flushing numbers below `least` to zero is not the cause.
 
-    The elements compared are sums of terms as small as those of the wrong elements, so flushing would change both
-    alike. If many of them are right, flushing does not explain why all wrong elements lie in a rectangle, or why only
-    the wrong elements have errors of several times `least`.
+    The right elements that are compared have terms as small as those of the wrong elements. Flushing would change both,
+    so it does not explain why the wrong elements form a rectangle, or why only they have errors of several times
+    `least`.
     """
     error, room = np.abs(view.totals.error(view.values)), view.noise.limit(view.totals) + view.half
     similar = view.usable & ~wrong & (view.totals.size > 0) & (room < least / _FINE)
@@ -104,8 +104,8 @@ def may_be_rounded_again(view: View, product: Array | None, wrong: Array, twice:
     """Return whether rounding to the narrow format of a result explains the wrong elements.
 
     Either the partial sums were rounded to this format, too, or the result was rounded to it in another way. `product`
-    is the product of a model of the inputs, or None for the exact product. If the other elements show that numbers were
-    rounded `twice`, partial sums were probably rounded, too.
+    is the product of a model of the inputs, or None for the exact product. `twice` tells whether the other elements
+    show that numbers were rounded twice; partial sums were then probably rounded, too.
     """
     if not isinstance(view.half, np.ndarray):
         return False

@@ -25,9 +25,9 @@ _WORK = 1 << 26  # products with more multiply-adds are not examined
 _DEEP = 1 << 21  # the last depth is tried only up to this number of multiply-adds
 _DEPTHS = (1, 2, 3)  # levels of recursion
 _LEAST = 4  # the result has at least this many rows and columns
-_CAP = 16.0  # a squared distance of four errors above this is due to faults, and counts as this
+_CAP = 16.0  # larger squared distances of four errors are due to faults, and count as this number
 _LARGEST = 12.0  # errors above this many sigmas do not fit an algorithm
-# The typical error is between these multiples of the expected one: the seven products may be more exact, or less.
+# The typical error is between these multiples of the expected one, since the seven products may be more or less exact.
 _SCALES = 0.2, 4.0
 # An algorithm is certain if the errors are exp(15) times as likely as in a conventional product. It is excluded if they
 # are exp(5) times as likely in a conventional product.

@@ -39,8 +39,8 @@ _UNLIKELY, _SURE = 1.2, 2.0
 LONE, _EDGE = 3, 4
 _LONE_DOUBTED = 1.5  # an element among so few is doubtful if its error is this many times the largest simulated one
 _GAP = 1.7  # doubtful errors stand apart if one is this many times the largest of the others
-_CERTAIN = 1.25  # above this many times the factor for doubtful elements, an element is certainly wrong
-_LENIENT, _DOUBTED = 2.0, 1.5  # see `is_no_order`; the doubt above which an order is not claimed for isolated elements
+_CERTAIN = 1.25  # an element is certainly wrong if its error exceeds this many times the factor for doubtful elements
+_LENIENT, _DOUBTED = 2.0, 1.5  # see `are_isolated`: the divisor of `chance`, and the doubt that excludes an order
 # The errors of n elements are rough if they are more than 1 + 4/√n times as large as those of every simulated order.
 _ROUGH, _MOST_ROUGH = 4.0, 1024
 
@@ -222,10 +222,10 @@ def beyond_orders(problem: ProductProblem, side: Side, differing: Array) -> tupl
 
 
 def stand_apart(problem: ProductProblem, side: Side, differing: Array, doubtful: Array) -> bool:
-    """Return whether only few elements differ, or the doubtful ones have clearly larger errors in sigmas.
+    """Return whether only few elements differ, or doubtful ones have clearly larger errors in sigmas than others.
 
-    Otherwise, the errors of the result become larger gradually, as those of rounding do. An order that was not
-    simulated is then likelier than a fault in the elements that it changes most.
+    Otherwise, there is no gap between small and large errors, as in rounding. An order that was not simulated is then
+    likelier than a fault in the elements that it changes most.
     """
     sigma = problem.noise(own_accumulator(side.narrowest)).sigma(problem.totals)
     with np.errstate(all="ignore"):

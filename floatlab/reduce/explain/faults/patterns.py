@@ -25,7 +25,7 @@ from floatlab.reduce.results.diagnosis_record import Evidence
 _DOUBT = 12.0  # a fault is reported if a coincidence has at most the probability exp(−12)
 _LENIENT = 2.0  # the orders of a library may change fewer elements than the simulated orders, by up to this factor
 _STRIP = 6  # a tile at the edge of a product may be added in another order, which changes at least this many elements
-_LONG = 16  # a mean needs at least this many elements
+_LONG = 16  # the smallest number of elements whose mean is used
 # A bias and a factor are certain above this many standard deviations; 900 correct results had at most 11 and 4.
 BIAS, _SCALE = 30.0, 10.0
 _DOUBTED = 0.6  # below its limit, but above this share of the limit, a bias or a factor is likely, but not certain
@@ -45,11 +45,12 @@ _FEW = 8  # a factor can explain any result with fewer elements than this
 _FINE = 2.0**-12  # rounding inputs to at most 11 digits changes a product by more than this share of Σ|x·y|
 _SMOOTH = 0.1  # values follow a curve if neighbours differ by less than this share of the variance around the best line
 _NEARER = 1.0  # a model is named only if it reduces the median error to less than this share
-# The evidence for one of about a hundred models, in bits, is larger than this; few numbers need more.
+# If n is below _FEW, the evidence of n numbers for one of about a hundred models must exceed _BITS + _MORE_BITS / n
+# bits.
 _BITS, _MORE_BITS = 9.0, 3.0
 _MARGIN = 6.0  # the evidence for one of many models exceeds log2 of their number by this many bits
-# The evidence for one of about a hundred sums in narrow formats, or for a final rounding, in bits: one of them fits by
-# chance in one of a hundred results.
+# The evidence, in bits, that is needed for one of about a hundred sums in narrow formats, or for a final rounding. With
+# this much, one of them fits by chance in one of a hundred results.
 BITS_OF_SUMS = 13.0
 _APART = 0.01  # two models can be compared only if their products differ by at least this many sigmas
 
@@ -75,7 +76,7 @@ def is_no_order(differing: Array, chance: float, doubt_needed: float = _DOUBT) -
 
 
 def least_shown(views: Sequence[View]) -> Evidence:
-    """Return, as evidence, how large the relative error of an element must be to exceed the limits of all views.
+    """Return, as evidence, the smallest relative error of an element that exceeds the limits of all views.
 
     The number is the median over all elements.
     """
@@ -369,9 +370,9 @@ def place_bits(view: View, wrong: Array) -> float:
 
 
 def outdoing(view: View, product: Array) -> tuple[str, bool] | None:
-    """Return a factor or bias, as text, if it explains a result at least as well as a model does; otherwise None.
+    """Return a factor or bias, as text, if it explains a result better than a model or equally well; otherwise None.
 
-    The second value says whether the model explains the result equally well.
+    The second value says whether both explain the result equally well.
     """
     totals = view.totals
     with np.errstate(all="ignore"):

@@ -36,12 +36,12 @@ _NORMAL = 0.6745  # the median size of a standard normal variable
 _PEAK = 6.0  # errors are even if none exceeds this many standard deviations
 _FLOOR = 2.0**-20  # errors count as at least this share of the median sigma
 _LARGER = 4.0  # the errors of wrong elements are at most this many times the largest error of the others
-# Among exact sums, up to this many are wrong if this many times as many are right, and if their errors exceed this
-# many u, relative to the size of the sums.
+# Up to _FEW elements among exact sums are wrong if at least _OTHERS times as many are right, and if their errors exceed
+# _ULPS·u times the size of the sums.
 _FEW, _OTHERS, _ULPS = 3, 8, 4.0
 _SHIFTED = 0.25  # a factor or bias explains most of the errors if it leaves less than this share of their squares
 _EVERYWHERE = 8  # a rearranged product of exact sums is certain only if at least this many elements are off
-_MIDDLE = 1 / 8  # numbers rounded to a narrow format may exceed half an ulp of error by at most this share
+_MIDDLE = 1 / 8  # the error of a number that is rounded to a narrow format may exceed half an ulp by at most this share
 _SAMPLE = 1 << 16  # at most this many of the right elements are compared
 
 

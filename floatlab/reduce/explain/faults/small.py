@@ -128,7 +128,7 @@ class SmallFaults:
         return None
 
     def _one_sided(self) -> Claim | None:
-        """Doubt elements that all differ in one direction: a factor or a bias causes this, but no order does."""
+        """Return a doubt if all differences have one sign: a factor or a bias causes this, but no order does."""
         count = int(self.differing.sum())
         if all(self.ways) or count < _FEWEST or self.differing.size - count < _EQUAL * count:
             return None

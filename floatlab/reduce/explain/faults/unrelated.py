@@ -1,4 +1,4 @@
-"""Recognise a result that is not the product: its errors are too large for any rounding, or it does not follow it."""
+"""Recognise a result that is not the product: its errors are too large for any rounding, or the correlation is lost."""
 
 from __future__ import annotations
 
@@ -84,11 +84,11 @@ def _unrelated_share(view: View) -> float:
 
 
 def _lost_correlation(problem: ProductProblem, side: Side) -> tuple[float, float] | None:
-    """Return the correlations of a result and of the coarsest computation with the product, if the first is lost.
+    """Return the correlations of a result and of the coarsest computation with the product, if the first is too small.
 
     Quantised inputs, and partial sums in bfloat16, can make errors as large as the product itself and still leave a
-    correlation. Elements of large rows and columns keep it best, so a second attempt gives them more weight. Inputs
-    that share one scale may become zeros, almost all of them; a result with many other numbers excludes that.
+    correlation. It is clearest in elements of large rows and columns, so a second attempt gives these more weight. If
+    inputs share one scale, almost all of them may become zeros; a result with many other numbers excludes this.
     """
     index, sample = np.ix_(problem.rows, problem.columns), problem.sample
     values, exact = side.values[index], sample.product

@@ -31,8 +31,8 @@ _WHOLE = 1 << 25  # products with more multiply-adds than this are not replayed
 _MOSTLY = 0.4  # a replay reproduces at least this share of the sample
 _TRIED = 3  # at most this many candidates are replayed on all elements
 _LEAST = 4  # results with fewer nonzero elements than this are not evidence
-_TIES = 0.1  # at most this share of elements may differ because a partial sum close to a tie was rounded differently
-_TWICE = 0.01  # at most this share of elements may differ because a product was rounded twice, first to binary32
+_TIES = 0.1  # largest share of elements that may differ because a partial sum close to a tie was rounded differently
+_TWICE = 0.01  # largest share of elements that may differ because a product was rounded twice, first to binary32
 _BIAS = "before and after the bias"
 _HALF = 11  # a format is narrow if its precision is at most this many bits
 

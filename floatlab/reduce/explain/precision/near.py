@@ -17,7 +17,8 @@ from floatlab.reduce.explain.problem import View
 
 _HALF = 11  # the largest precision of a 16-bit format
 _ULPS = 2.0  # partial sums in 16 bits cause errors of up to this many ulps of the largest of them
-# At least so many elements, and this share of them, are off by more than half an ulp. Fewer could be wrong ones.
+# At least _LEAST elements, and at least this share of all, are off by more than half an ulp. Fewer could be wrong
+# elements.
 _LEAST, _SHARE = 4, 0.1
 _ELEMENTS = 12  # fewer different numbers than this show no pattern
 # Errors without a pattern: the means of rows and columns, and the factor, are less significant than this.

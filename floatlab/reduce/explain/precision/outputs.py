@@ -1,4 +1,4 @@
-"""Find out how a result was rounded after summation: to a narrower format, in a direction, or to printed digits.
+"""Find out how a result was rounded after summation: to which format, in which direction, or to how many digits.
 
 The functions describe a rounding by evidence: a tuple of pairs (name, text), such as ("digits", "6").
 """
@@ -31,7 +31,7 @@ _MOST = 1 << 16  # the printed digits of at most this many numbers are examined
 _SURE = 20.0  # a rounding is reported if a coincidence has at most the probability exp(−20)
 _MOSTLY = 0.5  # a rounding beside a model of the inputs changes more than this share of the numbers
 _STEPS = 1, -1, 2, -3  # a number is compared with its neighbours at these distances in ulps
-_TOWARD = 0.9  # the rounding was toward zero if more than this share of magnitudes did not become larger
+_TOWARD = 0.9  # the rounding was toward zero if a larger share of magnitudes than this did not become larger
 _DIFFERENT = 4  # an unusual number of bits is recognised in at least this many different numbers
 _FAR = 4.0  # a rounding to fewer bits is not recognised if the median error exceeds this many halves of its last place
 _SPARE = 3  # a rounding to fewer bits is recognised if at least this many trailing bits are 0 in all numbers
