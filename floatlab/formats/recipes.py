@@ -261,7 +261,7 @@ def _split(text: str) -> list[str]:
 
 
 def is_recipe(name: str) -> bool:
-    """Return whether a text is to be read as a recipe: it is the name of a block format or contains `/`, `:` or `(`.
+    """Return whether a text has the form of a recipe: it is the name of a block format or contains `/`, `:` or `(`.
 
     >>> is_recipe("mxfp4"), is_recipe("e4m3/tensor"), is_recipe("e4m3")
     (True, True, False)

@@ -48,7 +48,7 @@ class Place(Record):
     rest2: int
     unit: int
     boundary: Real | None  # None if it is irrational or not needed (the number is an entry, or `beyond`)
-    beyond: bool = False  # whether it is past the last entry and the number that would follow; rank is then the next
+    beyond: bool = False  # whether it reaches the number that would follow the last entry; `rank` is then that number's
 
 
 class TableFormat(Format):

@@ -86,7 +86,7 @@ class Datum(Drawn, Record):
 
     @property
     def is_canonical(self) -> bool:
-        """Whether encoding the value gives this code (3.3); false for other codes of the same value or NaN."""
+        """Whether encoding the value gives this code (3.3); false for any other code of the same value or NaN."""
         fmt = self.format
         if not fmt.subnormals and fmt.zero and 0 < self.magnitude < fmt.smallest_normal_magnitude:
             return False
@@ -180,7 +180,7 @@ class Datum(Drawn, Record):
         return Exact(negative, c if fmt.subnormals else 0, 1 - fmt.bias - t)
 
     def bounds(self, digits: int) -> tuple[Exact, Exact]:
-        """Return bounds on the value: equal if it is rational, else one unit of the last of `digits` digits apart."""
+        """Return bounds on the value; equal if it is rational, else one unit apart in the last of `digits` digits."""
         if given_by_table(self.format):
             from floatlab.numbers.table_values import bounds_of
 

@@ -136,8 +136,8 @@ def _turns(format: Format) -> list[Exact]:
 
     Tininess after rounding (7.5) is a property of the number rounded to p digits with an unbounded exponent range. The
     ulp of p digits is smaller there than the ulp of subnormal numbers. The points lie one such ulp, and half such an
-    ulp, below the smallest normal number. Which one it is depends on the rounding direction. If tiny results are
-    flushed, the interval of zero ends at this point.
+    ulp, below the smallest normal number. The rounding direction determines at which of them tininess ends. If tiny
+    results are flushed, the interval of zero ends at the same point.
     """
     normal = Exact(False, 1, format.emin)
     return [normal - Exact(False, 1, format.emin - digits) for digits in (format.precision, format.precision + 1)]

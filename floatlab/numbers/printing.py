@@ -202,8 +202,8 @@ def _shortest(
     if scale > 0:
         value, low, high, scale = value << scale, low << scale, high << scale, 0
     # Start at a power of ten 10^k so small that the interval certainly contains multiples of it: first·10^k to
-    # last·10^k. Then divide these two short integers by ten while a multiple remains between them; the powers of ten
-    # are long integers, and are not recomputed.
+    # last·10^k. Then divide `first` and `last` by ten as long as a multiple remains between them. Both are short
+    # integers; the power of ten is a long one, and is not recomputed.
     k = ((high - low).bit_length() - 1 + scale) * 30103 // 100_000 - 1
     unit, grow = _grid(k, scale)
     first, more = divmod(low * grow, unit)

@@ -202,7 +202,7 @@ def round_exact(x: Exact, format: Format, context: Context = DEFAULT, sticky: bo
 
 
 def _round_to_table(x: Exact, format: TableFormat, context: Context, sticky: bool, index: int) -> Rounded:
-    """Round into a format given by a table: the kernel decides between two entries instead of two multiples of 2^q."""
+    """Round into a format given by a table; the kernel decides between two entries, not between multiples of 2^q."""
     direction, negative = direction_in(format, context), x.negative
     drawn, compared = _drawn(context, index) if direction.is_stochastic else (None, None)
     place = format.place((x.c, x.q), negative, linear=drawn is not None)
@@ -318,7 +318,7 @@ def _beyond_largest(format: Format, context: Context, direction: Direction, nega
 
 
 def _stays_to_odd(format: Format, context: Context) -> bool:
-    """Return whether overflow in RTO gives the largest number: never under NONE_NAN; under NONE, if its code is odd."""
+    """Return whether overflow in RTO gives the largest number: under NONE only if its code is odd; never under NONE_NAN."""
     if context.overflow is Overflow.NONE:
         return bool(format.largest_magnitude & 1)
     return context.overflow is not Overflow.NONE_NAN

@@ -114,8 +114,8 @@ def split(c: Any, shift: Any) -> tuple[Any, Any, Any]:
 def tail(rest2: Any, unit: Any, sticky: Any) -> tuple[Any, Any, Any]:
     """Return whether the tail is nonzero, whether it is at least half a unit, and whether it is a tie.
 
-    If nothing is cut off (a shift of 0 in `split`, so unit is 1), no special case is needed. But after `split`,
-    `sticky` requires a unit above 1: otherwise the tail could not be compared with half a unit.
+    If nothing is cut off (a shift of 0 in `split`, so that unit is 1), no special case is needed. But if `sticky` is
+    set, unit must be above 1: otherwise the tail cannot be compared with half a unit.
 
     >>> tail(8, 8, False), tail(8, 8, True)
     ((True, True, True), (True, True, False))

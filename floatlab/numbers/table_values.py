@@ -44,7 +44,11 @@ def value_of(format: TableFormat, code: int) -> Exact | None:
 
 
 def bounds_of(format: TableFormat, code: int, digits: int) -> tuple[Exact, Exact]:
-    """Return bounds on the value: equal if it is rational, else of `digits` digits and one unit of the last apart."""
+    """Return a lower and an upper bound on the value.
+
+    They are equal if the value is rational. Otherwise they have `digits` binary digits, and differ by one unit in the
+    last one.
+    """
     if not symbol(format, code):
         exact = value_of(format, code)
         assert exact is not None

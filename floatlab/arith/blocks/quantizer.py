@@ -47,7 +47,7 @@ from floatlab.numbers.exact import Infinity, NotANumber, Ratio
 from floatlab.numbers.projection import Rounded, Tail, infinity_code, round_exact
 from floatlab.numbers.rounding import Context, Direction, Flags
 
-# What the blocks of a tensor have in common: its scale, the steps to the scale, and the variables of the rule by name.
+# The common properties of a tensor's blocks: its scale, the steps to the scale, and the variables of the rule by name.
 OfTensor = tuple[TensorScale | None, tuple[ScaleStep, ...], dict[str, Value]]
 # A block rounded with one factor `grow`: scale, steps, elements, variables by name, exponents of groups.
 Attempt = tuple[Datum, tuple[ScaleStep, ...], tuple[Element, ...], dict[str, Value], tuple[tuple[int, ...], ...]]

@@ -97,7 +97,7 @@ def qkx2(values: Sequence[Value]) -> Found:
 
 
 def _elements(x: list[float], count: float, low: float, high: float) -> tuple[float, list[int]]:
-    """Divide the range into `count` steps; return 1/step, and the elements as numbers of steps."""
+    """Divide the range into `count` steps; return 1/step, and the elements as integers, in steps from the minimum."""
     inverse = _quotient(count, _single(high - low))
     return inverse, [_nearest(_single(inverse * _single(each - low))) for each in x]
 
