@@ -318,7 +318,7 @@ def _beyond_largest(format: Format, context: Context, direction: Direction, nega
 
 
 def _stays_to_odd(format: Format, context: Context) -> bool:
-    """Return whether overflow in RTO gives the largest number: never by NONE_NAN, and by NONE only if its code is odd."""
+    """Return whether RTO overflows to the largest number: never by NONE_NAN, and by NONE only if its code is odd."""
     if context.overflow is Overflow.NONE:
         return bool(format.largest_magnitude & 1)
     return context.overflow is not Overflow.NONE_NAN
