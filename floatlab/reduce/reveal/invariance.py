@@ -31,6 +31,7 @@ _RUNS = 8  # the same product is computed this many times
 _LINE, _PAGE = 64, 4096  # the bytes of a cache line and of a page of memory
 _SMALL = 64  # every number of rows up to this one is tried
 _REPEATED = 4  # so many results that differ from the first one are computed again
+_AGAIN = "the same product again"
 _UNSTEADY = "the same product has other bits in another run"
 
 # For each value of a circumstance: the value, its result (a product or a row), and a function that computes it again.
@@ -46,6 +47,8 @@ class Circumstance(Record):
     `formats` has the names of the formats of the results. If there are several, numbers are compared instead of bits,
     and `ulps` counts in the format with the fewest digits, which is the first one. `nans` is true if an element is NaN
     in only one of two results; such elements do not count for `ulps`. If no value could be tried, `reason` says why.
+    `rows` is the number of rows of the batch in which the place, the alignment or the threads were tried: all rows, or
+    fewer if only a smaller batch shows an effect.
     """
 
     name: str
@@ -57,6 +60,7 @@ class Circumstance(Record):
     reason: str = ""
     formats: tuple[str, ...] = ()
     nans: bool = False
+    rows: int = 0
 
     @property
     def changes(self) -> bool:
@@ -90,9 +94,44 @@ class Invariance(Answering, Record):
         return not any(each.changes for each in self.circumstances)
 
     @property
+    def verdict(self) -> str:
+        """The answer in one line: whether the product is batch invariant, and what else changes its bits.
+
+        >>> alone = Circumstance("rows", "", (1, 2, 3), ((1,), (2, 3)), 0.25, 7)
+        >>> Invariance("numpy.matmul", (3, 4, 5), "float32", (alone,)).verdict
+        'not batch invariant: a row has other bits alone than in a batch of 2 rows'
+        """
+        changing = {each.name: each for each in self.circumstances if each.changes}
+        if "runs" in changing:
+            return "not deterministic: the same product has other bits when it is computed again"
+        said = "; ".join(_effect(each, self.shape[0]) for each in changing.values())
+        if "rows" in changing or "place" in changing:
+            return f"not batch invariant: {said}"
+        missing = [each for each in self.circumstances if each.name in ("rows", "place") and each.reason]
+        words = "the batch could not be tried" if missing else "batch invariant in all batches that were tried"
+        return f"{words}; but {said}" if said else words
+
+    @property
     def text(self) -> str:
         """The effect of each circumstance in one line."""
         return "\n".join(f"{each.name}: {circumstance_text(each)}" for each in self.circumstances)
+
+
+def _effect(changing: Circumstance, rows: int) -> str:
+    """Return what a circumstance changes, for a product of `rows` rows."""
+    one, other = (_WORDS[changing.name].format(each) for each in (changing.tried[0], changing.first))
+    words = {
+        "rows": f"a row has other bits {'alone' if changing.tried[0] == 1 else f'in {one}'} than in a batch of {other}",
+        "place": f"a row has other bits at {other} of the batch than at {one}",
+        "alignment": "bits depend on where the operands lie in memory",
+        "threads": "bits depend on the number of threads",
+    }[changing.name]
+    few = changing.rows
+    return f"{words}, if the batch has {few} row{'s' * (few > 1)}" if 0 < few < rows else words
+
+
+# The values of each circumstance in words.
+_WORDS = {"runs": "run {}", "rows": "{} rows", "place": "place {}", "alignment": "{} bytes", "threads": "{} threads"}
 
 
 def circumstance_text(circumstance: Circumstance) -> str:
@@ -100,15 +139,17 @@ def circumstance_text(circumstance: Circumstance) -> str:
 
     >>> found = Circumstance("rows", "number of rows", (1, 2, 3), ((1,), (2, 3)), 0.25, 7, formats=("binary32",))
     >>> circumstance_text(found)
-    'changes bits from 2 on: 2 different results, at most 25 % of elements differ, by up to 7 ulp of binary32'
+    'changes bits from 2 rows on: 2 different results, at most 25 % of elements differ, by up to 7 ulp of binary32'
     """
     if circumstance.reason:
         return f"not tried: {circumstance.reason}"
     if not circumstance.changes:
         return f"the same bits in all {len(circumstance.tried)} cases"
-    formats, share = circumstance.formats, circumstance.share
+    formats, share, rows = circumstance.formats, circumstance.share, circumstance.rows
+    where = f", in a batch of {rows} row{'s' * (rows > 1)}" * (rows > 0)
     several = f" ({' and '.join(formats)})" if len(formats) > 1 else ""
-    found = f"changes bits from {circumstance.first} on: {len(circumstance.groups)} different results{several}"
+    first = _WORDS[circumstance.name].format(circumstance.first)
+    found = f"changes bits from {first} on{where}: {len(circumstance.groups)} different results{several}"
     if not share:
         return f"{found} with the same numbers"
     found += f", at most {100 * share:.3g} % of elements differ"
@@ -127,6 +168,8 @@ class _Trials:
     def __init__(self, target: Target, shape: tuple[int, ...], dtype: str, seed: int, mode: DefaultMode | None) -> None:
         self.target, self.dtype, self.mode = target, dtype, mode
         self.rows, self.terms, self.columns = shape[0], shape[1], shape[2:]
+        powers = (1 << k for k in range(self.rows.bit_length()))
+        self.sizes = sorted({*range(1, min(self.rows, _SMALL) + 1), *powers, self.rows})  # the numbers of rows to try
         rng = np.random.default_rng(seed)
         self.sized = self.of(self.rows)
         self.x = rng.standard_normal((self.rows, self.terms)).astype(self.sized.carrier)
@@ -155,29 +198,28 @@ class _Trials:
 
     def batches(self) -> Results:
         """Yield the first row of products with increasing numbers of rows."""
-        sizes = {*range(1, min(self.rows, _SMALL) + 1), *(1 << k for k in range(self.rows.bit_length())), self.rows}
-        for size in sorted(sizes):
+        for size in self.sizes:
             again = partial(self._row, self.x[:size], 0)
             yield size, again(), again
 
-    def places(self) -> Results:
-        """Yield every row of a product whose left operand has equal rows."""
-        x = np.broadcast_to(self.x[:1], self.x.shape)
+    def places(self, rows: int) -> Results:
+        """Yield every row of a product whose left operand has `rows` equal rows."""
+        x = np.broadcast_to(self.x[:1], (rows, self.terms))
         made = self.product(x)
-        for place in range(self.rows):
+        for place in range(rows):
             yield place, _row(made, place), partial(self._row, x, place)
 
-    def offsets(self) -> Results:
-        """Yield the product for every alignment of the operands in a cache line, and for some in a page."""
+    def offsets(self, rows: int) -> Results:
+        """Yield the product of some rows for every alignment in a cache line, and for some alignments in a page."""
         if self.target.device.library != "numpy":
             raise UnsupportedError("only the alignment of NumPy arrays can be chosen")
         lines = (1 << k for k in range(_LINE.bit_length() - 1, _PAGE.bit_length() - 1))
         for offset in (*range(0, _LINE, self.sized.carrier.itemsize), *lines):
-            again = partial(self.product, self.x, offset)
+            again = partial(self.product, self.x[:rows], offset)
             yield offset, again(), again
 
-    def threads(self) -> Results:
-        """Yield the product computed by one thread, then by more threads."""
+    def threads(self, rows: int) -> Results:
+        """Yield the product of some rows, computed by one thread, then by more threads."""
         device = self.target.device
         before = device.set_threads(1)
         if before is None:
@@ -185,7 +227,8 @@ class _Trials:
         try:
             for count in (1, 2, 3, 4, 8):
                 device.set_threads(count)
-                yield count, self.product(self.x), lambda: self.product(self.x)
+                again = partial(self.product, self.x[:rows])
+                yield count, again(), again
         finally:
             device.set_threads(before)
 
@@ -242,35 +285,46 @@ def invariance(
     asked = target_of(target, kind or ("matmul" if len(numbers) == 3 else "matvec"), device)
     with DefaultMode() as mode:
         trials = _Trials(asked, tuple(numbers), dtype, seed, check_mode(asked, mode))
-        runs = _runs(trials.runs())
-        others: tuple[tuple[str, str, Callable[[], Results]], ...] = (
-            ("rows", "the number of rows in the batch", trials.batches),
-            ("place", "the row's place in the batch", trials.places),
-            ("alignment", f"where the operands begin in memory, in bytes after a multiple of {_PAGE}", trials.offsets),
-            ("threads", "the number of threads", trials.threads),
+        runs = _tried("runs", _AGAIN, trials.runs())
+        address = f"where the operands begin in memory, in bytes after a multiple of {_PAGE}"
+        sizes, ends = trials.sizes[::-1], sorted({1, trials.rows}, reverse=True)
+        others: tuple[tuple[str, str, Callable[[int], Results], list[int]], ...] = (
+            ("rows", "the number of rows in the batch", lambda _: trials.batches(), [0]),
+            ("place", "the row's place in the batch", trials.places, sizes),
+            ("alignment", address, trials.offsets, ends),
+            ("threads", "the number of threads", trials.threads, ends),
         )
         found: list[Circumstance] = []
-        for name, meaning, results in others:
+        for name, meaning, results, batches in others:
             if not runs.changes:
                 try:
-                    found.append(_tried(name, meaning, results()))
+                    found.append(_tried_in(batches, name, meaning, results))
                 except _Unsteady as trouble:
-                    runs = _runs(iter(trouble.results))
+                    made = enumerate(trouble.args, 1)
+                    runs = _tried(
+                        "runs", _AGAIN, ((i, each, partial(Source, each.codes, each.format)) for i, each in made)
+                    )
     if runs.changes:  # then a difference does not show the effect of another circumstance
-        found = [Circumstance(name, meaning, (), (), 0.0, 0, _UNSTEADY) for name, meaning, _ in others]
+        found = [Circumstance(name, meaning, (), (), 0.0, 0, _UNSTEADY) for name, meaning, *_ in others]
     rows, terms, *columns = numbers
     return Invariance(asked.name, (rows, terms, columns[0] if columns else 1), dtype, (runs, *found))
 
 
 class _Unsteady(Exception):
-    """The same product was computed twice, with different `results`."""
-
-    def __init__(self, one: Source, other: Source) -> None:
-        self.results = [(1, one, lambda: one), (2, other, lambda: other)]
+    """The same product was computed twice, with these two different results."""
 
 
-def _runs(results: Results) -> Circumstance:
-    return _tried("runs", "the same product again", results)
+def _tried_in(batches: list[int], name: str, meaning: str, results: Callable[[int], Results]) -> Circumstance:
+    """Return the effect of a circumstance in the first batch in which it changes bits, else in the first batch of all.
+
+    `batches` has the numbers of rows to try. The target may refuse all but the first.
+    """
+    whole, *_ = tried = [_tried(name, meaning, results(batches[0])).replace(rows=batches[0])]
+    for rows in batches[1:]:
+        if tried[-1].changes or tried[-1].reason:
+            break
+        tried.append(_tried(name, meaning, results(rows)).replace(rows=rows))
+    return tried[-1] if tried[-1].changes else whole
 
 
 def _tried(name: str, meaning: str, results: Results) -> Circumstance:

@@ -139,6 +139,7 @@ _CIRCUMSTANCE = Schema(
         "reason": TEXT,
         "formats": list_of(TEXT),
         "nans": BOOLEAN,
+        "rows": INTEGER,
     },
 )
 INVARIANCE = Schema(
@@ -149,6 +150,7 @@ INVARIANCE = Schema(
         "shape": list_of(INTEGER),
         "dtype": TEXT,
         "invariant": derived("is_invariant"),
+        "verdict": derived("verdict"),
         "circumstances": list_of(_CIRCUMSTANCE),
     },
 )

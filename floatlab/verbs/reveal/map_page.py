@@ -143,9 +143,9 @@ def invariance_page(found: Invariance) -> Page:
     """Return a page that says for each circumstance whether it changes the bits of a row of the product."""
     rows, terms, columns = found.shape
     name = "function" if "<lambda>" in found.target else found.target
-    words = "no circumstance that was tried changes bits" if found.is_invariant else "bits depend on more than the row"
-    title = f"{name}: {rows} × {terms} × {columns}, {found.dtype}: {words}"
-    blocks: list[Block] = [heading(title), Gap()]
+    title = f"{name}: {rows} × {terms} × {columns}, {found.dtype}"
+    role = Role.GOOD if found.is_invariant else Role.FLAG
+    blocks: list[Block] = [heading(title), Note(Span(found.verdict, role)), Gap()]
     blocks += (
         Row(each.name, Span(circumstance_text(each), Role.FLAG if each.changes else Role.GOOD))
         for each in found.circumstances

@@ -36,6 +36,17 @@ def by_far_address(a, b):
     return backward(a, b) if a.ctypes.data % 256 else serial(a, b)
 
 
+def by_tile(a, b):
+    """Add the rows below the last whole tile of ten rows backward."""
+    made, tiled = serial(a, b), len(a) // 10 * 10
+    made[tiled:] = backward(a, b)[tiled:]
+    return made
+
+
+def by_address_of_one_row(a, b):
+    return by_address(a, b) if len(a) == 1 else serial(a, b)
+
+
 def by_run(steady):
     runs = []
 
@@ -67,13 +78,57 @@ def test_each_circumstance_is_found():
     assert changed(by_run(3))[0] == {"runs": 4}
 
 
+def test_a_smaller_batch_may_show_an_effect_that_the_whole_one_hides():
+    changes, found = changed(by_tile)  # 20 rows are two whole tiles
+    assert changes == {"rows": 10, "place": 10}
+    assert found.circumstances[2].rows == 19
+    assert found.verdict == (
+        "not batch invariant: a row has other bits alone than in a batch of 10 rows; "
+        "a row has other bits at place 10 of the batch than at place 0, if the batch has 19 rows"
+    )
+    changes, found = changed(by_address_of_one_row)
+    assert changes == {"alignment": 8}
+    assert found.circumstances[3].rows == 1
+    assert "from 8 bytes on, in a batch of 1 row: 2 different" in found.text
+
+
+def test_a_target_may_take_one_number_of_rows_only():
+    def stubborn(a, b):
+        if len(a) != 20:
+            raise ValueError("20 rows")
+        return by_place(a, b)
+
+    changes, found = changed(stubborn)
+    assert changes == {"place": 4}
+    assert found.circumstances[1].reason.endswith("raises ValueError: 20 rows")
+    assert [each.rows for each in found.circumstances[2:]] == [20, 20, 20]
+
+
+@pytest.mark.parametrize(
+    ("target", "verdict"),
+    [
+        (serial, "batch invariant in all batches that were tried"),
+        (by_size, "not batch invariant: a row has other bits alone than in a batch of 6 rows"),
+        (by_place, "not batch invariant: a row has other bits at place 4 of the batch than at place 0"),
+        (
+            by_address,
+            "batch invariant in all batches that were tried; but bits depend on where the operands lie in memory",
+        ),
+        (by_run(3), "not deterministic: the same product has other bits when it is computed again"),
+        (lambda a, b: serial(a, b) if len(a) == 20 else 1 // 0, "the batch could not be tried"),
+    ],
+)
+def test_the_verdict_is_one_line(target, verdict):
+    assert changed(target)[1].verdict == verdict
+
+
 def test_how_much_is_told():
     found = changed(by_place)[1]
     place = found.circumstances[2]
     assert place.groups == (tuple(i for i in range(20) if i % 6 != 4), (4, 10, 16))
     assert 0 < place.share <= 1
     assert place.ulps >= 1
-    assert "place: changes bits from 4 on: 2 different results" in found.text
+    assert "place: changes bits from place 4 on, in a batch of 20 rows: 2 different results" in found.text
 
 
 def test_threads_are_as_many_as_before():
