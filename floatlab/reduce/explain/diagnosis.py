@@ -33,6 +33,7 @@ from floatlab.reduce.explain.first_line import (
 )  # fmt: skip
 from floatlab.reduce.explain.grid import Replaying, Way, grid_of, names_between, own_accumulator
 from floatlab.reduce.explain.hypotheses import SideExplainer
+from floatlab.reduce.explain.input_changes.alike_formats import with_formats
 from floatlab.reduce.explain.installed import installed_ways, library_ways
 from floatlab.reduce.explain.precision.outputs import printed_from, unlike_formats
 from floatlab.reduce.explain.problem import ProductProblem, Side, matrices_of, view_of
@@ -302,6 +303,7 @@ class _PairDiagnosis:
             if not causes and (digits := printed_from(side, from_which)):
                 cause = DiagnosedCause("output-rounded", "output", side.name, 1.0, (), digits)
                 return self._done("rounding", rounding_line((cause,), self._worth()), (cause,))
+        causes = self._with_replayed_formats(causes)
         ways = self._all_ways()
         plain = [each for each in self.explained if not each.model.name and each.status == "product"]
         claim = SmallFaults(self.problem, self.sides, self.grid, ways, self.tick).find() if len(plain) == 2 else None
@@ -324,6 +326,20 @@ class _PairDiagnosis:
                 evidence = (("computed as", text), *least_shown(views))
                 found.append(DiagnosedCause(name, STAGES.get(name, name), whose, share, (), evidence))
         return self._done("rounding", rounding_line(tuple(found), self._worth()), tuple(found))
+
+    def _with_replayed_formats(self, causes: tuple[DiagnosedCause, ...]) -> tuple[DiagnosedCause, ...]:
+        """Name only TF32, or only binary16, if sums of inputs in the other format do not give the bits."""
+        for each in self.explained:
+            models = [] if each.other_format is None else [each.model, each.other_format]
+            into = each.side.narrowest
+            replayed = [
+                dict(model.evidence)["format"]
+                for model in models
+                if grid_of(self.problem, model, into, self.tick).ways((each.side,))[0]
+            ]
+            if len(replayed) == 1:
+                causes = with_formats(causes, each.side.name, replayed)
+        return causes
 
     def _all_ways(self) -> tuple[list[Way], list[Way]]:
         """Return, for each result, the computations that reproduce it, including library calls."""

@@ -41,6 +41,7 @@ class SideExplanation(Individual):
     z: float = 0.0  # the median error in sigmas
     doubt: str = ""  # a fault, such as a factor or a bias, that fits but is doubtful because an alternative fits, too
     rival: str = ""  # that alternative; if empty, it is sums that are rounded in one direction
+    other_format: Model | None = None  # a model that rounds the inputs to TF32 instead of binary16, or the reverse
 
 
 class SampledModel(Individual):

@@ -64,7 +64,7 @@ def rounding_line(causes: tuple[DiagnosedCause, ...], share: float) -> str:
         # A share above 1 is omitted. The causes were then confirmed bit for bit, so the share does not matter.
         size = f", {_percent(share)} of what would be worth a look" if share <= 1 else ""
         return f"No: this is rounding ({names}){size}."
-    said = "; ".join(dict.fromkeys(_cause_text(each) for each in causes if each not in plain or each.side != "both"))
+    said = "; ".join(dict.fromkeys(cause_text(each) for each in causes if each not in plain or each.side != "both"))
     choice = "algorithm" if all(each.name in ("fast-product", "order", "fma") for each in causes) else "precision"
     return f"No: this is rounding, by a choice of {choice}: {said}."
 
@@ -78,7 +78,7 @@ def _is_plain(cause: DiagnosedCause) -> bool:
 
 def shared_line(causes: tuple[DiagnosedCause, ...]) -> str:
     """Return the line for two results that deviate from the product in the same way, and differ only by rounding."""
-    said = "; ".join(_cause_text(each) for each in causes)
+    said = "; ".join(cause_text(each) for each in causes)
     return f"No: A and B differ from each other only by rounding. But {said.replace('A and B are', 'both are')}."
 
 
@@ -103,7 +103,7 @@ def doubt_line(doubts: list[str], rival: str) -> str:
 
 def outlying_line(cause: DiagnosedCause) -> str:
     """Return the line for rows or columns with unusually large errors, which an unknown order may have made."""
-    said = _cause_text(cause).replace(" are wrong", " are wrong, or added in an order that was not tried")
+    said = cause_text(cause).replace(" are wrong", " are wrong, or added in an order that was not tried")
     return f"I can't tell: {said}; knowing how the sums are computed would settle it."
 
 
@@ -144,7 +144,7 @@ def bug_line(causes: tuple[DiagnosedCause, ...], differing: Array | None = None,
     said = _faults_text(wrong)
     others = [each for each in causes if each.name in _NOUNS and each.name not in ("order", "fma")]
     if others:
-        return f"Yes: {said}. Besides: {'; '.join(_cause_text(each) for each in others)}."
+        return f"Yes: {said}. Besides: {'; '.join(cause_text(each) for each in others)}."
     return f"Yes: {said}{_of_others(wrong, differing, are_known) if _is_local(wrong) else ''}."
 
 
@@ -170,9 +170,9 @@ def _faults_text(faults: Sequence[DiagnosedCause]) -> str:
     texts: list[str] = []
     for before, each in zip([None, *faults[:-1]], faults, strict=True):
         if before is not None and (before.name, before.side, each.name) == ("scale", each.side, "bias"):
-            texts[-1] += _cause_text(each).partition("the product")[2]
+            texts[-1] += cause_text(each).partition("the product")[2]
         else:
-            texts.append(_cause_text(each))
+            texts.append(cause_text(each))
     return "; ".join(texts)
 
 
@@ -214,26 +214,31 @@ def _percent(share: float) -> str:
     return "less than 0.1 %" if share < 0.001 else f"{100 * share:.2g} %" if share < 0.0995 else f"{100 * share:.0f} %"
 
 
-def _cause_text(cause: DiagnosedCause) -> str:
+def cause_text(cause: DiagnosedCause, most: int = _MOST) -> str:
+    """Return a cause in words: what is wrong with a result, or how it was computed. At most `most` places are listed.
+
+    >>> cause_text(DiagnosedCause("terms-missing", "terms", "expected", 1.0, ((49, 50),), ()))
+    'term 49 of B is missing'
+    """
     whose, known = LETTERS[cause.side], dict(cause.evidence)
     are = "are" if cause.side == "both" else "is"
     if cause.name in ("elements", "nan"):
-        return f"{_elements(cause)} of {whose} {'is' if len(cause.where) == 1 else 'are'} {_state(cause, known)}"
+        return f"{_elements(cause, most)} of {whose} {'is' if len(cause.where) == 1 else 'are'} {_state(cause, known)}"
     if cause.name == "region":
-        said = "; ".join(_box(box) for box in cause.where[:_MOST])
-        more = f" and {len(cause.where) - _MOST:,} more places" if len(cause.where) > _MOST else ""
+        said = "; ".join(_box(box) for box in cause.where[:most])
+        more = f" and {len(cause.where) - most:,} more places" if len(cause.where) > most else ""
         state = "zero" if known.get("holds") == "zeros" else "wrong"
         if "element" in known:
             return f"{whose} holds one number everywhere, that of element {known['element']}"
         return f"all of {whose} is {state}" if "all" in known else f"{said}{more} of {whose} are {state}"
     if cause.name in ("rows-moved", "columns-moved", "products-moved"):
         noun = cause.name.partition("-")[0]
-        moved = ", ".join(f"{to} holds {source}" for to, source in cause.where[:_MOST])
-        more = f" and {len(cause.where) - _MOST:,} more" if len(cause.where) > _MOST else ""
+        moved = ", ".join(f"{to} holds {source}" for to, source in cause.where[:most])
+        more = f" and {len(cause.where) - most:,} more" if len(cause.where) > most else ""
         return f"{noun} of {whose} are moved: {moved}{more}"
     if cause.name in ("terms-missing", "terms-twice"):
-        ranges = ", ".join(_range(*each) for each in cause.where[:_MOST])
-        more = f" and {len(cause.where) - _MOST:,} more" if len(cause.where) > _MOST else ""
+        ranges = ", ".join(_range(*each) for each in cause.where[:most])
+        more = f" and {len(cause.where) - most:,} more" if len(cause.where) > most else ""
         many = not ranges.isdecimal()
         did = "missing" if cause.name == "terms-missing" else "counted twice"
         return f"term{'s' * many} {ranges}{more} of {whose} {'are' if many else 'is'} {did}"
@@ -302,11 +307,11 @@ def _box(box: Place) -> str:
     return ", ".join(words)
 
 
-def _elements(cause: DiagnosedCause) -> str:
+def _elements(cause: DiagnosedCause, most: int = _MOST) -> str:
     if cause.where == ((),):
         return "the only element"
     count = len(cause.where)
-    if "elements" in dict(cause.evidence) and count > _MOST:
+    if "elements" in dict(cause.evidence) and count > most:
         return f"{dict(cause.evidence)['elements']} elements"
-    places = ", ".join(str(tuple(at)) for at in cause.where[:_MOST])
-    return f"element{'s' * (count > 1)} {places}" + (f" and {count - _MOST:,} more" if count > _MOST else "")
+    places = ", ".join(str(tuple(at)) for at in cause.where[:most])
+    return f"element{'s' * (count > 1)} {places}" + (f" and {count - most:,} more" if count > most else "")

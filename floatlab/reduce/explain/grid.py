@@ -325,7 +325,7 @@ def names_between(first: list[Way], second: list[Way], own: Format) -> tuple[dic
         least = min(map(len, causes.values()))
         if least:
             best = [pair for pair in pairs if len(causes[id(pair)]) == least]
-            names = {name: f"{best[0][0].text}, then {best[0][1].text}" for pair in best for name in causes[id(pair)]}
+            names = {name: f"A: {best[0][0].text}; B: {best[0][1].text}" for pair in best for name in causes[id(pair)]}
             if any(way.rounds_inputs for way in best[0]):
                 names["inputs-rounded"] = next(way.text for way in best[0] if way.rounds_inputs)
             return names, best[0]

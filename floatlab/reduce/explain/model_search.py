@@ -11,6 +11,7 @@ from floatlab.formats import Format
 from floatlab.reduce.explain.faults.patterns import explains_more, is_nearer, is_telling, outdoing
 from floatlab.reduce.explain.faults.rivals import narrow_share
 from floatlab.reduce.explain.findings import Fault, SampledModel, SideExplanation
+from floatlab.reduce.explain.input_changes.alike_formats import is_same_rounding, with_formats
 from floatlab.reduce.explain.input_changes.pairs import ChangePair, likely_pairs, with_equals
 from floatlab.reduce.explain.input_changes.with_faults import fault_beside, models_with_fault
 from floatlab.reduce.explain.precision.narrow import narrow_sums
@@ -19,7 +20,7 @@ from floatlab.reduce.explain.precision.scaled import is_factor_alone, is_flipped
 from floatlab.reduce.explain.problem import View, view_of
 from floatlab.reduce.explain.residuals import find_places, share_of
 from floatlab.reduce.explain.side_report import SideReport
-from floatlab.reduce.explain.stages import PLAIN, Model
+from floatlab.reduce.explain.stages import ALIKE, PLAIN, Model
 
 # A fault is looked for if the wrong elements are at most this share of the elements that narrower sums change.
 _SURPRISING = 0.2
@@ -78,7 +79,7 @@ class ModelSearch(SideReport):
             product = self.problem.whole(pair.model)
             view = view_of(self.problem, self.side, pair.accumulator)
             if is_telling(view, product, tried) and self._verified(pair.model, pair.accumulator, faulty):
-                equals = [each for each in pairs[i + 1 :] if self._fits(each)]
+                equals = [each for each in pairs[i + 1 :] if self._fits(each.model, each.accumulator)]
                 return self._verified(with_equals(pair, equals, self.problem), pair.accumulator, faulty)
         return None
 
@@ -101,9 +102,10 @@ class ModelSearch(SideReport):
         view = view_of(self.problem, self.side, own)
         return self._found("bug", (fault,), model, own, None, view, self.problem.whole(model))
 
-    def _fits(self, pair: ChangePair) -> bool:
-        view = view_of(self.problem, self.side, pair.accumulator)
-        return not view.fit(self.problem.whole(pair.model)).wrong.any()
+    def _fits(self, model: Model, accumulator: Format, wrong: Array | None = None) -> bool:
+        """Return whether a model leaves only rounding errors, except in the elements that are marked as wrong."""
+        found = view_of(self.problem, self.side, accumulator).fit(self.problem.whole(model)).wrong
+        return not (found if wrong is None else found & ~wrong).any()
 
     def _models_with_fault(self) -> SideExplanation | None:
         return self._first(self.near, True)
@@ -113,8 +115,15 @@ class ModelSearch(SideReport):
             self.tick()
             found = self._verified(each.model, each.accumulator, faulty)
             if found is not None:
-                return found
+                return self._with_other_format(found, each)
         return None
+
+    def _with_other_format(self, found: SideExplanation, used: SampledModel) -> SideExplanation:
+        """Name both TF32 and binary16 as the format of rounded inputs if either explains the result."""
+        for other in self.near:
+            if is_same_rounding(used.model, other.model) and self._fits(other.model, used.accumulator, found.wrong):
+                return found.replace(causes=with_formats(found.causes, self.side.name, ALIKE), other_format=other.model)
+        return found
 
     def _verified(self, model: Model, accumulator: Format, faulty: bool) -> SideExplanation | None:
         """Return the explanation by a model if it leaves only rounding errors, plus at most one fault if `faulty`.

@@ -44,6 +44,7 @@ _FP8 = (("e4m3", 448.0), ("e4m3", 240.0), ("e5m2", 57344.0))  # FP8 formats, wit
 # power of two in the scale does not change how normal numbers are rounded.
 _LARGEST = 224, 449
 _STORED = 2.0**-26  # relative changes up to this do not change numbers that are stored in binary32
+ALIKE = ("tf32", "binary16")  # they have the same precision
 _SIDES = (("both", (True, True)), ("x", (True, False)), ("y", (False, True)))
 
 
@@ -268,7 +269,7 @@ def known_of(model: Model, x: Array, y: Array) -> tuple[tuple[str, str], ...]:
         return tuple(known.items())
     sides = [side for side, name in ((x, "x"), (y, "y")) if known["inputs"] in ("both", name)]
     goal = [quantize(side, known["format"], rounding=known["rounding"]) for side in sides]
-    for key, others in (("rounding", DIRECTIONS), ("format", ("tf32", "binary16"))):
+    for key, others in (("rounding", DIRECTIONS), ("format", ALIKE)):
         if known[key] not in others:
             continue
         alike = [

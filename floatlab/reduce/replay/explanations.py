@@ -104,6 +104,9 @@ class Explanation(Individual):
             where = "elements" if self.total == self.elements else f"elements that were compared, of {self.elements:,},"
             return f"all {self.total:,} {where} equal {self.text}" if self.elements > 1 else self.text
         of = f"{self.total:,}" + ("" if self.total == self.elements else f" (of {self.elements:,})")
+        missed = self.total - self.matching
+        if missed * 100 < self.total:
+            return f"all but {missed:,} of {of} elements equal {self.text}"
         return f"{100 * float(self.share):.3g} % of {of} elements equal {self.text}"
 
 

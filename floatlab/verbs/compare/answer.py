@@ -35,9 +35,8 @@ def answer_of(
 ) -> Answer:
     """Return the answer that shows the differences of two arrays.
 
-    If the inputs are known, the page begins with the first line of the diagnosis. With `--inputs`, `causes` is the
-    second part of the page, and `causes_to_wire` returns the members that `--inputs`
-    adds to the JSON object.
+    If the inputs are known, the page begins with the first line of the diagnosis and `causes`; the differences follow.
+    `causes_to_wire` returns the members that `--inputs` adds to the JSON object.
     """
 
     def parts() -> list[Page]:
@@ -46,10 +45,10 @@ def answer_of(
         return [differences_page(found), *([] if causes is None else [causes])]
 
     def page() -> Page:
-        shown = parts()
+        measured, *explained = parts()
         diagnosed = getattr(found.diagnosis, "first", None)
-        first = (Note(diagnosed), Gap()) if diagnosed else ()
-        return Page((*first, *(block for part in shown for block in part.blocks)), shown[0].title)
+        first = (Note(diagnosed), *(block for part in explained for block in part.blocks), Gap()) if diagnosed else ()
+        return Page((*first, *measured.blocks), measured.title)
 
     def records() -> list[dict[str, object]]:
         [wire] = written(found)()

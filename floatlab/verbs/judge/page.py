@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from floatlab.page.model import Block, Gap, Role, Row, Span, Table, heading
 from floatlab.page.words import counted, listed
+from floatlab.reduce.explain.first_line import cause_text
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Diagnosis
 from floatlab.reduce.results.judgements import DifferenceCause, Judgement
 
-_MOST = 3  # number of positions that are listed
+_LISTED = 24  # at most this many places of a cause are listed
+_DETAILS = ("a wrong element shows from", "seen by", "all others", "others")  # evidence that `cause_text` leaves out
 _CAUSES = {
     DifferenceCause.ORDER: "another order of addition, or fused multiply-adds",
     DifferenceCause.SINGLE: "inputs and sums in fp32",
@@ -66,23 +68,33 @@ def judgement_words(found: Judgement) -> str:
 
 
 def diagnosis_blocks(found: Diagnosis, operation: str) -> list[Block]:
-    """Return a table of the causes of a diagnosis with their positions, and a row for what was found about each."""
-    rows = tuple((each.name, each.side, f"{100 * each.share:.3g} %", _where(each)) for each in found.causes)
-    known = [
-        Row(each.name, ", ".join(f"{key} {value}".strip() for key, value in each.evidence))
-        for each in found.causes
-        if each.evidence
-    ]
+    """Return rows for the causes of a diagnosis: each cause in words, how many elements it concerns, and what is known.
+
+    >>> from floatlab.page.model import Page
+    >>> from floatlab.page.text_layout import to_text
+    >>> cause = DiagnosedCause("region", "result", "expected", 0.25, (((0, 1), (2, 4)),), (("holds", "zeros"),))
+    >>> print(to_text(Page(tuple(diagnosis_blocks(Diagnosis("bug", "", (cause,), "actual"), "matmul")), "")).strip())
+    Causes of the difference, as results of matmul (A is actual, B expected)
+      region       row 0, columns 2–3 of B are zero
+                   25 % of the elements
+      nearer       actual is nearer to the exact result
+    """
+    rows = [row for each in found.causes for row in _cause_rows(each)]
     nearer = [] if found.nearer is None else [Row("nearer", f"{found.nearer} is nearer to the exact result")]
-    table = [Table(("cause", "whose", "share", "where"), rows, (2,))] if rows else []
-    blocks: list[Block] = [*table, *known, *nearer]
+    if not rows:
+        return [Gap(), *nearer] if nearer else []
     what = "What is wrong with both" if found.status == "identical" else "Causes of the difference"
-    return [Gap(), heading(f"{what}, as results of {operation}"), *blocks] if blocks else []
+    title = f"{what}, as results of {operation} (A is actual, B expected)"
+    return [Gap(), heading(title), *rows, *nearer]
 
 
-def _where(cause: DiagnosedCause) -> str:
-    shown = ", ".join(str(place) for place in cause.where[:_MOST])
-    return shown + (f" and {len(cause.where) - _MOST:,} more" if len(cause.where) > _MOST else "")
+def _cause_rows(cause: DiagnosedCause) -> list[Row]:
+    """Return a row with a cause in words, and one with its share, all places that are listed, and other evidence."""
+    known = dict(cause.evidence)
+    said = [known.get("computed as") or cause_text(cause, _LISTED)]
+    said.append("all elements" if cause.share == 1 else f"{100 * cause.share:.3g} % of the elements")
+    said += [f"{key} {known[key]}" for key in _DETAILS if key in known]
+    return [Row("" if i else cause.name, words) for i, words in enumerate(said)]
 
 
 def _is_bad(found: Judgement) -> bool:

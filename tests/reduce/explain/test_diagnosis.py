@@ -200,6 +200,18 @@ def test_tf32_inputs_are_named_with_their_direction(product, rounding):
     assert rounding in known["rounding"].split(" or ")  # RNE and RNA differ only for ties
 
 
+@pytest.mark.parametrize("name", ["tf32", "binary16"])
+def test_formats_of_one_precision_are_told_apart_by_replays(product, name):
+    x, y, _ = product
+    x = x * np.where(np.arange(x.size) % 7, 1, 2.0**-16).reshape(x.shape).astype(x.dtype)  # subnormal in binary16
+    a, b = (fl.arrays.quantize(side, name) for side in (x, y))
+    found = diagnose(x, y, x @ y, fl.matmul(a, b, "lanes(4)"))
+    assert (found.status, found.names) == ("rounding", ("inputs-rounded",))
+    assert dict(found.causes[0].evidence)["format"] == name
+    found = diagnose(x, y, x @ y, fl.matmul(a, b, "blocked(7, reversed)", accumulator="fp64"))
+    assert name in dict(found.causes[0].evidence)["format"]
+
+
 def test_two_causes_at_once(product):
     x, y, good = product
     a, b = (fl.arrays.quantize(side, "tf32") for side in (x, y))
