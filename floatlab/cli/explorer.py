@@ -66,7 +66,7 @@ def run(words: list[str]) -> int:
         return 0
     if "TEXTUAL_DRIVER" not in os.environ:  # under a driver, Textual draws in the visitor's browser
         _check_terminal()
-    from floatlab.tui.app.opening import open_explorer  # a slow import, during which the answer may fail
+    from floatlab.tui.app.opening import open_explorer  # this import is slow; the answer may fail meanwhile
 
     if pending is not None and pending.ends(0) and not chosen.option("served"):
         pending.result()

@@ -13,7 +13,10 @@ _LISTED = 8  # most verbs that are listed as having an option
 
 
 def meant_by_value(verb: Verb, value: str, first: str | None) -> str:
-    """Return a suggestion for a value that is not a number, or ""; `first` is the first word unless it is a verb."""
+    """Return a suggestion for a value that is not a number, or "".
+
+    `first` is the first word of the command if no verb was typed, else None.
+    """
     if value in VERBS:
         return f"{quoted(value)} is a verb, and the verb comes first: floatlab {value} …"
     rows = [row.split(" → ") for name in VERBS for row in verb_named(name).also]

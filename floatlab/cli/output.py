@@ -191,8 +191,8 @@ def _width(text: str | None, out: TextIO) -> int:
 def write(answers: list[Answer], manner: Manner, first: bool = True, document: str = "") -> None:
     """Write answers; `first` is false if other answers were written before on the same stream.
 
-    A `document` goes to standard output in place of the answers. Everything is drawn before standard output is written,
-    so an answer that fails leaves it empty.
+    A `document` goes to standard output in place of the answers. Everything is drawn before anything is written, so
+    standard output stays empty if an answer fails.
     """
     text = _drawn(answers, manner, first, document)
     for hint in dict.fromkeys(hint for answer in answers for hint in answer.hints):

@@ -143,7 +143,6 @@ def add_verb(parser: argparse.ArgumentParser, verb: Verb) -> None:
 
 
 def _add(group: argparse._ActionsContainer, option: Option) -> None:
-    """Add one option: as a switch, or with its values."""
     help = option.explanation or argparse.SUPPRESS
     if option.name == "formats":
         group.description = "shorthands: " + " ".join(f"--{name}" for name in SHORTHANDS)

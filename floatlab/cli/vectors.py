@@ -81,7 +81,7 @@ def _opened(name: str) -> Iterator[IO[bytes]]:
 
             yield gzip.GzipFile(fileobj=stream)  # type: ignore[misc]
         elif name.endswith(".gz") and start:
-            raise FileFormatError("is named .gz, and is not packed with gzip")
+            raise FileFormatError("is named .gz, but is not compressed with gzip")
         else:
             yield stream
 

@@ -46,8 +46,8 @@ def fields_of(datum: Datum) -> list[tuple[str, Role, str]]:
 def _ruler(fields: list[tuple[str, Role, str]], total: int, power: int) -> str:
     """Return one line of the ruler above the bits: one decimal digit of each bit number.
 
-    `power` is 100, 10 or 1, and selects the digit. Hundreds and tens are written only at the first bit and
-    where they change.
+    `power` is 100, 10 or 1, and selects the digit. Hundreds and tens are written only at the first bit and where they
+    change.
     """
     rows, bit = [], total
     for _, _, bits in fields:
@@ -189,7 +189,7 @@ def _in_words(datum: Datum) -> str:
     if kind in _SPECIALS:
         return _SPECIALS[kind]
     if not datum.is_canonical:
-        return "a pseudo-denormal: E is 0 and the integer bit is 1; as a result, the same value is encoded with E 1"
+        return "a pseudo-denormal: E is 0 and the integer bit is 1; results encode the same value with E 1"
     magnitude = datum.magnitude
     if magnitude < fmt.smallest_normal_magnitude and fmt.is_table:
         return "denormal: a power of two below the smallest number with a mantissa"

@@ -91,8 +91,8 @@ def cut_columns(runs: Line, start: int, end: int) -> Line:
 def wrap(runs: Line, width: int) -> list[Line]:
     """Break a line into lines of at most max(width, 8) columns, at spaces if possible.
 
-    Lines are not broken at a space after an operator or inside an expression (see `_binds`). Without another space, a
-    line ends when it is full.
+    Lines are not broken at a space after an operator or inside an expression (see `_binds`). If there is no other
+    space, a line ends when it is full.
     """
     width = max(width, 8)
     text = text_of(runs)
@@ -172,8 +172,8 @@ class Strip(Block):
 class Table(Block):
     """Rows of cells under a header. If the table is wider than the page, each row is shown as a list.
 
-    With `spare`, the first column has names. In a table that is too wide, columns are then left out and names shortened
-    instead (`page/name_tables.py`). `spare` are the columns that can be left out, in this order.
+    A table with `spare` has names in its first column. If it is too wide, columns are left out and names are shortened
+    instead (`page/name_tables.py`). `spare` are the columns that may be left out, in this order.
     """
 
     header: tuple[str, ...]
@@ -257,8 +257,8 @@ class Mark(Record):
 class AxisInterval(Record):
     """An interval of an axis; parts outside 0 to 1 are not drawn.
 
-    With `ends`, it has a bar at each end, and its label is inside. Without `ends`, it is a solid line with the label
-    after it, or before it if `before` is set; without room there, the label is on the other side.
+    With `ends`, it has a bar at each end, and its label is inside. Without `ends`, it is a solid line. Its label is
+    after the line, or before the line if `before` is set. Without room there, the label is on the other side.
     """
 
     start: float

@@ -17,8 +17,8 @@ def set_names(table: Table, width: int, indent: int) -> list[Line] | None:
     """Return a table with names as lines of at most `width` columns; None if not even its other columns fit.
 
     To make room for the names, titles are broken after slashes, less important columns are left out, and names are
-    shortened in the middle. If there is still too little room, or if different names would become equal, each name has
-    its own line above the cells of its row.
+    shortened in the middle. If there is still too little room, or different names would become equal, each name has its
+    own line above the cells of its row.
     """
     names = [text_of(row[0]) for row in table.rows]
     longest = max(map(len, (table.header[0], *names)))
@@ -41,7 +41,7 @@ Titles = list[list[str]]  # the lines of titles, each with a text for each colum
 
 
 def _choices(table: Table) -> Iterator[tuple[list[int], Titles]]:
-    """Yield choices of the columns beside the names, with their titles: first all, then with fewer spare ones."""
+    """Yield the columns to show beside the names, with their titles: first all, then fewer of the spare ones."""
     spare = table.spare or ()
     for count in range(len(spare) + 1):
         columns = [column for column in range(1, len(table.header)) if column not in spare[:count]]

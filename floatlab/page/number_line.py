@@ -257,7 +257,7 @@ def interval_rows(datum: Datum, context: Context) -> list[Block]:
     if context.rounding.has_few_bits or (context.rounding.is_stochastic and context.draw is not None):
         return [
             *rows,
-            Row("", "no x outside it rounds here; inside, the bits of the draw decide, and may exclude the ends"),
+            Row("", "no other x rounds here; inside, the bits of the draw decide, and may exclude the ends"),
         ]
     if context.rounding.is_stochastic:
         words = "every x in the interval may round to this number, more probably the nearer it is"

@@ -23,7 +23,7 @@ PAGE_DIGITS = 800
 # In running text, an exact decimal is shown if it has at most this many characters.
 GLANCE = 20
 _BOUNDARY = {Tail.BELOW_HALF: "short of", Tail.HALF: "a tie, on", Tail.ABOVE_HALF: "past"}
-UNBROKEN = "\N{NO-BREAK SPACE}"  # no-break space
+UNBROKEN = "\N{NO-BREAK SPACE}"
 _TAIL_SHOWN = 4
 _FIGURES = 5  # a rounded number has at least this many digits
 
@@ -75,7 +75,7 @@ def bracketed(number: object) -> str:
 def ulps_text(ulps: Fraction) -> str:
     """Return an error in ulps: an exact decimal if it is short, else a rounded one after ≈.
 
-    An error that no decimal gives exactly is also written as a fraction, if that is short.
+    An error that is not a finite decimal is also written as a fraction, if the fraction is short.
     """
     simple = ulps.denominator < 1000 and abs(ulps.numerator) < 1_000_000
     if simple and terminating_decimal(ulps, 40) is None:

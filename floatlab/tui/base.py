@@ -35,7 +35,7 @@ class ExplorerBase(App[None]):
     pins: dict[str, str]
     titles: tuple[tuple[str, str], ...]
     is_ascii = False  # whether only ASCII characters are drawn
-    has_drilled = False  # whether the key bar shows the key that goes back: not after a mere change of screen
+    has_drilled = False  # whether the key bar shows the key that goes back; false after a mere change of screen
     _inks: tuple[str, dict[Role, Style]] = ("", {})
     _chrome: tuple[str, Chrome] = ("", Chrome(plain=True))
 
@@ -79,7 +79,7 @@ class ExplorerBase(App[None]):
         raise NotImplementedError
 
     def tell_address(self) -> None:
-        """If the explorer runs in a browser, send it the command of the current question."""
+        """If the explorer runs in a browser, send the command of the current question to it."""
         raise NotImplementedError
 
     def leave_place(self) -> None:
@@ -89,7 +89,7 @@ class ExplorerBase(App[None]):
     def note_question(self, question: Question, replaces: bool) -> None:
         """Add an answered question to the history.
 
-        If `replaces` is true, it is a further edit of the last question of the same screen, which it then replaces.
+        If `replaces` is true, the question is a further edit of the screen's last question, and replaces that question.
         """
         raise NotImplementedError
 
@@ -123,7 +123,7 @@ def run_each(app: App[None], pieces: Iterator[Piece], take: Callable[[Piece], bo
     """Compute the items of `pieces` on a daemon thread, and pass each to `take` on the app's thread.
 
     No further items are computed after `take` has returned False or the app has ended. The computation of an item must
-    not raise an exception. Textual's own workers are not used, since the app waits for them at its end: an import of a
+    not raise an exception. Textual's own workers are not used, since the app waits for them at its end. An import of a
     large library, or a clipboard program that hangs, must not prevent users from quitting.
     """
 

@@ -1,4 +1,7 @@
-"""Characters for terminals that lack some: the console of Linux, whose fonts have at most 512, and ASCII terminals."""
+"""Substitutes for characters that a terminal lacks.
+
+The fonts of the console of Linux have at most 512 characters. An ASCII terminal has only ASCII.
+"""
 
 from __future__ import annotations
 

@@ -15,11 +15,11 @@ from floatlab.page.model import Role
 from floatlab.page.png import ON_WHITE, PageColours
 from floatlab.record import Record
 
-# The colours of the roles: in the dark theme, in the light theme, in the theme for colour-blind users, and among the
-# terminal's sixteen colours, on dark and on light ground. The third theme uses blue, orange and yellow of Okabe and
-# Ito, a pale purple, white and grey; they differ in lightness as well as in hue, and no pair of them is red and green.
-# In all themes, the contrast with the background is at least 4.5:1. Of the sixteen colours, blue, bright blue, red,
-# magenta and yellow (brown on the console) are dark on black; green, cyan and yellow are pale on white.
+# The colours of the roles in five themes: dark, light, for colour-blind users, and in the terminal's sixteen colours on
+# dark and on light ground. The third theme uses blue, orange and yellow of Okabe and Ito, a pale purple, white and
+# grey. They differ in lightness as well as in hue, and no pair of them is red and green. In all themes, the contrast
+# with the background is at least 4.5:1. Of the sixteen colours, blue, bright blue, red, magenta and yellow (brown on
+# the console) are dark on black; green, cyan and yellow are pale on white.
 _COLOURS = {
     "label": ("#9aa4af", "#525c66", "#b0b0b0", "ansi_default", "ansi_default"),
     "sign": ("#ff9e64", "#a63c00", "#e69f00", "ansi_bright_red", "ansi_red"),

@@ -129,7 +129,7 @@ def _train() -> Schemas:
 
 
 class Document(Record):
-    """A kind of answer: the function that imports its schema, its operations, and a member that identifies the kind."""
+    """A kind of answer: the function that imports its schema, its operations, and the JSON member that only it has."""
 
     schemas: Callable[[], Schemas]
     operations: tuple[str, ...] = ()
@@ -185,10 +185,11 @@ def document_of(answer: object) -> Wire:
 def from_json(text: str) -> Any:
     """Return the answer that a JSON text describes.
 
-    The following can be read back: derivations and `contrast`; comparisons and integers; blocks and recipes; sums, dot
-    products and matrix products that were written in full (up to 1024 terms or elements); plans and order maps;
-    differences and judgements of arrays; single updates; underflow; and curves of gradient checks. The JSON of other
-    answers is only a summary.
+    These answers can be read back: derivations and `contrast`; comparisons and integers; blocks and recipes; plans and
+    order maps; differences and judgements of arrays; single tensors of checkpoints; recipes found for codes;
+    dequantized checkpoints; single updates; underflow; curves of gradient checks. Sums, dot products and matrix
+    products can be read back if they were written in full (up to 1024 terms or elements). The JSON of other answers is
+    only a summary.
 
     Parameters
     ----------

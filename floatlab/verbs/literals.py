@@ -22,8 +22,8 @@ def literals_of(datum: Datum) -> dict[str, tuple[str, str]]:
     Returns
     -------
     dict[str, tuple[str, str]]
-        `exact`, `shortest`, `hex` (C's `%a`; finite numbers only), `bits` (the code), `python`, and, where the language
-        has them, `c` and `numpy`. Irrational numbers have only the shortest decimal and the code.
+        `exact`, `shortest`, `hex` (C's `%a`; finite numbers only), `bits` (the code) and `python`; `c` and `numpy` if
+        C and NumPy can denote the number. Irrational numbers have only the shortest decimal and the code.
 
     Notes
     -----

@@ -109,7 +109,8 @@ class Option(Record):
     default
         The value that means the same as no option.
     part
-        The part of the question to which the value belongs: "options", "context" or "formats"; or "output".
+        The part of the question to which the value belongs: "options", "context" or "formats"; "output" if it belongs
+        to none, because it only affects what the command writes.
     group
         The heading in `--help`.
     choices
@@ -117,13 +118,14 @@ class Option(Record):
     forms
         The subcommands of the verb that accept it; empty for all.
     names
-        Function that returns whether a misplaced word could be a value of this option, such as a format or a type.
+        Function that reads a value, such as the name of a format or a type, and raises FloatlabError for other words.
+        Error messages use it to recognise a misplaced value of this option.
     noun
-        The noun for such a word in an error message.
+        The noun for such a value in an error message.
     also
         Names of this option in other programs, for "did you mean".
     suggests
-        Function that returns some of many possible values, which shells complete.
+        Function that returns the values that shells complete, if there are too many to list them all.
     """
 
     name: str
@@ -328,7 +330,7 @@ class ContextChoice(Record):
         return bool(getattr(chosen, "value", chosen) == self.value)
 
     def apply(self, context: Context) -> Context:
-        """Return the context with this choice; settings of stochastic rounding that it then ignores are reset."""
+        """Return the context with this choice; settings of random draws that the new direction ignores are reset."""
         found = context.replace(**{self.field: self.value})
         unused = {"draw": not found.rounding.is_stochastic, "random_bits": not found.rounding.has_few_bits}
         return found.replace(**{name: getattr(DEFAULT, name) for name, reset in unused.items() if reset})

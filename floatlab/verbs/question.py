@@ -202,7 +202,7 @@ class Verb(Record):
     one_format
         The error message for several formats, with `{}` for their names; empty if several are allowed.
     formats_by
-        The error message for -f, for verbs that have another option for formats; the message begins with that option.
+        The error message for -f, for verbs whose formats are named in another way; it says in which.
     settle
         Function that validates and completes a parsed question; raises UsageError.
     needs_values, joins

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class Entry(Record):
     """A verb: a function that imports its definition, and a function that imports its `answers` function.
 
-    A verb without `answers` has no questions; the command line runs it directly. `screen` is the name of the screen
-    that shows the answers in the explorer; it is empty if the verb exists only on the command line.
+    A verb without `answers` has no questions; the command line runs it directly. `screen` is the name of the explorer's
+    screen that shows the answers; it is empty if the verb exists only on the command line.
     """
 
     verb: Callable[[str], Verb]

@@ -112,7 +112,7 @@ def test_what_people_bring_is_answered(capsys, monkeypatch, folder, words, first
         ("a.npy b.npy --inputs x.npy", "--inputs needs X Y"),
         (
             "a.npy b.npy --inputs y.npy x.npy",
-            "shapes (5, 3) and (4, 5) do not make a product: the other way round they",
+            "shapes (5, 3) and (4, 5) do not make a product: in the other order they",
         ),
         ("a.npy b.npy --inputs x.npy x.npy", f"shapes (4, 5) and (4, 5) do not make a product: {LINEAR}"),
         ("a.npy b.npy --inputs x.npy 1,2", "the sums run along the last axis of X, so Y of (5, N) would"),

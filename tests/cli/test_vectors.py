@@ -155,7 +155,7 @@ def test_files_that_are_none(vectors, name, culprit):
 def test_a_name_that_promises_packing(vectors):
     ended = vectors("check", "f16_add", "x.gz", x__gz=GOOD)
     assert (ended.status, one_line(ended.err)) == (2, True)
-    assert "'x.gz': is named .gz, and is not packed with gzip" in ended.err
+    assert "'x.gz': is named .gz, but is not compressed with gzip" in ended.err
 
 
 def test_the_good_lines_before_a_bad_one_count(vectors):

@@ -108,7 +108,7 @@ async def test_a_part_of_a_name_is_found(examples, size):
         assert task._shown_tensors
         await person.type("x")
         assert task._shown_tensors == ()
-        assert "No name of a tensor has what is typed." in person.screen
+        assert "No tensor has a name with these words." in person.screen
         await person.press(*["backspace"] * 9, "escape")
         assert len(task._shown_tensors) == len(task.found.tensors)
         assert task.question == question  # nothing was measured again

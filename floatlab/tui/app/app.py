@@ -122,9 +122,9 @@ class Explorer(Navigation):
         self.starts = {first.name: start} if start else {}
         self.start_views = {}
         self._pending = pending
-        self._resuming: Timer | None = None  # runs while a key holds the computations; they then go on
+        self._resuming: Timer | None = None  # after a key, the computations pause until this timer ends
         self.input_queue = InputQueue(self)
-        self._telling = False  # whether a timer runs, after which the address is told
+        self._telling = False  # whether a timer runs that will send the address to the browser
         self.DEFAULT_MODE = first.name  # type: ignore[misc]
         if not os.environ.get("NO_COLOR", "unset"):
             del os.environ["NO_COLOR"]  # an empty value counts as not set
@@ -208,7 +208,7 @@ class Explorer(Navigation):
         """Exit without Textual's traceback: `open_explorer` raises the exception."""
         cause = error.error if isinstance(error, WorkerFailed) else error
         if self._exit and isinstance(cause, (NoMatches, MountError)):
-            # Once the app is leaving, Textual mounts nothing: a new screen does not find its widgets, and the app
+            # Once the app is leaving, Textual mounts no widgets. So a new screen does not find its widgets, and the app
             # cannot mount its own widgets in the first screen.
             return
         self.failure = self.failure or error
@@ -283,7 +283,7 @@ class Explorer(Navigation):
         self.notify("q quits outside a box; Ctrl+Q quits everywhere", timeout=3)
 
     def copy(self, text: str, what: str) -> None:
-        """Copy text, and show a notification with `what` and the program that copied it."""
+        """Copy text; then show a notification with its description `what`, and the program that copied it."""
         self.copy_to_clipboard(text)  # copy by the terminal, and for Ctrl+V inside the explorer
 
         def report(program: str) -> None:
@@ -298,7 +298,7 @@ class Explorer(Navigation):
     # The address in a browser.
 
     def tell_address(self) -> None:
-        """If the explorer runs in a browser, send it the command of the current question, for the page's address."""
+        """If the explorer runs in a browser, send the command of the current question to it, for the page's address."""
         if self.is_web and not self._telling:
             self._telling = True
             self.set_timer(_TELLING, self._tell_address)

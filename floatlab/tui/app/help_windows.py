@@ -88,7 +88,7 @@ class KeysWindow(HelpWindow):
         """Compose the box and the page."""
         with Vertical():
             yield Label("Keys that work here", id="title", markup=False)
-            yield Input(placeholder="/ selects: type what you want to do", compact=True)
+            yield Input(placeholder="/ filters: type what you want to do", compact=True)
             yield PageView(self._all)
             yield Label("Escape closes, arrows scroll", id="close", markup=False)
 

@@ -12,9 +12,9 @@ from textual.events import Event, InputEvent, MouseEvent, MouseMove, MouseScroll
 from textual.widget import Widget
 
 _TURNS = 3  # turns of the event loop without any work, after which an event counts as handled
-_LIMIT = 1.0  # seconds without rest after which the events no longer wait
-_STEADY = 50  # turns of the event loop after which a wait no longer occupies the processor
-_PAUSE = 0.002  # seconds between two looks after that
+_LIMIT = 1.0  # seconds after which waiting events are handed out, even if the app is still busy
+_STEADY = 50  # turns of the event loop after which a wait sleeps between its checks
+_PAUSE = 0.002  # seconds between two checks after that
 _PASSING = (MouseMove, MouseScrollDown, MouseScrollUp)  # events that do not change what later events mean
 
 
@@ -22,9 +22,10 @@ class InputQueue:
     """Hands out input events one at a time.
 
     Textual passes a key to the widget that has the focus when the key is read. If several keys are read at once, the
-    earlier ones have not been handled by then, so a later key would go to the wrong widget: in `/1`, the key `/` moves
-    the focus to a box, and the 1 should be typed there. This queue keeps a key until the earlier ones are handled: all
-    messages have been handled, all new widgets are mounted, and the callbacks for the next refresh have been called.
+    earlier ones have not been handled by then, so a later key would go to the wrong widget. In `/1`, for instance, the
+    key `/` moves the focus to a box, and the 1 should be typed there. This queue keeps a key until the earlier ones
+    have been handled. By then, no message is left, all new widgets are mounted, and the callbacks for the next refresh
+    have been called.
     """
 
     def __init__(self, app: App[None]) -> None:
@@ -67,7 +68,7 @@ class InputQueue:
             rested = await self._rest()
             if not self._waiting:
                 return
-            # If the app does not come to rest, no event waits any longer: neither a key that quits, nor Escape.
+            # If the app does not come to rest, hand out all events, so that Escape or a key that quits gets through.
             for _ in range(1 if rested else len(self._waiting)):
                 event = self._waiting.popleft()
                 self._next.add(event)
@@ -99,6 +100,7 @@ class InputQueue:
             return True
         if screen._callbacks:
             return True
-        # A layout gives new widgets their sizes, on which the ways of cursors depend; a click always depends on it.
+        # A layout computes the sizes of new widgets. Keys need them if the screen or the focus has changed; clicks
+        # always do.
         is_elsewhere = self._seen != (screen, screen.focused)
         return screen._layout_required and (is_elsewhere or any(isinstance(e, MouseEvent) for e in self._waiting))

@@ -30,11 +30,11 @@ class Navigation(ExplorerBase):
     start_views: dict[str, str]
 
     def start_navigation(self, earlier: object) -> None:
-        """Start with no place to go back to; `earlier` is the history of the last session, as it was read."""
+        """Start with no place to go back to; `earlier` is the history of the last session, not checked yet."""
         self._trail, self._questions = Trail(), Questions(lambda: self._read_history(earlier))
 
     def question_left(self, row: ScreenRow) -> Question:
-        """Return the question that a screen shows when it opens without being given one."""
+        """Return the question that a screen shows when it opens and no question was given."""
         raise NotImplementedError
 
     def _read_history(self, earlier: object) -> Iterator[tuple[str, Question]]:

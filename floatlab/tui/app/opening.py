@@ -31,8 +31,8 @@ def open_explorer(
 
     `excuse` says why the explorer does not open at the question that was asked for; empty if it does.
 
-    Raises FloatlabError for an unknown theme, and the exception that ended the explorer. A FloatlabError or a
-    BrokenPipeError that ended it becomes a RuntimeError.
+    Raises FloatlabError for an unknown theme, and the exception that ended the explorer. If that is a FloatlabError or
+    BrokenPipeError, raises RuntimeError instead.
     """
     settings, complaint = read_settings()
     if confined():  # browser users must not see paths on this machine

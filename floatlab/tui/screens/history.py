@@ -22,7 +22,7 @@ class History:
         return self._questions[self._at] if self._questions else None
 
     def add(self, question: Question, kind: str = "") -> bool:
-        """Add a question after the current one, and drop all questions after it; the current question is not repeated.
+        """Add a question after the current one, in place of all later ones; do nothing if it is the current one.
 
         If `kind` is not empty and the last edit was of the same kind, the question replaces the current one, unless
         that is the first. Returns whether it was replaced.

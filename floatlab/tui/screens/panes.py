@@ -51,7 +51,8 @@ class PaneScreen(ReturnScreen, inherit_bindings=False):
 
     ALLOW_IN_MAXIMIZED_VIEW = "#complaint, #key-bar"
     ESCAPE_TO_MINIMIZE = False  # the screen's own action does it
-    TOPIC_PANES: ClassVar[tuple[str, ...]] = ()  # ids of the panes of topics by importance, if it is not their order
+    # The ids of the panes of topics, the most important first; empty if the panes are in this order on the screen.
+    TOPIC_PANES: ClassVar[tuple[str, ...]] = ()
     DEFAULT_CSS = """
     PaneScreen {
         .pane { border-title-color: $role-label; border-title-style: bold; border-subtitle-color: $role-label; }

@@ -23,7 +23,7 @@ class PickScreen(QuestionScreen, inherit_bindings=False):
     def __init__(self, question: Question) -> None:
         """Store the first question."""
         super().__init__(question)
-        self._refused: dict[str, str] = {}  # by title of a list: the last typed name, until it is answered
+        self._refused: dict[str, str] = {}  # the last name typed in each list (by title), until it has an answer
 
     def picks(self) -> dict[str, Pick]:
         """Return the pick lists by name."""

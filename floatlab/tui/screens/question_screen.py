@@ -45,10 +45,8 @@ class QuestionScreen(Screen[None]):
         self.prepared: object = None  # the result of `prepare`
         self.pending: BackgroundAnswer | None = None  # the pending answer
         self._kind = ""  # the kind of edit that led to the pending question
-        self._asked_in: tuple[Input | None, str] = (
-            None,
-            "",
-        )  # the box in which text of the pending question was typed or picked, and the box's text
+        # The box in which text of the pending question was typed or picked, and the box's text.
+        self._asked_in: tuple[Input | None, str] = (None, "")
         self._excuse = ""  # why the first question has no answer
         self._error = ""  # the last error message; it stays as long as the text of a box is wrong
         self._stopped: Question | None = None  # the question whose computation was stopped
@@ -96,8 +94,8 @@ class QuestionScreen(Screen[None]):
         complaint.update(self.app.drawn(printable_lines(text if hint else f"! {text}")))
         complaint.set_class(bool(text), "-shown")
         complaint.set_class(hint, "-hint")
-        # A message covers the end of the page, so that the page does not move. A hint does so only while the user types
-        # or waits, or after the computation was stopped.
+        # A message covers the end of the page, so that the page does not move. A hint covers it only while the user
+        # types or waits, or after the computation was stopped.
         moves = hint and self.pending is None and not self.is_stopped and not isinstance(self.focused, Input)
         complaint.set_class(not moves, "-over")
 

@@ -152,7 +152,10 @@ class FilePicker(Picker):
         return True
 
     def take(self, name: str) -> None:
-        """Open a folder (unless `whole`, also a file of arrays) with this name, or close the window with the name."""
+        """Open the folder, or the file of arrays, with this name; if `whole`, open only folders.
+
+        With any other name, close the window with the name.
+        """
         if name == _UP:
             above = whole_path(os.path.join(self._place, os.pardir))
             self._go("" if os.path.abspath(above) == os.getcwd() else above)
@@ -165,7 +168,7 @@ class FilePicker(Picker):
     def take_free(self, text: str) -> None:
         """Close the window with a typed path: in the listed folder if it exists there, else as it was typed.
 
-        If it is a folder in the listed folder, open that instead.
+        If the path is a folder there, open that folder instead.
         """
         path = os.path.join(self._place, text)
         if is_folder(path):

@@ -245,7 +245,7 @@ class ColumnTable(Cells):
     def _set_columns(table: Table, columns: list[int]) -> list[Line]:
         """Return the lines of some columns, laid out at unlimited width.
 
-        At a limited width, the layout would convert a table that is too wide to a list.
+        At a limited width, the layout would turn a table that is too wide into a list.
         """
         right = tuple(place for place, column in enumerate(columns) if column in table.right)
         rows = tuple(tuple(row[column] for column in columns) for row in table.rows)

@@ -77,8 +77,8 @@ class Window(ModalScreen[ScreenResultType]):
 class Choice(Record):
     """A row of a picker: its name, its text, and other names for searching.
 
-    If `quantity` is true, the name is a number: typed digits find it only if the typed text is the whole name, since
-    a typed 6 should not find 64.
+    If `quantity` is true, the name is a number. Typed digits then find it only if they are the whole name: a typed 6
+    should not find 64.
     """
 
     name: str
@@ -89,8 +89,8 @@ class Choice(Record):
     def rank(self, typed: str) -> int | None:
         """Return how well typed text, in lower case, matches.
 
-        The result is 0 for a name, 1 for the beginning of a name, 2 if the names and the text contain every typed word,
-        and None if there is no match.
+        The result is 0 for a whole name, and 1 for the beginning of a name. It is 2 if the names and the text contain
+        every typed word, and None if there is no match.
         """
         names = [name.lower() for name in (self.name, *self.also)]
         if typed in names:

@@ -99,8 +99,8 @@ def witness(
 ) -> tuple[str, str, str] | None:
     """Return operands a, b and c, as texts, for which fma and multiply-then-add differ; None if none are found.
 
-    The search starts near the three numbers in `near`, unless they are missing or one cannot be read. For `progress`
-    and the result None, see `find_witness`.
+    The search starts near the three numbers in `near`, if all three can be read. `find_witness` explains `progress` and
+    the result None.
 
     >>> from floatlab import parse_format
     >>> witness(parse_format("fp16")), witness(parse_format("fp16"), near=("0.1", "10", "5"))
@@ -118,7 +118,7 @@ def witness(
 
 
 def no_witness(format: Format) -> str:
-    """Return the message for a search without a result; it says whether the search has proved that there is none.
+    """Return the message for a search that found nothing; it says whether all numbers of the format were tried.
 
     >>> from floatlab import parse_format
     >>> print(no_witness(parse_format("e2m1")))
@@ -184,7 +184,7 @@ def operate(
         kind = arith.parse_integer(integer)
         return answer_of(arith.to_integer(values[0], kind.width, kind.signed, format, context, exact))
     if verb == "cmp":
-        if format is None:  # without a result format, text without a format is read into the default format
+        if format is None:  # numbers that name no format are then read into the default format
             home, rules = parse_format(DEFAULT_FORMAT), reading_context(context)
             values = tuple(read_literal(read_operand(x)[0], home, rules) if isinstance(x, str) else x for x in values)
         return answer_of(arith.compare(values[0], values[1], format, context, signaling))
@@ -198,7 +198,10 @@ def operate(
 
 
 def _result_format(values: tuple[Operand, ...]) -> Format:
-    """Return the format of a result if no option names one: it contains the operands' formats, or is the default."""
+    """Return the format of a result if no option names one: the first that contains the formats of the operands.
+
+    If no operand has a format, it is the default format.
+    """
     data = (value.result if isinstance(value, Derivation) else value for value in values)
     own = [value.format for value in data if isinstance(value, Datum)]
     return arith.common_format(own) if own else parse_format(DEFAULT_FORMAT)
@@ -207,8 +210,8 @@ def _result_format(values: tuple[Operand, ...]) -> Format:
 def answer_of(result: Result, steps: int | None = None, brief: bool = False, why: bool = False) -> Answer:
     """Return the answer for the result of an operation.
 
-    It shows the first `steps` steps (all by default), or one line (two for fma) if `brief` is true; `why` adds the
-    reason of each step.
+    It shows the first `steps` steps (all by default). If `brief` is true, it shows one line (two for fma). `why` adds
+    the reason of each step.
     """
     first = result.fused if isinstance(result, Contrast) else result
 

@@ -1,4 +1,4 @@
-"""The result of the numbers as typed, beside the result of the operands, which are the typed numbers after rounding."""
+"""The result of the numbers as they were typed, before they were rounded to the operands' format."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _NOUNS = {"add": "sum", "subtract": "difference", "multiply": "product", "divide
 
 
 def typed_result(derivation: Derivation) -> Fraction | None:
-    """Return the exact result of the typed numbers; None if no operand was rounded, or if there is no such result.
+    """Return the exact result of the typed numbers; None if no operand was rounded.
 
-    There is none for operations that are not in `_NOUNS`, for operands that are not finite or are irrational, for a
-    zero divisor, and for typed numbers with very many digits.
+    The result is None, too, for operations outside `_NOUNS`, for a zero divisor, for operands that are not finite or
+    are irrational, and for typed numbers of more than `_SHORT` bits.
 
     >>> from floatlab import add
     >>> typed_result(add("0.1", "0.2", "fp64")), typed_result(add("1", "0.5", "fp64"))

@@ -22,9 +22,9 @@ from floatlab.verbs.question import Question, Verb
 
 _EXPLANATION = (
     "Operands are numbers; VALUE@FORMAT and codes (bits:…@FORMAT) keep their formats. Without -f the result has the "
-    "first of the formats fp16, bf16, fp32, fp64, fp128 that contains all of these, or binary32; with -f the result is "
-    "rounded once, directly into that format. Numbers without a format are rounded to nearest into the result's "
-    "format; cmp, which has no result, reads them into binary32."
+    "first of the formats fp16, bf16, fp32, fp64, fp128 that contains all these formats (binary32, if no operand names "
+    "a format). With -f the result is rounded once, directly into that format. Numbers without a format are rounded to "
+    "nearest into the result's format; cmp, which has no result, reads them into binary32."
 )
 _MAX_STEPS = 1000
 

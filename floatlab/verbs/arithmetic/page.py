@@ -18,14 +18,15 @@ from floatlab.page.words import GLANCE, PAGE_DIGITS
 from floatlab.record import Record
 
 SYMBOLS = {"add": "+", "subtract": "−", "multiply": "×", "divide": "/", "remainder": "rem"}
-# The names on pages of functions that have other names in the library: those of the standard, and C's rint.
+# Pages name these functions as the standard does, or as C does (rint); the library has other names for them.
 _FUNCTIONS = {
     "round_to_integral": "rint", "minimum_number": "minimumNumber", "maximum_number": "maximumNumber",
     "minimum_magnitude": "minimumMagnitude", "maximum_magnitude": "maximumMagnitude",
     "minimum_magnitude_number": "minimumMagnitudeNumber", "maximum_magnitude_number": "maximumMagnitudeNumber",
     "copy_sign": "copySign", "scale_b": "scaleB", "log_b": "logB", "next_up": "nextUp", "next_down": "nextDown",
 }  # fmt: skip
-# Why an operand was chosen as the result; two texts for the smaller and the larger operand.
+# Why an operand was chosen as the result: a text for operations that choose the smaller one, and for those that choose
+# the larger one.
 _CHOSEN = {
     Preference.VALUE: ("the smaller", "the larger"),
     Preference.MAGNITUDE: ("the smaller magnitude", "the larger magnitude"),
@@ -54,7 +55,7 @@ SENTENCES: dict[Rule, tuple[str, str]] = {
     Rule.INFINITE_RESULT: ("an operation on ∞ is exact", "6.1"),
     Rule.OVER_INFINITY: ("a finite number over ∞ is zero, exactly", "6.1"),
     Rule.REMAINDER_BY_INFINITY: ("the remainder by ∞ is the dividend", "5.3.1"),
-    Rule.ZERO_SUM: ("an exact zero sum of opposite signs is +0, toward −∞ −0", "6.3"),
+    Rule.ZERO_SUM: ("an exact zero sum is +0, or −0 when rounding toward −∞", "6.3"),
     Rule.ZERO_ROOT: ("the root of ±0 is ±0", "5.4.1, 6.3"),
     Rule.LOGARITHM_OF_ZERO: ("the exponent of zero is exactly −∞: divide by zero", "5.3.3, 7.3"),
     Rule.SIGN_BIT: ("only the sign bit changes, and no flag is raised", "5.5.1"),
@@ -234,7 +235,7 @@ def step_blocks(step: Step, derivation: Derivation, seen: tuple[Step, ...], stri
 
 
 def precision_words(fmt: Format, own: Format) -> str:
-    """Return in words to how many digits the x87's precision control rounds."""
+    """Describe to how many digits the x87's precision control rounds."""
     return f"precision control: {fmt.precision} digits, {own.name}'s exponents ({fmt.name})"
 
 
@@ -337,8 +338,8 @@ def stage_rows(derivation: Derivation, shown: list[StepGroup], why: bool) -> lis
 def closing_rows(derivation: Derivation) -> list[Block]:
     """Return the rows after the last step.
 
-    They show the result of the numbers as they were typed, if it differs; and under precision control, the result as it
-    is stored in narrower formats.
+    They show the result of the numbers as they were typed, if it differs. Under precision control, they show instead
+    the result as it is stored in narrower formats.
     """
     if derivation.context.precision == DEFAULT.precision:
         if not any(derivation.literals):

@@ -53,7 +53,7 @@ _CHOSEN = {
     Preference.VALUE: "The values are compared, exactly.",
     Preference.MAGNITUDE: "The values are compared without their signs, exactly.",
     Preference.ZERO: "The values are equal; here, unlike in comparisons, −0 counts as less than +0.",
-    Preference.NUMBER: "A NaN is passed over where there is a number; a signaling one still raises invalid.",
+    Preference.NUMBER: "A number is chosen rather than a NaN; a signaling NaN still raises invalid.",
     Preference.SAME: "The values and their signs are equal, so either would do.",
 }
 

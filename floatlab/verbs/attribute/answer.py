@@ -37,8 +37,9 @@ def attribute_words(
     """Return the answer with the candidate computations that give an observed result; raises FloatlabError.
 
     For a dot product or the sum of a vector, `observed` is one or two results as printed, separated by a comma. For
-    matrices, it names one or two arrays. `targets` are functions whose orders on this machine are additional
-    candidates. Candidates round as the context says, except models of hardware, which have their own rules.
+    matrices, it names one or two arrays. `targets` names functions; the order in which each of them adds on this
+    machine is an additional candidate. Candidates round as the context says, except models of hardware, which have
+    their own rules.
 
     >>> found = attribute_words("dot", (), "0.0559577,0.0559577569366", "8.19563865662e-08", preset="forum")
     >>> found.words()

@@ -15,7 +15,7 @@ from floatlab.reduce.replay.tile_edges import TileEdge
 from floatlab.reduce.results.diagnosis_record import Diagnosis
 
 _DIAGNOSED = {Cause.ORDER: "order", Cause.FMA: "fma", Cause.ACCUMULATOR: "accumulator", Cause.MACHINE: "accumulator"}
-_CHANCE = 0.25  # a candidate that gives a smaller share of the elements is not named: others give as many by chance
+_CHANCE = 0.25  # a candidate that gives a smaller share of the elements is not named: chance can give such a share
 _MOST = 6  # at most this many explanations and pairs are listed
 
 
@@ -51,8 +51,7 @@ def attribution_blocks(
 ) -> list[Block]:
     """Return the rows of an attribution for a page of differences: the candidates for each result, and the cause.
 
-    `libraries` has a text for each result: the name of a library whose product equals the result, or an empty text. The
-    cause is that of the diagnosis.
+    `libraries` has a text for each result: the name of a library whose product equals the result, or an empty text.
 
     >>> import numpy as np
     >>> from floatlab.reduce.explain.attribution import attribute
@@ -120,9 +119,9 @@ def _compared(found: Attribution) -> str:
 def _best(explanations: tuple[Explanation, ...], edge: TileEdge | None) -> list[Line]:
     """Describe the best candidates for a result, in one or two lines.
 
-    If a tile edge explains the result, only that is described. If some candidates give all elements, the lines
-    name the first of them, and the nearest of the other candidates. Otherwise, they name only the nearest candidate, if
-    it gives more elements than chance does.
+    If a tile edge explains the result, one line describes the edge. If some candidates give all elements, the lines
+    name the first of them, and the nearest of the other candidates. Otherwise, one line names the nearest candidate, if
+    it gives at least the share `_CHANCE` of the elements.
     """
     fitting = [each for each in explanations if each.fits]
     others = [each for each in explanations if not each.fits and each.matching]
@@ -143,7 +142,7 @@ def _best(explanations: tuple[Explanation, ...], edge: TileEdge | None) -> list[
 
 
 def verdict_rows(found: Attribution, label: str = "verdict") -> list[Block]:
-    """Return rows with the verdict on two results, and rows about causes that cannot explain it alone."""
+    """Return rows with the cause of the difference of two results, and rows on causes that alone do not explain it."""
     said = ", or ".join(each.value for each in found.verdicts) + _common_difference(found)
     blocks: list[Block] = [Row(label, Span(said, Role.VALUE if found.pairs else Role.FLAG))]
     if found.pairs and found.pairs[0].causes and found.shape:
@@ -153,7 +152,7 @@ def verdict_rows(found: Attribution, label: str = "verdict") -> list[Block]:
         codes = _codes(each.path)
         tried = counted(each.tried, "pair")
         words = line(
-            f"not by {each.cause.value} alone: of {tried} of candidates that differ only in it, none gives both results"
+            f"not by {each.cause.value} alone: none of {tried} of candidates that differ only in it gives both results"
         )
         own = line(f"{each.first.text} → {each.second.text}: ", Span(codes, Role.CODE), f", {_moved(ulps)}")
         blocks += [Row("", words), Row("", own)]

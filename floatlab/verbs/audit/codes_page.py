@@ -1,4 +1,4 @@
-"""The page of `audit --from`: the recipe that made given codes, and an element that other recipes round otherwise."""
+"""The page of `audit --from`: the recipe that made given codes, and an element that other recipes round differently."""
 
 from __future__ import annotations
 
@@ -35,12 +35,13 @@ def codes_page(found: RecipeSearch) -> Page:
     blocks += [Row("" if at else "remarks", Span(words, Role.FLAG)) for at, words in enumerate(found.remarks)]
     others = found.nearest if found.is_found else found.nearest[1:]
     if others:
-        blocks += [Gap(), Note(f"Recipes that do not give {'them' if found.is_found else 'more'}"), _table(others)]
+        which = "do not give these codes" if found.is_found else "give no more of these codes"
+        blocks += [Gap(), Note(f"Recipes that {which}"), _table(others)]
     if found.element is not None:
         blocks += [Gap(), heading(_element_title(found)), *_element_rows(found.element)]
     for example in found.examples:
         names = " and ".join(each.recipe for each in example.derivations)
-        blocks += [Gap(), heading(f"What would tell {names} apart: for instance"), *_element_rows(example)]
+        blocks += [Gap(), heading(f"An element that would tell {names} apart"), *_element_rows(example)]
     return Page(tuple(blocks), title)
 
 

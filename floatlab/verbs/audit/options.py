@@ -67,9 +67,10 @@ VERB = Verb(
         "nibbles in the other order, another bias). A cause is named only if the weight fits once it is corrected. "
         "Without --against, a weight is broken if its bytes prove it: NaNs, or parts that are missing or do not fit. "
         "The status is 1 if a weight is broken. With --to, each tensor is rounded by each recipe (floatlab formats "
-        "lists recipes): what becomes 0, subnormal, clipped or NaN, relative errors, SQNR, cosine, scales, bits. The "
-        "cheapest recipe that a tensor survives is recommended. With --from, FILE::NAME are codes, and the answer is "
-        "the recipe that gives all of them from the original, bit for bit; the status is 1 if no recipe does."
+        "lists recipes). The page shows how many numbers become 0, subnormal, clipped or NaN, and the relative errors, "
+        "SQNR, cosine, scales and bits. The cheapest recipe that a tensor survives is recommended. With --from, "
+        "FILE::NAME are codes, and the answer is the recipe that makes all of them from the original, bit for bit; the "
+        "status is 1 if no recipe does."
     ),
     takes=("FILE", "the checkpoint; with --to, also several"),
     options=(

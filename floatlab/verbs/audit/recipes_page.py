@@ -122,7 +122,7 @@ def _remarks(measured: list[TensorFigures]) -> list[Block]:
 
 
 def _survival(found: RecipeAudit, measured: list[TensorFigures]) -> list[Block]:
-    """Return a table that says for each recipe whether the tensors survive it, and the rule by which they survive."""
+    """Return a table that says for each recipe whether the tensors survive it, and the rule that decides this."""
     rows = [(each.recipe, f"{each.expected:.1f}", _survivors(each.recipe, measured)) for each in found.totals]
     rule = found.recommendation.rule
     words = f"{rule[:1].upper()}{rule[1:]}."

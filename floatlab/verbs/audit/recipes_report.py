@@ -16,7 +16,7 @@ from floatlab.verbs.audit.tensor_columns import decibels
 
 _LISTED = 5000  # the most tensors in the table of the report
 _CELLS = 10_000  # the most cells of a heat map; with more cells, the numbers in the names are probably not layers
-_FULL_HEAT = 10.0  # dB below or above a recipe's usual SQNR that give the strongest colours
+_FULL_HEAT = 10.0  # an SQNR this many dB below or above the recipe's usual one has the strongest colour
 
 _TENSOR = ("source", "tensor", "kind", "shape", "elements", "zeros", "nonfinite", "largest", "smallest")
 _RECIPE = (

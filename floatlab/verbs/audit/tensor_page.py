@@ -1,4 +1,4 @@
-"""The pages of single parts of `audit --to`, which the explorer shows: one tensor, and the plan."""
+"""Pages that the explorer shows for parts of an `audit --to`: one tensor, and the plan."""
 
 from __future__ import annotations
 
@@ -93,12 +93,12 @@ def plan_page(found: RecipeAudit) -> Page:
 def rounding_question(tensor: TensorFigures, saturates: bool = False) -> Question | None:
     """Return the question that shows the element with the largest relative error.
 
-    The question is None if the tensor was not measured, if the tensor is a quantised weight, or if these questions do
-    not read its kind of file.
+    The question is None if the tensor was not measured or is a quantised weight, or if `block` and `show` cannot read
+    its kind of file.
 
     The recipe is the first one that damages the tensor; if none damages it, the first of all recipes. For a recipe with
     scales, the question is one of `block`. For a recipe without scales, it is one of `show`, which rounds the number as
-    the audit does; if numbers become NaN or infinite, it shows the largest number. `saturates` tells whether numbers
+    the audit does. If numbers become NaN or infinite, it shows the largest number. `saturates` tells whether numbers
     beyond the largest one saturate in the audit.
 
     >>> from floatlab.auditing.survival.survey import audit_recipes

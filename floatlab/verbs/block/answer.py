@@ -40,7 +40,7 @@ def block(
 
     VALUE@FORMAT is first rounded to that format; all other values are exact. A single value may be rows of values
     (`1,2;3,4`), a file with an array, or a random array. For an array, or if `at` is given, the answer has only one
-    block (or a part of it): the one that contains the element `at`, by default the first element.
+    block or a part of it. `at` is the index of an element of this block (default: the first element of the array).
 
     >>> answer = block(("957", "1"), "mxfp8_e4m3")
     >>> answer.words(), answer.codes()

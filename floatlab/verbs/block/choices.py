@@ -82,8 +82,8 @@ class PlacedElement(Record):
     def rounding(self) -> Question | None:
         """The question of `show` that rounds the element as its block does; None if `show` cannot.
 
-        `show` cannot round to integers, or to formats without a name, such as that of HiF4's elements. The rules of
-        some libraries round in ways other than the directions of `show`.
+        `show` cannot round to integers, or to formats without a name, such as that of HiF4's elements. Nor can it round
+        as the rules of some libraries do.
         """
         block, scaled, fmt = self.block, self.element.scaled, self.block.format.element
         context, rule = block.context, block.rule.rounding
@@ -161,7 +161,7 @@ def typed_values(text: str) -> tuple[str, ...]:
 
 
 def in_parts(question: Question) -> Question:
-    """Return the question, or, if it has more typed values than a part shows, the question for the first part."""
+    """Return the question; if it has more typed values than a part shows, limit it to the first part."""
     rows = question.values if len(question.values) != 1 else question.values[0].replace(";", ",").split(",")
     return question if question.option("at") is not None or len(rows) <= MOST else question.having(at="0")
 

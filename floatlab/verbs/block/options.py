@@ -32,8 +32,8 @@ VERB = Verb(
     explanation=(
         "A recipe is a block format (mxfp8_e4m3 mxfp8_e5m2 mxfp6_e2m3 mxfp6_e3m2 mxfp4 mxint8 nvfp4 hif4 q8_0 q4_0 "
         "q4_1 q4_k), or a format and the shape of its blocks (e4m3/tensor, e4m3/channel, e4m3/1x128, e4m3/128x128, "
-        "int8/channel, int4/32, nf4/64, nf4/flat64), or block(e2m1, ue5m3, 16); then :RULE for the rule of a library "
-        "(nvfp4:te, mxfp4:torchao_rceil). Values are taken exactly, and "
+        "int8/channel, int4/32, nf4/64, nf4/flat64), or block(e2m1, ue5m3, 16). :RULE after it names the rule of a "
+        "library (nvfp4:te, mxfp4:torchao_rceil). Values are taken exactly, and "
         "VALUE@FORMAT is rounded to that format; values beyond a full block start the next block. --scale is the rule "
         "that derives the scale from the largest magnitude, amax: floor (OCP's rule: 2^(exponent of amax − emax)), "
         "even (amax rounded to the element's digits first), ceil, up (the smallest scale at which no element "

@@ -139,7 +139,7 @@ def _format_row(recipe: Recipe) -> Row:
     size = {"tensor": "the tensor", "channel": "each row"}.get(fmt.shape, fmt.shape.removeprefix("flat"))
     scales = f"one {fmt.scale.name} {scale} for {size}{tensor}"
     if recipe.rule.name == "none":
-        more = "recipes saturate, but convert and audit --to only if told to"
+        more = "block saturates; convert and audit --to saturate only if asked to"
         return Row(fmt.name, f"{fmt.element.name}, no scales: {bits} bits a value; {more}")
     return Row(fmt.name, f"{fmt.element.name}, {scales}: {bits} bits a value")
 

@@ -18,7 +18,7 @@ from floatlab.verbs.question import Answer, Question, Started, code_of, written
 
 
 def element_codes(found: Differences, element: ComparedElement) -> tuple[str, str]:
-    """Return both numbers of an element as codes with their formats; codes can represent every number.
+    """Return both numbers of an element as codes with their formats, because a code denotes every datum exactly.
 
     >>> [answer] = answers(Question("compare", ("1,2", "1,nan@fp16")))
     >>> element_codes(answer.found, answer.found.worst[0])
@@ -106,7 +106,7 @@ def answers(question: Question, started: Started | None = None) -> list[Answer]:
     if {"rtol", "atol"} <= options.keys():
         options["torch_tolerances"] = options["rtol"], options["atol"]
     usual = "binary64"
-    if inputs is not None:  # the diagnosis rounds text to their format, or else to binary32
+    if inputs is not None:  # read text as the diagnosis does: into the format of the inputs, or else into binary32
         with open_arrays(inputs, format, dtype=dtype) as (x, _):
             usual = x.format.name
     with open_arrays(words, format, usual, dtype=dtype, shape=shape) as (actual, expected):

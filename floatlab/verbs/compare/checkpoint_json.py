@@ -1,4 +1,4 @@
-"""The schema of one tensor of two checkpoints: `compare --json` writes a line for each."""
+"""The schema of the differences of one tensor in two checkpoints; `compare --json` writes a line for each tensor."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def checkpoints_page(found: CheckpointDifferences, listed: int = _LISTED) -> Pag
 
 
 def _first_counted(parts: list[str], found: CheckpointDifferences) -> str:
-    """Join the counts into one text, with the word "tensor" or "tensors" after the number of the first."""
+    """Join the counts into one text, with the word "tensor" or "tensors" after the first number."""
     first, _, rest = parts[0].partition(" ")
     noun = "tensor" if first == "1" else "tensors"
     return ", ".join([f"{first} {noun} {rest}", *parts[1:]])

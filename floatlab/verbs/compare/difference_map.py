@@ -1,4 +1,7 @@
-"""The positions of differences, in words and as a map: in one row, in a block, in every eighth column, everywhere."""
+"""Where the differences are, in words and as a map.
+
+They may be everywhere, in one row, in a block, or in every eighth column.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from floatlab.page.measures import at_index, percent
 from floatlab.page.model import Block, Gap, Note, Page, Role, Row, Span, heading, hint, line
 from floatlab.page.words import counted, listed
 
-_FEW = 0.05  # if only this fraction of an axis's indices has differences, the page says how many indices these are
+_FEW = 0.05  # if at most this fraction of an axis's indices has differences, the page counts these indices
 _NONE, _SHADES, _ALL = "·", "░▒▓", "█"  # signs for the share of differing elements in a part of the array
 _SHARES = ("none", "up to a third", "two thirds", "more", "all")
 

@@ -57,7 +57,7 @@ def _read_element(actual: Datum, expected: Datum, ulps: int | None, **measures: 
     )
 
 
-# To write an element, the differences are needed, too: they have the formats of its codes.
+# The differences have the formats of an element's codes, so an element is written from a pair: differences, element.
 _MEASURES = flattened(itemgetter(1), field_codecs(ComparedElement, "index", "absolute", "share"))
 _ELEMENT = Schema(
     _read_element,

@@ -54,12 +54,12 @@ VERB = Verb(
     explanation=(
         "An array is a file (.npy, .npz::NAME, .safetensors::NAME, text, or raw numbers with --dtype and --shape), "
         "a list (1.5,-2,0x1p-3; rows separated by ;), an array as Python prints it ([[1, 2], [3, 4]], "
-        "tensor([[…]], …)), or random:uniform:400x400:seed=1 (uniform, normal, lognormal). All but files can be "
-        "followed by @FORMAT, the format of the array. Ulps are those of the narrower array, or of -f NAME, which is "
-        "also the format of text. The tolerance is that of numpy.allclose, |actual − expected| <= atol + rtol × "
-        "|expected|; if an element exceeds it, the status is 1. The criterion of torch.testing.assert_close is "
-        "evaluated too, with its own tolerances unless both are given. Files can have any size: they are read piece "
-        "by piece. Two checkpoints (folders, indices, files with several tensors) are compared tensor by tensor, the "
+        "tensor([[…]], …)), or random:uniform:400x400:seed=1 (uniform, normal, lognormal). @FORMAT after an array that "
+        "is not a file names its format. Ulps are those of the narrower array, or of -f NAME, which is also the format "
+        "of text. The tolerance is that of numpy.allclose, |actual − expected| <= atol + rtol × |expected|; if an "
+        "element exceeds it, the status is 1. The criterion of torch.testing.assert_close is evaluated too, with its "
+        "own tolerances unless both --rtol and --atol are given. Files can have any size: they are read piece by "
+        "piece. Two checkpoints (folders, indices, files with several tensors) are compared tensor by tensor, the "
         "worst first; quantised weights are read as numbers."
     ),
     takes=("ARRAY", "actual, then expected: a file, a list, random:…, or two checkpoints"),
@@ -67,7 +67,7 @@ VERB = Verb(
         *grouped(
             "tolerance",
             Option("rtol", "X", "relative tolerance (default 1e-5)", read=_tolerance),
-            Option("atol", "X", "absolute tolerance (default 1e-8); with both, also of assert_close", read=_tolerance),
+            Option("atol", "X", "absolute tolerance (default 1e-8); with --rtol, assert_close's, too", read=_tolerance),
             Option("equal_nan", "", "count two NaNs as equal"),
         ),
         *grouped(

@@ -28,7 +28,7 @@ def _rounded(value: Fraction) -> str:
 
 
 def _shown(format: Format, magnitude: int) -> str:
-    """Return a positive number, given by its code without the sign, rounded to a few digits.
+    """Return the positive number whose code without the sign is `magnitude`, rounded to a few digits.
 
     Numbers of formats given by a table can be irrational.
     """

@@ -18,8 +18,8 @@ _TICKS = 8  # the approximate maximum number of ticks on the scale
 _MANY = 3  # with this many other formats or more, reasons are omitted
 _SHORT = 9  # characters of a number in the table
 _DIGITS = (
-    "digits: decimals of up to the first number of digits survive the conversion to the format and back (in the range "
-    "of normal numbers); decimals of the second number of digits distinguish all numbers of the format"
+    "digits a / b: decimals of up to a digits survive the conversion to the format and back (in the range of normal "
+    "numbers); b digits are enough to tell all numbers of the format apart"
 )
 
 
@@ -93,7 +93,7 @@ def _missing(narrow: Format, wide: Format) -> list[str]:
 def _conversions(format: Format, others: list[Format]) -> list[Block]:
     """Return lines that name the formats to which conversion is always exact, and the others with their obstacles.
 
-    If there are `_MANY` formats or more, the obstacles are left out.
+    If there are `_MANY` others or more, the obstacles are left out.
     """
     exact = [(each, _missing(format, each)) for each in others if not lacks(each, format)]
     whole = [each.name for each, missing in exact if not missing]

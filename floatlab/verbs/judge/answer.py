@@ -67,7 +67,7 @@ def _shape_hint(x: Source, y: Source) -> str:
     if not x.codes.ndim or not y.codes.ndim:
         return ": both must be at least vectors"
     if shape_of_product(y.codes, x.codes) is not None:
-        return ": the other way round they do"
+        return ": in the other order they do"
     n = x.codes.shape[-1]
     if y.codes.shape[-1] == n:
         return ": with --op linear, which takes Y of (outputs, inputs), they do"
@@ -159,7 +159,8 @@ def _details(
     if all(np.isfinite(decode(each.codes, each.format)).all() for each in product):
         judged = _judge(product, format, problem)
         yield quotient_blocks(judged), "judgement", partial(write_document, JUDGEMENT, judged)
-    # The orders of libraries are probed only if the diagnosis, which has tried them, needs more.
+    # The diagnosis has tried the orders of libraries already. Probe them again only if it found no cause, or does not
+    # know how a result was computed.
     is_open = diagnosis.status == "unknown" or any(
         ("computed as", "not known") in each.evidence for each in diagnosis.causes
     )

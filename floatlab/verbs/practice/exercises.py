@@ -21,7 +21,7 @@ from floatlab.verbs.arithmetic.answer import ARITIES, compute
 from floatlab.verbs.edits import literal_of
 from floatlab.verbs.question import Scene
 
-_TYPED = 18  # at most this many characters of a number have to be typed
+_TYPED = 18  # questions ask only for numbers of at most this many characters
 _NUMBER_BITS = 10_000  # numbers with more bits are not expanded: their literals are compared instead
 _GLANCED = 3  # an answer of up to this length may occur on the page with another meaning
 _WIDE = 1000  # a width at which nothing wraps
@@ -150,7 +150,7 @@ def _is_visible(exercise: Exercise, before: Scene) -> bool:
 
 
 def _exercise(scene: Scene) -> Exercise | None:
-    """Return the question about the first step of a scene that has a question."""
+    """Return the first question about the steps of a scene; None if no step has a question."""
     for derivation, index in scene.steps:
         exercise = _exercise_about(derivation.steps[index], derivation, index)
         if exercise is not None:

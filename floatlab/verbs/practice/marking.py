@@ -78,7 +78,7 @@ class Marking(Record):
 
 
 def read_answers(path: str, labels: list[str]) -> tuple[dict[str, str], list[str]]:
-    """Return the answers of a text file by the labels of their questions, and messages about lines that are left out.
+    """Return the answers in a text file, by the labels of their questions; and messages about lines that are left out.
 
     A line is a label and an answer, such as `1a: 4`. Empty lines, and lines that begin with #, are skipped. Other
     lines, labels that are not on the sheet, and second answers are left out. Raises FileFormatError if lines were left

@@ -1,4 +1,4 @@
-"""Exercise sheets: questions about random operations, the same for the same seed."""
+"""Exercise sheets: questions about random operations. The same seed gives the same sheet."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ExercisePart(Record):
 
 
 class Task(Record):
-    """An operation of a sheet, with the questions about its steps. `shown` is the index of the scene shown at first."""
+    """An operation of a sheet, with the questions about its steps; `shown` is the scene before the first question."""
 
     number: int
     question: Question
@@ -41,7 +41,7 @@ class Task(Record):
 
 
 class Sheet(Record):
-    """The tasks of an exercise sheet, and the question that asked for the sheet; `has_key` adds the answers to it."""
+    """The tasks of an exercise sheet, and the question that asked for the sheet; with `has_key`, it has the answers."""
 
     question: Question
     tasks: tuple[Task, ...]

@@ -33,8 +33,8 @@ def reduce_words(
 ) -> Reduction | Product | ScaledProduct:
     """Return the sum of the named array, or the product of the two named arrays or of a preset; raises FloatlabError.
 
-    Text is read into the first of these formats that is known: the format of the hardware model's terms, `format`, the
-    other array's format; else binary32. The options are those of the library function.
+    Text is read into the first of these formats that is known: that of the hardware model's terms, `format`, that of
+    the other array, binary32. The options are those of the library function.
 
     >>> reduce_words("dot", (), preset="forum", fma=True).result
     Datum(binary32 0x3d6533f6 = 0.055957757)

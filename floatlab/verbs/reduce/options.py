@@ -10,7 +10,7 @@ _ARRAYS = (
     "random:normal:1000:seed=1 (uniform, normal, lognormal), or - for standard input; text is rounded to nearest, "
     "into FORMAT of ARRAY@FORMAT, else into the format of -f, else into binary32. Schedules: serial, reversed, "
     "pairwise, numpy, blocked(128), splitk(4), lanes(8), unrolled(4), halving(128), adjacent, folded, fused(16), "
-    "interleaved(4, 2), sorted(up), permuted((2 0 1)), trees such as ((0 1) (2 3)), and each inside others: "
+    "interleaved(4, 2), sorted(up), permuted((2 0 1)), trees such as ((0 1) (2 3)), and combinations such as "
     "blocked(448, serial, pairwise). With up to 16 terms, every rounding is shown."
 )
 _MOST_RUNS = 1000
@@ -45,8 +45,8 @@ _PRODUCTS = (
     Option("machine", "NAME", "a model of a matrix unit, such as hopper.f16.f32"),
 )
 _SCALES = (
-    Option("scale_a", "ARRAY", "scales of blocks of the first matrix's rows, for a machine such as blackwell.nvf4.f32"),
-    Option("scale_b", "ARRAY", "scales of blocks of the second matrix's columns"),
+    Option("scale_a", "ARRAY", "block scales along the first matrix's rows, for a machine such as blackwell.nvf4.f32"),
+    Option("scale_b", "ARRAY", "block scales along the second matrix's columns"),
 )
 _PRESET = Option("preset", "NAME", "the vectors of a known example: forum|paper")
 _OBSERVED = (

@@ -28,7 +28,7 @@ SCHEDULES = {
     "serial": "one after the other, as in a loop",
     "reversed": "as serial, from the last term to the first",
     "pairwise": "recursively in halves",
-    "numpy": "as numpy.sum: in halves, down to 128 terms in eight lanes",
+    "numpy": "as numpy.sum: in halves, and up to 128 terms in eight lanes",
     "lanes(4)": "four sums of every fourth term, as with SIMD",
     "lanes(8)": "the same with eight sums",
     "splitk(4)": "four sums of consecutive terms, as on GPUs",
@@ -60,8 +60,8 @@ class OrderChoice(Record):
 def compare_orders(found: Reduction) -> Iterator[list[OrderChoice]]:
     """Add a reduction's terms in its own order, then in those of `SCHEDULES`; after each, yield the results so far.
 
-    Compensated sums follow, unless there are too many terms. Orders that are the same for this number of terms are
-    merged, unless there are too many terms to find this out. With millions of terms, an order takes long.
+    Compensated sums follow, if there are at most `_COMPENSATED` terms. Orders that are the same for this number of
+    terms are merged, if there are at most `_COMPARED` terms. With millions of terms, each order takes long.
 
     >>> from floatlab import sum
     >>> *_, rows = compare_orders(sum([2048, 1, 3, -2048], format="fp16"))
@@ -247,7 +247,7 @@ def figures_page(found: Reduction) -> Page:
 
 
 def computation_words(found: Reduction) -> str:
-    """Describe the order and the arithmetic of a reduction; what is as usual is left out.
+    """Describe the order and the arithmetic of a reduction; defaults are left out.
 
     >>> from floatlab import sum
     >>> computation_words(sum([1, 2], "pairwise", format="fp16", accumulator="fp32"))

@@ -101,7 +101,7 @@ def limit_rows(found: Reduction) -> list[Block]:
 
 
 def array_words(source: Source) -> str:
-    """Return numbers as a list that is read back exactly.
+    """Return numbers as text, separated by commas, from which they are read back exactly.
 
     >>> from floatlab.reduce.results.presets import PRESETS
     >>> from floatlab import dot

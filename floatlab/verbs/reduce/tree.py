@@ -2,8 +2,8 @@
 
 A chain contains consecutive additions. The last of them is its head node. Below each node of the chain, the chain
 continues with the operand that has the most terms, if it has at least twice as many as every other operand. So a loop
-over a thousand terms is a list of rows without nesting, and no tree is nested more than a few dozen levels deep. A row
-adds one operand, and shows the sum after this addition. In a long chain, most additions are elided; the user can unfold
+over a thousand terms is a list of rows without nesting. No tree is nested more than a few dozen levels deep. A row adds
+one operand, and shows the sum after this addition. In a long chain, most additions are elided; the user can unfold
 these in parts.
 """
 
@@ -106,7 +106,7 @@ class Tree:
     # Chains.
 
     def _onward(self, id: int) -> int | None:
-        """Return the operand of a node with which its chain continues downwards; None if the chain ends here."""
+        """Return the operand with which the chain of a node continues downwards; None if the chain ends here."""
         node = self.plan.nodes[id - self.plan.terms]
         largest = max(node, key=self._size.__getitem__)
         others = max(self._size[each] for each in node if each != largest)

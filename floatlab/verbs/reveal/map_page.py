@@ -75,10 +75,9 @@ class MapPicture(Record):
 def draw_map(found: OrderMap, width: int, height: int) -> MapPicture:
     """Return a picture of a map that fits into this width and height.
 
-    Each element has one letter if there is room. Otherwise, the blocks (runs of equal rows and of
-    equal columns) are made smaller in proportion, but not smaller than one letter.
-    Blocks that do not fit into the width are omitted at the right. If there are more blocks of rows than `height`, the
-    picture is higher than `height`.
+    Each element has one letter if there is room. Otherwise, the blocks (runs of equal rows and of equal columns) are
+    made smaller in proportion, but not smaller than one letter. Blocks that do not fit into the width are omitted at
+    the right. If there are more blocks of rows than `height`, the picture is higher than `height`.
 
     >>> from floatlab.page.model import text_of
     >>> from floatlab.reduce.reveal.order_map import order_map

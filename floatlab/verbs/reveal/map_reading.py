@@ -128,9 +128,9 @@ def _candidate(plan: Plan | None, adders: tuple[NodeAdder, ...]) -> Candidate | 
         if not isinstance(each, PartlyFused):
             continue
         if not all(one < other for one, other in pairwise((-1, *each.fused, plan.terms))):
-            raise FileFormatError("fused terms are not ascending numbers of terms")
+            raise FileFormatError(f"the fused terms are not ascending numbers from 0 to {plan.terms - 1}")
         if not all(one < other for one, other in pairwise((plan.terms - 1, *each.kept, plan.root + 1))):
-            raise FileFormatError("the nodes whose sums are kept are not ascending numbers of nodes")
+            raise FileFormatError(f"the kept nodes are not ascending numbers from {plan.terms} to {plan.root}")
         if each.kept and (each.partials is None or len(adders) > 1 or ExplicitTree(plan).tree != plan):
             raise FileFormatError("kept sums need a format, and nodes that are numbered from left to right")
     if len(adders) == 2 and (not plan.nodes or len(plan.nodes[-1]) != 2):
@@ -151,5 +151,5 @@ def _length(stripes: tuple[Stripes, ...], most: int) -> int:
             raise FileFormatError("the runs of a region are not ascending")
         end = each.start + (each.count - 1) * each.step + each.width
     if end > most:
-        raise FileFormatError(f"a region ends at {end:,}, beyond the {most:,} there are")
+        raise FileFormatError(f"a region ends at row or column {end:,}, but the product has only {most:,}")
     return sum(each.width * each.count for each in stripes)

@@ -25,7 +25,7 @@ def _words(ranking: Ranking) -> str:
 _STATISTICS = attributes("minimum", "median", "spread")
 _RUNS = derived(lambda timing: [*timing.runs])
 _TIMES = Schema(None, {"runs": _RUNS, **_STATISTICS})
-# The members of both comparisons that the page shows as remarks below the times.
+# Members that both comparisons have. The page shows them as remarks below the times.
 _MEASURES = {
     "runs": derived("ranking.runs"),
     "runs_asked": derived("asked"),

@@ -56,7 +56,7 @@ class NamedFunction(Record):
     format: Format
 
     def checked(self, curve: StepSweep) -> StepSweep:
-        """Return a curve of errors without points whose error is not finite.
+        """Return a curve of errors, with only the points whose error and quotient are finite.
 
         Raises UnsupportedError if no point is left, or if the derivative is not finite.
         """

@@ -18,12 +18,12 @@ from floatlab.verbs.train.live_page import Look, Switch, look_at_losses, look_at
 from floatlab.verbs.train.network_page import Learnings
 from floatlab.verbs.train.options import VERB, form_of
 
-_KEPT = 1 << 20  # without --every, about this many numbers at most are recorded per line up to the question's goal
+_KEPT = 1 << 20  # without --every, at most about this many numbers are recorded per line until the question's goal
 _MOST = 1 << 23  # most numbers recorded per line if the goal is extended
 
 
 class Laboratory:
-    """A training session: `steps` is the number of steps done, and `goal` is the number to be done in all.
+    """A training session: `steps` is the number of steps done so far, and `goal` is the number of steps to do in all.
 
     A line of the table is a remedy, or a network in a configuration. All lines do the same steps. Changes of remedies
     are recorded, so that a restarted session can repeat them.
@@ -71,7 +71,6 @@ class Laboratory:
 
     @property
     def _trainers(self) -> list[Trainer]:
-        """The trainers of all lines."""
         raise NotImplementedError
 
     # Shared by all subclasses.

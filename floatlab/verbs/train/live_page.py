@@ -1,9 +1,8 @@
 """Draws training in progress: a chart, a table, and the values at any step.
 
 The axis of the chart already extends to the last step (the goal). A line is a row of the table: a remedy for a weight,
-or a network in a configuration. In the chart it is a curve, which is drawn with the letter of the line.
-
-At each change of its remedy, the letter of a line changes between lower and upper case.
+or a network in a configuration. In the chart, a line is a curve, drawn with the letter of the line. The letter changes
+between lower and upper case when the remedy of the line changes.
 """
 
 from __future__ import annotations
@@ -200,7 +199,7 @@ def _loss(row: list[Learning], step: int) -> str | None:
 def _reading_line(
     step: int, values: Iterable[tuple[int, str | None]], switches: Sequence[Switch], more: list[tuple[str, str, Role]]
 ) -> Line:
-    """Return the step, and the value of each remedy or network after it, as text."""
+    """Return a step, and the value of each remedy or network after this step, as text."""
     runs: list[Span | str] = [Span(f"step {step:,}", Role.LABEL)]
     for place, value in values:
         if value is not None:

@@ -103,9 +103,9 @@ VERB = Verb(
     explanation=(
         "train step W UPDATE (or --grad G --lr L) shows one update with every rounding, and the smallest update that "
         "would move the weight. train W does many updates with several remedies side by side. W, U and G are numbers, "
-        "lists, files or random:…, with a number for each weight, or for a single weight, a number for each step. "
+        "lists, files or random:…. U and G have a number for each weight or, if there is one weight, for each step. "
         "Remedies: plain, master (a copy in fp32), master:F, stochastic, kahan, static:SCALE, dynamic, wide, any "
-        "format, block formats (mxfp4, …), joined as in bf16+kahan. Optimizers: sgd momentum adam adamw. "
+        "format, block formats (mxfp4, …), and several joined as in bf16+kahan. Optimizers: sgd momentum adam adamw. "
         "train network trains a linear, a logistic or a two-layer network in configurations such as "
         "fp16+master+dynamic, bf16+stochastic, fp8+master. train underflow ARRAY shows which gradients underflow in a "
         "format. train check FUNCTION X shows why finite differences fail: x^2 x^3 x^4 1/x sqrt rosenbrock sin cos "

@@ -193,12 +193,12 @@ def _carried(found: Training) -> list[Block]:
         blocks.append(Row(name, Span(text, Role.VALUE), f"error {error_text(each.carried_error)}"))
     if not blocks:
         return []
-    head = "Exact values: the master copy or the weight, minus the compensation"
+    head = "Exact values: the master copy, or else the weight, minus the compensation"
     return [Gap(), heading(head), *blocks]
 
 
 def carried_exactly(run: TrainingRun) -> Fraction:
-    """Return the exact final value of a single weight: the master copy or the weight, minus the compensation."""
+    """Return the exact final value of a single weight: the master copy, or else the weight, minus the compensation."""
     exact = Fraction(float(run.carrier[-1]))
     return exact if run.compensation is None else exact - Fraction(float(run.compensation[-1]))
 
@@ -206,7 +206,7 @@ def carried_exactly(run: TrainingRun) -> Fraction:
 def training_table(found: Training) -> str:
     """Return the recorded weights as CSV, with a column for the reference, and one for each remedy.
 
-    A remedy with a master copy or a compensation has another column: the master copy or the weight, minus the
+    A remedy with a master copy or a compensation has another column: the master copy, or else the weight, minus the
     compensation.
 
     >>> from floatlab import train

@@ -85,7 +85,7 @@ def reading_rows(found: UpdateTrace) -> list[Block]:
 
 
 def names_of(found: UpdateTrace) -> dict[str, str]:
-    """Return the variables whose name on the page is not their name in the program, each with its name on the page."""
+    """Return the variables that have another name on the page than in the program, each with its name on the page."""
     return {"g": "u"} if found.program.optimizer.adds else {}
 
 
@@ -159,11 +159,11 @@ def verdict_blocks(found: UpdateTrace) -> list[Block]:
 
 
 def steps_to_move(found: UpdateTrace) -> int | None:
-    """Return about how many updates like this one it takes until w moves, if the master copy keeps them.
+    """Estimate after how many such updates w moves, if the master copy adds them up.
 
-    It is assumed that every update moves the master copy by the same amount, and that w moves when the master copy
-    reaches the midpoint of w and its neighbour. The result is None unless the step moved only the master copy, w is
-    rounded to nearest, and w has a finite neighbour in this direction.
+    Every update is assumed to move the master copy by the same amount. w moves when the master copy reaches the
+    midpoint of w and its neighbour. The result is None unless the step moved only the master copy. It is also None if
+    w is not rounded to nearest, or has no finite neighbour in this direction.
 
     >>> from floatlab.training import step
     >>> steps_to_move(step("1", "0.0004", weights="fp16", master="fp32")), steps_to_move(step("1", "0.0004"))

@@ -53,8 +53,8 @@ def long_figures(x: Fraction) -> str:
 def setup_words(setup: Setup) -> str:
     """Return a setup as text: the format of the weights, other formats, and remedies.
 
-    The other formats are omitted if they are the usual ones. Usually, the gradients have the format of the weights,
-    updates and sums the format of the stored weights, and the state the format of the updates.
+    The other formats are omitted if they are the usual ones. Usually, gradients have the format of the weights, updates
+    and sums have that of the stored weights, and the state has that of the updates.
 
     >>> setup_words(Setup("fp16", master="fp32"))
     'weights in binary16, a master copy in binary32'

@@ -30,8 +30,8 @@ VERB = Verb(
     summary="explore numbers with keys and mouse: flip bits, go through steps, compare formats",
     examples=("tui", "tui show 0.1 --fp16", "tui fma 1.0009765625 1.0009765625 -1.001953125 --fp16"),
     explanation=(
-        "Opens where the last session ended, or with the command of another verb. ? lists the keys; Ctrl+P "
-        "finds everything by name. Settings: floatlab/explorer.toml in the XDG configuration directory (theme, "
+        "The explorer opens where the last session ended, or with the command that follows tui. ? lists the keys; "
+        "Ctrl+P finds everything by name. Settings: floatlab/explorer.toml in the XDG configuration directory (theme, "
         "slide, animations, [keys])."
     ),
     takes=("[VERB …]", ""),
@@ -50,7 +50,7 @@ VERB = Verb(
             Option("port", "N", f"the port to listen on ({DEFAULT_PORT})", read=whole(1, 65535)),
             Option("name", "NAME", "another name by which browsers can reach this host", read=_named("host")),
             Option("visitors", "N", f"at most N explorers at once ({VISITORS})", read=whole(1, _MOST_VISITORS)),
-            Option("served"),  # how --serve starts each explorer
+            Option("served"),  # --serve starts each explorer with this option
         ),
     ),
     rules=(

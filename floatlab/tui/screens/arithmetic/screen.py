@@ -142,7 +142,10 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         self._draw_controls()
 
     def _next_scene(self, same: bool, before: Question) -> int:
-        """Return the number of the step to show for a new answer; if `same`, the steps have the same names."""
+        """Return the number of the step to show for a new answer.
+
+        `same` tells whether its steps have the same names as those of the previous answer.
+        """
         if same:
             return self.scene
         was_last = 0 < self.scene == self._steps - 1
@@ -237,7 +240,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
             self._refuse_jump()
         elif -1 <= step < len(self.scenes):
             self.scene = step % len(self.scenes)
-            self.player.show_newest()  # draw it even if the step is the same
+            self.player.show_newest()  # scroll even if the step is the same
 
     def _refuse_jump(self) -> None:
         self.complain("in practice, steps are shown one by one: n asks about the next step", hint=True)

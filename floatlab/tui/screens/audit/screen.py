@@ -223,7 +223,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
         else:
             self.show_only("details", "bar" if view == "tensors" else "")
             if view == "tensors" and found is not None:
-                self.details.page = note_page("No name of a tensor has what is typed.")
+                self.details.page = note_page("No tensor has a name with these words.")
             elif self.answers:
                 self.details.page = self.answers[0].page() if found is None or view == "overview" else plan_page(found)
         self._draw_tensor()

@@ -28,7 +28,7 @@ class TensorTable(ColumnTable):
 
     @property
     def table(self) -> Table | None:
-        """The table, with names shortened to the columns for names."""
+        """The table, with names that are shortened to fit."""
         table = super().table
         if table is None:
             return None

@@ -295,7 +295,7 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
         return super().possible() | rows | dict.fromkeys(("part", "at"), in_parts)
 
     def code_to_pin(self, name: str) -> str:
-        """Return the code of the element under the cursor; an empty text if there is none, or no code of a float."""
+        """Return the code of the element under the cursor; empty if there is none, or if `show` lacks its format."""
         found = self.element
         return "" if found is None else found.code
 

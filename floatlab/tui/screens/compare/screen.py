@@ -226,7 +226,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         return question.replace(values=values)
 
     def _ask_inputs(self) -> bool:
-        """Ask for the causes if both inputs are given (a sum needs only X), and for no causes if all boxes are empty.
+        """Ask for the causes if both inputs are given (a sum needs only X); ask without causes if all boxes are empty.
 
         Otherwise, show a hint.
         """

@@ -55,7 +55,6 @@ class ElementTable(ColumnTable):
 
     PLACE = "On the table of elements"  # the heading in the list of keys
     HELP = (
-        "The elements with the largest errors relative to the tolerance. Enter or a double click opens the "
-        "actual number "
-        "in Inspect, e opens the expected number; both are pinned as A and B. Left and right show other columns."
+        "The elements with the largest errors relative to the tolerance. Enter or a double click opens the actual "
+        "number in Inspect, e opens the expected number; both are pinned as A and B. Left and right show other columns."
     )

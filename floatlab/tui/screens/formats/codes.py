@@ -27,9 +27,8 @@ class CodeTable(Cells):
 
     PLACE = "On the table of codes"  # the heading in the list of keys
     HELP = (
-        "Arrows move over the codes, digits jump to a code, Enter or a click opens the code in Inspect; a "
-        "and b pin it. "
-        "Consecutive codes are below each other."
+        "Arrows move over the codes, digits jump to a code, Enter or a click opens the code in Inspect; a and b pin "
+        "it. Consecutive codes are below each other."
     )
     BINDINGS = [
         Binding("enter", "choose", "Inspect", id="code.open", key_display="enter"),
@@ -96,7 +95,7 @@ class CodeTable(Cells):
         box = self.screen.query_one("#code", Input)
         box.focus()
         box.value = digit
-        self.call_after_refresh(box.action_end)  # the focus has selected the text
+        self.call_after_refresh(box.action_end)  # else the next digit would replace the text, which the focus selects
 
 
 class CodePage(Vertical):

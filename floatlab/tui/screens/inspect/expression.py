@@ -54,7 +54,7 @@ def number_in(text: str) -> Question | None:
 
 
 def format_of_code(typed: str, active: Format, others: Iterable[Format]) -> Format:
-    """Return the format for a code without one: the active one, unless only another has as many bits as the code.
+    """Return the format for a code that names none: the active one, unless only another has as many bits as the code.
 
     >>> format_of_code("bits:0x38", parse_format("fp16"), [parse_format("e5m2")]).name
     'e5m2'
@@ -65,7 +65,7 @@ def format_of_code(typed: str, active: Format, others: Iterable[Format]) -> Form
 
 
 def hint_on_code(value: str, format: Format) -> str:
-    """Return a hint if a value is a code in another format of this width: how to read the code in this format.
+    """Return a hint on how to read a code in this format, if the value is a code in another format of the same width.
 
     In all other cases, the text is empty.
 

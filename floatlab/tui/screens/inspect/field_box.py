@@ -1,4 +1,4 @@
-"""The code of a number and its fields, such as S, E and T, as words to click, and a box to edit one of them."""
+"""The fields of a number (its code, S, E, T) as words to click, and a box to edit one of them."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
     def __init__(self, question: Question) -> None:
         """Store the first question."""
         super().__init__(question)
-        self.rows: dict[str, BitRow | StaticPage] = {}  # by format; a page if it cannot hold the value
+        self.rows: dict[str, BitRow | StaticPage] = {}  # by format; a page if the format cannot hold the value
         self.formats: tuple[Format, ...] = ()  # the formats of the rows
         self.data: dict[str, Datum] = {}
         self._active_row = ""
@@ -122,7 +122,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
 
     # The question.
 
-    prepared: dict[str, str] | None  # by name of a format that cannot hold the value: the reason
+    prepared: dict[str, str] | None  # the formats (by name) that cannot hold the value, each with the reason
 
     def ask(self, question: Question, started: Started) -> list[Answer]:
         """Answer the question in the formats that can hold the value; raises FloatlabError if none can."""

@@ -1,4 +1,4 @@
-"""The screen Reduce: a sum or product with its tree and the bits of its result, other orders, and library orders."""
+"""The screen Reduce: a sum or product, its tree, the bits of its result, other orders, and the orders of libraries."""
 
 from __future__ import annotations
 

@@ -22,10 +22,9 @@ class TreeTable(ColumnTable, inherit_bindings=False):
 
     PLACE = "On the tree"  # the heading in the list of keys
     HELP = (
-        "A row adds a number to the sum so far. Enter shows the digits of this addition in Arithmetic. "
-        "Space, or left and "
-        "right, folds and unfolds rows with a mark. n goes to the next of the largest errors. < and > show "
-        "other columns."
+        "A row adds a number to the sum so far. Enter shows the digits of this addition in Arithmetic. Space, or left "
+        "and right, folds and unfolds rows with a mark. n goes to the next of the largest errors. < and > show other "
+        "columns."
     )
     BINDINGS = [
         Binding("enter", "choose", "Steps", id="tree.open", key_display="enter"),

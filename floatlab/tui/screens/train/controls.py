@@ -129,7 +129,7 @@ class TrainControls(TaskScreen, inherit_bindings=False):
             rows.append(("format", f"in {format or ('fp32' if form == 'check' else 'fp16')} ▾"))
         apart = [name for name in STAGES if name != "weights" and question.option(name) is not None]
         if is_update and (apart or not small):
-            rows.append(("stages", f"{len(apart)} stages apart ▾" if apart else "stages ▾"))
+            rows.append(("stages", f"{len(apart)} {plural(len(apart), 'stage format')} ▾" if apart else "stages ▾"))
         if is_network or (is_update and has_gradient is not None):
             rows.append(("optimizer", f"{question.option('optimizer', 'sgd')} ▾"))
         if self.labels:
@@ -167,7 +167,7 @@ class TrainControls(TaskScreen, inherit_bindings=False):
         }
 
     def take_form(self, name: str) -> None:
-        """Change the subcommand. Keep the numbers if possible; else ask the last or default question of the new one."""
+        """Change the subcommand. Keep the numbers if possible; else ask its last question, or its default question."""
         if name != self.form:
             question = in_form(self.question, name, self.remedy)
             self.open(question or self.last_in.get(name) or self.app.read_question(list(FORMS[name][1])))

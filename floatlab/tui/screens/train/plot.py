@@ -57,7 +57,7 @@ class Plot(PageView, can_focus=False):
         return round(across.place(x) * (self._room - 1)) if across is not None and across.shows(x) else -1
 
     def _shows(self, x: float) -> bool:
-        """Return whether the plot area has a column for x; after a new start, it has none until the run reaches x."""
+        """Return whether the plot area has a column for x; after a restart, the run may not have reached x yet."""
         return 0 <= self.column_of(x) < self._room
 
     def number_at(self, column: int) -> float | None:

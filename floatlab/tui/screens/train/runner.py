@@ -113,8 +113,8 @@ _MARGINS = 2  # columns that a ChoiceBar uses for padding
 class TrainRunner(TrainControls, inherit_bindings=False):
     """A screen that may have a laboratory: a training session whose steps the screen runs and shows.
 
-    While the laboratory runs, other threads may use it only between two frames of the run: `when_free` then waits for
-    the next frame to call a function.
+    While the laboratory runs, other threads may use it only between two frames of the run. `when_free` waits for the
+    next frame, and then calls a function.
     """
 
     plot, transport = getters.query_one(Plot), getters.query_one("#transport", ChoiceBar)

@@ -236,7 +236,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
 
     @property
     def has_topic_below(self) -> bool:
-        """Whether there is room for a topic below the view: there never is."""
+        """Whether there is room for a topic below the view; always False."""
         return False
 
     @on(Cells.Moved, "#remedies")
