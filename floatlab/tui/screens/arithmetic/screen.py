@@ -142,10 +142,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         self._draw_controls()
 
     def _next_scene(self, same: bool, before: Question) -> int:
-        """Return the number of the step to show for a new answer.
-
-        `same` tells whether its steps have the same names as those of the previous answer.
-        """
+        """Return the number of the step to show; `same` tells whether the steps have the same names as before."""
         if same:
             return self.scene
         was_last = 0 < self.scene == self._steps - 1
