@@ -71,7 +71,7 @@ class Questions:
 
 
 class ReturnScreen(PickScreen, inherit_bindings=False):
-    """A screen to which the way back leads."""
+    """A screen that can show again what it showed before, when the user goes back to it."""
 
     _place: LeftPlace | None = None  # where to go back to, as soon as the answer has come
 

@@ -55,7 +55,7 @@ SENTENCES: dict[Rule, tuple[str, str]] = {
     Rule.INFINITE_RESULT: ("an operation on ∞ is exact", "6.1"),
     Rule.OVER_INFINITY: ("a finite number over ∞ is zero, exactly", "6.1"),
     Rule.REMAINDER_BY_INFINITY: ("the remainder by ∞ is the dividend", "5.3.1"),
-    Rule.ZERO_SUM: ("an exact zero sum is +0, or −0 when rounding toward −∞", "6.3"),
+    Rule.ZERO_SUM: ("a zero sum of opposite signs is +0; toward −∞ it is −0", "6.3"),
     Rule.ZERO_ROOT: ("the root of ±0 is ±0", "5.4.1, 6.3"),
     Rule.LOGARITHM_OF_ZERO: ("the exponent of zero is exactly −∞: divide by zero", "5.3.3, 7.3"),
     Rule.SIGN_BIT: ("only the sign bit changes, and no flag is raised", "5.5.1"),

@@ -80,10 +80,7 @@ def _by_library(found: Attribution, library: str) -> str:
 
 
 def _cause_rows(found: Attribution, diagnosis: Diagnosis) -> list[Block]:
-    """Return rows with the cause of the difference.
-
-    There are none unless the diagnosis is rounding and some candidates give both results.
-    """
+    """Return rows with the cause, if the diagnosis is rounding and some candidates give both results."""
     causes = {cause for pair in found.pairs for cause in pair.causes if len(pair.causes) == len(found.pairs[0].causes)}
     if diagnosis.status != "rounding" or not causes:
         return []

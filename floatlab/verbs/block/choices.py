@@ -1,4 +1,4 @@
-"""What the explorer needs of blocks: the choices of recipes and scale rules, and single elements."""
+"""For the explorer's screen of blocks: the choices of recipes and scale rules, and the elements of blocks."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class PlacedElement(Record):
 
     @property
     def element(self) -> Element:
-        """The element."""
+        """The element at this position."""
         return self.block.elements[self.place]
 
     def page(self) -> Page:

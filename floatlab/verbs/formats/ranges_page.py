@@ -18,8 +18,8 @@ _TICKS = 8  # the approximate maximum number of ticks on the scale
 _MANY = 3  # with this many other formats or more, reasons are omitted
 _SHORT = 9  # characters of a number in the table
 _DIGITS = (
-    "digits a / b: decimals of up to a digits survive the conversion to the format and back (in the range of normal "
-    "numbers); b digits are enough to tell all numbers of the format apart"
+    "digits m / n: decimals of up to m digits survive the conversion to the format and back (in the range of normal "
+    "numbers); n digits are enough to tell all numbers of the format apart"
 )
 
 

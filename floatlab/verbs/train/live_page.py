@@ -1,8 +1,8 @@
 """Draws training in progress: a chart, a table, and the values at any step.
 
 The axis of the chart already extends to the last step (the goal). A line is a row of the table: a remedy for a weight,
-or a network in a configuration. In the chart, a line is a curve, drawn with the letter of the line. The letter changes
-between lower and upper case when the remedy of the line changes.
+or a network in a configuration. The chart has a curve for each line, drawn with the letter of the line. The letter
+changes between lower and upper case when the remedy of the line changes.
 """
 
 from __future__ import annotations

@@ -159,7 +159,7 @@ def verdict_blocks(found: UpdateTrace) -> list[Block]:
 
 
 def steps_to_move(found: UpdateTrace) -> int | None:
-    """Estimate after how many such updates w moves, if the master copy adds them up.
+    """Estimate after how many updates like this one w moves, if the master copy adds them up.
 
     Every update is assumed to move the master copy by the same amount. w moves when the master copy reaches the
     midpoint of w and its neighbour. The result is None unless the step moved only the master copy. It is also None if

@@ -1,4 +1,4 @@
-"""What is typed in the box for a value: operations, such as 0.1+0.2 and sqrt 2, and codes without a format."""
+"""Reads text that was typed in the box for a value: operations, such as 0.1+0.2 or sqrt 2; codes without a format."""
 
 from __future__ import annotations
 
