@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import floatlab as fl
 from floatlab.arith.blocks import quantize_blocks
 from floatlab.arrays.compare.measure import compare
+from floatlab.auditing.survival.survey import audit_recipes
 from floatlab.formats.recipes import NAMED_RECIPES, parse_recipe
 from floatlab.reduce.plan.expressions import parse_schedule
 from floatlab.reduce.results.judgements import judge_difference
@@ -23,7 +24,8 @@ from floatlab.training.optimizers import SGD, Adam
 from floatlab.training.setup import Setup
 from floatlab.training.trace import step
 from floatlab.training.underflow import measure_underflow
-from floatlab.verbs.from_json import from_json
+from floatlab.verbs.compare.checkpoints import compare_checkpoints
+from floatlab.verbs.from_json import document_of, from_json
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import answer_question
 
@@ -183,7 +185,7 @@ def test_order_maps_come_back_and_replay_the_same_products(target, shape, option
         (("layout",), "A@A.T", "has no such layout"),
         (("classes", 0, "regions"), [], "do not cover"),
         (("classes", 0, "regions", 0, "rows", 0, "count"), 1 << 60, "not ascending"),
-        (("classes", 0, "regions", 0, "rows", 0, "width"), 1 << 60, "beyond the"),
+        (("classes", 0, "regions", 0, "rows", 0, "width"), 1 << 60, "but the product has only 6"),
         (("classes", 0, "regions", 0, "rows", 0, "start"), 2, "has an element that has a class already"),
         (("classes", 0, "nodes"), [[0, 1]], "never added"),
         (("classes", 0, "nodes"), None, "without a tree"),
@@ -227,6 +229,12 @@ def test_underflow_and_curves_come_back():
         assert back(answer) == answer
     curve = sweep_steps(lambda x: x * x, 1.0, "fp32")
     assert back(curve) == curve
+
+
+def test_single_tensors_of_checkpoints_come_back():
+    weights = {"w": np.float32([[1, 2, 3, 1000]] * 4)}
+    for answer in (*audit_recipes(weights, "e4m3,mxfp4").tensors, *compare_checkpoints(weights, weights).tensors):
+        assert from_json(json.dumps(document_of(answer))) == answer
 
 
 def test_formats_that_no_name_gives_come_back_inside_other_answers():
