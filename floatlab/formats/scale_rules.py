@@ -25,6 +25,7 @@ FOUROVERSIX = "fouroversix at dadfad6901d4, quantize/pytorch/reference.py (arXiv
 MICROXCALING = "microxcaling at 7bc41952de39, mx/mx_ops.py, _quantize_mx"
 GGML = "ggml 0.13.1, ggml-quants.c, and gguf 0.19.0"
 DEEPSEEK = "DeepSeek-V3 at 9b4e9788e4a3, inference/kernel.py, act_quant"
+DEEPGEMM = "DeepGEMM at 38939a4c494c, deep_gemm/utils/math.py, per_block_cast_to_fp8"
 TRANSFORMERS = "transformers 5.23.0, integrations/finegrained_fp8.py, Fp8Quantize"
 TRANSFORMERS_4 = "transformers 4.57, quantizers/quantizer_finegrained_fp8.py, create_quantized_param"
 BITSANDBYTES = "bitsandbytes 0.50.2, functional.py, quantize_4bit, on a CPU"
@@ -198,6 +199,7 @@ _FP32 = [
     _library("ct", "fp32", COMPRESSED, "scale = nonzero(amax / largest, input_eps)", working="input"),
     _library("deepseek", "fp32", DEEPSEEK, "scale = max(amax, 1e-4) / largest"),
     _library("deepseek_pow2", "fp32", DEEPSEEK, "scale = exp2(ceil(log2(max(amax, 1e-4) / largest)))"),
+    _library("deepgemm", "fp32", DEEPGEMM, "scale = max(amax, 1e-4) / largest", _BY_INVERSE),
     # torch divides a Python number by a tensor in two steps: it multiplies the reciprocal of the tensor by the number.
     _library("transformers", "fp32", TRANSFORMERS, "inverse = less(0, amax, 1 / nonzero(amax, 1) * largest, 1)",
         "scale = 1 / inverse", _INVERSE, elements=("e4m3fn",)),

@@ -113,12 +113,14 @@ def test_codes_made_by_ml_dtypes_are_found():
 
 def test_a_quotient_and_a_rounding_that_no_library_has_are_named():
     x = np.random.default_rng(1).standard_normal((64, 128)).astype(np.float32)
-    scales = np.abs(x).max(axis=1, keepdims=True) / np.float32(448)
-    codes = fl.arrays.encode(x * (np.float32(1) / scales), "e4m3", rounding="RTZ")
-    found = quick(codes, x, scales)
+    scales = np.abs(x).max(axis=1, keepdims=True) / np.float32(127)
+    found = quick(np.trunc(x * (np.float32(1) / scales)).astype(np.int8), x, scales)
     assert found.recipes
     for each in found.recipes:
         assert each.changes == ("scaled = x * (1 / scale)", "elements toward zero")
+    scales = np.abs(x).max(axis=1, keepdims=True) / np.float32(448)
+    codes = fl.arrays.encode(x * (np.float32(1) / scales), "e4m3", rounding="RTZ")
+    assert quick(codes, x, scales).recipe == "e4m3/channel:deepgemm, elements toward zero"
     down = np.nextafter(scales, np.float32(0))
     quotient = np.abs(x).max(axis=1, keepdims=True).astype(np.float64) / 448
     truncated = np.where(scales > quotient, down, scales)

@@ -118,6 +118,60 @@ def test_a_scale_that_was_rounded_before_the_division():
     assert found.recipe == "int4/channel:ct, divided by scales that were rounded to float16"
 
 
+def int8(x):
+    return np.clip(np.rint(x), -128, 127).astype(np.int8)
+
+
+ON_CUDA = {
+    "torchao": ("e4m3/channel:torchao", SINGLE(448), lambda x, dtype: fp8(x)),
+    "ct": ("e4m3/channel:ct", SINGLE(448), lambda x, dtype: fp8(kept(x, dtype))),
+    "ct int8": ("int8/channel:ct", SINGLE(127.5), lambda x, dtype: int8(kept(x, dtype))),
+    "modelopt int8": ("int8/channel:modelopt", SINGLE(127), lambda x, dtype: int8(kept(x, dtype))),
+}
+
+
+@pytest.mark.parametrize("dtype", [SINGLE, BF16], ids=["float32", "bfloat16"])
+@pytest.mark.parametrize("name", ON_CUDA)
+def test_on_cuda_torch_multiplies_by_the_reciprocal_of_a_constant(name, dtype):
+    x = weights("student", dtype, 8).astype(SINGLE)
+    recipe, constant, elements = ON_CUDA[name]
+    amax = np.abs(x).max(axis=1, keepdims=True)
+    scale = kept(amax * (SINGLE(1) / constant), dtype)
+    is_other = bool((scale != kept(amax / constant, dtype)).any())
+    found = fl.find_recipe(elements(x / scale, dtype), x.astype(dtype), scale)
+    divisor = "largest" if constant == 448 else f"{constant:g}"
+    assert f"{recipe}{f', amax * (1 / {divisor}) on CUDA' * is_other}" in [each.name for each in found.recipes], found
+    assert all("CUDA" in each.name for each in found.recipes) == is_other
+    assert is_other or dtype is BF16
+
+
+def test_a_library_on_cuda_is_named_beside_an_exact_rule_that_agrees():
+    x = np.full((2, 64), 0.5, SINGLE)
+    x[0, 0] = next(a for a in np.linspace(1, 2, 99, dtype=SINGLE) if a * (SINGLE(1) / SINGLE(448)) > a / SINGLE(448))
+    scale = x[:1, :1] * (SINGLE(1) / SINGLE(448))
+    names = [each.name for each in fl.find_recipe(fp8(x / scale), x, scale[0]).recipes]
+    assert names[0].endswith("amax * (1 / largest) on CUDA")
+    assert names[-1] == "e4m3/tensor:up"
+
+
+@pytest.mark.parametrize("is_on_cuda", [False, True])
+def test_deepgemm_multiplies_by_the_reciprocal_of_the_scale(is_on_cuda):
+    x = weights("normal", BF16, 9).astype(SINGLE)
+    amax = np.maximum(largest(x, 1, 64), SINGLE(1e-4))
+    scale = amax * (SINGLE(1) / SINGLE(448)) if is_on_cuda else amax / SINGLE(448)
+    found = fl.find_recipe(fp8(x * spread(SINGLE(1) / scale, 1, 64)), x.astype(BF16), scale)
+    recipe = "e4m3/64:deepgemm" + ", max(amax, 1e-4) * (1 / largest) on CUDA" * is_on_cuda
+    assert recipe in [each.name for each in found.recipes]
+
+
+def test_tiles_of_another_shape_whose_scales_would_be_transposed_come_last():
+    x = np.where(np.arange(128 * 256).reshape(128, 256) % 3, SINGLE(0.3), SINGLE(0.9))
+    scale = np.full((1, 2), 2.0**-8, SINGLE)
+    found = fl.find_recipe(fp8(x / scale[0, 0]), x, scale)
+    assert found.recipe.startswith("e4m3/128x128:")
+    assert found.recipes[0].layout[1] == "scales: float32"
+
+
 def ranges(x, dtype, size, bits):
     """Return unsigned codes, zero points and scales as compressed-tensors computes them."""
     blocks = x.reshape(len(x), -1, size)

@@ -198,7 +198,7 @@ def _possible(shape: Shape, stored: Shape, powers: bool) -> Iterator[Arrangement
         for across in _SIDES:
             each = Arrangement(f"{down}x{across}", last)
             grid = each.grid(shape)
-            if _squeezed(grid) == _squeezed(stored) or (prod(grid) == count and down == across and len(stored) < 2):
+            if _is_grid(grid, stored) or (prod(grid) == count and down == across and len(stored) < 2):
                 yield each
             if grid[::-1] == stored and grid != stored:
                 yield each.replace(order=TRANSPOSED)
@@ -216,6 +216,11 @@ def _as_stored(each: Arrangement, shape: Shape, stored: Shape) -> bool:
     grid = each.grid(shape)
     back = (*grid[: each.axis], grid[-1], *grid[each.axis : -1])
     return _squeezed(back) == _squeezed(stored)
+
+
+def _is_grid(grid: Shape, stored: Shape) -> bool:
+    """Return whether scales of this shape are those of the grid; axes of length 1 may be missing, or more."""
+    return grid == stored if len(grid) == len(stored) else _squeezed(grid) == _squeezed(stored)
 
 
 def _squeezed(shape: Shape) -> Shape:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from floatlab.auditing.recipe_search.arrangements import Arrangement
+from floatlab.auditing.recipe_search.cuda_division import on_cuda
 from floatlab.auditing.recipe_search.encoding import RecipeCandidate
 from floatlab.auditing.recipe_search.stored_codes import FLOATS, GROUPS_OF_K, WITH_MINIMA
 from floatlab.errors import FormatError
@@ -70,7 +71,7 @@ def candidates(formats: Iterable[str], arrangement: Arrangement, own: str) -> It
     """Yield a candidate for each scale rule of these formats, the rules of libraries first.
 
     `own` is the format of the values. Rules that compute in this format are also tried with values that were widened
-    to binary32.
+    to binary32, and rules of PyTorch's libraries also with the division of CUDA.
     """
     for text in formats:
         try:
@@ -88,10 +89,14 @@ def candidates(formats: Iterable[str], arrangement: Arrangement, own: str) -> It
                 continue
             recipe = Recipe(base.format, rule)
             name = f"{recipe.format.name}:{rule.name}"
-            yield RecipeCandidate(name, recipe, where)
+            plain = RecipeCandidate(name, recipe, where)
             narrow = parse_format(own).width < parse_format(_SINGLE).width
+            found = [plain]
             if rule.working == "input" and narrow:
-                yield RecipeCandidate(name, recipe, where, _SINGLE, changes=("values widened to binary32",))
+                found.append(plain.replace(takes=_SINGLE, changes=("values widened to binary32",)))
+            for each in found:
+                yield each
+                yield from on_cuda(each)
 
 
 # Variations: recipes that no library has, for codes that none of the named recipes gives.

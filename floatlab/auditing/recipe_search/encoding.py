@@ -25,7 +25,8 @@ class RecipeCandidate(Record):
 
     `takes` is the name of the format to which the original values are rounded (or widened) first; it is empty if they
     keep their own format. `given` is the stored scale of the tensor if the candidate uses it instead of deriving one.
-    `changes` describe in words how the rule differs from that of the recipe `base`.
+    `changes` describe in words how the rule differs from that of the recipe `base`. `on_cuda` says whether one of the
+    changes is only the way in which PyTorch divides on CUDA.
     """
 
     base: str
@@ -34,6 +35,12 @@ class RecipeCandidate(Record):
     takes: str = ""
     given: float | None = None
     changes: tuple[str, ...] = ()
+    on_cuda: bool = False
+
+    @property
+    def distance(self) -> int:
+        """The number of changes, without the one that makes a recipe that of a library on CUDA."""
+        return len(self.changes) - self.on_cuda
 
     @property
     def name(self) -> str:

@@ -52,7 +52,7 @@ def search(
     # A tensor that is quantised whole needs no second pass.
     whole = sample if evidence.is_small else tallies(chosen, evidence, sampled=False, done=done)
     exact = _sorted({trial: whole[trial] for trial in chosen if trial in whole and whole[trial].is_exact})
-    exact = {trial: tally for trial, tally in exact.items() if len(trial.candidate.changes) == _fewest(exact)}
+    exact = _simplest(exact)
     others = _nearest({**sample, **{t: whole[t] for t in chosen if t in whole}}, exact, evidence)
     recipes = _merged(exact, evidence)
     best = [*(exact or others)]
@@ -163,9 +163,9 @@ def _sorted(found: Agreements) -> Agreements:
         total, codes, fits = tally.rank
         unseen = candidate.recipe.rule.scales and trial.reading is None
         return (
-            -total, -codes, not fits, len(candidate.changes), unseen, tally.tensor not in ("", "as in the recipe"),
-            candidate.recipe.rule.is_exact, bool(candidate.takes), bool(trial.form), candidate.arrangement.order != "",
-            not _is_usual(trial),
+            -total, -codes, not fits, candidate.distance, unseen, tally.tensor not in ("", "as in the recipe"),
+            candidate.recipe.rule.is_exact, candidate.on_cuda, bool(candidate.takes), bool(trial.form),
+            candidate.arrangement.order != "", not _is_usual(trial),
         )  # fmt: skip
 
     return dict(sorted(found.items(), key=key))
@@ -176,8 +176,12 @@ def _is_usual(trial: Trial) -> bool:
     return "/" not in trial.candidate.base or trial.candidate.base.startswith("e")
 
 
-def _fewest(exact: Agreements) -> int:
-    return min((len(trial.candidate.changes) for trial in exact), default=0)
+def _simplest(exact: Agreements) -> Agreements:
+    """Return the trials with the fewest changes; those on CUDA only if no library's recipe agrees without it."""
+    fewest = min((trial.candidate.distance for trial in exact), default=0)
+    found = {trial: tally for trial, tally in exact.items() if trial.candidate.distance == fewest}
+    plain = {t: n for t, n in found.items() if not t.candidate.on_cuda}
+    return plain if any(not trial.candidate.recipe.rule.is_exact for trial in plain) else found
 
 
 def _nearest(sample: Agreements, exact: Agreements, evidence: Evidence) -> Agreements:
