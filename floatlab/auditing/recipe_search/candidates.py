@@ -6,14 +6,16 @@ A recipe is a block format with a rule for its scales, such as `nvfp4:te`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from fractions import Fraction
 
 from floatlab.auditing.recipe_search.arrangements import Arrangement
-from floatlab.auditing.recipe_search.cuda_division import on_cuda
 from floatlab.auditing.recipe_search.encoding import RecipeCandidate
 from floatlab.auditing.recipe_search.stored_codes import FLOATS, GROUPS_OF_K, WITH_MINIMA
 from floatlab.errors import FormatError
 from floatlab.formats import parse_format
+from floatlab.formats.formulas import Formula
 from floatlab.formats.recipes import Recipe, parse_recipe, rules_for
+from floatlab.formats.scaling import ELEMENT, ScaleRule
 
 _MX = {
     "e4m3": "mxfp8_e4m3", "e5m2": "mxfp8_e5m2", "e2m3": "mxfp6_e2m3", "e3m2": "mxfp6_e3m2", "e2m1": "mxfp4",
@@ -96,7 +98,49 @@ def candidates(formats: Iterable[str], arrangement: Arrangement, own: str) -> It
                 found.append(plain.replace(takes=_SINGLE, changes=("values widened to binary32",)))
             for each in found:
                 yield each
-                yield from on_cuda(each)
+                yield from _on_cuda(each)
+
+
+# Recipes as PyTorch computes them on CUDA.
+
+# PyTorch, aten/src/ATen/native/cuda/BinaryDivTrueKernel.cu: a divisor that is a number on the CPU becomes a factor.
+_IN_TORCH = ("torchao", "modelopt", "ct", "deepseek", "deepgemm")
+_FAMILIES = ("fp32", "nvfp4")
+_CONSTANTS = frozenset({"largest", "top"})
+_ONE = Fraction(1)
+
+
+def _on_cuda(candidate: RecipeCandidate) -> Iterator[RecipeCandidate]:
+    """Yield the candidate as PyTorch computes it on CUDA; nothing if its rule has no division by a constant.
+
+    On CUDA, the quotient of a tensor and a Python number, amax / 448, is amax * (1 / 448): the reciprocal is rounded to
+    binary32, and so is the product. The last bits of some scales then differ from those of quotients.
+    """
+    rule = candidate.recipe.rule
+    if rule.family not in _FAMILIES or rule.name.split("_")[0] not in _IN_TORCH:
+        return
+    products: list[Formula] = []
+    lines = []
+    for line in rule.steps():
+        term = line.formula if line.level == ELEMENT else _multiplied(line.formula, rule, products)
+        lines.append(f"{line.name} = {term}")
+    if products:
+        recipe = candidate.recipe.replace(rule=rule.replace(lines=tuple(lines)))
+        words = f"{' and '.join(map(str, products))} on CUDA"
+        yield candidate.replace(recipe=recipe, changes=(*candidate.changes, words), on_cuda=True)
+
+
+def _multiplied(term: Formula, rule: ScaleRule, products: list[Formula]) -> Formula:
+    """Return the formula with divisions by constants replaced by products with reciprocals, which `products` gets."""
+    if not term.arguments:
+        return term
+    arguments = tuple(_multiplied(each, rule, products) for each in term.arguments)
+    if term.name == "/" and arguments[0].names() - _CONSTANTS and not arguments[1].names() - _CONSTANTS:
+        product = Formula("*", (arguments[0], Formula("/", (Formula("1", number=_ONE), arguments[1]))))
+        products.append(product)
+        # The product is computed in binary32 also if the tensor has a narrower format, and then rounded to it.
+        return Formula("input", (Formula("fp32", (product,)),)) if rule.working == "input" else product
+    return term.replace(arguments=arguments)
 
 
 # Variations: recipes that no library has, for codes that none of the named recipes gives.
