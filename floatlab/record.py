@@ -9,6 +9,7 @@ from floatlab.fpmode import in_default_mode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from types import FunctionType
     from typing import Any, ClassVar, Self, dataclass_transform
 else:
 
@@ -16,10 +17,27 @@ else:
         return lambda decorated: decorated
 
 
-def _initializer(fields: tuple[str, ...], defaults: dict[str, object], validated: bool) -> str:
-    parameters = ", ".join(f"{f}=_default_{f}" if f in defaults else f for f in fields)
-    body = [f"_set_{f}(self, {f})" for f in fields] + ["self.__post_init__()"] * validated
-    return f"def __init__(self, {parameters}):\n    {'; '.join(body)}\n"
+_templates: dict[tuple[int, bool], FunctionType] = {}  # the code of `__init__`, by number of fields and `validated`
+
+
+def _initializer(setters: list[object], fields: tuple[str, ...], defaults: dict[str, object], validated: bool) -> Any:
+    """Return a function `__init__` that passes its parameters, named like the fields, to these setters.
+
+    Compiling source takes most of the time that it takes to create a class. Therefore all classes with the same number
+    of fields share one code, in which only the names differ.
+    """
+    count = len(fields)
+    if fields[count - len(defaults) :] != tuple(defaults):
+        raise TypeError("a field without a default follows one with a default")
+    template = _templates.get((count, validated))
+    if template is None:
+        body = [f"_set_{i}(self, f{i})" for i in range(count)] + ["self.__post_init__()"] * validated
+        scope: dict[str, Any] = {}
+        exec(f"def __init__(self, {', '.join(f'f{i}' for i in range(count))}):\n    {'; '.join(body)}\n", scope)
+        template = _templates[count, validated] = scope["__init__"]
+    code = template.__code__.replace(co_varnames=("self", *fields))
+    names = {f"_set_{i}": setter for i, setter in enumerate(setters)}
+    return type(template)(code, names, "__init__", tuple(defaults.values()) or None)
 
 
 @dataclass_transform(frozen_default=True)
@@ -40,10 +58,9 @@ class RecordType(type):
         namespace["__match_args__"] = namespace["_fields"]
         cls = super().__new__(mcls, name, bases, namespace)
         if fields and "__init__" not in namespace:
-            scope: dict[str, object] = {f"_set_{f}": vars(cls)[f].__set__ for f in fields}
-            scope |= {f"_default_{f}": value for f, value in defaults.items()}
-            exec(_initializer(fields, defaults, hasattr(cls, "__post_init__")), scope)
-            type.__setattr__(cls, "__init__", scope["__init__"])
+            setters = [vars(cls)[f].__set__ for f in fields]
+            initializer = _initializer(setters, fields, defaults, hasattr(cls, "__post_init__"))
+            type.__setattr__(cls, "__init__", initializer)
         return cls
 
 

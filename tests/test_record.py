@@ -3,6 +3,7 @@
 from __future__ import annotations  # records read their annotations as text
 
 import copy
+import inspect
 import pickle
 
 import pytest
@@ -47,6 +48,21 @@ def test_fields_are_taken_by_place_and_by_name_with_defaults():
             Point(**wrong)
     with pytest.raises(TypeError):
         Point(1, 2, 3)
+
+
+def test_classes_with_as_many_fields_keep_their_own_parameters():
+    class Other(Record):
+        a: int
+        b: str = "b"
+
+    assert str(inspect.signature(Other)) == "(a, b='b')"
+    assert str(inspect.signature(Point)) == "(x, y=2)"
+    assert repr(Other(a=1)) == "Other(a=1, b='b')"
+    with pytest.raises(TypeError, match="a field without a default follows one with a default"):
+
+        class Wrong(Record):
+            a: int = 1
+            b: int
 
 
 def test_a_record_is_frozen_and_has_no_room_for_more():
