@@ -20,7 +20,9 @@ else:
 _templates: dict[tuple[int, bool], FunctionType] = {}  # the code of `__init__`, by number of fields and `validated`
 
 
-def _initializer(setters: list[object], fields: tuple[str, ...], defaults: dict[str, object], validated: bool) -> Any:
+def _initializer(
+    setters: list[object], fields: tuple[str, ...], defaults: dict[str, object], validated: bool
+) -> FunctionType:
     """Return a function `__init__` that passes its parameters, named like the fields, to these setters.
 
     Compiling source takes most of the time that it takes to create a class. Therefore all classes with the same number
@@ -32,7 +34,7 @@ def _initializer(setters: list[object], fields: tuple[str, ...], defaults: dict[
     template = _templates.get((count, validated))
     if template is None:
         body = [f"_set_{i}(self, f{i})" for i in range(count)] + ["self.__post_init__()"] * validated
-        scope: dict[str, Any] = {}
+        scope: dict[str, FunctionType] = {}
         exec(f"def __init__(self, {', '.join(f'f{i}' for i in range(count))}):\n    {'; '.join(body)}\n", scope)
         template = _templates[count, validated] = scope["__init__"]
     code = template.__code__.replace(co_varnames=("self", *fields))

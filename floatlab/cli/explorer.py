@@ -9,6 +9,7 @@ from floatlab.cli.output import put
 from floatlab.cli.parser import Parser, read_question
 from floatlab.errors import FloatlabError, quoted
 from floatlab.sandbox import confine
+from floatlab.tui.app.collector import pause_collector, resume_collector
 from floatlab.tui.app.registry import screen_for
 from floatlab.tui.screens.background_answer import BackgroundAnswer
 from floatlab.verbs.option import UsageError
@@ -34,6 +35,14 @@ def _parted(words: list[str]) -> tuple[list[str], list[str]]:
 
 def run(words: list[str]) -> int:
     """Open or serve the explorer; return the exit status."""
+    pause_collector()  # the explorer resumes it after its first frame
+    try:
+        return _run(words)
+    finally:
+        resume_collector()
+
+
+def _run(words: list[str]) -> int:
     own, question = _parted(words)
     options = Parser(VERB).parse(own)
     if question and question[0] in VERBS and screen_for(question[0]) is None:
@@ -108,6 +117,7 @@ def _serve(chosen: Question, here: str, question: list[str]) -> None:
     """Serve explorers that are sandboxed like this process, until interrupted."""
     from floatlab.tui.app.browser import Address, serve
 
+    resume_collector()
     files = None if chosen.option("files") is None else os.getcwd()
     os.chdir(here)  # the child processes import floatlab from this folder, not from the one that visitors can read
     visitor = Question(VERB.name).having(

@@ -24,6 +24,7 @@ from floatlab.errors import FloatlabError, printable, printable_lines, quoted
 from floatlab.sandbox import confined
 from floatlab.tui.app import terminal
 from floatlab.tui.app.browser_page import MOST_ASKED, SHOWN
+from floatlab.tui.app.collector import resume_collector
 from floatlab.tui.app.help_windows import KeysWindow, keys_page
 from floatlab.tui.app.input_queue import InputQueue
 from floatlab.tui.app.navigation import Navigation
@@ -199,6 +200,7 @@ class Explorer(Navigation):
 
     def on_mount(self) -> None:
         """Show the message for the start; at the first start, show the first steps."""
+        self.call_after_refresh(resume_collector)
         if self._complaint:
             self.notify(self._complaint, severity="warning", timeout=10)
         if self._is_first:

@@ -3,13 +3,11 @@
 The terminal in the page is that of textual-serve, which has no way to pass on a question. So a script of this page
 takes the question from the page's address, and adds it to the request for an explorer. It also puts the question that
 the explorer shows into the page's address.
+
+The explorer in a terminal loads this module, too, but not the modules that only make the page.
 """
 
 from __future__ import annotations
-
-from base64 import b64encode
-from hashlib import sha256
-from html import escape
 
 ASKED = "q"  # the parameter of an address whose value is a command, without the word floatlab
 SHOWN = "floatlab:"  # the beginning of the message by which an explorer sends the command that it shows
@@ -60,6 +58,8 @@ addEventListener("focus", focus);
 
 def page(socket: str, font_size: int) -> str:
     """Return the HTML page of an explorer whose socket has this address."""
+    from html import escape
+
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -88,6 +88,9 @@ def policy(socket: str) -> str:
     >>> policy("ws://localhost:8000/ws").startswith("default-src 'self'; script-src 'self' 'sha256-")
     True
     """
+    from base64 import b64encode
+    from hashlib import sha256
+
     digest = b64encode(sha256(_SCRIPT.encode()).digest()).decode()
     return (
         f"default-src 'self'; script-src 'self' 'sha256-{digest}'; style-src 'self' 'unsafe-inline'; "

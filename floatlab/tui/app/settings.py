@@ -57,11 +57,13 @@ def _read(path: Path | None, most: int) -> str:
 
 def read_settings() -> tuple[dict[str, object], str]:
     """Return the valid settings, and a message about invalid settings, which is empty if there are none."""
-    import tomllib
-
     path = settings_file()
+    read: dict[str, object] = {}
     try:
-        read = tomllib.loads(_read(path, _MOST_SETTINGS))
+        if text := _read(path, _MOST_SETTINGS):
+            import tomllib  # only here: the import takes time, and most people have no settings
+
+            read = tomllib.loads(text)
     except (OSError, ValueError, RecursionError) as error:
         return {}, f"{path} is not used: {error or type(error).__name__}"
     type_names = {str: "a text", bool: "true or false", dict: "a table"}

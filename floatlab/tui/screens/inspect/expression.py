@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from floatlab.errors import FloatlabError
 from floatlab.formats import Format, parse_format
 from floatlab.formats.catalog import short_name
-from floatlab.verbs.arithmetic.answer import ARITIES
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import answer_question
 
@@ -85,6 +84,8 @@ def hint_on_code(value: str, format: Format) -> str:
 
 def _called(text: str) -> tuple[str, tuple[str, ...]] | None:
     """Read an operation that begins with its name; the operands follow in parentheses or after spaces."""
+    from floatlab.verbs.arithmetic.answer import ARITIES  # not needed for the first frame
+
     match = re.fullmatch(r"\s*([a-z]+)(?:\s*\((.*)\)|\s+(.*?))\s*", text)
     if match is None or match[1] not in ARITIES:
         return None
