@@ -11,6 +11,8 @@ from rich.segment import Segment
 from rich.terminal_theme import TerminalTheme
 from textual.color import Color
 
+from tests.tui.stage import strips
+
 WIDTH, HEIGHT, SIZE = 8, 18, 13.3  # of a character; the size of the font whose characters are as wide
 BASE = 13.4  # the base line of a row
 _FONTS = "'DejaVu Sans Mono',Menlo,Consolas,monospace"
@@ -60,7 +62,7 @@ class Cell(NamedTuple):
 
 def picture(app):
     """Return the screen of an app as SVG."""
-    rows = app.screen._compositor.render_strips()
+    rows = strips(app)
     cells = [cell for y, strip in enumerate(rows) for cell in cells_of(app, y, strip)]
     width, height = app.size[0] * WIDTH, app.size[1] * HEIGHT
     ground = _plain_look(app).ground

@@ -34,10 +34,22 @@ def driven(test):
     return run
 
 
+def strips(app):
+    """Return the lines of the screen as a terminal shows them: around a window, the screen behind it."""
+    behind = app._background_screens
+    for window in (*behind, app.screen)[1:]:
+        window._set_dirty()  # else it is drawn as it was first, maybe before the screen behind it had been drawn
+    token = visible_screen_stack.set(behind)
+    try:
+        return app.screen._compositor.render_strips()
+    finally:
+        visible_screen_stack.reset(token)
+
+
 def seen(app):
     """Return the text of the screen."""
     # A no-break space looks like a space.
-    return "\n".join(strip.text.replace("\u00a0", " ").rstrip() for strip in app.screen._compositor.render_strips())
+    return "\n".join(strip.text.replace("\u00a0", " ").rstrip() for strip in strips(app))
 
 
 class Person:

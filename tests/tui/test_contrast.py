@@ -6,7 +6,7 @@ from textual.screen import ModalScreen
 
 from floatlab.tui.themes import CYCLE, SIXTEEN
 from tests.tui.pictures import cells_of, is_braille
-from tests.tui.stage import driven, opened
+from tests.tui.stage import driven, opened, strips
 from tests.tui.test_golden import SCENES
 
 # WCAG 2.2, 1.4.3, for text; 3 for texts under the cursor, hints in empty boxes, and the dimmed answer of other text.
@@ -31,7 +31,7 @@ def shown(app):
     """Yield the characters of text; behind a window, the screen is inactive."""
     screen = app.screen
     regions = [widget.region for widget in screen.children] if isinstance(screen, ModalScreen) else [screen.region]
-    for y, strip in enumerate(screen._compositor.render_strips()):
+    for y, strip in enumerate(strips(app)):
         for cell in cells_of(app, y, strip):
             is_text = cell.text.strip() and cell.text not in MARKS and not is_braille(cell.text)
             if is_text and any(region.contains(cell.column, y) for region in regions):

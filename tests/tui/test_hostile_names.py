@@ -11,7 +11,7 @@ from floatlab.tui.app.terminal import HARMLESS
 from floatlab.tui.widgets.array_box import FilePicker
 from floatlab.tui.widgets.pickers import Choice, Picker
 from floatlab.verbs.question import Question
-from tests.tui.stage import driven, opened
+from tests.tui.stage import driven, opened, strips
 
 NAME = "w\x1b]0;title\x07\x1b[31m\x9b2J\u202eb"
 SHOWN = r"w\x1b]0;title\x07\x1b[31m\x9b2J\u202eb"
@@ -19,7 +19,7 @@ SHOWN = r"w\x1b]0;title\x07\x1b[31m\x9b2J\u202eb"
 
 def check(person):
     """Check what goes to the terminal, box by box as it is drawn."""
-    for strip in person.app.screen._compositor.render_strips():
+    for strip in strips(person.app):
         for segment in strip:
             if segment.control is None:
                 bad = [ch for ch in segment.text if unicodedata.category(ch) in ("Cc", "Cf", "Cs", "Zl", "Zp")]

@@ -25,11 +25,17 @@ class History:
         """Add a question after the current one, in place of all later ones; do nothing if it is the current one.
 
         If `kind` is not empty and the last edit was of the same kind, the question replaces the current one, unless
-        that is the first. Returns whether it was replaced.
+        that is the first. If it then equals the question before, the edits have changed nothing, and are no step.
+        Returns whether it was replaced.
         """
         if question == self.now:
             return False
         replaces = kind != "" and kind == self._kind and self._at > 0
+        if replaces and question == self._questions[self._at - 1]:
+            self._at -= 1
+            del self._questions[self._at + 1 :]
+            self.settle()
+            return True
         self._questions[self._at + (not replaces) :] = [question]
         del self._questions[:-_LIMIT]
         self._at = len(self._questions) - 1
