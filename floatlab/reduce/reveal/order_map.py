@@ -41,6 +41,7 @@ _SAMPLE = 256  # every kind of node arithmetic is tried on about this many eleme
 _REPLAYED = 1024  # at least this many elements of a class are replayed in all random products, if the limits allow it
 _CONFIRMED = 4  # if no more random products can be kept, a claim for a part of a class is tested on this many new ones
 _ROUNDS = 4  # in one search, at most this many candidates are replayed on all elements of a class
+_IN_A_ROW = 8  # if an order was not found, a product is computed again this many times in a row
 _DEPTH = 6  # a class may be divided this many times
 
 Progress = Callable[[int, int], object]  # takes the number of elements in classes and the number of all elements
@@ -87,7 +88,7 @@ class _Mapping:
             places, depth = waiting.pop()
             waiting += ((part, depth - 1) for part in self._find_order(places, depth))
         if any(each.candidate is None for each in self.classes):
-            self.trials.check_repeats()
+            self.trials.check_repeats(_IN_A_ROW)
 
     def _parts(self, places: Array) -> list[Array]:
         """Split the mask `places` into one mask for each class of the partition."""

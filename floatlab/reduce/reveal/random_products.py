@@ -49,9 +49,13 @@ class RandomProducts:
         self.kept += made
         return made
 
-    def check_repeats(self) -> None:
-        """Compute some products again; raises NotASum if one of them has other bits now."""
-        for each in self.kept[:_REPEATED]:
+    def check_repeats(self, in_a_row: int = 1) -> None:
+        """Compute some products again; raises NotASum if one of them has other bits now.
+
+        The first product is computed `in_a_row` times, so that a period of the results, such as two or three products,
+        cannot hide.
+        """
+        for each in (*self.kept[:1] * in_a_row, *self.kept[1:_REPEATED]):
             again = self._sized.multiply(*each.given).codes
             if not np.array_equal(again.reshape(-1), each.result.codes.reshape(-1)):
                 raise NotASum(f"{self._sized.target.name} gives two results for the same terms")

@@ -59,12 +59,16 @@ class Target(Record):
         `what` is the message, in which the braces stand for the target's name and the reason. KeyboardInterrupt and
         floatlab's own errors propagate.
         """
+        process = os.getpid()
         try:
-            return work()
+            made = work()
         except (KeyboardInterrupt, FloatlabError):
             raise
         except BaseException as trouble:  # catch SystemExit too: the target must not end floatlab
             raise UnsupportedError(what.format(self.name, _reason(trouble))) from trouble
+        if os.getpid() != process:
+            raise UnsupportedError(f"{self.name} forks, and returns in the new process too; it must end that process")
+        return made
 
     def fetch(self, made: Foreign) -> Source:
         """Return the codes of a result; raises UnsupportedError if it is not an array of numbers."""

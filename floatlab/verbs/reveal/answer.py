@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from contextlib import redirect_stdout
 from math import prod
 
 from floatlab.reduce.reveal.invariance import Invariance, invariance
@@ -13,6 +11,7 @@ from floatlab.reduce.reveal.revelation import Findings, examine
 from floatlab.verbs.question import Answer, Question, Started, plain_answer, written
 from floatlab.verbs.reveal.map_page import invariance_page, map_page
 from floatlab.verbs.reveal.page import reveal_page
+from floatlab.verbs.standard_output import printing_aside
 
 TERMS, DTYPE = 64, "float32"  # defaults of the options
 _BATCH = 64, 64, 64
@@ -55,7 +54,7 @@ def answer_of(found: Findings) -> Answer:
 
 def answers(question: Question, started: Started | None = None) -> list[Answer]:
     """Answer a question, one target after another."""
-    with redirect_stdout(sys.stderr):  # targets may print, but not to standard output
+    with printing_aside():
         return [_answer(target, question, started) for target in question.values]
 
 

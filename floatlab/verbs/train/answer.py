@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sized
-from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any
 
 from floatlab.arrays.sources import Source
@@ -19,6 +17,7 @@ from floatlab.training.setup import Setup, parse_remedy
 from floatlab.training.validation import checked_number, exactly
 from floatlab.verbs.option import can_read
 from floatlab.verbs.question import Answer, Question, Started, plain_answer
+from floatlab.verbs.standard_output import printing_aside
 from floatlab.verbs.train.options import form_of
 
 if TYPE_CHECKING:
@@ -273,7 +272,7 @@ def _check(question: Question, started: Started | None) -> Answer:
 
     _, name, x = question.values
     reported, derivative = question.option("reported"), question.option("derivative")
-    with redirect_stdout(sys.stderr):  # what the function prints must not mix with the answer
+    with printing_aside():
         target = function_of(name, x, next(iter(question.formats), None))
         call, fmt, own = target.call, target.format, target.own
         curves = [target.checked(sweep_steps(call, x, fmt, way, derivative=derivative, own=own)) for way in WAYS]

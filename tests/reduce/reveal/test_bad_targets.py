@@ -41,6 +41,10 @@ def sometimes_wrong(a, b):
     return made
 
 
+def turned_at_times(a, b):
+    return (a @ b)[:: -1 if nth(3) else 1]
+
+
 class NoArray:
     shape, dtype = (8, 6), np.dtype("float32")
 
@@ -76,6 +80,7 @@ BAD = {
     "random": (lambda a, b: RANDOM.random((len(a), b.shape[1])), "gives two results"),
     "noise": (lambda a, b: (a @ b) * np.float32(1 + RANDOM.random() / 1e4), "gives two results"),
     "one element wrong at times": (sometimes_wrong, "gives two results"),
+    "other rows at times": (turned_at_times, "gives two results|is not a sum"),
     "another dtype at times": (lambda a, b: (a @ b).astype("f8" if nth(2) else "f4"), "gives two results"),
     "NaN": (filled(np.nan), "is not a sum"),
     "infinity": (filled(np.inf), "is not a sum"),

@@ -146,6 +146,34 @@ def test_modules_of_the_current_folder(tmp_path):
     assert "PYTHONSAFEPATH" in ended.stderr
 
 
+def test_a_target_may_print_close_the_standard_output_and_fork(tmp_path):
+    (tmp_path / "mine.py").write_text(
+        """
+import os, sys
+first = [True]
+def f(x):
+    return (x[0] + x[1]) + (x[2] + x[3])
+def closes(x):
+    print("noise")
+    sys.stdout.close()
+    return f(x)
+def forks(x):
+    if first.pop() if first else False:
+        os.fork()
+    return f(x)
+"""
+    )
+    ended = run_reveal("mine:closes", tmp_path)
+    assert (ended.returncode, ended.stdout) == (0, "pairwise\n")
+    assert set(ended.stderr.splitlines()) == {"noise"}
+    if hasattr(os, "fork"):
+        ended = run_reveal("mine:forks", tmp_path)
+        assert (ended.returncode, ended.stdout) == (0, "pairwise\n")
+        assert ended.stderr == (
+            "floatlab: mine:forks forks, and returns in the new process too; it must end that process\n"
+        )
+
+
 def test_the_current_folder_is_searched_only_for_the_named_module(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     before = list(sys.path)

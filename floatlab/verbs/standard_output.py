@@ -1,0 +1,32 @@
+"""Keep the standard output free of what the users' functions print."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
+
+
+class _Aside:
+    """The standard error stream, which a user's function cannot close."""
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(sys.stderr, name)
+
+    def write(self, text: str) -> int:
+        """Write text to the standard error."""
+        return sys.stderr.write(text)
+
+    def flush(self) -> None:
+        """Flush the standard error."""
+        sys.stderr.flush()
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+@contextmanager
+def printing_aside() -> Iterator[None]:
+    """Write what functions print to the standard error, since it must not mix with the answer."""
+    with redirect_stdout(_Aside()):
+        yield
