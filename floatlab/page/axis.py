@@ -204,7 +204,7 @@ def _bin(row: _Cells, span: AxisInterval, start: float, end: float, ink: _Ink) -
 
 
 def _beside(row: _Cells, span: AxisInterval, first: int, last: int) -> None:
-    """Put the label of an interval without end strokes on its preferred side or, without room there, on the other."""
+    """Put the label beside an interval without end strokes: on its preferred side, or on the other for lack of room."""
     for label in (span.label, span.short):
         length = len(text_of(label))
         after, before = (last + 2, 1, _BETWEEN), (first - 1 - length, _BETWEEN, 1)

@@ -119,7 +119,7 @@ class Navigation(ExplorerBase):
         return bool(self._trail) if action == "go_back" else super().check_action(action, parameters)
 
     def note_question(self, question: Question, replaces: bool) -> None:
-        """Add a question to the history; if `replaces`, first drop the last question if it is of the same screen."""
+        """Add a question to the history; with `replaces`, it replaces the last one, if that is of the same screen."""
         if row := screen_for(question.verb):
             self._questions.note(row.name, question, replaces=replaces)
 

@@ -24,9 +24,9 @@ class History:
     def add(self, question: Question, kind: str = "") -> bool:
         """Add a question after the current one, in place of all later ones; do nothing if it is the current one.
 
-        If `kind` is not empty and the last edit was of the same kind, the question replaces the current one, unless
-        that is the first. If it then equals the question before, the edits have changed nothing, and are no step.
-        Returns whether it was replaced.
+        If `kind` is not empty and the last edit was of the same kind, the question replaces the current one. The first
+        question is never replaced. If the edits of a series end where they began, they are no step, and the current
+        question is the one before the series. Returns whether the current question was replaced or removed.
         """
         if question == self.now:
             return False

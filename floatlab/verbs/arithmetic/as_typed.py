@@ -61,7 +61,7 @@ def _readings(derivation: Derivation) -> tuple[Derivation | None, ...]:
 def typed_rows(derivation: Derivation) -> list[Block]:
     """Return rows with the rounded result of the typed numbers, if it differs from that of the operands.
 
-    There are no rows if the exact result of the typed numbers is not a short decimal.
+    There are rows only if the exact result of the typed numbers is a short decimal.
 
     >>> from floatlab import add
     >>> from floatlab.page.model import Page

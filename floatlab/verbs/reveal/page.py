@@ -48,8 +48,8 @@ def reveal_page(found: Findings) -> Page:
 def plan_page(plan: Plan) -> Page:
     """Return the page of an order of evaluation.
 
-    The page has the schedule expression if there is one, and the whole tree if it is short; else an outline of the
-    tree.
+    The page has the schedule expression, if there is one, and the whole tree, if it is short. If it has neither, it has
+    an outline of the tree.
 
     >>> from floatlab.reduce.plan.plan import Plan
     >>> from floatlab.page.text_layout import to_text

@@ -73,7 +73,7 @@ def values_chart(found: Training) -> Chart:
 def _read(found: Training) -> list[Block]:
     """Return rows with the given gradient or update, rounded to each format that a remedy uses for gradients.
 
-    There are no rows if the gradient or update is not constant, or if there are several weights.
+    There are rows only for a single weight whose gradient or update is constant.
     """
     first = found.trainers[0]
     exact = first.gradients.exact

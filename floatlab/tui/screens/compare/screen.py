@@ -367,7 +367,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
     # Methods for the frame.
 
     def printed(self) -> Question:
-        """Return the question, without the default number of worst elements unless these are shown."""
+        """Return the question; unless the worst elements are shown, their default number is left out."""
         short = self.view != "worst" and self.question.option("worst") == _LISTED
         return self.question.having(worst=None) if short else self.question
 

@@ -67,8 +67,8 @@ class CodeTable(Cells):
             for run in runs:
                 starts += [(x, y)] if run.role is Role.CODE else []
                 x += len(run.text)
-        # Consecutive codes are below each other, so cells are sorted by column. Each is as wide as the longest text, if
-        # its column has room.
+        # Consecutive codes are below each other, so cells are sorted by column. A cell is as wide as the longest text,
+        # if its column has room.
         columns = [*sorted({x for x, _ in starts}), width + 2]
         widths = {a: b - a - 2 for a, b in pairwise(columns)}
         full = max((len(text_of(cell)) for cell in self.grid.cells), default=0) if self.grid else 0
