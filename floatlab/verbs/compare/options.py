@@ -67,7 +67,9 @@ VERB = Verb(
         *grouped(
             "tolerance",
             Option("rtol", "X", "relative tolerance (default 1e-5)", read=_tolerance),
-            Option("atol", "X", "absolute tolerance (default 1e-8); with --rtol, assert_close's, too", read=_tolerance),
+            Option(
+                "atol", "X", "absolute tolerance (default 1e-8); with --rtol, assert_close uses both", read=_tolerance,
+            ),
             Option("equal_nan", "", "count two NaNs as equal"),
         ),
         *grouped(

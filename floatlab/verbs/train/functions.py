@@ -101,7 +101,7 @@ def _computes(call: Function, x: float, format: Format) -> bool:
         return isinstance(call(RoundedNumber(x, format)), RoundedNumber)
     except KeyboardInterrupt:
         raise
-    except BaseException:  # whatever the exception, the function may accept floats
+    except BaseException:  # a function that accepts only floats may raise any exception
         return False
 
 

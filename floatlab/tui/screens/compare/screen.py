@@ -355,7 +355,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         if not codes or differences is None:
             return
         self.app.pins |= {"A": codes["actual"], "B": codes["expected"]}
-        self.notify("A is the actual number, B the expected number: v shows both", timeout=4)
+        self.notify("A is the actual number, B the expected number: the view A and B compares them", timeout=4)
         formats = [differences.actual.format, differences.expected.format]
         order = formats if which == "actual" else formats[::-1]
         self.inspect(codes[which], tuple(dict.fromkeys(order)))
