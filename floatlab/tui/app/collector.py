@@ -8,16 +8,16 @@ import gc
 def pause_collector() -> None:
     """Pause the garbage collector, until `resume_collector` is called.
 
-    While modules are imported and widgets are made, many objects are created and hardly any become garbage; looking for
-    garbage would take a tenth of the time to the first frame.
+    Imports and new widgets create many objects, but hardly any garbage. Looking for garbage would take a tenth of the
+    time to the first frame.
     """
     gc.disable()
 
 
 def resume_collector() -> None:
-    """Resume the collector if it is paused, without the objects that exist now, most of which are kept until the end.
+    """Resume the collector if it is paused; it does not visit the objects that exist now.
 
-    A collection that visits all of them takes longer than the answer to a key.
+    Most of these objects are kept until the end, and visiting all of them takes longer than the answer to a key.
     """
     if not gc.isenabled():
         gc.freeze()
