@@ -305,7 +305,10 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
         return found
 
     def possible(self) -> dict[str, bool]:
-        """Return whether actions are available: those on tensors if the tensors are shown, pinning never."""
+        """Return whether actions are available.
+
+        Pinning is never available; actions on tensors are available only while the tensors are shown.
+        """
         has_tensors = self.found is not None and self.shown_view == "tensors"
         return super().possible() | {"sort": has_tensors, "find": has_tensors, "pin": False}
 
