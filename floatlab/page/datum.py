@@ -142,7 +142,10 @@ def show_page(derivation: Derivation, interval: bool = False) -> Page:
         blocks.append(Row("replaced", Span(note, Role.HINT)))
     if note := _in_words(datum):
         blocks.append(Row("note", Span(note, Role.HINT)))
-    if interval:
+    if interval and fmt.is_irrational:
+        ends = "its ends are powers of √e: there is no number line" if datum.is_finite else "no real number rounds here"
+        blocks.append(Row("interval", Span(ends, Role.HINT)))
+    elif interval:
         from floatlab.page.number_line import interval_rows, scale_rows  # imported here, since few pages need them
 
         blocks += interval_rows(datum, derivation.context) + scale_rows(derivation)

@@ -15,6 +15,7 @@ _TYPED = 24  # at most this many characters of the typed number are shown
 _TAIL = 3  # number of last digits of a code that are shown if the whole codes do not fit
 _GAP = 14  # most characters of a power of two written as a decimal, and of a short label
 _WITH_LITERALS = ("add", "sub", "mul", "fma")  # operations whose exact result is a binary number
+_UNSEEN = 64  # digits below those of the format that are not visible on the line
 _LEFT, _RIGHT = -1.0, 2.0  # positions for numbers beyond the ends of the line
 
 
@@ -139,7 +140,7 @@ def _place(x: Exact, low: Exact, high: Exact) -> float:
     """Return the relative position of a number between two others: in [0, 1], or _LEFT or _RIGHT if it is outside."""
     if x < low or high < x:
         return _LEFT if x < low else _RIGHT
-    q = min(low.q, high.q) - 64  # smaller digits are not visible
+    q = min(low.q, high.q) - _UNSEEN
     if x.q < q:
         x = Exact(x.negative, x.c >> q - x.q, q)
     return (x.scaled(q) - low.scaled(q)) / (high.scaled(q) - low.scaled(q))
@@ -187,7 +188,7 @@ def _typed(derivation: Derivation) -> Exact | None:
     """Return the typed number, to more digits than are visible; None for ∞ and NaN."""
     operand = derivation.operands[0]
     if isinstance(operand, Datum):
-        return operand.exact if operand.is_finite else None
+        return operand.bounds(derivation.result.format.precision + _UNSEEN)[0] if operand.is_finite else None
     return next((step.exact for step in derivation.steps if isinstance(step, Read)), None)
 
 

@@ -10,6 +10,7 @@ from floatlab import Context, Direction, decode, encode, read
 from floatlab.formats import CATALOG, parse_format
 from floatlab.numbers import Exact
 from floatlab.numbers.datum import hexadecimal_code, shortest
+from floatlab.page.datum import show_page
 from floatlab.page.model import Axis, Page, text_of
 from floatlab.page.number_line import number_line, scale_rows
 from floatlab.page.text_layout import to_text
@@ -170,3 +171,16 @@ def test_a_pseudo_denormal_is_drawn_as_the_number_that_it_is():
     odd, canonical = decode(0x00008000000000000000, "x87"), decode(0x00018000000000000000, "x87")
     assert odd.exact == canonical.exact
     assert number_line(odd) == number_line(canonical)
+
+
+@pytest.mark.parametrize("code", [0x00, 0x01, 0x33, 0x40, 0x7F, 0x80, 0x8B])
+@pytest.mark.parametrize("name", ["fp16", "e4m3", "fp64", "nf4", "posit16", "takum_log8", "takum_log16"])
+def test_powers_of_e_have_pages_with_intervals(code, name):
+    found = show_page(read(decode(code, "takum_log8"), name), interval=True)
+    shown = to_text(found, 80)
+    if code in (0x33, 0x40):
+        assert ("  number line  ──" in shown) == ("log" not in name)
+    if code == 0x33 and name == "fp16":
+        assert "▼ takum_log8 ≈ 0.32465" in shown
+    if name.startswith("takum_log"):
+        assert ("its ends are powers of √e" in shown) == (code != 0x80)

@@ -9,7 +9,7 @@ from floatlab.tui.widgets.bit_row import BitRow
 from floatlab.tui.widgets.choice_bar import ChoiceBar
 from floatlab.tui.widgets.page_view import PageView
 from floatlab.verbs.edits import EDITS
-from tests.tui.stage import ANY_SIZE, complaint, driven, opened, retype
+from tests.tui.stage import ANY_SIZE, complaint, driven, opened, retype, text
 
 START = "show 1.12156456132 --fp16 --bf16 --e4m3 --fp32"
 
@@ -86,10 +86,10 @@ async def test_the_cursor_stays_on_the_bits():
 )
 @driven
 async def test_every_edit_by_key_and_by_mouse(name):
-    for text, format in (("1.12156456132", "fp16"), ("-3", "e4m3"), ("0.5", "fp64")):
-        start = encode(text, format)
+    for typed, format in (("1.12156456132", "fp16"), ("-3", "e4m3"), ("0.5", "fp64")):
+        start = encode(typed, format)
         for by_mouse in (False, True):
-            async with opened(f"show {text} -f {format}") as person:
+            async with opened(f"show {typed} -f {format}") as person:
                 if by_mouse:
                     await person.choose("#edits", name)
                 else:
@@ -343,3 +343,17 @@ async def test_a_format_added_to_a_code_says_how_to_read_the_code_in_it():
         await retype(person, "#value", "bits:0x38@e5m2")
         assert float(person.app.shown.subject()) == 0.5
         assert complaint(person) == ""
+
+
+@pytest.mark.parametrize("size", ANY_SIZE)
+@driven
+async def test_numbers_that_are_powers_of_e(size):
+    async with opened("show 0.3 -f takum_log8,takum_log16,fp16", size) as person:
+        assert "its ends are powers of √e" in text(person)
+        for key in ("plus", "minus", "m", "M", "0", "1", "space", "a", "plus", "b"):
+            await person.press(key, *["v"] * len(person.app.shown.shown_views))
+        person.app.shown.choose_view("details")
+        await retype(person, "#value", "1")  # a rational number among irrational ones
+        assert "its ends are powers of √e" in text(person)
+        await retype(person, "#value", "nan")
+        assert "no real number rounds here" in text(person)

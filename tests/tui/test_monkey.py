@@ -4,6 +4,7 @@ import asyncio
 import random
 
 import pytest
+from textual.events import Paste
 from textual.geometry import Offset
 from textual.widgets import Input
 
@@ -19,6 +20,22 @@ KEYS = [
     *[f"f{number}" for number in range(2, 2 + len(SCREENS))],
 ]
 SIZES = [(46, 20), (80, 24), (120, 34), (30, 10), (20, 8), (200, 60), (1, 1)]
+STARTS = [
+    "show 1.12156456132 --fp16 --e4m3",
+    "show 0.3 -f takum_log8,posit16,nf4,e8m0",
+    "add 0.1 0.2 --fp128",
+    "fma 1.0009765625 1.0009765625 -1.001953125 --fp16",
+    "formats takum_log8 e4m3",
+    "block 0.1 -2.5 3 7.3 0.02 --to nvfp4",
+    "dot --preset forum --fma",
+    "compare 0.1,0.2,0.3 0.1,0.2,0.300001 --fp32",
+    "train 1.125 --update 0.00041999 --steps 101",
+]
+PASTED = [
+    "0.1", "nan(0x1)", "-inf", "bits:0x38@e4m3", "1e999999999", "1/3", "0x1p-1074", "0.1 + 0.2", "(((1 2) 3) 4)",
+    "1,2,3", "takum_log16", "e5m2", "serial", "blocked(2, serial", "random:normal:1000", "two\nlines",
+    "\x1b[31m\x00\x07\u202e", "[bold]x[/]", "9" * 5000, "\U0001f600", " ", "/nowhere/file.npy",
+]  # fmt: skip
 PATIENCE = 20.0  # seconds for one event; more than this is a hang, even on a slow machine
 
 
@@ -28,15 +45,21 @@ async def at_once(_app):
         await asyncio.sleep(0)
 
 
+async def paste(person, text):
+    """Paste text as a terminal does."""
+    person.app.post_message(Paste(text))
+    await person.pilot.pause()
+
+
 async def torment(seed, events):
     rng = random.Random(seed)
     done = []
-    async with opened("show 1.12156456132 --fp16 --e4m3", wait=at_once, drawn=True) as person:
+    async with opened(rng.choice(STARTS), wait=at_once, drawn=True) as person:
         app, pilot = person.app, person.pilot
         app.copy = lambda text, words: None
         app.exit = lambda *_, **__: None  # the key bar offers it to the mouse
         for _ in range(events):
-            kind = rng.choices(("key", "click", "size"), (80, 18, 2))[0]
+            kind = rng.choices(("key", "click", "size", "paste"), (78, 18, 2, 2))[0]
             if kind == "key":
                 what = rng.choice(KEYS)
                 act = pilot.press(what)
@@ -44,6 +67,9 @@ async def torment(seed, events):
                 size = app.screen.size
                 what = Offset(rng.randrange(max(size.width, 1)), rng.randrange(max(size.height, 1)))
                 act = pilot.click(offset=what)
+            elif kind == "paste":
+                what = rng.choice(PASTED)
+                act = paste(person, what)
             else:
                 what = rng.choice(SIZES)
                 act = pilot.resize_terminal(*what)
@@ -79,13 +105,16 @@ def test_a_long_visit(seed):
 async def leave_after_bursts(seed, bursts):
     """Send bursts of random keys; then Escape leads back from any window and box, and q ends the explorer."""
     rng = random.Random(seed)
-    async with opened("show 1.12156456132 --fp16 --e4m3") as person:
+    async with opened(rng.choice(STARTS)) as person:
         app, done = person.app, []
         app.copy = lambda text, words: None
         for _ in range(bursts):
             keys = rng.choices([key for key in KEYS if key != "ctrl+c"], k=rng.randint(1, 8))
             done.append(keys)
             await asyncio.wait_for(person.burst(*keys), PATIENCE)
+            if rng.random() < 0.2:
+                done.append(["pasted", rng.choice(PASTED)])
+                await asyncio.wait_for(paste(person, done[-1][1]), PATIENCE)
             if rng.random() < 0.1:
                 await person.pilot.resize_terminal(*rng.choice(SIZES))
             assert app.failure is None, f"seed {seed}: {app.failure!r} after {done[-6:]}"

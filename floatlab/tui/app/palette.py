@@ -20,6 +20,7 @@ from floatlab.tui.app.registry import screen_for
 from floatlab.tui.screens.inspect.expression import number_in, operation_in
 from floatlab.tui.screens.task import SPOKEN, TaskScreen
 from floatlab.tui.themes import CYCLE
+from floatlab.tui.widgets.window import ClosedOnce
 from floatlab.verbs.edits import EDITS
 from floatlab.verbs.formats.quantities import QUANTITIES, quantity
 from floatlab.verbs.registry import VERBS, verb_named
@@ -180,7 +181,7 @@ def _keys(task: TaskScreen) -> dict[str, tuple[str, Callable[[], object]]]:
     return found
 
 
-class Commands(CommandPalette):
+class Commands(CommandPalette, ClosedOnce[None]):
     """Textual's command palette; but a page key that is pressed before the list is drawn raises no exception."""
 
     # Without colours, the highlighted row needs a mark; Textual's option lists do not draw reverse video.

@@ -9,17 +9,14 @@ from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical
-from textual.geometry import Offset
-from textual.screen import ModalScreen, ScreenResultType
-from textual.widget import Widget
 from textual.widgets import Input, Label, OptionList
 from textual.widgets.option_list import Option
 
 from floatlab.errors import printable, printable_lines
 from floatlab.page.model import Page
 from floatlab.record import Record
-from floatlab.tui.base import ExplorerBase, if_present
 from floatlab.tui.widgets.page_view import PageView
+from floatlab.tui.widgets.window import Window
 
 _SHARE = 94  # the height of a window, in percent of the screen
 _ROWS = 18  # most lines of a list
@@ -45,33 +42,6 @@ class Pick(Record):
     def rows(self) -> list[Choice]:
         """The choices as rows."""
         return choices_of(self.choices) if isinstance(self.choices, Mapping) else list(self.choices)
-
-
-class Window(ModalScreen[ScreenResultType]):
-    """A framed window in the middle of the screen."""
-
-    app: ExplorerBase
-
-    DEFAULT_CSS = """
-    Window {
-        align: center middle;
-        & > Vertical {
-            width: 64; max-width: 96%; height: auto; max-height: 94%; background: $surface; border: round $primary;
-            padding: 0 1;
-        }
-        Label { width: 1fr; }
-        #title, #close { text-style: bold; }
-        #nothing { color: $role-label; }
-        Input { margin: 0; &>.input--placeholder { color: $role-label; } }
-        OptionList { height: auto; max-height: 18; border: none; padding: 0; background: $surface; }
-        OptionList:nocolor > .option-list--option-highlighted { text-style: bold underline; }
-        PageView { height: auto; max-height: 18; }
-    }
-    """
-
-    def get_widget_and_offset_at(self, x: int, y: int) -> tuple[Widget | None, Offset | None]:
-        """Return the widget at a place, and the offset in its content; None if the widget has just been removed."""
-        return if_present(super().get_widget_and_offset_at(x, y))
 
 
 class Choice(Record):

@@ -16,7 +16,7 @@ from textual.widgets import Input, Label
 from floatlab.atomic_write import replacing
 from floatlab.errors import FileFormatError, FloatlabError, printable, quoted
 from floatlab.sandbox import exists
-from floatlab.tui.widgets.pickers import Window
+from floatlab.tui.widgets.window import Window
 
 Copies: TypeAlias = dict[str, tuple[str, Callable[[], str]]]  # by name: description, function that returns the text
 Content: TypeAlias = Callable[[], bytes]  # returns the content of a file
