@@ -106,7 +106,7 @@ LEFT = Style(underline=True, bold=True)  # the cursor while the focus is elsewhe
 def inks(variables: dict[str, str]) -> dict[Role, Style]:
     """Return the style of each role from the variables of a theme.
 
-    Textual's component classes could do the same, but for each widget and role separately, which would take most of the
+    Textual's component classes could do the same, but for each widget and role separately. That would take most of the
     time to the first frame.
     """
     styles = {}

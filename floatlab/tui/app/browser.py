@@ -1,7 +1,7 @@
 """The explorer in a browser: a server that runs a sandboxed explorer for each visitor who knows its address.
 
-The server is that of textual-serve. In front of it, a guard refuses a request that has a foreign host name (DNS
-rebinding), that comes from a page of another site (Origin), or that lacks the token, which is part of the address.
+The server is that of textual-serve. In front of it, a guard refuses requests with a foreign host name (DNS
+rebinding), requests from pages of other sites (Origin), and requests without the token, a part of the address.
 """
 
 from __future__ import annotations

@@ -22,10 +22,9 @@ class InputQueue:
     """Hands out input events one at a time.
 
     Textual passes a key to the widget that has the focus when the key is read. If several keys are read at once, the
-    earlier ones have not been handled by then, so a later key would go to the wrong widget. In `/1`, for instance, the
-    key `/` moves the focus to a box, and the 1 should be typed there. This queue keeps a key until the earlier ones
-    have been handled. By then, no message is left, all new widgets are mounted, and the callbacks for the next refresh
-    have been called.
+    earlier keys have not been handled yet, and a later key goes to the wrong widget. In `/1`, for instance, the key `/`
+    moves the focus to a box, and the 1 should be typed there. This queue keeps a key until the earlier keys have been
+    handled: no message is left, all new widgets are mounted, and the callbacks for the next refresh have been called.
     """
 
     def __init__(self, app: App[None]) -> None:

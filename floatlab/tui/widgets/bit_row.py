@@ -56,8 +56,8 @@ class BitRow(Cells):
     def __init__(self, *, id: str | None = None, ruler: bool = True, steady: bool = False) -> None:
         """Start empty. If `ruler` is true, a line above the bits shows their numbers while the row has the focus.
 
-        If `steady` is true, the active row (to which edits apply) always shows the numbers, so that the page does not
-        move when a box gets the focus.
+        If `steady` is true, the active row (to which edits apply) always shows the numbers. The page then does not move
+        when a box gets the focus.
         """
         super().__init__(id=id)
         self._strip: Block | None = None

@@ -25,8 +25,7 @@ _FUNCTIONS = {
     "minimum_magnitude_number": "minimumMagnitudeNumber", "maximum_magnitude_number": "maximumMagnitudeNumber",
     "copy_sign": "copySign", "scale_b": "scaleB", "log_b": "logB", "next_up": "nextUp", "next_down": "nextDown",
 }  # fmt: skip
-# Why an operand was chosen as the result: a text for operations that choose the smaller one, and for those that choose
-# the larger one.
+# Why an operand was chosen as the result: a text for minimum operations, and one for maximum operations.
 _CHOSEN = {
     Preference.VALUE: ("the smaller", "the larger"),
     Preference.MAGNITUDE: ("the smaller magnitude", "the larger magnitude"),

@@ -82,7 +82,7 @@ def read_answers(path: str, labels: list[str]) -> tuple[dict[str, str], list[str
 
     A line is a label and an answer, such as `1a: 4`. Empty lines, and lines that begin with #, are skipped. Other
     lines, labels that are not on the sheet, and second answers are left out. Raises FileFormatError if lines were left
-    out and no answer remains, and for files that are long or not text.
+    out and no answer remains, or if the file is too long or not in UTF-8.
     """
     with open_file(path) as file, named(path):
         data = read_start(file, _MOST_BYTES + 1)

@@ -72,8 +72,7 @@ def function_of(name: str, x: str, format: Format | None = None) -> NamedFunctio
 
     A function of a module is called with a float, and then with a `RoundedNumber`, which rounds each operation. If the
     second call does not return a `RoundedNumber`, only the function's argument and its value are rounded. Raises
-    UnsupportedError for an unknown name, for a function that does not take one number, and if its value at x is not
-    finite.
+    UnsupportedError if the name is unknown, the function does not take one number, or its value at x is not finite.
 
     >>> function_of("x^3", "1.5").own, function_of("math:atan", "1").own
     (True, False)

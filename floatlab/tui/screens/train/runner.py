@@ -313,8 +313,8 @@ class TrainRunner(TrainControls, inherit_bindings=False):
     def point(self, x: float, by: int = 0) -> None:
         """Move the cursor to the recorded step nearest to x.
 
-        If `by` is not 0 and this is the step under the cursor, move to the next recorded step (or the previous one if
-        `by` is negative).
+        If the cursor is on this step already, a positive `by` moves the cursor to the next recorded step, and a
+        negative one to the previous step.
         """
         if self.look is None or self.laboratory is None:
             return
