@@ -18,7 +18,7 @@ from floatlab.auditing.survival.arguments import RecipeOptions
 from floatlab.auditing.survival.figures import RecipeAudit
 from floatlab.auditing.survival.survey import audit_recipes
 from floatlab.errors import FormatError, UnsupportedError
-from floatlab.files.checkpoints import StoredTensor, matching
+from floatlab.files.checkpoints import StoredTensor, matching, open_checkpoint
 from floatlab.files.safe_open import shown
 from floatlab.formats import parse_format
 from floatlab.formats.recipes import Recipe
@@ -158,7 +158,8 @@ def audit(
         raise UnsupportedError(f"{next(iter(options))} is for audits of recipes, which need to")
     if isinstance(place, Sequence) and not isinstance(place, str):
         raise UnsupportedError("one quantised checkpoint is checked at a time")
-    with load_quantized(place) as read:
+    # With an original, the numbers of matrices in fp8 without scales can be checked, too.
+    with QuantizedCheckpoint(open_checkpoint(place), takes_unscaled=against is not None) as read:
         original = None if against is None else load_quantized(against)
         try:
             known = [name for name in read.names if name in read.weights or name in read.unreadable]

@@ -10,13 +10,13 @@ import numpy as np
 from floatlab.arrays.codec import native
 from floatlab.arrays.sources import MOST_AT_ONCE, ArraySource, HeldSource
 from floatlab.auditing.causes import ComparedWeight, cause_of, compared, repaired, small_cause, unexplained
+from floatlab.auditing.conventions.scaled import UNSCALED
 from floatlab.auditing.fidelity import Fidelity
 from floatlab.auditing.originals.arranged import Counterpart
 from floatlab.auditing.originals.counterparts import Originals
 from floatlab.auditing.quantized import QuantizedCheckpoint, recognised
-from floatlab.auditing.repairs import is_scale
 from floatlab.auditing.rerounding.agreement import CodeAgreement
-from floatlab.auditing.stored_parts import Weight
+from floatlab.auditing.stored_parts import Weight, is_scale
 from floatlab.errors import FloatlabError, UnsupportedError, counted, plural, quoted
 from floatlab.record import Individual, Record
 
@@ -168,6 +168,9 @@ def _beside(read: QuantizedCheckpoint, weight: Weight, found: Counterpart | None
         if fidelity.unknown == fidelity.elements > 0:
             return _Opinion(UNKNOWN, None, (_not_finite(fidelity),))
         opinion = _by_codes(beside) or _by_errors(beside)
+        if weight.convention == UNSCALED and opinion.verdict != SOUND:
+            words = f"{weight.name} has codes of fp8, but no scale is stored beside it"
+            opinion = opinion.replace(reasons=(words, *opinion.reasons))
         if not opinion.is_explained and abs(fidelity.cosine) < _OTHER and (other := originals.resembling(weight)):
             words = f"its numbers are those of {other} of the original: are weights or files exchanged?"
             return _Opinion(BROKEN, fidelity, (words,))

@@ -12,11 +12,13 @@ from floatlab.arrays.sources import ArraySource, array_format
 from floatlab.arrays.types import Array
 from floatlab.auditing.conventions.described import bitsandbytes, torchao
 from floatlab.auditing.conventions.integers import packed_words, transposed
+from floatlab.auditing.conventions.joined import joined
 from floatlab.auditing.conventions.mlx import mlx
 from floatlab.auditing.conventions.renamed import experts, other_scale, quanto
 from floatlab.auditing.conventions.scaled import (
     blocks_and_scales,
     compressed,
+    unscaled,
     weight_with_inverse_scale,
     weight_with_scale,
 )
@@ -43,6 +45,8 @@ _RULES: tuple[tuple[str, tuple[Rule, ...]], ...] = (
     (".weight", (mlx, weight_with_inverse_scale, bitsandbytes, other_scale, weight_with_scale)),
     (".weight._data", (quanto,)),
     ("_proj", (experts,)),
+    ("_weight", (partial(joined, end="weight"),)),
+    ("_weight_packed", (partial(joined, end="weight_packed"),)),
 )
 # Suffixes of the names of scales and zero points, each with the suffixes that the name of their codes may have.
 _OWNERS = (
@@ -61,8 +65,9 @@ _PARTS = (
     ".weight_scale", ".weight_scale_2", ".weight_scale_inv", ".weight_global_scale", ".weight_zero_point",
     ".weight_shape", ".weight_g_idx", ".input_scale", ".input_global_scale", ".weight.absmax", ".weight.quant_map",
     ".weight.nested_absmax", ".weight.nested_quant_map", ".weight.quant_state.bitsandbytes__nf4",
-    ".weight.quant_state.bitsandbytes__fp4", ".scales", ".qzeros", ".g_idx", "_scales", "_scale",
-    ".biases", ".comfy_quant", ".scale_weight", *UNREAD_PARTS,
+    ".weight.quant_state.bitsandbytes__fp4", ".scales", ".qzeros", ".g_idx", "_scales", "_scale", "_weight_scale",
+    "_weight_scale_inv", "_weight_scale_2", "_weight_global_scale", ".biases", ".comfy_quant", ".scale_weight",
+    *UNREAD_PARTS,
 )  # fmt: skip
 
 
@@ -77,13 +82,16 @@ class QuantizedCheckpoint(Mapping[str, Array]):
     `with` statement.
     """
 
-    def __init__(self, checkpoint: Checkpoint) -> None:
-        """Take an open checkpoint, and find its quantised weights."""
+    def __init__(self, checkpoint: Checkpoint, takes_unscaled: bool = False) -> None:
+        """Take an open checkpoint, and find its quantised weights.
+
+        If `takes_unscaled`, matrices in fp8 without scales count as quantised weights, too.
+        """
         self.checkpoint, self.name = checkpoint, checkpoint.name
         self.weights: dict[str, Weight] = {}
         self.unreadable: dict[str, str] = {}
         self.unsupported: set[str] = set()
-        self.parts = StoredParts(checkpoint)
+        self.parts = StoredParts(checkpoint, takes_unscaled)
         used: dict[str, str] = {}
         for stored in checkpoint.tensors.values():
             try:
@@ -204,8 +212,11 @@ def recognised(parts: StoredParts, stored: StoredTensor) -> Weight | None:
     for end, rules in _RULES:
         if stored.name.endswith(end):
             stem = stored.name.removesuffix(end)
-            return next((weight for rule in rules if (weight := rule(parts, stem)) is not None), None)
-    return None
+            found = next((weight for rule in rules if (weight := rule(parts, stem)) is not None), None)
+            break
+    else:
+        found = None
+    return unscaled(parts, stored) if found is None and parts.takes_unscaled else found
 
 
 def _ggml(parts: StoredParts, stored: StoredTensor) -> Weight | None:

@@ -14,7 +14,7 @@ from floatlab.arrays.codec import decode_array, native
 from floatlab.arrays.sources import MOST_AT_ONCE, ArraySource, HeldSource, Source
 from floatlab.arrays.types import Array
 from floatlab.auditing.quantized import QuantizedCheckpoint, recognised
-from floatlab.auditing.stored_parts import FLOATS, StoredParts, Weight
+from floatlab.auditing.stored_parts import FLOATS, StoredParts, Weight, is_scale
 from floatlab.auditing.weight_streams import unswizzled
 from floatlab.errors import FloatlabError
 from floatlab.files.checkpoints import StoredTensor
@@ -22,8 +22,6 @@ from floatlab.files.gguf import block_of
 from floatlab.record import Individual
 
 _MOST_OTHERS = 32  # the scales of this many other weights are tried, those with the most similar names first
-_SCALE_WORDS = ("scale", "absmax", "scaling_factor")
-_OF_ACTIVATIONS = ("input", "output", "activation", "scale_input")
 _TABLES = {"nf4": "nf4", "fp4": "bnb_fp4"}  # the formats of bitsandbytes whose tables are stored
 _OTHER_ORDER = "the nibbles are in the other order"
 # Types of ggml whose codes are nibbles, and the place of the first byte with codes in a block; these bytes come last.
@@ -86,12 +84,6 @@ def repairs(checkpoint: QuantizedCheckpoint, weight: Weight) -> Iterator[Repair]
             words = f"{scale.name} and {other.name} are exchanged"
             for repair in _with(checkpoint, weight, scale.replace(open=other.open), words):
                 yield repair.replace(is_exchange=True)
-
-
-def is_scale(name: str) -> bool:
-    """Return whether a part of a weight holds scales of its elements; scales of activations do not count."""
-    last = name.rpartition(".")[2]
-    return any(word in last for word in _SCALE_WORDS) and not last.startswith(_OF_ACTIVATIONS)
 
 
 def _similar(checkpoint: QuantizedCheckpoint, weight: Weight, scale: StoredTensor) -> list[StoredTensor]:

@@ -24,6 +24,8 @@ FP8 = ("e4m3fn", "e5m2", "e4m3fnuz", "e5m2fnuz")
 _SQUARES, _GROUPS = (16, 32, 64, 256), (16, 32, 64, 128, 256)
 _LONG = 90
 _SCALES = ("scale", "scale_inv", "scales", "scales_inv", "scale_weight", "scaling_factor", ".absmax", ".SCB")
+_SCALE_WORDS = ("scale", "absmax", "scaling_factor")
+_OF_ACTIVATIONS = ("input", "output", "activation")
 _INTEGERS = ("uint8", "int8", "int16", "int32", "int64", "uint16", "uint32")
 
 Shape = tuple[int, ...]
@@ -45,6 +47,12 @@ class Weight(Individual):
     codes: str
     parts: tuple[str, ...]
     open: Callable[[], ArraySource]
+
+
+def is_scale(name: str) -> bool:
+    """Return whether a part of a weight holds scales of its elements; scales of activations do not count."""
+    last = name.rpartition(".")[2]
+    return any(word in last for word in _SCALE_WORDS) and not any(word in last for word in _OF_ACTIVATIONS)
 
 
 def stored_bits(weight: Weight, codes: StoredTensor) -> float:
@@ -91,9 +99,12 @@ def group_of(weight: Weight, tensors: Mapping[str, StoredTensor]) -> int:
 class StoredParts:
     """The stored tensors of a checkpoint, for the functions that recognise conventions."""
 
-    def __init__(self, checkpoint: Checkpoint) -> None:
-        """Take an open checkpoint, and read the configuration files beside it."""
-        self.checkpoint, self.tensors = checkpoint, checkpoint.tensors
+    def __init__(self, checkpoint: Checkpoint, takes_unscaled: bool = False) -> None:
+        """Take an open checkpoint, and read the configuration files beside it.
+
+        `takes_unscaled` tells whether matrices in fp8 are quantised weights although they have no scales.
+        """
+        self.checkpoint, self.tensors, self.takes_unscaled = checkpoint, checkpoint.tensors, takes_unscaled
         self.settings: QuantizationSettings = read_settings(checkpoint)
 
     def having(self, stored: StoredTensor) -> StoredParts:
@@ -186,6 +197,8 @@ def block_of_scales(parts: StoredParts, scale: StoredTensor, shape: Shape, owner
         return 1, columns
     if len(shape) > 2 and squeezed == shape[:-2]:
         return rows, columns
+    if len(shape) > 2 and scale.shape == (*shape[:-2], 2) and rows % 2 == 0:
+        return rows // 2, columns  # gate and up of an expert, in one matrix
     if len(shape) > 2 and squeezed == shape[:1]:
         return prod(shape[1:-1]), columns  # an output channel of a convolution
     blocks = parts.settings.blocks or {(128, 128)}

@@ -168,9 +168,12 @@ def test_tensors_that_no_verdict_is_about_are_counted():
         "norm": x[0],
         "b.weight": x.astype(ml_dtypes.float8_e4m3fn),
     }
-    found = fl.audit(checkpoint, {"a.weight": x, "b.weight": x, "c.weight": x, "norm": x[0]})
-    assert [each.verdict for each in found.tensors] == ["sound"]
+    found = fl.audit(checkpoint)
+    assert [each.verdict for each in found.tensors] == ["cannot tell"]
     assert ([count for _, count in found.unchecked], [count for _, count in found.unscaled]) == ([1], [1])
+    found = fl.audit(checkpoint, {"a.weight": x, "b.weight": x, "c.weight": x, "norm": x[0]})
+    assert [(each.name, each.verdict) for each in found.tensors] == [("b.weight", "sound"), ("a.weight", "sound")]
+    assert ([count for _, count in found.unchecked], found.unscaled) == ([1], ())
     assert found.missing == ("c.weight",)
     page = to_text(audit_page(found), 90)
     assert "1 tensor is not quantised: 1 of" in page

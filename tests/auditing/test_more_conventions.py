@@ -264,3 +264,94 @@ def test_codes_of_ml_dtypes_are_searched(name):
     scale = np.abs(x).max(axis=1, keepdims=True) / np.float32(ml_dtypes.finfo(dtype).max)
     found = fl.find_recipe((x / scale).astype(dtype), x, scale)
     assert any(each.name.endswith("/channel:nearest") for each in found.recipes), found
+
+
+def test_the_integers_of_torchao(tmp_path):
+    codes, scales = draw((3, 64)), FLOATS[:3].reshape(3, 1)
+    said = {"l.weight": json.dumps({"_type": "Int8Tensor", "_data": {"block_size": [1, 64]}})}
+    parts = {"l._weight_qdata": ("I8", codes), "l._weight_scale": ("F32", scales)}
+    values, weight = read(tmp_path, parts, metadata=said)
+    assert (weight.convention, weight.formula) == ("torchao Int8Tensor", "int8 × scale")
+    assert np.array_equal(values, codes.view(np.int8) * scales.astype(np.float64))
+    said = {"l.weight": json.dumps({"_type": "Int4Tensor", "_data": {"block_size": [1, 32], "shape": [3, 64]}})}
+    codes, scales, zeros = draw((3, 32)), FLOATS[:6].reshape(2, 3), FLOATS[6:12].reshape(2, 3)
+    parts = {
+        "l._weight_qdata": ("U8", codes),
+        "l._weight_scale": ("F32", scales),
+        "l._weight_zero_point": ("F32", zeros),
+    }
+    values, weight = read(tmp_path, parts, metadata=said)
+    assert (weight.convention, weight.formula) == ("torchao Int4Tensor", "int4 × scale + zero_point")
+    for (row, column), value in np.ndenumerate(values):
+        code = int(codes[row, column // 2]) >> 4 * (column % 2) & 15
+        place = column // 32, row
+        assert value == (code - 16 * (code > 7)) * float(scales[place]) + float(zeros[place])
+
+
+def test_groups_of_columns_in_any_order(tmp_path):
+    """compressed-tensors names the group of each column in `weight_g_idx`; −1 says that the groups are in order."""
+    codes, order = draw((8, 64), 16), np.random.default_rng(2).permutation(64) // 32
+    scales, zeros = FLOATS[:16].reshape(8, 2), draw((8, 2), 16, 3)
+    parts = {"l.weight_packed": ("I32", words(codes, 4)), "l.weight_scale": ("F32", scales)}
+    parts["l.weight_shape"] = ("I64", np.int64([8, 64]))
+    for has_zeros in (False, True):
+        if has_zeros:
+            parts["l.weight_zero_point"] = ("I32", np.ascontiguousarray(words(zeros.T, 4).T))
+        for groups in (order, np.full(64, -1)):
+            values, weight = read(tmp_path, parts | {"l.weight_g_idx": ("I32", groups.astype(np.int32))})
+            assert weight.convention == "compressed-tensors INT4"
+            for (row, column), value in np.ndenumerate(values):
+                group = order[column] if groups is order else column // 32
+                zero = int(zeros[row, group]) if has_zeros else 8
+                assert value == (int(codes[row, column]) - zero) * float(scales[row, group])
+
+
+def test_experts_of_vllm(tmp_path):
+    codes, scales = draw((2, 4, 32), 0x7F), FLOATS[:4].reshape(2, 2)
+    for scale in (scales[:, 0], scales):
+        parts = {
+            "a.w13_weight": (FP8, codes),
+            "a.w13_weight_scale": ("F32", scale),
+            "a.w13_input_scale": ("F32", FLOATS[:2]),
+        }
+        values, weight = read(tmp_path, parts, name="a.w13_weight")
+        assert weight.parts == ("a.w13_weight", "a.w13_weight_scale", "a.w13_input_scale")
+        for (expert, row, column), value in np.ndenumerate(values):
+            factor = scale[expert] if scale.ndim == 1 else scale[expert, row // 2]
+            assert value == e4m3(codes[expert, row, column]) * float(factor)
+    nibbles, blocks = draw((2, 4, 16)), draw((2, 4, 2), 0x7F, 2)
+    parts = {
+        "a.w13_weight": ("U8", nibbles),
+        "a.w13_weight_scale": (FP8, blocks),
+        "a.w13_weight_scale_2": ("F32", scales),
+    }
+    values, weight = read(tmp_path, parts, name="a.w13_weight")
+    assert weight.convention == "ModelOpt NVFP4"
+    for (expert, row, column), value in np.ndenumerate(values):
+        code = int(nibbles[expert, row, column // 2]) >> 4 * (column % 2) & 15
+        factor = e4m3(blocks[expert, row, column // 16]) * float(scales[expert, row // 2])
+        assert value == E2M1[code] * factor
+    assert "needs the tensor 'a.w13_weight_scale', which is missing" in refused(
+        tmp_path, without_scale(parts, "a.w13_weight_scale")
+    )
+
+
+def without_scale(parts, name):
+    return {each: part for each, part in parts.items() if each != name}
+
+
+def test_fp8_without_scales_is_checked_with_an_original(tmp_path):
+    x = np.random.default_rng(3).normal(size=(64, 128)).astype(np.float32)
+    y = x[::-1] * np.float32(0.02)
+    codes = {
+        name: ("F8_E4M3", each.astype(ml_dtypes.float8_e4m3fn))
+        for name, each in (("x.weight", x), ("y.weight", y * 5e3))
+    }
+    path = write_checkpoint(tmp_path / "m.safetensors", codes)
+    found = {each.name: each for each in fl.audit(path, {"x.weight": x, "y.weight": y}).tensors}
+    assert found["x.weight"].convention == "FP8 without scales"
+    assert {name: each.verdict for name, each in found.items()} == {"x.weight": "sound", "y.weight": "broken"}
+    assert "no scale is stored beside it" in found["y.weight"].reasons[0]
+    assert "times too large" in found["y.weight"].reasons[1]
+    with load_quantized(path) as read:
+        assert not read.weights

@@ -10,6 +10,7 @@ from math import prod
 
 import numpy as np
 
+from floatlab.arrays.codec import native
 from floatlab.arrays.sources import MOST_AT_ONCE, ArraySource, HeldSource
 from floatlab.arrays.types import Array
 from floatlab.auditing.conventions.scaled import mx_weight, powers_of_two
@@ -25,6 +26,7 @@ from floatlab.auditing.stored_parts import (
     grouped_shape,
     opened,
     scale_reader,
+    shape_error,
 )
 from floatlab.auditing.weight_streams import (
     Reader,
@@ -46,6 +48,7 @@ from floatlab.record import Individual
 _STATE = "quant_state.bitsandbytes__"
 _MOST_STATE = 1 << 16  # the longest description in bytes
 _PACKED_FP4 = "float4_e2m1fn_x2"
+_SIGNED = np.array([*range(8), *range(-8, 0)], np.float64)  # codes of 4 bits in two's complement
 
 
 def torchao(parts: StoredParts, name: str) -> Weight | None:
@@ -67,6 +70,13 @@ def torchao(parts: StoredParts, name: str) -> Weight | None:
         parts.need(name, owner, *FP8)
         parts.need(scale.name, owner, *FLOATS)
         return _float8(parts, owner, weight, scale, evidence)
+    if kind == "Int8Tensor":
+        parts.need(name, owner, "int8")
+        parts.need(scale.name, owner, *FLOATS)
+        return _int8(parts, owner, (weight, scale), parts.get(f"{prefix}zero_point"), evidence)
+    if kind == "Int4Tensor" and parts.get(f"{prefix}act_pre_scale") is None:
+        zeros = parts.need(f"{prefix}zero_point", owner, *FLOATS)
+        return _int4(parts, owner, (weight, scale, zeros), evidence)
     if kind == "NVFP4Tensor":
         second = parts.get(f"{prefix}per_tensor_scale")
         return _torchao_nvfp4(parts, owner, (weight, scale, second), swizzled, evidence)
@@ -85,6 +95,57 @@ def _float8(parts: StoredParts, owner: str, weight: StoredTensor, scale: StoredT
         name=owner, shape=weight.shape, convention="torchao Float8Tensor", formula="e4m3 × scale", evidence=evidence,
         codes=weight.name, parts=(weight.name, scale.name),
         open=partial(opened, owner, weight.shape, (weight, scale), make),
+    )  # fmt: skip
+
+
+def _int8(
+    parts: StoredParts, owner: str, stored: tuple[StoredTensor, StoredTensor], zeros: StoredTensor | None, evidence: str
+) -> Weight:
+    weight, scale = stored
+    if zeros is not None:
+        raise UnsupportedError(f"{quoted(owner, 80)} is torchao's Int8Tensor with zero points, which are not read")
+    block = block_of_scales(parts, scale, weight.shape, owner)
+
+    def make(codes: ArraySource, scales: ArraySource) -> Reader:
+        return product(numbers(codes), scale_reader(scales, weight.shape, block))
+
+    return Weight(
+        name=owner, shape=weight.shape, convention="torchao Int8Tensor", formula="int8 × scale", evidence=evidence,
+        codes=weight.name, parts=(weight.name, scale.name), open=partial(opened, owner, weight.shape, stored, make),
+    )  # fmt: skip
+
+
+def _int4(
+    parts: StoredParts, owner: str, stored: tuple[StoredTensor, StoredTensor, StoredTensor], evidence: str
+) -> Weight:
+    """Return a weight of integers from −8 to 7; scales and offsets are stored as groups × rows.
+
+    `zero_point` has the number of the code 0, in the units of the weight (fbgemm, int4_row_quantize_zp).
+    """
+    weight, scale, zeros = stored
+    parts.need(weight.name, owner, "uint8", "int8")
+    parts.need(scale.name, owner, *FLOATS)
+    shape = (*weight.shape[:-1], 2 * weight.shape[-1])
+    groups = scale.shape[-2] if len(scale.shape) == len(shape) > 1 else 0
+    if not groups or shape[-1] % groups or scale.shape != (*shape[:-2], groups, shape[-2]):
+        raise shape_error(scale, "groups × rows of scales", owner)
+    check_shape(zeros, scale.shape, owner)
+    if prod(scale.shape) > MOST_AT_ONCE:
+        raise UnsupportedError(f"{scale.name} has {prod(scale.shape):,} scales; at most {MOST_AT_ONCE:,} are read")
+    size = shape[-1] // groups
+
+    def by_rows(source: ArraySource) -> Reader:
+        turned = np.swapaxes(native(source.whole()).reshape(scale.shape), -1, -2).astype(np.float64)
+        return spread(numbers(HeldSource(np.ascontiguousarray(turned), source.name)), shape, (1, size))
+
+    def make(codes: ArraySource, scales: ArraySource, offsets: ArraySource) -> Reader:
+        read, scale_of, offset_of = packed(codes, _SIGNED), by_rows(scales), by_rows(offsets)
+        return lambda first, count: read(first, count) * scale_of(first, count) + offset_of(first, count)
+
+    return Weight(
+        name=owner, shape=shape, convention="torchao Int4Tensor", formula="int4 × scale + zero_point",
+        evidence=evidence, codes=weight.name, parts=tuple(each.name for each in stored),
+        open=partial(opened, owner, shape, stored, make),
     )  # fmt: skip
 
 

@@ -25,7 +25,7 @@ from floatlab.auditing.stored_parts import (
     shape_error,
     zero_points,
 )
-from floatlab.auditing.weight_streams import Reader, check_row, numbers, packed, product, spread, without_padding
+from floatlab.auditing.weight_streams import Reader, check_row, numbers, packed, product, without_padding
 from floatlab.errors import FileFormatError, UnsupportedError
 from floatlab.files.checkpoints import StoredTensor
 
@@ -69,12 +69,7 @@ def packed_words(parts: StoredParts, stem: str) -> Weight | None:
     each = _WORD // bits
     if zeros is not None:
         check_shape(zeros, (-(-shape[0] // each), shape[1] // size), weight.name)
-    if order is not None:
-        with order.open() as source:
-            if (numbers(source)(0, min(source.size, 1 << 22)) >= 0).any():
-                raise UnsupportedError(
-                    f"{weight.name} has its groups in another order (weight_g_idx), which is not read"
-                )
+    group_of = None if order is None else _column_groups(order, (shape[1], size), weight.name)
     offset, values = 1 << bits - 1, np.arange(1 << bits, dtype=np.float64)
 
     def make(codes: ArraySource, scales: ArraySource, *zero: ArraySource) -> Reader:
@@ -82,10 +77,10 @@ def packed_words(parts: StoredParts, stem: str) -> Weight | None:
         if not zero:
             centred = packed(codes, values - offset, bits)
             read = without_padding(centred, shape[1], weight.shape[1] * each)
-            return product(read, scale_reader(scales, shape, (1, size)))
+            return product(read, _of_groups(scales, shape, size, group_of))
         stored = unpacked(whole(zero[0]).T, bits).T[: shape[0]].astype(np.float64)
-        points = spread(numbers(HeldSource(stored)), shape, (1, size))
-        scale_of = scale_reader(scales, shape, (1, size))
+        points = _of_groups(HeldSource(stored), shape, size, group_of)
+        scale_of = _of_groups(scales, shape, size, group_of)
         return lambda first, count: (read(first, count) - points(first, count)) * scale_of(first, count)
 
     name, stored = f"{stem}.weight", (weight, scale) if zeros is None else (weight, scale, zeros)
@@ -97,6 +92,35 @@ def packed_words(parts: StoredParts, stem: str) -> Weight | None:
         codes=weight.name, parts=(*(each.name for each in stored), *extra),
         open=partial(opened, name, shape, stored, make),
     )  # fmt: skip
+
+
+def _column_groups(order: StoredTensor, sizes: tuple[int, int], owner: str) -> Array | None:
+    """Return the group of each column, from `weight_g_idx`; None if the groups follow each other.
+
+    compressed-tensors writes −1 for all columns if the groups follow each other. `sizes` are the columns of the weight
+    and of a group.
+    """
+    length, size = sizes
+    check_shape(order, (length,), owner)
+    check_row(length)
+    found = _order(order, length, length // size, owner, least=-1)
+    if (found < 0).all():
+        return None
+    if (found < 0).any():
+        raise FileFormatError(f"{order.name} names no group for some columns of {owner}")
+    return found
+
+
+def _of_groups(source: ArraySource, shape: tuple[int, int], size: int, group_of: Array | None) -> Reader:
+    """Return a reader that gives each element the value of its group of columns."""
+    if group_of is None:
+        return scale_reader(source, shape, (1, size))
+    read, groups = numbers(source), shape[1] // size
+
+    def rows(start: int, end: int) -> Array:
+        return read(start * groups, (end - start) * groups).reshape(-1, groups)[:, group_of]
+
+    return _by_rows(rows, shape[1], shape[0])
 
 
 def _shape_and_bits(parts: StoredParts, weight: StoredTensor, said: StoredTensor) -> tuple[tuple[int, int], int]:
@@ -229,13 +253,13 @@ def _check_groups(
     check_shape(zeros, (groups, -(-outputs * bits // _WORD)), owner)
 
 
-def _order(order: StoredTensor | None, inputs: int, groups: int, owner: str) -> Array:
-    """Return the index of the group to which each input belongs."""
+def _order(order: StoredTensor | None, inputs: int, groups: int, owner: str, least: int = 0) -> Array:
+    """Return the index of the group to which each input belongs; it is at least `least`."""
     if order is None:
         return np.arange(inputs) // (inputs // groups)
     with order.open() as source:
         found = whole(source).astype(np.int64)
-    if found.size and not (found.min() >= 0 and found.max() < groups):
+    if found.size and not (found.min() >= least and found.max() < groups):
         raise FileFormatError(f"{order.name} names groups outside 0 to {groups - 1} for {owner}")
     return found
 

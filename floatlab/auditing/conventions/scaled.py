@@ -45,6 +45,7 @@ from floatlab.files.checkpoints import StoredTensor
 
 E8M0 = decode_array(np.arange(256, dtype=np.uint8), "e8m0").astype(np.float64)
 _NVFP4_BLOCK, _MX_BLOCK = 16, 32
+UNSCALED = "FP8 without scales"
 # Tensors beside a weight that concern activations, and ComfyUI's description of a layer. Like the weight's scales, they
 # are not listed as tensors.
 _ACTIVATIONS = (
@@ -130,13 +131,21 @@ def _nvfp4(
         raise FileFormatError(f"{weight.name} has rows of {shape[-1]:,} elements, which blocks of 16 do not divide")
     check_shape(scale, grouped_shape(shape, _NVFP4_BLOCK), weight.name)
     check_sizes(parts, weight, _NVFP4_BLOCK)
+    block = (0, 0)
     if second.shape not in ((), (1,)):
-        raise shape_error(second, "one number", weight.name)
+        if len(shape) < 3:
+            raise shape_error(second, "one number", weight.name)
+        block = block_of_scales(parts, second, shape, weight.name)
 
     def make(codes: ArraySource, scales: ArraySource, last: ArraySource) -> Reader:
         blocks = spread(numbers(scales), shape, (1, _NVFP4_BLOCK))
-        found, whole = product(packed(codes, E2M1), blocks), one_number(last)
-        return divided(found, whole) if divides else times(found, whole)
+        found = product(packed(codes, E2M1), blocks)
+        if block == (0, 0):
+            return divided(found, one_number(last)) if divides else times(found, one_number(last))
+        whole = scale_reader(last, shape, block)
+        if divides:
+            return lambda first, count: found(first, count) / whole(first, count)
+        return product(found, whole)
 
     name = f"{stem}.weight"
     said = "compressed-tensors NVFP4" if divides else "ModelOpt NVFP4"
@@ -247,6 +256,17 @@ def multiplied(
         name=weight.name, shape=shape, convention=convention, formula=formula + of,
         evidence=parts.settings.evidence(*methods) + assumed, codes=weight.name,
         parts=(*(each.name for each in stored), *extra), open=partial(opened, weight.name, shape, stored, make),
+    )  # fmt: skip
+
+
+def unscaled(parts: StoredParts, weight: StoredTensor) -> Weight | None:
+    """Return a matrix in fp8 without scales as a quantised weight: each code stands for its own number."""
+    if weight.kind not in FP8 or len(weight.shape) < 2 or "scale" in weight.name.rpartition(".")[2]:
+        return None
+    return Weight(
+        name=weight.name, shape=weight.shape, convention=UNSCALED, formula=weight.kind.replace("e4m3fn", "e4m3"),
+        evidence="the type in the file, and no scales", codes=weight.name, parts=(weight.name,),
+        open=partial(opened, weight.name, weight.shape, (weight,), numbers),
     )  # fmt: skip
 
 

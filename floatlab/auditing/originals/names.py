@@ -46,7 +46,8 @@ _VARIANTS = (
     (re.compile(r"(experts\.\d+)\.w2$"), r"\1.down_proj"), (re.compile(r"(experts\.\d+)\.w3$"), r"\1.up_proj"),
     (re.compile(r"\bfeed_forward\.experts\b"), "mlp.experts"), (re.compile(r"\bmlp\.router$"), "mlp.gate"),
     (re.compile(r"\bshared_expert\b"), "shared_experts"), (re.compile(r"\bqkv$"), "qkv_proj"),
-    (re.compile(r"\bin_proj_qkv$"), "qkv_proj"),
+    (re.compile(r"\bin_proj_qkv$"), "qkv_proj"), (re.compile(r"(experts)\.w13_weight$"), r"\1.gate_up_proj"),
+    (re.compile(r"(experts)\.w2_weight$"), r"\1.down_proj"),
 )  # fmt: skip
 _LAYERS = (
     (re.compile(r"blk\.(\d+)\.(.+)"), _GGUF_LAYER), (re.compile(r"block\.(\d+)\.(.+)"), _GPT_OSS_LAYER),

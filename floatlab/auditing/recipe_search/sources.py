@@ -18,8 +18,7 @@ from floatlab.auditing.recipe_search.integers.zero_points import has_zero_points
 from floatlab.auditing.recipe_search.matching import Evidence, surveyed
 from floatlab.auditing.recipe_search.search import Names
 from floatlab.auditing.recipe_search.stored_codes import CodeLayout, ScaleReading, code_layouts, scale_readings
-from floatlab.auditing.repairs import is_scale
-from floatlab.auditing.stored_parts import Weight
+from floatlab.auditing.stored_parts import Weight, is_scale
 from floatlab.auditing.weight_streams import numbers
 from floatlab.errors import FileFormatError, UnsupportedError, quoted
 from floatlab.files.checkpoints import StoredTensor
