@@ -15,6 +15,7 @@ from floatlab.auditing.repairs import Repair, repairs
 from floatlab.auditing.rerounding.agreement import CodeAgreement, agreement
 from floatlab.auditing.rerounding.columns import column_factors, is_fed_back_by_columns
 from floatlab.auditing.rerounding.grids import grid_of
+from floatlab.auditing.rerounding.refitting import is_refitted
 from floatlab.auditing.stored_parts import Weight, bits_used, group_of
 from floatlab.errors import counted, plural
 from floatlab.record import Individual
@@ -52,6 +53,24 @@ class ComparedWeight(Individual):
         return has_such_codes and self.fidelity.left < self.fidelity.most
 
     @property
+    def is_explained(self) -> bool:
+        """Whether a known way of rounding the original gives the codes; True if the grid of the codes is not known.
+
+        The codes may be the nearest ones, or from directed or stochastic rounding, or from GPTQ; or the scales may have
+        been rounded or fitted after the codes had been computed.
+        """
+        agreed = self.agreement
+        if agreed is None or (grid := grid_of(self.read.parts, self.weight)) is None:
+            return True
+        if agreed.is_directed:
+            return True
+        with self.weight.open() as q, np.errstate(all="ignore"):
+            size = group_of(self.weight, self.read.checkpoint.tensors)
+            return is_refitted(q, self.x, grid, size, has_rounded_scales(self.weight)) or is_fed_back_by_columns(
+                q, self.x, grid
+            )
+
+    @property
     def is_rotated(self) -> bool:
         """Whether the original may have been multiplied by an orthogonal matrix before it was rounded."""
         if abs(self.fidelity.cosine) >= _TURNED or isinf(self.fidelity.left):
@@ -70,6 +89,11 @@ class ComparedWeight(Individual):
             return True
         with self.weight.open() as q, np.errstate(all="ignore"):
             return is_fed_back_by_columns(q, self.x, grid)
+
+
+def has_rounded_scales(weight: Weight) -> bool:
+    """Return whether the scales were rounded after the codes had been computed with them, as in double quantisation."""
+    return any(part.endswith(".nested_absmax") for part in weight.parts)
 
 
 class WeightCause(Individual):

@@ -9,7 +9,15 @@ import numpy as np
 
 from floatlab.arrays.codec import native
 from floatlab.arrays.sources import MOST_AT_ONCE, ArraySource, HeldSource
-from floatlab.auditing.causes import ComparedWeight, cause_of, compared, repaired, small_cause, unexplained
+from floatlab.auditing.causes import (
+    ComparedWeight,
+    cause_of,
+    compared,
+    has_rounded_scales,
+    repaired,
+    small_cause,
+    unexplained,
+)
 from floatlab.auditing.conventions.scaled import UNSCALED
 from floatlab.auditing.fidelity import Fidelity
 from floatlab.auditing.originals.arranged import Counterpart
@@ -184,14 +192,14 @@ def _by_codes(found: ComparedWeight) -> _Opinion | None:
     of the original is left.
     """
     fidelity, agreed = found.fidelity, found.agreement
-    if agreed is None or fidelity.nans or (fidelity.fits and _has_rounded_scales(found.weight)):
+    if agreed is None or fidelity.nans or (fidelity.fits and has_rounded_scales(found.weight)):
         return None
     if (agreed.bad_rows or agreed.is_locally_wrong) and found.may_be_fed_back:
         return None
     if fidelity.fits and agreed.bad_rows:
         cause = repaired(found)
         return _Opinion(BROKEN, fidelity, (cause.words if cause else _other_rows(found.weight, agreed),))
-    if agreed.is_locally_wrong:
+    if agreed.is_locally_wrong or agreed.has_odd_blocks:
         cause = cause_of(found)
         return _Opinion(BROKEN, fidelity, (cause.words if cause else _other_blocks(agreed),))
     if not agreed.belongs:
@@ -199,7 +207,7 @@ def _by_codes(found: ComparedWeight) -> _Opinion | None:
     if not agreed.is_nearest and (cause := small_cause(found)):
         return _Opinion(BROKEN, fidelity, (cause.words,))
     if fidelity.fits and fidelity.is_close:
-        return _Opinion(SOUND, fidelity)
+        return _fitting(found)
     flushed, clipped = agreed.share(agreed.flushed), agreed.share(agreed.clipped)
     parts = []
     if agreed.clipped:
@@ -219,9 +227,15 @@ def _by_codes(found: ComparedWeight) -> _Opinion | None:
     return _Opinion(SOUND, fidelity, (said,))
 
 
-def _has_rounded_scales(weight: Weight) -> bool:
-    """Return whether the scales were rounded after the codes had been computed with them, as in double quantisation."""
-    return any(part.endswith(".nested_absmax") for part in weight.parts)
+def _fitting(found: ComparedWeight) -> _Opinion:
+    """Return the verdict on a weight whose errors are small: it is sound if its codes are explained, too."""
+    if found.agreement is None or found.is_explained:
+        return _Opinion(SOUND, found.fidelity)
+    share = 1 - found.agreement.share(found.agreement.nearest)
+    words = (
+        f"{_percent(share)} of its codes are not the nearest ones to the original, and no known rounding explains them"
+    )
+    return _Opinion(UNKNOWN, found.fidelity, (f"{words}: is this the original, or another version of it?",), False)
 
 
 def _by_errors(found: ComparedWeight) -> _Opinion:
@@ -233,14 +247,14 @@ def _by_errors(found: ComparedWeight) -> _Opinion:
     fidelity, agreed = found.fidelity, found.agreement
     if fidelity.fits and fidelity.left < next((left for least, left in _USUAL if found.bits >= least), inf):
         cause = None if agreed is None else small_cause(found)
-        return _Opinion(SOUND, fidelity) if cause is None else _Opinion(BROKEN, fidelity, (cause.words,))
+        return _fitting(found) if cause is None else _Opinion(BROKEN, fidelity, (cause.words,))
     cause = cause_of(found)
     if cause is not None:
         return _Opinion(BROKEN if cause.is_damage else UNKNOWN, fidelity, (cause.words,))
     if fidelity.fits and (fidelity.is_close or found.is_fed_back):
-        return _Opinion(SOUND, fidelity)
+        return _fitting(found)
     if agreed is not None and found.is_fed_back and not agreed.other_blocks:
-        return _Opinion(SOUND, fidelity)
+        return _fitting(found)
     if found.is_rotated:
         words = "its numbers are others, but its rows or columns have the norms of the original's, as after a rotation"
         return _Opinion(UNKNOWN, fidelity, (f"{words} (QuaRot, SpinQuant): is this its original?",))
@@ -257,8 +271,11 @@ def _other_rows(weight: Weight, agreed: CodeAgreement) -> str:
 
 
 def _other_blocks(agreed: CodeAgreement) -> str:
-    count = f"{agreed.other_blocks:,} of {counted(agreed.blocks, 'block')}"
-    return f"{count} {plural(agreed.other_blocks, 'is', 'are')} far from the original, but all other codes fit"
+    wrong = agreed.other_blocks or agreed.odd_blocks
+    count = f"{wrong:,} of {counted(agreed.blocks, 'block')}"
+    if not agreed.other_blocks:
+        return f"{count} {plural(wrong, 'is a multiple', 'are multiples')} of the original's, but all other codes fit"
+    return f"{count} {plural(wrong, 'is', 'are')} far from the original, but all other codes fit"
 
 
 def _percent(share: float) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from floatlab.arrays.codec import native
 from floatlab.arrays.sources import BLOCK, ArraySource
 from floatlab.arrays.types import Array
-from floatlab.auditing.rerounding.blocks import Piece
+from floatlab.auditing.rerounding.blocks import Piece, factors_of
 from floatlab.auditing.rerounding.grids import CodeGrid, OpenGrid, indices
 from floatlab.record import Record
 
@@ -29,9 +29,16 @@ _LOCAL = 0.2  # if more than this share of the blocks is wrong, damage is not lo
 _LARGE = 0.12  # like _BAD, but for blocks with other numbers than the original, or with multiples of it
 # Directed and stochastic rounding leave more nearest codes than this share; a wrong factor leaves fewer.
 _ALL_NEXT = 0.4
+# In directed and stochastic rounding, at least the share _DEEP of the codes that are not nearest is so far from the
+# original that it is less than a quarter of the way from the next code. Noise leaves fewer such codes.
+_DEEP, _QUARTER = 0.08, 0.75
+# A block is odd if most of its codes are not nearest, although it is a multiple of the original. The scales of blocks
+# below the share _TINY of the largest one may be subnormal, and so may be far from exact.
+_ODD_FACTOR, _ODD_COSINE, _TINY = 1.25, 0.9, 2.0**-12
 _MOST_CLIPPED = 0.3  # if more of the numbers are clipped, feedback may explain anything
 _MOST_ROWS = 1 << 12  # at most this many rows are listed
-_FAR, _BAD_BLOCKS, _OTHER_BLOCKS, _IN_BAD, _PUSHED_BLOCKS = 2, 7, 8, 9, 10  # places in the counts of a tally
+# Places in the counts of a tally.
+_FAR, _BAD_BLOCKS, _OTHER_BLOCKS, _IN_BAD, _PUSHED_BLOCKS, _DEEP_CODES, _ODD_BLOCKS, _IN_ODD = 2, *range(7, 14)
 
 
 class CodeAgreement(Record):
@@ -45,6 +52,10 @@ class CodeAgreement(Record):
     codes that cause a large error. `stray` counts far codes outside of bad blocks. `pushed_blocks` are bad blocks whose
     errors may be the fed-back errors of clipped or very small numbers. `other_blocks` are further bad blocks: they are
     a multiple of the original, or have other numbers.
+
+    Codes are `deep` if they are neither nearest nor far, and the original is less than a quarter of the way from the
+    next code. `odd_blocks` are multiples of the original in which most codes are not nearest; `in_odd`
+    counts these codes.
 
     `bad_rows` has the indices of rows with other numbers than the original.
     """
@@ -61,6 +72,9 @@ class CodeAgreement(Record):
     other_blocks: int
     stray: int
     pushed_blocks: int
+    deep: int = 0
+    odd_blocks: int = 0
+    in_odd: int = 0
 
     @property
     def belongs(self) -> bool:
@@ -85,7 +99,14 @@ class CodeAgreement(Record):
     @property
     def is_directed(self) -> bool:
         """Whether the codes may come from directed or stochastic rounding with the stored scales."""
-        return self.belongs and self.nearest >= _ALL_NEXT * self.elements
+        is_possible = self.belongs and self.nearest >= _ALL_NEXT * self.elements
+        return is_possible and (self.is_nearest or self.deep >= _DEEP * (self.elements - self.nearest))
+
+    @property
+    def has_odd_blocks(self) -> bool:
+        """Whether all codes are nearest, except for those of a few blocks that are multiples of the original."""
+        others = self.elements - self.nearest - self.in_odd
+        return 0 < self.odd_blocks <= _LOCAL * self.blocks and others <= (1 - _NEAREST) * self.elements
 
     @property
     def is_fed_back(self) -> bool:
@@ -114,11 +135,11 @@ def agreement(read: ArraySource, original: ArraySource, grid: CodeGrid, most: in
     """
     found = _compared(read, original, grid, most)
     elements, near, far, clipped, flushed, blocks, exact_blocks, *of_blocks = found.counts.tolist()
-    bad_blocks, other_blocks, inside, pushed_blocks = of_blocks
+    bad_blocks, other_blocks, inside, pushed_blocks, deep, odd_blocks, in_odd = of_blocks
     return CodeAgreement(
         elements=elements, nearest=near, far=far, clipped=clipped, flushed=flushed, bad_blocks=bad_blocks,
         bad_rows=tuple(found.rows), blocks=blocks, exact_blocks=exact_blocks, other_blocks=other_blocks,
-        stray=far - inside, pushed_blocks=pushed_blocks,
+        stray=far - inside, pushed_blocks=pushed_blocks, deep=deep, odd_blocks=odd_blocks, in_odd=in_odd,
     )  # fmt: skip
 
 
@@ -180,7 +201,7 @@ class _Tally:
         self.index = _index_by_half(values.tobytes())
         self.last, self.step = len(values) - 1, float(np.diff(self.values).min(initial=np.inf))
         self.lowest, self.highest = self.last, 0
-        self.counts = np.zeros(11, np.int64)
+        self.counts = np.zeros(14, np.int64)
         self.columns = np.zeros((4, length), np.int64) if by_column else None
         self.rows: list[int] = []
 
@@ -219,9 +240,11 @@ class _Tally:
                 np.count_nonzero(x[q == 0]),
                 len(near) // self.size,
                 np.count_nonzero(near.reshape(-1, self.size).all(axis=1)) if len(near) % self.size == 0 else 0,
-                *(0,) * 4,
+                *(0,) * 7,
             ]
         )
+        if (~near & known).any():
+            self._count_others(q, x, scale, place, at, known & ~near, far)
         if self.columns is not None:
             used, zero = known & (x != 0), known & (x == 0)
             kinds = (zero, zero & near, used, used & near)
@@ -237,6 +260,22 @@ class _Tally:
                 is_clipped, size, self.length if self.length <= BLOCK else len(q),
             )  # fmt: skip
             self._judge(first, piece)
+
+    def _count_others(
+        self, q: Array, x: Array, scale: Array, place: Array, at: Array, other: Array, far: Array
+    ) -> None:
+        """Count deep codes and odd blocks; `other` tells which codes are not nearest."""
+        step = np.where(place > self.values[at], self.above[at] - self.values[at], self.values[at] - self.below[at])
+        self.counts[_DEEP_CODES] += np.count_nonzero(other & ~far & (np.abs(place - self.values[at]) > _QUARTER * step))
+        if len(q) % self.size:
+            return
+        others = np.count_nonzero(other.reshape(-1, self.size), axis=1)
+        scales = np.abs(np.broadcast_to(scale, q.shape)).reshape(-1, self.size).max(axis=1)
+        chosen = np.flatnonzero((2 * others > self.size) & (scales >= _TINY * scales.max()))
+        factor, cosine = factors_of(*(each.reshape(-1, self.size)[chosen] for each in (q, x)))
+        is_odd = ((factor > _ODD_FACTOR) | (factor < 1 / _ODD_FACTOR)) & (cosine > _ODD_COSINE)
+        self.counts[_ODD_BLOCKS] += np.count_nonzero(is_odd)
+        self.counts[_IN_ODD] += others[chosen[is_odd]].sum()
 
     def _judge(self, first: int, piece: Piece) -> None:
         """Count bad blocks and rows of a piece."""

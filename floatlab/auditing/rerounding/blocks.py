@@ -55,13 +55,13 @@ class Piece(Individual):
         inner, far = (each.reshape(-1, self.size) for each in (self.inner, self.far & self.inner))
         found: Array = far.any(axis=1) & (inner.mean(axis=1) > _INNER)
         q, x = (np.where(self.inner, each, 0.0).reshape(-1, self.size)[found] for each in (self.q, self.x))
-        factor, cosine = _factor(q, x)
+        factor, cosine = factors_of(q, x)
         found[found] = ((factor > _FACTOR) | (factor < 1 / _FACTOR)) & (cosine > _MULTIPLE)
         return found
 
     def is_still_there(self, chosen: Array) -> Array:
         """Return which of the chosen blocks still resemble the original, and are not a multiple of it."""
-        factor, cosine = _factor(*(each.reshape(-1, self.size)[chosen] for each in (self.q, self.x)))
+        factor, cosine = factors_of(*(each.reshape(-1, self.size)[chosen] for each in (self.q, self.x)))
         found: Array = (factor < _FACTOR) & (factor > 1 / _FACTOR) & (cosine > _STILL_THERE)
         return found
 
@@ -87,12 +87,12 @@ class Piece(Individual):
         """Return the indices of rows that hold other numbers than the original; `bad` tells which blocks are bad."""
         far = self.far.reshape(-1, self.length)
         chosen = np.flatnonzero((far.mean(axis=1) >= _FAR_IN_ROW) & bad.reshape(len(far), -1).any(axis=1))
-        _, cosine = _factor(*(each.reshape(-1, self.length)[chosen] for each in (self.q, self.within)))
+        _, cosine = factors_of(*(each.reshape(-1, self.length)[chosen] for each in (self.q, self.within)))
         found: Array = chosen[~(cosine >= _ALIKE)]
         return found
 
 
-def _factor(q: Array, x: Array) -> tuple[Array, Array]:
+def factors_of(q: Array, x: Array) -> tuple[Array, Array]:
     """Return two arrays: for each row, the factor by which q is larger than x, and the cosine of the angle of both."""
     both, signal = (q * x).sum(axis=1), np.square(x).sum(axis=1)
     return both / signal, both / np.sqrt(np.square(q).sum(axis=1) * signal)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import exp
+
 import numpy as np
 
 from floatlab.arrays.sources import BLOCK, ArraySource, HeldSource
@@ -17,8 +19,8 @@ _SPREAD = 0.02  # factors count as equal if the standard deviation of their loga
 # errors are fed back, more codes may be far, up to the share _MORE_FAR, but the error must be less than half.
 _FAR, _MORE_FAR = 0.03, 0.12
 _LEAST = 0.01  # if a smaller share of the codes is far from the original, no factors are looked for
-_FEW_COLUMNS = 0.2  # with feedback, at most this share of the columns has only nearest codes
-_BY_CHANCE = 0.01  # without feedback, such a column must be less probable than this
+_FEW_COLUMNS = 0.3  # with feedback, at most this share of the columns has only nearest codes
+_BY_CHANCE = 0.01  # without feedback, so many such columns must be less probable than this
 
 
 class ColumnFactors(Individual):
@@ -71,10 +73,11 @@ def column_factors(read: ArraySource, original: ArraySource, grid: CodeGrid) -> 
 
 
 def is_fed_back_by_columns(read: ArraySource, original: ArraySource, grid: CodeGrid) -> bool:
-    """Return whether only a few columns have nothing but nearest codes, as after GPTQ.
+    """Return whether a few columns have nothing but nearest codes, as after GPTQ, but more than by chance.
 
     GPTQ rounds one column after the other, and adds the error of each to the columns that follow. So only the columns
     that are rounded first get the codes nearest to the original. They may be anywhere, since GPTQ may choose any order.
+    Without another order, they are the first ones.
     """
     length = read.shape[-1] if read.shape else 0
     if not 0 < length <= BLOCK:
@@ -84,7 +87,25 @@ def is_fed_back_by_columns(read: ArraySource, original: ArraySource, grid: CodeG
         return False
     zeros, near_zeros, used, near = counts
     exact = (near == used) & (near_zeros == zeros) & (used > 0)
+    if not exact.any() or exact.mean() > _FEW_COLUMNS:
+        return False
     # The probability that all codes of a column are the nearest ones by chance.
     shares = near_zeros.sum() / max(zeros.sum(), 1), near.sum() / max(used.sum(), 1)
-    probability = length * shares[0] ** zeros[exact] * shares[1] ** used[exact]
-    return bool((probability < _BY_CHANCE).any() and exact.mean() <= _FEW_COLUMNS)
+    alone = np.where(used > 0, shares[0] ** zeros * shares[1] ** used, 0.0)
+    first = used > 0
+    leading = exact[first].cumprod().astype(bool)
+    chances = (
+        length * alone[exact].min(),
+        _at_least(int(exact.sum()), float(alone.sum())),
+        alone[first][leading].prod(),
+    )
+    return bool(min(chances) < _BY_CHANCE / len(chances))
+
+
+def _at_least(count: int, mean: float) -> float:
+    """Return the probability that a number with Poisson's distribution of this mean is at least `count`."""
+    term, below = exp(-mean), 0.0
+    for number in range(count):
+        below += term
+        term *= mean / (number + 1)
+    return max(1 - below, 0.0)

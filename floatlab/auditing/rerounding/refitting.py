@@ -1,0 +1,68 @@
+"""Finds out whether the stored scales were fitted or rounded after the codes had been computed with other scales."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from floatlab.arrays.codec import native
+from floatlab.arrays.sources import BLOCK, ArraySource
+from floatlab.arrays.types import Array
+from floatlab.auditing.rerounding.grids import CodeGrid, indices
+
+_SAMPLE = 1 << 18
+_MOST_OFF = 0.1  # scales that were fitted or rounded again change by less
+_SLACK = 2.0**-7  # as in `agreement`
+_ALMOST_ALL = 0.97  # the share of groups whose codes one factor must explain
+_FEWEST = 8  # groups with fewer numbers would agree by chance
+
+
+def is_refitted(read: ArraySource, original: ArraySource, grid: CodeGrid, size: int, is_coarse: bool) -> bool:
+    """Return whether one factor near 1 for each group makes all codes of the group the nearest ones to the original.
+
+    A group has neighbouring elements of a row with the same scale, at most `size` of them (0: any number). Quantisers
+    may round a scale after they have computed the codes with it, or fit it to the codes (llama.cpp's make_qx_quants).
+    If `is_coarse`, the factors may be of any size: double quantisation rounds small scales coarsely.
+    """
+    length = max(read.shape[-1], 1) if read.shape else 1
+    if length > BLOCK:
+        return False
+    total = min(read.size, max(_SAMPLE // length, 1) * length)
+    values = grid.values
+    most = np.inf if is_coarse else 1 + _MOST_OFF
+    ends = np.concatenate(([-np.inf], (values[1:] + values[:-1]) / 2, [np.inf]))
+    explained = groups = 0
+    with grid.open() as opened, np.errstate(all="ignore"):
+        step = BLOCK // length * length
+        for first in range(0, total, step):
+            count = min(step, total - first)
+            q, x = (native(each.read(first, count)).astype(np.float64) for each in (read, original))
+            scale, offset = opened.scales(first, count)
+            shift = np.where(scale != 0, offset / scale, 0.0)
+            at = indices(values, q / scale - shift)
+            low, high = _factors(x / scale, ends[at] + shift, ends[at + 1] + shift)
+            is_new = (np.diff(scale, prepend=np.nan) != 0) | (np.diff(shift, prepend=np.nan) != 0)
+            is_new[::length] = True
+            if size:
+                is_new[(-first) % size :: size] = True
+            starts = np.flatnonzero(is_new)
+            sizes = np.diff(starts, append=count)
+            low, high = np.maximum.reduceat(low, starts), np.minimum.reduceat(high, starts)
+            is_long = sizes >= _FEWEST
+            fits = (low <= high) & (low <= most) & (high >= 1 / most)
+            explained += int(np.count_nonzero(fits & is_long))
+            groups += int(np.count_nonzero(is_long))
+    return groups > 0 and explained >= _ALMOST_ALL * groups
+
+
+def _factors(place: Array, least: Array, largest: Array) -> tuple[Array, Array]:
+    """Return the limits of the factors of a scale with which each number is rounded to its code.
+
+    `place` is the number divided by the stored scale; numbers from `least` to `largest` are rounded to its code.
+    """
+    is_negative = place < 0
+    size = np.abs(place)
+    least, largest = np.where(is_negative, -largest, least), np.where(is_negative, -least, largest)
+    low = np.where(largest > 0, size * (1 - _SLACK) / largest, np.where(size > 0, np.inf, 0.0))
+    high = np.where(least > 0, size * (1 + _SLACK) / least, np.inf)
+    unknown = ~np.isfinite(place)
+    return np.where(unknown, 0.0, low), np.where(unknown, np.inf, high)
