@@ -274,10 +274,10 @@ def written(
     """Run `work` on arrays; return the result, in `out` if given, or a pair of result and flags.
 
     If `return_flags` is True or "each", the flags are an array with the flags of every element; if it is "counts", they
-    are a dict with the number of elements that raised each flag. After an error, `out` is unchanged. Operands are
-    copied if `out` shares their memory, unless each element of `out` has the address of the same element of an operand
-    and `in_place` is true. `in_place` states that `work` never reads a block of operands again after writing its
-    results.
+    are a dict with the number of elements that raised each flag. After an error, `out` is unchanged. If `out` shares
+    memory with an operand, results are first written to a new array. With `in_place`, they are written to `out` at once
+    if its elements have the same addresses as those of the operand. `in_place` states that `work` never reads a block
+    of operands again after writing its results.
     """
     _check_out(out, shape, dtype)
     flags: Array | None = None

@@ -151,8 +151,8 @@ def target_format(name: str) -> Format:
 def _refuse_own_files(place: object, path: str) -> None:
     """Raise FileFormatError if the target may be one of the files that are read.
 
-    That is the case if it is the file that is read, if it is in the folder that is read, or if it exists and is beside
-    the index that is read.
+    If a file is read, the target may not be this file. If a folder is read, the target may not be in this folder. If an
+    index is read, the target may not be an existing file beside the index.
     """
     if isinstance(place, Mapping):
         return

@@ -20,8 +20,8 @@ class QuantizationSettings(Individual):
 
     `source` is the name of the file. Layers may have different settings: `groups` has all group sizes in the file,
     `blocks` all block shapes, and `bits` all widths of codes. A group size of −1 (a whole row) is left out. `symmetric`
-    has, for each group of layers, the width of its codes, its group size (0 if rows are not divided), and whether its
-    codes have no zero points. `options` has the settings as they are in the file.
+    has, for each group of layers, the width of its codes and its group size (0 if rows are not divided). Its third
+    entry is true if the codes have no zero points. `options` has the settings as they are in the file.
     """
 
     method: str = ""

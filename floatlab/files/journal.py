@@ -32,7 +32,7 @@ class Journal:
         """Open or create the journal of some work.
 
         `what` is the kind of work, such as "audit". `belongs` has the inputs and settings of the work. Both are in the
-        first line of the journal; if that line has others, the journal belongs to other work.
+        first line of the journal. A journal with another first line belongs to other work.
 
         Raises FileFormatError for a file that is no journal, belongs to other work or cannot be opened, and
         RefusedError in a confined process. A file that is refused is not changed.

@@ -82,7 +82,7 @@ def keeping_open(path: str) -> Iterator[IO[bytes]]:
 
 
 def _at_once(path: str, flags: int) -> int:
-    """Open without blocking: opening a pipe without a writer would never return."""
+    """Open without blocking; otherwise, opening a pipe that has no writer would never return."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 

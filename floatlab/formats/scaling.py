@@ -1,11 +1,11 @@
 """Scale rules: formulas that compute the scale of a block from its values, in the order of their evaluation.
 
 A rule is a list of lines, `name = formula`. Every operation of a line is rounded once to the rule's working precision;
-inside `fp32(…)` and `fp64(…)`, it is rounded to that format. Exact rules round only their results. The results are the
-lines with these names: `tensor` and `scale`, which are rounded to the formats in which they are stored, and `scaled`,
-which is rounded to the element's format. Formats with minima have two more results, `minimum` and `tensor_minimum`. The
-lines may use these quantities of the values: `x` (an element), `amax` (the largest magnitude in the block), `peak` (the
-first number with this magnitude), `low` and `high` (the smallest and the largest number), and `tensor_amax` (the
+inside `fp32(…)` and `fp64(…)`, it is rounded to that format. Exact rules round only their results. A rule has three
+results, each in the line of this name: `tensor` and `scale` are rounded to the formats in which they are stored, and
+`scaled` is rounded to the element's format. Formats with minima have two more results, `minimum` and `tensor_minimum`.
+The lines may use these quantities of the values: `x` (an element), `amax` (the largest magnitude in the block), `peak`
+(the first number with this magnitude), `low` and `high` (the smallest and the largest number), and `tensor_amax` (the
 largest magnitude in the blocks that share a tensor scale). They may use these constants of the block format: `largest`
 (the largest element), `emax` (the exponent of this element), `p` (the precision of elements), and `top` (the largest
 scale). They may use two constants of the values' format: `input_max` (its largest number) and `input_eps` (2^(1 − its

@@ -3,9 +3,8 @@
 A `TableFormat` has the properties and methods of a `Format`. Its *magnitudes* are ranks among the numbers of one sign,
 so neighbours in value are still neighbours in magnitude. Only the step from a magnitude to a code, and back, needs a
 table. For rounding, the `Place` of a number says between which entries the number is, and whether it is below, on or
-above the boundary between them. This boundary is the midpoint of both entries (HiF8), this midpoint rounded to binary32
-(NF4), or halfway between the codes (posits, takums: the number whose code is the lower neighbour's code with a 1
-appended, in the format that is one bit wider).
+above the boundary between them. In HiF8, this boundary is the midpoint of both entries; in NF4, it is this midpoint
+rounded to binary32. In posits and takums, it is halfway between the codes (see `formats.tapered`).
 """
 
 from __future__ import annotations

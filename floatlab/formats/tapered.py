@@ -1,8 +1,8 @@
 """Posits and takums: the further a number is from 1, the more bits its exponent takes, and the fewer its fraction has.
 
 Codes are in two's complement. The fields of a negative number are read from its code without negating it; the formulas
-include the sign. The boundary between two neighbours, at which rounding to nearest changes, is a number of the format
-that is one bit wider: its code lies between their codes, each with a 0 appended.
+include the sign. Rounding to nearest changes at a boundary between two neighbours. This boundary is a number of the
+format that is one bit wider; its code is the code of the lower neighbour with a 1 appended.
 """
 
 from __future__ import annotations

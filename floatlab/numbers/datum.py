@@ -209,7 +209,8 @@ class Datum(Drawn, Record):
     def ulp(self) -> Exact:
         """The unit in the last place, 2^q; raises UnsupportedError for NaN, ∞ and unsupported codes.
 
-        In a format given by a table: the distance to the next larger magnitude (for the largest, to the next smaller).
+        In a format given by a table, it is the distance to the next larger magnitude (from the largest, to the next
+        smaller).
         """
         if not self.is_finite:
             raise UnsupportedError(f"{self!r} has no ulp")
@@ -246,12 +247,12 @@ class Datum(Drawn, Record):
 
     @property
     def next_up(self) -> Datum:
-        """The least datum that is greater than this one (5.3.1); this one if it is the greatest or a NaN."""
+        """The least datum that is greater (5.3.1); the datum itself if it is the greatest or a NaN."""
         return self if self.is_nan else self._at(self.ordinal + 1, negative_zero=True)
 
     @property
     def next_down(self) -> Datum:
-        """The greatest datum that is less than this one (5.3.1); this one if it is the least or a NaN."""
+        """The greatest datum that is less (5.3.1); the datum itself if it is the least or a NaN."""
         return self if self.is_nan else self._at(self.ordinal - 1)
 
     def as_integer_ratio(self) -> tuple[int, int]:
@@ -392,7 +393,7 @@ def shortest(datum: Datum) -> str:
 
 
 def hexadecimal(datum: Datum) -> str:
-    """Return a rational number in the form of C's `%a`, with a leading 1 unless it is 0; other data as `exact_text`.
+    """Return a datum as C's `%a` with a leading 1 (0 for zero); irrational numbers, ∞ and NaN as `exact_text` does.
 
     >>> hexadecimal(decode(0x3C7C, "fp16")), hexadecimal(decode(1, "fp16"))
     ('0x1.1fp+0', '0x1p-24')

@@ -196,7 +196,7 @@ class Encode(Step):
 
     @property
     def error_bounds(self) -> tuple[Fraction, Fraction] | None:
-        """Bounds on the error: equal if it is rational, else at most 2^−32 ulp apart (more is possible after overflow).
+        """Bounds on the error: equal if it is rational, else at most 2^−32 ulp apart (after overflow, perhaps more).
 
         None if the truth or the result is not a finite number.
         """
@@ -286,8 +286,8 @@ class Derivation(Answering, Record):
         """The error in ulps, exactly or to about eight digits, computed quickly.
 
         None if the truth or the result is not a finite number. If the truth is very long, the error is computed from
-        the leading digits of the literal, which the rounding received. In this case, it is also None if no literal was
-        read, if the error depends on the remaining digits, if the result is irrational, or if the literal was so far
+        the leading digits of the literal, which were rounded. In this case, the error is also None if no literal was
+        read, if the remaining digits matter, or if the result is irrational. It is None, too, if the literal was so far
         out of range that a substitute was rounded (`exact.FAR`).
         """
         truth = self.truth

@@ -196,7 +196,7 @@ def stochastic_threshold(rest2: Any, unit: Any, marks: bool = False, sticky: Any
 
 
 def draw_rule(context: Context) -> tuple[int, int, int, int]:
-    """Return `keep`, `plus`, `flip` and `low`: with them, `compared_draw` makes the number to compare with a threshold.
+    """Return `keep`, `plus`, `flip` and `low`, with which `compared_draw` turns a draw into the number to compare.
 
     SR compares all 32 bits. The other rules compare R, the first N bits of the draw, with ν, the fraction that is cut
     off. P3109 (interim report 4.0, RoundToPrecision) steps away from zero if

@@ -82,11 +82,11 @@ def gap(format: TableFormat, code: int) -> Exact:
 
 
 def catchment(format: TableFormat, code: int) -> tuple[Exact, Exact, bool, Exact, bool]:
-    """Return the magnitude of a nonzero number, and the interval of magnitudes that round to it (to nearest).
+    """Return the magnitude of a nonzero number, and the interval that round to nearest takes to this magnitude.
 
-    Each end of the interval is returned with a flag that says whether the end belongs to the interval. In an
-    irrational format, both ends are moved inward by a step far below the precision. The interval of the largest number
-    may be unbounded; then it is cut off as far above the number as it extends below it.
+    Each end of the interval is returned with a flag that says whether the end belongs to the interval. In an irrational
+    format, both ends are moved inward by a step far below the precision. The interval of the largest number may be
+    unbounded. Its upper end is then as far from the number as the lower end.
     """
     rank, negative = format.magnitude(code), bool(format.sign(code))
     value = Exact(False, *format.real(rank, negative))

@@ -248,7 +248,7 @@ class Trainer:
 
     @property
     def _format_without_nan(self) -> str:
-        """The name of a format without NaN, that of the gradients or of a stage; empty if every format has NaN."""
+        """The first format of the gradients or a stage that has no NaN: its name; empty if all of them have NaN."""
         formats = (self.setup.grads, *(stage.format for stage in self.program.stages))
         return next((each.name for each in formats if isinstance(each, Format) and not each.has_nan), "")
 

@@ -272,8 +272,8 @@ def train(
         `lr` is the learning rate. `optimizer` is `sgd`, `momentum`, `adam`, `adamw`, or an `SGD(…)` or `Adam(…)`, which
         has its own learning rate.
     remedies
-        Names such as `plain`, `master`, `bf16+kahan`, `master+dynamic` (see `REMEDIES`). The default is `USUAL` without
-        remedies that do not apply to these formats, and without those that give the same setup as an earlier one.
+        Names such as `plain`, `master`, `bf16+kahan`, `master+dynamic` (see `REMEDIES`). The default is `USUAL`,
+        without remedies that do not apply to these formats, and without repeated setups.
     weights, grads, update_format, accumulator, state
         Formats, as in `Setup`, to which the remedies are then applied.
     rounding, seed, context

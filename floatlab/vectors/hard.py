@@ -132,7 +132,7 @@ def _quotient(kind: Format, draws: RandomIntegers) -> list[int]:
 
 
 def _square(kind: Format, draws: RandomIntegers) -> int:
-    """Return a number whose root is very close to a number of p + 1 digits that ends in 1, that is, to a tie."""
+    """Return a number whose root is very close to a tie: to a number of p + 1 digits that ends in 1."""
     p = kind.precision
     digits = p + 2
     square = 1 + 8 * draws.between(-16, 16)  # a square modulo every power of two
@@ -151,7 +151,7 @@ def _square(kind: Format, draws: RandomIntegers) -> int:
 
 
 def _remainder(operands: list[int], kind: Format, draws: RandomIntegers) -> list[int]:
-    """Modify the dividend so that the quotient is close to n + ½, where the integer quotient is a tie."""
+    """Modify the dividend so that the quotient is close to n + ½, a tie between two integers."""
     divisor = Datum(kind, operands[1])
     if not divisor.is_finite or not divisor.exact:
         return operands

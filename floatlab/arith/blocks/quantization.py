@@ -51,11 +51,11 @@ def quantize_blocks(
 
     `values` is one row, or a list of rows (lists) of a tensor with two axes. A value is anything that `read` accepts;
     for a derivation, its result is used. Exact rules use text and fractions exactly. The rules of libraries first round
-    all values to a format: to `rule.takes` if that is given, else to a format narrower than binary32 that all values
-    have, else to binary32. If `tensor_scale` is None, the rule computes the tensor scale, usually as amax / (largest
-    element · largest scale). Under stochastic rounding, the value with index i takes random draw i. Raises LiteralError
-    for values that are not numbers, and UnsupportedError for numbers that are too long for exact arithmetic and for an
-    invalid tensor scale.
+    all values to a format. This format is `rule.takes` if the rule has one. Otherwise it is the format of all values if
+    they share one narrower than binary32; else it is binary32. If `tensor_scale` is None, the rule computes the tensor
+    scale, usually as amax / (largest element · largest scale). Under stochastic rounding, the value with index i takes
+    random draw i. Raises LiteralError for values that are not numbers, and UnsupportedError for numbers that are too
+    long for exact arithmetic and for an invalid tensor scale.
 
     >>> [block] = quantize_blocks(["957", "1"], "mxfp8_e4m3")
     >>> block.scale, [(hex(each.code), str(each.decoded.as_fraction())) for each in block.elements]

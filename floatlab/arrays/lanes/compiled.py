@@ -270,7 +270,7 @@ def reader(format: Format, word: Format) -> Reader:
 class KernelProgram:
     """The stages of a recurrence (`arrays.recurrences`): operations on rows of binary64, repeated in each step.
 
-    Each step has its own rows: its stages read rows of this step and of the previous one, and write rows of this step.
+    Each step has its own rows. Its stages write these rows; they read them and those of the previous step.
     """
 
     def __init__(self, rows: int) -> None:

@@ -199,8 +199,8 @@ def _composed(rank: Array, negative: Array, rule: RoundingRule) -> Array:
 def _put(codes: Array, flags: Array, where: Array, pair: Sequence[Settled], negative: Array) -> None:
     """Write a code and flags where the mask `where` is set.
 
-    `pair` has the code and the flags for positive and for negative numbers; UnsupportedError is raised if it has an
-    error instead.
+    `pair` has the code and the flags for positive and for negative numbers. If it has an error instead,
+    UnsupportedError is raised.
     """
     for sign, settled in enumerate(pair):
         here = where & (negative == bool(sign))

@@ -90,8 +90,8 @@ def weight_with_scale(parts: StoredParts, stem: str) -> Weight | None:
 def must_be_scaled(parts: StoredParts, weight: StoredTensor) -> bool:
     """Return whether a weight must have a scale, such as `weight_scale`.
 
-    It must if three conditions hold: a configuration says that the checkpoint is quantised; the weight has several axes
-    and a type in which codes are stored (fp8, int8 or uint8); and no scale of another convention belongs to it.
+    This is true if three conditions hold. A configuration names the method of quantisation; the weight has several axes
+    and a type for codes (fp8, int8 or uint8); and no scale of another convention belongs to the weight.
     """
     others = parts.present(f"{weight.name}_scale_inv", f"{weight.name}.absmax")
     is_coded = weight.kind in (*FP8, "uint8", "int8") and len(weight.shape) > 1

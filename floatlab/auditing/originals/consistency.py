@@ -84,7 +84,7 @@ def contradictions(matches: Mapping[str, Counterpart], known: Iterable[str]) -> 
 
 
 def _of_another_order(matches: Mapping[str, Counterpart]) -> dict[str, str]:
-    """Return the weights of q and k whose rows are in another order than those of most other q and k, with reasons.
+    """Return the weights of q and k whose rows are in an unusual order for this checkpoint, each with the reason.
 
     A checkpoint stores these rows either permuted for rope or not, in all layers alike. If as many weights are permuted
     as are not, all of them are doubtful.
@@ -150,7 +150,7 @@ def _can_be_straight(match: _Match, available: set[tuple[str, Numbers]]) -> bool
 
 
 def _of_another_layer(each: list[_Match], available: set[tuple[str, Numbers]]) -> list[_Match]:
-    """Return the weights whose original is in another layer than their names and the other weights suggest."""
+    """Return the weights whose original seems to be in the wrong layer, to judge by names and by the other weights."""
     numbered_ones = [match for match in each if match.found]
     votes: defaultdict[int, Counter[int]] = defaultdict(Counter)
     groups: defaultdict[tuple[str, tuple[str, ...]], list[_Match]] = defaultdict(list)

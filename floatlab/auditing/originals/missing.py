@@ -24,9 +24,9 @@ def missing_tensors(
     """Return the tensors of the original that the checkpoint lacks, as far as names can tell.
 
     `originals` has the names of the original's tensors, `judged` the names of weights with a verdict, and `matches` the
-    original of each weight. If weights have other names than their originals (`are_renamed`), a tensor is missing if no
-    weight was made from it, although weights were made from the same tensor of other layers. If the original of some
-    weight is not known, nothing is returned.
+    original of each weight. If weights have other names than their originals (`are_renamed`), an unused tensor counts
+    as missing only if the same tensor of another layer was used for a weight. If the original of some weight is not
+    known then, nothing is returned.
     """
     if not are_renamed:
         there = {*read.names, *judged}

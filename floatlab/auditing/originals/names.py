@@ -91,7 +91,7 @@ def permutes_rope(name: str) -> bool:
 
 
 def stated_heads(heads: Mapping[str, tuple[int, ...]], name: str) -> tuple[int, ...]:
-    """Return the numbers of attention heads stated for a tensor; for a tensor that is neither q nor k, those of both.
+    """Return the numbers of attention heads stated for a tensor; if it is neither q nor k, those for q and k together.
 
     `heads` has these numbers under "q_proj" and "k_proj".
 

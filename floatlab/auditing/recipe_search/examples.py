@@ -1,4 +1,4 @@
-"""Finds other numbers that distinguish recipes which agree on a tensor: numbers for which their codes differ."""
+"""Finds examples for recipes that agree on a tensor: other numbers, for which the codes of these recipes differ."""
 
 from __future__ import annotations
 

@@ -32,8 +32,8 @@ def find_recipe(
     Parameters
     ----------
     codes
-        The quantised codes: an array, or `FILE::NAME`. An array may have one code in each byte, a dtype such as float8,
-        or packed codes: two of 4 bits in a byte, or four of 6 bits in three bytes.
+        The quantised codes: an array, or `FILE::NAME`. The elements of an array may be codes in bytes, numbers of a
+        dtype such as float8, or bytes of packed codes: two of 4 bits in a byte, or four of 6 bits in three bytes.
     original
         The tensor before it was quantised: an array of floats, or `FILE::NAME`. NAME may be left out if it is
         the same as that of the codes.

@@ -304,6 +304,6 @@ class _Tally:
 
 @lru_cache(maxsize=16)
 def _index_by_half(octets: bytes) -> Array:
-    """Return a table from the codes of binary16 to the index of the nearest of these numbers, as bytes of float64."""
+    """Return, for each code of binary16, the index of the nearest number; `octets` has the numbers as float64."""
     every = np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(np.float64)
     return indices(np.frombuffer(octets), np.where(np.isnan(every), 0.0, every)).astype(np.int16)

@@ -312,12 +312,12 @@ def grid_of(problem: ProductProblem, model: Model, into: Format, tick: Callable[
 
 
 def names_between(first: list[Way], second: list[Way], own: Format) -> tuple[dict[str, str], tuple[Way, Way] | None]:
-    """Return the causes by which two results differ, each with a description, and the best pair of ways or None.
+    """Return why two results differ (causes with descriptions), and the best pair of ways or None.
 
     The best pairs of candidates are those that differ in the fewest causes; the causes of all best pairs are returned.
-    None is returned instead of a pair if there is no pair, or if the candidates of some pair do not differ in any
-    cause. The causes then say how each result differs from usual sums; if neither does, the only cause is "order".
-    `own` is the accumulator format that libraries use for these results.
+    If there is no pair, or if the candidates of some pair differ in no cause, None is returned instead of a pair. The
+    causes then say how each result differs from usual sums; if neither differs, the only cause is "order". `own` is the
+    accumulator format that libraries use for these results.
     """
     pairs = [(one, other) for one in first for other in second if one.candidate and other.candidate]
     if pairs:

@@ -235,9 +235,9 @@ def is_moved_exactly(pairs: Sequence[Sequence[object]], axis: int, made: Array, 
 
 
 def term_range(x: Array, y: Array, error: Array, limit: Array) -> tuple[int, int, int] | None:
-    """Return a range of terms (first, stop), and −1 if it was omitted or 1 if it was counted twice.
+    """Find terms that were omitted (−1) or counted twice (1): return (first, stop, −1 or 1).
 
-    The error of each element is then plus or minus the sum of these terms, which is the difference of two prefix sums.
+    The error of each element is then plus or minus the sum of these terms, that is, the difference of two prefix sums.
     Some elements with clear errors are tested. Return None if no error is clear, or if no range explains them.
     """
     m, columns = error.shape

@@ -286,7 +286,7 @@ class Halving(Schedule):
         return np.asarray(self._sums({len(slots): np.zeros(1, np.int64)}, slots, into)[len(slots)][0])
 
     def _sums(self, parts: dict[int, Array], slots: Array, into: BatchBuilder) -> dict[int, Array]:
-        """Add the terms of each part, a range of terms; return a map from lengths of parts to the slots of their sums.
+        """Add the terms of some parts (ranges of terms); return the slots of the sums, by the length of the parts.
 
         `parts` maps a length to the start positions of the parts with this length. Each array in the result has the
         shape (parts, sums), where `sums` is the number of columns of `slots`.

@@ -161,9 +161,9 @@ def adders_along(
     """Yield candidate adders for the order that was inferred for a library, simple ones first.
 
     The first adders are those that are tried with every order. The next ones use FMA, but round both products of a node
-    that adds two products. Then come pairs of different adders, one for each operand of the last node, because a
-    library may add the remaining terms after a loop in a wider format. Last, if `fused` is given, it is called to probe
-    which products the library fuses; adders that fuse only these follow.
+    that adds two products. Then come pairs of different adders, one for each operand of the last node: a library may
+    use a loop for most terms, and another format for the remaining ones. Last, if `fused` is given, it is called to
+    probe which products the library fuses; adders that fuse only these follow.
     """
     nodes = schedule.plan(n).nodes
     adders: list[Adder | PartlyFused] = [*list_adders(factors, into, context=context)]
@@ -188,9 +188,9 @@ def _listed(tried: Iterable[T], name: str) -> list[T]:
 
 
 def _orders(n: int, schedules: Iterable[str | Schedule | Plan]) -> dict[Schedule, tuple[Schedule, ...]]:
-    """Return the schedules that have different trees for n terms, each with the other schedules of the same tree.
+    """Group schedules that have the same tree for n terms: return the first of each group, with the others.
 
-    If n is above 2^11, and for `sorted`, two schedules are taken to have the same tree only if they are equal.
+    Trees are not compared if n is above 2^11, nor for `sorted`, whose tree depends on the terms.
     """
     alike: dict[object, dict[Schedule, None]] = {}
     for order in map(parse_schedule, schedules):
@@ -203,7 +203,7 @@ def _orders(n: int, schedules: Iterable[str | Schedule | Plan]) -> dict[Schedule
 def list_adders(
     factors: tuple[Format, ...], into: Format, kinds: list[Format] | None = None, context: Context = DEFAULT
 ) -> list[Adder]:
-    """Return candidate adders for sums of terms, or of products of two factors, in each format of accumulators.
+    """Return candidate adders for each format of accumulators: for sums of terms, or of products of two factors.
 
     For products, there are also adders with FMA if FMA can give other results, and adders that round products to the
     format of a factor. By default, the formats of accumulators are `into`, the formats of `factors` that contain all

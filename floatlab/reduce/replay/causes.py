@@ -105,9 +105,9 @@ class ExplanationPair(Individual):
 class Refutation(Individual):
     """A cause that does not explain why two results differ.
 
-    Among the candidates that were tried, `tried` pairs differ in this cause alone. No such pair reproduces both
-    results. `first` and `second` are one of these pairs (see `refutations_of`), and `path` shows how the results of the
-    two candidates differ.
+    `tried` is the number of pairs of candidates that differ in this cause alone; none of these pairs reproduces both
+    results. `first` and `second` are one of the pairs (see `refutations_of`), and `path` shows how their results
+    differ.
     """
 
     cause: Cause
@@ -211,8 +211,9 @@ def _paths(
 ) -> tuple[Path, ...]:
     """Return the paths from one result to the other, one cause at a time. Two causes are applied in both orders.
 
-    There are no paths if the candidates do not differ, if they differ in the rounding of inputs and in something else,
-    or if the adder of one candidate cannot add in the order of the other.
+    There are no paths if the candidates do not differ, or if a result has no codes. There are none either if the
+    candidates differ in the rounding of inputs and in another cause, or if the adder of one candidate cannot add in the
+    order of the other.
     """
     if first.codes is None or second.codes is None or not causes:
         return ()

@@ -82,7 +82,7 @@ def printed_array(source: Source) -> PrintedArray | None:
 
     Libraries may omit trailing zeros. Every element is thus taken to be printed with as many digits as the longest one,
     but not beyond the last decimal place that any element shows. The result is None if no element is finite, if NumPy
-    has no dtype for the format, or if the digits suffice to tell all numbers of the format apart.
+    has no dtype for the format, or if so many digits are printed that they identify each number of the format.
 
     >>> found = printed_array(source_of(np.float32([[3.042, -12.3456, 0]])))
     >>> found.low.round(6).tolist(), found.high.round(6).tolist()

@@ -44,11 +44,11 @@ class Circumstance(Record):
     `tried` holds the values of the circumstance in ascending order. Each of the `groups` has the values that give the
     same bits; the first group contains the first value. All results are compared with the result of the first value:
     `share` is the largest fraction of elements in which a result differs, and `ulps` is the largest difference in ulps.
-    `formats` has the names of the formats of the results. If there are several, numbers are compared instead of bits,
-    and `ulps` counts in the format with the fewest digits, which is the first one. `nans` is true if an element is NaN
-    in only one of two results; such elements do not count for `ulps`. If no value could be tried, `reason` says why.
-    `rows` is the number of rows of the batch in which the place, the alignment or the threads were tried: all rows, or
-    fewer if only a smaller batch shows an effect.
+    `formats` has the names of the formats of the results. The one with the fewest digits comes first. If there are
+    several, numbers are compared instead of bits, and `ulps` counts ulps of the first format. `nans` is true if an
+    element is NaN in only one of two results; such elements do not count for `ulps`. If no value could be tried,
+    `reason` says why. `rows` is the number of rows of the batch in which the place, the alignment or the threads were
+    tried: all rows, or fewer if only a smaller batch shows an effect.
     """
 
     name: str
@@ -330,8 +330,8 @@ def _tried_in(batches: list[int], name: str, meaning: str, results: Callable[[in
 def _tried(name: str, meaning: str, results: Results) -> Circumstance:
     """Return the effect of a circumstance.
 
-    Except for repeated runs, some results that differ from the first one are computed again; raises _Unsteady if they
-    then have other bits.
+    Some results that differ from the first one are computed again, unless the circumstance is repeated runs. Raises
+    _Unsteady if the second computation gives other bits.
     """
     groups: dict[tuple[str, bytes], list[int]] = {}
     formats: dict[str, Format] = {}

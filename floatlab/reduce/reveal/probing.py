@@ -2,14 +2,14 @@
 
 A probe has a huge number at term i, its negative at term j, and 1 at every other term. A 1 that is added to one of the
 two huge numbers before they meet is lost, and all others remain. The result is therefore the number of terms outside
-the subtree in which terms i and j meet. The sizes of these subtrees, for all pairs of terms, determine the whole tree:
-on the path from one term to the result, all terms that meet it in subtrees of the same size join the path at the same
-node.
+the subtree in which terms i and j meet. The sizes of these subtrees, for all pairs of terms, determine the whole tree.
+Follow one term on its path to the result: all terms that it meets in subtrees of the same size join the path at the
+same node.
 
 P. Xie, Y. Gao and J. Xue, *FPRev: revealing floating-point accumulation orders* (USENIX ATC 2025; arXiv:2411.00442).
 This module goes beyond the paper: it first supposes that a group of terms forms the same tree as a known group of the
-same size. One probe per node proves this: two known subtrees are the children of one node if a term of one meets a term
-of the other in a subtree that has as many terms as both together.
+same size. One probe per node proves this. The probe gives the size of the subtree in which a term of one known subtree
+meets a term of another. If this size is the sum of both sizes, the two subtrees are the children of one node.
 """
 
 from __future__ import annotations

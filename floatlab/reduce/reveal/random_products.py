@@ -50,7 +50,7 @@ class RandomProducts:
         return made
 
     def check_repeats(self, in_a_row: int = 1) -> None:
-        """Compute some products again; raises NotASum if one of them has other bits now.
+        """Compute some products again; raises NotASum if the bits of one of them differ now.
 
         The first product is computed `in_a_row` times, so that a period of the results, such as two or three products,
         cannot hide.

@@ -183,7 +183,7 @@ class ProbeReader:
         return found, 1 + lost.count(False)
 
     def _lost(self, plan: Plan, asked: list[tuple[int, float]]) -> list[bool]:
-        """Return for each node whether it loses a small number when it adds it to 1; the node's parent then adds −1."""
+        """Return, for each node, whether a small number is lost when the node adds it to 1."""
         n, first = plan.terms, plan.first_terms
         parents = {child: node for node in plan.nodes for child in node}
 

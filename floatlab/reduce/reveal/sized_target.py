@@ -71,7 +71,7 @@ class SizedTarget:
             raise UnsupportedError(f"{layout} has equally many rows and columns, not {self.shape[0]} × {self.shape[1]}")
 
     def resized(self, terms: int, shape: tuple[int, ...], layout: str) -> SizedTarget:
-        """Return the same target with another number of terms, shape of the results and layout, and without a batch."""
+        """Return the same target for another number of terms, shape and layout; the copy has no batch."""
         other = SizedTarget(self.target, terms, self.format.name, shape, layout, self._mode)
         other.before_product = self.before_product
         return other

@@ -63,7 +63,7 @@ class Node(Record):
 
     @property
     def error(self) -> Fraction | None:
-        """The exact error of this node: its value minus the exact sum of its arguments; None if it is not finite.
+        """The exact error of this node: its value minus the exact sum of its arguments; None if either is not finite.
 
         It is the sum of the errors of all derivations of the node. In a compensated sum, these are the errors of
         several operations. If all nodes are rounded additions and no operand is flushed, the error of the result is the

@@ -175,7 +175,7 @@ def timed(call: Callable[Given, Found], *given: Given.args, **options: Given.kwa
 def take_turns(
     names: Sequence[str], measure: Callable[[str], Found], rounds: int, keep_interrupted: bool = False
 ) -> dict[str, list[Found]]:
-    """Return the measurements of each name, one per round; each round measures the names in a new random order.
+    """Measure each name once per round, in a new random order each time; return the measurements of each name.
 
     Other load on the machine then affects all names equally, and no name always comes after the same other name. If
     `keep_interrupted` is true and a round is complete, Ctrl-C only ends the measurements. Otherwise KeyboardInterrupt

@@ -132,8 +132,8 @@ def few_wrong(
     """Return the wrong elements of each result as causes, if only a few elements or a region differ.
 
     `few` maps the name of a result to the mask of its differing elements; other results are skipped. Elements are wrong
-    if no order of addition explains their errors, and if these are not smaller than those of the other result. `others`
-    describes all other elements.
+    if no order of addition explains their errors, and if the other result's errors are not larger. `others` describes
+    all other elements.
     """
     causes = []
     errors = [np.abs(problem.totals.error(side.values)) for side in sides]
@@ -190,11 +190,11 @@ def are_lone(differing: Array) -> bool:
 
 
 def are_isolated(differing: Array, chance: float) -> bool:
-    """Return whether only one to three elements differ, although another order would have changed more elements.
+    """Return whether only one to three elements differ, although another order would change more.
 
-    Tiles at the edge end at the last row and column. The examined part is therefore the smallest one that contains the
-    differing elements and extends to the last row and column. `chance` is the share of elements that another order
-    changes.
+    The elements must be in different rows and columns. Tiles at the edge end at the last row and column. The examined
+    part is therefore the smallest one that contains the differing elements and extends to the last row and column.
+    `chance` is the share of elements that another order changes.
     """
     rows, columns = np.nonzero(differing)
     if not 0 < rows.size <= LONE or min(len(set(rows.tolist())), len(set(columns.tolist()))) < rows.size:

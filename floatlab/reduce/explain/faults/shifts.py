@@ -350,7 +350,7 @@ class ShiftFinder:
 
 
 def _within(factor: float, values: Array, exact: Array, room: Array) -> float:
-    """Adjust an estimated factor so that it explains all elements that it nearly explains, if this is possible.
+    """Adjust an estimated factor to fit all elements that it nearly fits; if this is impossible, return it unchanged.
 
     `room` holds the largest errors of the elements.
     """

@@ -70,8 +70,9 @@ def _coarsest_products(problem: ProductProblem) -> list[Array]:
 def _unrelated_share(view: View) -> float:
     """Return how unrelated a result is to the product, from 0 to 1.
 
-    This is the larger of two numbers: the share of elements that are so far from the best multiple of the product that
-    no rounding of the inputs explains it, and 1 − |correlation| between the result and the product.
+    This is the larger of two numbers. One is the share of elements that are far from the best multiple of the product,
+    so far that no rounding of the inputs explains it. The other is 1 − |r|, where r is the correlation between the
+    result and the product.
     """
     totals = view.totals
     usable = view.usable & (totals.squares > 0) if (view.usable & (totals.squares > 0)).any() else view.usable

@@ -92,7 +92,7 @@ def diagnose_operation(
 
 
 class _BiasLast:
-    """A library or an order map that multiplies without the last term of each sum, and then adds this term: the bias.
+    """A library or an order map that multiplies without the bias (the last term of each sum), and then adds it.
 
     Without an `inner` map, the library is NumPy.
     """
