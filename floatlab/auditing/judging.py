@@ -118,7 +118,7 @@ def _survey(source: ArraySource) -> tuple[float, int]:
 
 
 def _vanished(read: QuantizedCheckpoint, weight: Weight) -> tuple[str, ...]:
-    """Return messages about arrays of scales with negative scales, and with scales of 0 for codes other than 0.
+    """Return messages about negative scales, and about scales of 0 whose codes are not all 0.
 
     A scale of 0 does not prove an error: if the numbers of a block are tiny, its scale may underflow to 0.
     """

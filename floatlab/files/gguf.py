@@ -139,7 +139,10 @@ class _Header:
         return None
 
     def _skip_strings(self, count: int) -> None:
-        """Skip `count` strings. A vocabulary has several hundred thousand, so the loop avoids calls of methods."""
+        """Skip `count` strings.
+
+        A vocabulary has several hundred thousand strings, so the loop avoids calls of methods.
+        """
         place, start, held = self.place, self.start, self.held
         for _ in range(count):
             at = place - start

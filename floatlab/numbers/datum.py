@@ -180,7 +180,7 @@ class Datum(Drawn, Record):
         return Exact(negative, c if fmt.subnormals else 0, 1 - fmt.bias - t)
 
     def bounds(self, digits: int) -> tuple[Exact, Exact]:
-        """Return bounds on the value; equal if it is rational, else one unit apart in the last of `digits` digits."""
+        """Return bounds on the value: equal if it is rational, else of `digits` digits and one unit apart."""
         if given_by_table(self.format):
             from floatlab.numbers.table_values import bounds_of
 

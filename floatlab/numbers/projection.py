@@ -76,8 +76,8 @@ class Rounded(Record):
     """The result of one rounding, with all intermediate values.
 
     `kept`·2^`quantum` is the truncated magnitude, before the increment. The discarded part, as a fraction of the last
-    kept place, is `rest2`/(2·`unit`); with `sticky_below`, it is larger by less than 1/`unit`. A number that lies more
-    than GUARD_DIGITS digits below the rounding position is replaced by one digit at that place. `code` is the result's
+    kept place, is `rest2`/(2·`unit`); with `sticky_below`, it is larger by less than 1/`unit`. If a number lies more
+    than GUARD_DIGITS digits below the rounding position, a 1 at this distance stands for it. `code` is the result's
     code.
 
     In a format given by a table, `between` has the entries around the number. There, `kept`, `rest2` and `unit` are the

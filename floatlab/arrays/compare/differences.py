@@ -57,9 +57,9 @@ class Ulps(Record):
     """Distances between the elements of two arrays in ulps of a format; pairs with NaNs are left out.
 
     `percentiles` has entries (percent, distance): at least `percent` % of the pairs have at most this distance.
-    Distances above 4,096 are given up to 1/2048 too small. `histogram` has entries (low, high, count): `count`
-    distances are in the range from low to high. Each range begins at 0 or at a power of two, and ends before the next
-    power of two.
+    Distances above 4,096 are rounded down, by less than 1 part in 2,000. `histogram` has entries (low, high, count):
+    `count` distances are in the range from low to high. Each range begins at 0 or at a power of two, and ends before
+    the next power of two.
     """
 
     format: Format

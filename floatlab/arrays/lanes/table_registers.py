@@ -111,7 +111,7 @@ class ByteLookup:
 
     @staticmethod
     def _fit(ranks: Array, kept: Array) -> tuple[int, int, int] | None:
-        """Return the entries of a binade: a number to add to the kept bits, a right shift, and its first rank.
+        """Return the entries of a binade: a number to add to the kept bits, a right shift, and the binade's first rank.
 
         The result is None if no such numbers give all ranks of the binade.
         """

@@ -97,9 +97,9 @@ class Tally(Record):
         return self.relative_sum / count if count else 0.0
 
     def relative_quantile(self, share: float) -> float:
-        """Return a number that at least the fraction `share` of the relative errors does not exceed.
+        """Return a quantile: at least the fraction `share` of the relative errors is at most this number.
 
-        It may be up to 1/128 too large, relative to the exact quantile.
+        It may exceed the exact quantile by up to 1/128 of the quantile.
 
         >>> from floatlab.arrays.round_trips.tally import tally
         >>> x = np.arange(1, 1001, dtype=np.float32)

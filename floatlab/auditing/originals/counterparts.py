@@ -226,8 +226,8 @@ class Originals:
     def dropped_biases(self, weights: list[str], stored: list[str]) -> list[str]:
         """Return the names of the original's biases that belong to these weights, but are missing in `stored`.
 
-        `stored` has the names of all tensors of the checkpoint. Biases of zeros are not returned, since they may be
-        left out. Neither are biases that are too long to be read at once.
+        `stored` has the names of all tensors of the checkpoint. Two kinds of biases are skipped: those of zeros, which
+        may be left out, and those too long to be read at once.
         """
         layers, known = {canonical(name) for name in weights}, {canonical(name) for name in stored}
         found = []

@@ -44,8 +44,8 @@ _FAR, _BAD_BLOCKS, _OTHER_BLOCKS, _IN_BAD, _PUSHED_BLOCKS, _DEEP_CODES, _ODD_BLO
 class CodeAgreement(Record):
     """Counts that tell how close the codes of a weight are to its original divided by the stored scales.
 
-    Of `elements` codes, `nearest` are the codes of the original rounded to nearest. `far` codes are neither of the two
-    codes between which the original lies. `clipped` counts numbers of the original that are beyond the outermost code
+    Of `elements` codes, `nearest` are the codes of the original rounded to nearest. The original lies between two
+    codes; `far` codes are neither of them. `clipped` counts numbers of the original that are beyond the outermost code
     and were rounded to it. `flushed` counts numbers that are not 0 but have the code of 0.
 
     A block has 16 elements of a row. Of the `blocks`, `exact_blocks` have only nearest codes, and `bad_blocks` have far

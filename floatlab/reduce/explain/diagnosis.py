@@ -72,7 +72,7 @@ def diagnose(
         Called without arguments after each step. An exception that it raises ends the search.
     keep_interrupted : bool
         If true, Ctrl-C during the search ends it and returns the findings so far, instead of raising KeyboardInterrupt.
-        The exact product, which is computed before the search, is not a part of it.
+        This does not apply to the computation of the exact product, before the search.
     problem : ProductProblem, optional
         The exact product of these factors, if it is already computed.
 

@@ -246,7 +246,8 @@ class CandidateGrid:
     def chance(self) -> float:
         """Return a low estimate of the share of elements that another order of addition changes.
 
-        Five common candidates are compared in pairs. The share is that of the pair whose sums differ least often.
+        Five common candidates are compared in pairs. The result is the share of sums that differ in the most similar
+        pair.
         """
         codes = []
         for text, fma in (

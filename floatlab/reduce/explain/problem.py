@@ -95,7 +95,7 @@ class Side:
     def narrowest(self) -> Format:
         """The format to which this result was probably rounded: the widest of `held`; its own if `held` is empty.
 
-        It is the widest because a few numbers of a wide format may lie in a narrower format by chance.
+        The widest is chosen because narrower formats may hold all numbers by chance, if there are few.
         """
         return self.held[-1] if self.held else self.format
 
@@ -311,8 +311,8 @@ class View:
         """Return the errors against `factor`·product, their limits, and their sigmas.
 
         Besides the errors of the sums, the limits allow for two roundings: one before the multiplication by the factor,
-        and one after it. If the output format is narrower than the accumulator, they allow only for the latter (see
-        `stored`). Errors of unusable elements are NaN.
+        and one after it. If the output format is narrower than the accumulator, only the rounding after it is allowed
+        for (see `stored`). Errors of unusable elements are NaN.
         """
         totals, values, is_narrow = self.totals, self.values, isinstance(self.half, np.ndarray)
         with np.errstate(all="ignore"):

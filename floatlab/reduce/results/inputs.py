@@ -117,8 +117,8 @@ def _given(x: object, name: str) -> _Given:
     """Inspect an operand; raises the same errors as `source_of` and `common_format`.
 
     A Datum, a Python float and a NumPy float have a format. A list has the smallest format that contains the formats of
-    its numbers. Text, fractions and integers have no format. NumPy reads a list of NumPy numbers of one type, and a
-    list of Python floats and of integers up to 2^53.
+    its numbers. Text, fractions and integers have no format. NumPy reads two kinds of lists: NumPy numbers of one type,
+    and Python floats mixed with integers up to 2^53.
     """
     if not isinstance(x, list | tuple):
         source = source_of(x, name)

@@ -44,8 +44,8 @@ class Circumstance(Record):
     `tried` holds the values of the circumstance in ascending order. Each of the `groups` has the values that give the
     same bits; the first group contains the first value. All results are compared with the result of the first value:
     `share` is the largest fraction of elements in which a result differs, and `ulps` is the largest difference in ulps.
-    `formats` has the names of the formats of the results. The one with the fewest digits comes first. If there are
-    several, numbers are compared instead of bits, and `ulps` counts ulps of the first format. `nans` is true if an
+    `formats` has the names of the formats of the results, the one with the fewest digits first. If there are several
+    formats, numbers are compared instead of bits, and `ulps` counts ulps of the first format. `nans` is true if an
     element is NaN in only one of two results; such elements do not count for `ulps`. If no value could be tried,
     `reason` says why. `rows` is the number of rows of the batch in which the place, the alignment or the threads were
     tried: all rows, or fewer if only a smaller batch shows an effect.
@@ -182,8 +182,8 @@ class _Trials:
     def product(self, x: Array, offset: int = 0) -> Source:
         """Return the product of x and the right operand; each lies in memory `offset` bytes after the start of a page.
 
-        Only NumPy's arrays can be placed like this. They are so placed in all trials, since their alignment could
-        otherwise change the bits while another circumstance is tried.
+        Only NumPy's arrays can be placed like this. Their place is fixed in all trials: otherwise, the alignment could
+        change the bits while another circumstance is tried.
         """
         sized = self.of(len(x))
         if self.target.device.library != "numpy":

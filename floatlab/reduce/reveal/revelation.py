@@ -248,7 +248,7 @@ class _Trials:
         self.evaluator = Evaluator((first,) if target.kind == "sum" else (first, column), self.real.format)
 
     def _order(self, trial: int) -> Array:
-        """Return the index of the sum in each row of a trial's product."""
+        """Return, for each row of a trial's product, the index of the sum that it computes."""
         return (trial + np.arange(ROWS)) % self.trials
 
     def replays(self, plan: Plan) -> list[Explanation]:

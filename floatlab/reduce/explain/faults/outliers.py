@@ -48,9 +48,9 @@ _ROUGH, _MOST_ROUGH = 4.0, 1024
 def standing_out(problem: ProductProblem, side: Side, differing: Array, accumulator: Format | None = None) -> Array:
     """Return the mask of those differing elements whose errors are too large for the simulated orders of addition.
 
-    Orders are simulated in the usual accumulator unless another one is given. All differing elements are returned if
-    there are many and their median error is too large, or if they form rectangles and at least a quarter of the errors
-    are too large.
+    Orders are simulated in the usual accumulator unless another one is given. In two cases, all differing elements are
+    returned: if there are many and their median error is too large, or if they form rectangles and at least a quarter
+    of the errors are too large.
     """
     found = np.zeros_like(differing)
     accumulator = accumulator or own_accumulator(side.narrowest)

@@ -165,11 +165,11 @@ class _Errors(Record):
 def shapes_of(x: Array, y: Array) -> Iterator[Array]:
     """Yield arrays to which the errors of a rearranged product may be proportional.
 
-    Four arrays are products of two norms: the norm of the element's row of x, or the largest of all rows, times the
-    norm of the element's column of y, or the largest of all columns. The first array has the largest norms everywhere,
-    and the last one those of the element. The four others are √Σ(a·b)², where a is a number of x or its root mean
-    square over all rows, and b is a number of y or its root mean square over all columns. Inputs that are divided by a
-    scale and rounded cause such errors.
+    Four arrays are products of two norms: a norm of a row of x times a norm of a column of y. Each norm is either that
+    of the element's own row or column, or the largest norm of all. The first array has the largest norms everywhere,
+    and the last array has the element's own norms. The four others are √Σ(a·b)², where a is a number of x or its root
+    mean square over all rows, and b is a number of y or its root mean square over all columns. Inputs that are divided
+    by a scale and rounded cause such errors.
     """
     rows, columns = (np.sqrt((side * side).sum(axis=axis, keepdims=True)) for side, axis in ((x, 1), (y, 0)))
     shape = len(x), y.shape[1]

@@ -227,7 +227,7 @@ class Products:
         return [dict(zip(labels, box, strict=True)) for box in boxes]
 
     def _joined(self, labels: Labels, spans: list[tuple[int, int]]) -> tuple[int, int]:
-        """Return a range of indices along one axis of the result; `spans` holds a range for each label of this axis.
+        """Join the ranges of the labels of one axis (`spans`) to a range of indices along this axis of the result.
 
         The range of every label except the last one contains a single index.
         """
