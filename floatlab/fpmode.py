@@ -42,7 +42,7 @@ _GENERATOR = 0x20  # inspect.CO_GENERATOR
 
 
 def rounds_to_nearest() -> bool:
-    """Return whether this thread rounds to nearest, whether or not it flushes subnormal numbers."""
+    """Return whether this thread rounds to nearest; it may flush subnormal numbers."""
     return _ONE + _THREE_QUARTERS + _QUARTER == _NEXT
 
 

@@ -162,7 +162,7 @@ def _stepped(datum: Datum, count: int) -> Datum:
 def _short(fmt: Format, context: Context) -> Iterator[Triple]:
     """Yield short factors whose product is slightly too long for the format, with addends that nearly cancel it.
 
-    The factors are odd integers at first; then they are the same digits scaled to numbers from 1 to 2.
+    The factors are odd integers at first, and then the same integers scaled to the range from 1 to 2.
     """
     first = isqrt(1 << fmt.precision) | 1
     factors = range(first, first + 2 * _SHORT, 2)

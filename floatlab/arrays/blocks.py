@@ -1,9 +1,9 @@
 """Block formats on arrays (MX, NVFP4 and other recipes), with the same bits as `arith.blocks`.
 
-Let amax be the largest magnitude of a block, x an element, s the scale of the block, t the scale of the tensor (or 1),
-and largest the largest number of the element format. `arith.blocks` computes the quotients amax / (largest·t) and x /
-(s·t) exactly and rounds them once. Here they are computed in float64 and then rounded; `quotients` explains why the
-bits are the same. A division by a power of two is always exact.
+Let x be an element, amax the largest magnitude of its block, s the scale of the block, and t the scale of the tensor
+(or 1). Let `largest` be the largest number of the element format. `arith.blocks` computes the quotients amax /
+(`largest`·t) and x / (s·t) exactly and rounds them once. Here they are computed in float64 and then rounded;
+`quotients` explains why the bits are the same. A division by a power of two is always exact.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ class HiFloat8(Listed):
         return (2, 4 - (bits >> 5 ^ 3)) if leading < 2 else (3, 1) if leading == 2 else (4, 0)
 
     def number(self, code: int, width: int) -> Real:
-        """Return the magnitude: 1.M·2^E, or if the four bits after the sign are 0000, 2^(M − 23), with 0 for M = 0."""
+        """Return the magnitude 1.M·2^E; if the four bits after the sign are 0, 2^(M − 23), or 0 for M = 0."""
         bits = code & 0x7F
         if bits < 8:
             return (1, bits - 23) if bits else (0, 0)

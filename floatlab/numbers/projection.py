@@ -156,8 +156,8 @@ def direction_in(format: Format, context: Context) -> Direction:
 def round_exact(x: Exact, format: Format, context: Context = DEFAULT, sticky: bool = False, index: int = 0) -> Rounded:
     """Round an exact number into a format in the context's direction; determine the code and the flags.
 
-    If `sticky`, the true magnitude is larger than x's, by less than one unit of x's last digit. Then x must have a
-    digit below the last one that is kept; just below 2^emin, it must also have one below its p-th digit. Otherwise
+    If `sticky`, the true magnitude is larger than x's, by less than one unit of x's last digit. Then the digits of x
+    must extend below the last kept digit; just below 2^emin, they must also extend below its p-th digit. Otherwise
     UnsupportedError is raised, except in formats given by a table. `index` is the number of the stochastic draw.
 
     >>> from floatlab import parse_format

@@ -115,8 +115,8 @@ class Quantizer:
     def tensor(self, blocks: list[list[Value]], searched: list[Found]) -> OfTensor:
         """Compute the tensor scale of the tensor that consists of `blocks`.
 
-        Return the scale (None if the format has none), the computed lines of the rule with their values, and the values
-        of all variables that are known after that, by name.
+        Return three things: the scale (None if the format has none), the computed lines of the rule with their values,
+        and the values of all variables known so far, by name.
         """
         known: dict[str, Value] = {**self.constants, "tensor": ratio(1)}
         largest = [largest_magnitude(block) for block in blocks if block]

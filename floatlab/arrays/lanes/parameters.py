@@ -90,11 +90,11 @@ class RoundingRule(Individual):
     def tiny(self) -> tuple[int, int, tuple[int, int]]:
         """Return the limits that decide whether a number is tiny; the words are without sign.
 
-        The first limit is the word of 2^emin, or of infinity if that is less. The second is a number of bits: how many
-        a number in the binade below 2^emin loses if it is rounded to the format's precision with unbounded exponents.
-        The third is a pair, for positive and for negative numbers: the smallest word that is rounded to 2^emin in this
-        way. If tininess is detected before rounding, or the rounding is stochastic, both numbers of the pair equal the
-        first limit.
+        The first limit is the word of 2^emin, or of infinity if that is less. The second is the number of bits that a
+        number in the binade below 2^emin loses if it is rounded to the format's precision with unbounded exponents. The
+        third is a pair, for positive and for negative numbers: the smallest word that is rounded to 2^emin in this way.
+        If tininess is detected before rounding, or the rounding is stochastic, both numbers of the pair equal the first
+        limit.
         """
         source, fmt = self.source, self.format
         normal = min(self.low << source.trailing_bits, source.infinity_magnitude)

@@ -42,7 +42,7 @@ def missing_tensors(
 
 
 def lost_weights(read: QuantizedCheckpoint, missing: Collection[str], originals: Mapping[str, Shape]) -> list[str]:
-    """Return the missing tensors that a complete checkpoint would have, except those of which it stores some parts.
+    """Return the tensors that `partly_there` finds, except those of which the checkpoint stores some parts.
 
     `originals` has the shapes of all tensors of the original. The result is empty for one shard of a checkpoint, which
     is a file with a name such as "model-00001-of-00004".

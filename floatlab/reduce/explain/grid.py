@@ -130,9 +130,9 @@ class CandidateGrid:
     def flushing_share(self, side: Side, wrong: Array) -> float:
         """Return the share of elements that the best flushing sum reproduces.
 
-        A flushing sum replaces subnormal inputs, subnormal results of operations, or both by zero. Two shares are
-        computed, and the smaller one is returned: that of all replayed elements, and that of the replayed elements that
-        `wrong` marks. The result is 0 if `wrong` marks no replayed element.
+        A flushing sum replaces subnormal inputs, subnormal results of operations, or both by zero. The share is
+        computed twice, over all replayed elements and over those that `wrong` marks; the smaller one is returned. The
+        result is 0 if `wrong` marks no replayed element.
         """
         goal, best = self._observed(side), 0.0
         off = wrong[np.ix_(self.rows, self.columns)].reshape(-1)

@@ -136,7 +136,7 @@ def _given(x: object, name: str) -> _Given:
 
 
 def _terms(given: _Given, wanted: Format | None, into: Format, exactly: bool, reading: Context) -> Source:
-    """Return the codes of an operand, converted to `wanted` (to `into` if that is None) unless it keeps its format.
+    """Return an operand's codes, in its own format if it keeps it, else in `wanted`, or in `into` if that is None.
 
     An array keeps its format if `wanted` is None, or if `exactly` is false and `wanted` contains this format. An
     operand that is read number by number keeps none. Raises UnsupportedError for integers that the new format cannot

@@ -35,7 +35,8 @@ _FEW_VECTORS = 2  # this many random vectors are tried if only the class of the 
 class Classes:
     """Classes of the elements of a result. `labels` holds the class number of each element.
 
-    The elements of a class had the same bits in all products that were tried, whose elements all have the same terms.
+    In each product that was tried, all elements have the same terms; the elements of a class had the same bits in all
+    of these products.
     """
 
     def __init__(self, sized: SizedTarget, seed: int = 754) -> None:

@@ -207,8 +207,8 @@ def are_isolated(differing: Array, chance: float) -> bool:
 def beyond_orders(problem: ProductProblem, side: Side, differing: Array) -> tuple[Array, Array]:
     """Return two masks of differing elements.
 
-    The first marks errors that another order of addition is unlikely to cause. The second is empty unless at least one
-    error is far too large for another order; it then marks all errors that are too large.
+    The first marks errors that another order of addition is unlikely to cause. The second marks all errors that are too
+    large for another order, if at least one is far too large; otherwise it is empty.
     """
     doubtful, wrong = np.zeros_like(differing), np.zeros_like(differing)
     rows, columns, times = _times_of_likely(problem, side, differing, own_accumulator(side.narrowest))
@@ -224,8 +224,8 @@ def beyond_orders(problem: ProductProblem, side: Side, differing: Array) -> tupl
 def stand_apart(problem: ProductProblem, side: Side, differing: Array, doubtful: Array) -> bool:
     """Return whether only few elements differ, or doubtful ones have clearly larger errors in sigmas than others.
 
-    Otherwise, there is no gap between small and large errors, as in rounding. An order that was not simulated is then
-    likelier than a fault in the elements that it changes most.
+    Otherwise, there is no gap between small and large errors, as in rounding. Then another order, which was not
+    simulated, is a likelier cause than a fault.
     """
     sigma = problem.noise(own_accumulator(side.narrowest)).sigma(problem.totals)
     with np.errstate(all="ignore"):

@@ -1,9 +1,9 @@
 """Sums with other rounding errors that may look like a fault: sums in a narrow format, and sums with directed rounding.
 
 A result may look like the product times a factor close to 1, or plus a bias. Sums that truncate make each partial sum
-slightly smaller, which looks like a factor just below 1. Sums that round up or down look like a bias. A small factor
-or bias is therefore reported only in two situations: a simulated sum with it gives the bits of the result, or no sums
-with directed rounding have errors of this pattern and size.
+slightly smaller, which looks like a factor just below 1. Sums that round up or down look like a bias. A small factor or
+bias is therefore reported in two situations only. Either a simulated sum with this factor or bias gives the bits of the
+result, or no sums with directed rounding have errors of this pattern and size.
 """
 
 from __future__ import annotations

@@ -121,7 +121,7 @@ def _power(values: Array) -> float:
 
 
 def _correlation(a: Array, b: Array) -> tuple[float, float]:
-    """Return a correlation, and the standard deviation that it has if the two are independent; 0 and ∞ if undefined."""
+    """Return the correlation of two arrays, and its standard deviation for independent arrays; 0 and ∞ if undefined."""
     power = _power(a) * _power(b)
     if not 0 < power < np.inf:
         return 0.0, np.inf

@@ -30,8 +30,8 @@ _EVEN = 3.0  # the root mean square error of a row is at most this many times th
 def rounded_again(view: View) -> Fault | None:
     """Return the cause of errors above half an ulp that look like rounding errors of 16-bit numbers; otherwise None.
 
-    If each number of the result is one of the two numbers of the format next to the exact one, the cause is a final
-    rounding. Otherwise, the cause is that sums were rounded to the format.
+    The cause is a final rounding if every number of the result is a neighbour, in the format, of the exact number.
+    Otherwise, the cause is that sums were rounded to the format.
 
     >>> from floatlab.arrays.conversion import quantize
     >>> from floatlab.formats import parse_format
