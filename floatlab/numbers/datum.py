@@ -180,7 +180,7 @@ class Datum(Drawn, Record):
         return Exact(negative, c if fmt.subnormals else 0, 1 - fmt.bias - t)
 
     def bounds(self, digits: int) -> tuple[Exact, Exact]:
-        """Return bounds on the value: equal if it is rational, else of `digits` digits and one unit apart."""
+        """Return a lower and an upper bound on the value (see `table_values.bounds_of`); equal if it is rational."""
         if given_by_table(self.format):
             from floatlab.numbers.table_values import bounds_of
 

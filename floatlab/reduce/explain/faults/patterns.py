@@ -184,7 +184,7 @@ def small_fault(mine: Drift, other: Drift, u: float) -> tuple[str, str, bool] | 
 
 
 def certainty(one: SampledModel, plain: SampledModel) -> float:
-    """Return, in standard deviations, how clearly the errors against the plain product contain a model's change.
+    """Return, in standard deviations, how clearly the errors against the plain product show the change of a model.
 
     If the model is right, the error of each element is the model's change of this element plus a rounding error.
     Rounding errors do not depend on the change. Return 0 if the slope of the errors against the change is not close
