@@ -30,8 +30,9 @@ def add(a: object, b: object, format: Format | str | None = None, context: AnyCo
         Text is read into the result's format. A float is binary64; a NumPy scalar has the format of its dtype. An int
         must be a number of the result's format.
     format : Format or str, optional
-        Format of the result. Default: the operands' format if they have only one; else the first of binary16, bfloat16,
-        binary32, binary64, binary128 that holds all their formats; binary32 if no operand has a format.
+        Format of the result. Default: the operands' common format, or binary32 if no operand has a format. If the
+        operands have several formats: the first of binary16, bfloat16, binary32, binary64, binary128 that holds them
+        all.
     context : Context or str, optional
         Rounding direction, overflow, NaN and flush rules; or a direction's name (`"RTZ"`). Default: nearest even.
 
