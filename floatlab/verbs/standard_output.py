@@ -8,7 +8,7 @@ from contextlib import contextmanager, redirect_stdout
 
 
 class _Aside:
-    """The standard error stream, which a user's function cannot close."""
+    """The standard error stream, but a user's function cannot close it."""
 
     def __getattr__(self, name: str) -> object:
         return getattr(sys.stderr, name)
@@ -27,6 +27,6 @@ class _Aside:
 
 @contextmanager
 def printing_aside() -> Iterator[None]:
-    """Write what functions print to the standard error, since it must not mix with the answer."""
+    """Send what users' functions print to the standard error, so that it does not mix with the answer."""
     with redirect_stdout(_Aside()):
         yield

@@ -13,14 +13,14 @@ from floatlab.tui.base import ExplorerBase, if_present
 class ClosedOnce(ModalScreen[ScreenResultType]):
     """A window that closes once, and only while it is in front.
 
-    A choice may come after the window was closed, and the result of a search while another window is in front of it.
-    Textual would then close the screen that is in front.
+    A choice may come after the window was closed. The result of a search may come while another window is in front. In
+    both cases, Textual would close the screen that is in front.
     """
 
     _late: tuple[ScreenResultType | None] | None = None  # a result that came while another window was in front
 
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
-        """Close the window with a result, as soon as it is in front; do nothing if it was closed."""
+        """Close the window with a result as soon as the window is in front; do nothing if it was closed already."""
         if self.is_active:
             return super().dismiss(result)
         if any(self in stack for stack in self.app._screen_stacks.values()):
@@ -28,7 +28,7 @@ class ClosedOnce(ModalScreen[ScreenResultType]):
         return AwaitComplete()
 
     def on_screen_resume(self) -> None:
-        """Close the window if there is a result."""
+        """Close the window if a result came earlier."""
         if self._late is not None:
             self.dismiss(*self._late)
 

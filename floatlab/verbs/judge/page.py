@@ -68,7 +68,7 @@ def judgement_words(found: Judgement) -> str:
 
 
 def diagnosis_blocks(found: Diagnosis, operation: str) -> list[Block]:
-    """Return rows for the causes of a diagnosis: each cause in words, how many elements it concerns, and what is known.
+    """Return rows for the causes of a diagnosis: each cause in words, its share of the elements, and other evidence.
 
     >>> from floatlab.page.model import Page
     >>> from floatlab.page.text_layout import to_text
@@ -89,7 +89,7 @@ def diagnosis_blocks(found: Diagnosis, operation: str) -> list[Block]:
 
 
 def _cause_rows(cause: DiagnosedCause) -> list[Row]:
-    """Return a row with a cause in words, and one with its share, all places that are listed, and other evidence."""
+    """Return rows: the cause in words with its places, its share of the elements, then the evidence in `_DETAILS`."""
     known = dict(cause.evidence)
     said = [known.get("computed as") or cause_text(cause, _LISTED)]
     said.append("all elements" if cause.share == 1 else f"{100 * cause.share:.3g} % of the elements")
