@@ -123,7 +123,7 @@ def sparse(gibibytes: int, recipe: str) -> None:
         subprocess.run([sys.executable, "-c", code, path, recipe], check=True)
         seconds = time.perf_counter() - began
     memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss >> 10
-    print(f"\n{gibibytes} GiB in {recipe}: {seconds:.0f} s, {memory} MiB of memory")
+    print(f"{gibibytes} GiB in {recipe}: {seconds:.0f} s, {memory} MiB of memory\n")
 
 
 def main() -> None:
@@ -136,6 +136,8 @@ def main() -> None:
     parser.add_argument("--sparse", type=int, metavar="GIB")
     given = parser.parse_args()
     count = given.elements >> 12 << 12
+    if given.sparse:  # first: the memory of a process is never counted as less than that of the one that started it
+        sparse(given.sparse, "e4m3")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "weights.npy")
         np.save(path, (np.random.default_rng(0).standard_normal((count >> 12, 1 << 12)) * 0.02).astype(np.float32))
@@ -148,8 +150,6 @@ def main() -> None:
     for row in table:
         cells = [f"{cell:{'<>'[i > 0]}{width}}" for i, (cell, width) in enumerate(zip(row, widths, strict=True))]
         print(f"| {' | '.join(cells)} |" if given.markdown else "  ".join(cells))
-    if given.sparse:
-        sparse(given.sparse, "e4m3")
 
 
 if __name__ == "__main__":

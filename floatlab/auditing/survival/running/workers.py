@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from types import FrameType
 from typing import TypeVar
 
 from floatlab.errors import MissingPartError, RefusedError, UnsupportedError, quoted
@@ -93,6 +94,44 @@ def _interrupts_held() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
+class _Interruptible(Executor):
+    def __init__(self, executor: Executor) -> None:
+        self.executor, self.is_interrupted = executor, False
+
+    def submit(self, call: Callable[..., Found], /, *words: object, **options: object) -> Future[Found]:
+        if self.is_interrupted:
+            raise KeyboardInterrupt
+        return self.executor.submit(call, *words, **options)
+
+
+@contextmanager
+def interruptible(executor: Executor) -> Iterator[Executor]:
+    """Give an executor whose next call raises KeyboardInterrupt if Ctrl-C came at a moment when Python ignores it.
+
+    Python ignores errors in `__del__`, and the objects of `distributed` spend much time there.
+    """
+    found = _Interruptible(executor)
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield found
+        return
+
+    def note(number: int, frame: FrameType | None) -> None:
+        found.is_interrupted = True
+        around = frame
+        while around is not None:
+            if around.f_code.co_name == "__del__":
+                return
+            around = around.f_back
+        before(number, frame)
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield found
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 @contextmanager
 def workers(jobs: int = 1, scheduler: str | None = None) -> Iterator[Executor | None]:
     """Give an executor for `jobs` processes, or for the Dask cluster at address `scheduler`.
@@ -134,9 +173,9 @@ def _cluster(address: str) -> Iterator[Executor]:
     except Exception as trouble:
         words = quoted(" ".join(str(trouble).split()) or type(trouble).__name__, 100)
         raise UnsupportedError(f"no Dask scheduler answers at {quoted(address, 80)}: {words}") from None
-    with client:
-        # The tasks of a worker that dies are repeated up to three times.
-        yield client.get_executor(pure=False, retries=3)
+    # The tasks of a worker that dies are repeated up to three times.
+    with client, interruptible(client.get_executor(pure=False, retries=3)) as executor:
+        yield executor
 
 
 def shares_memory(executor: Executor) -> bool:

@@ -13,7 +13,7 @@ import floatlab as fl
 from floatlab.auditing.survival.jobs import checkpoint_at, forget, version_of
 from floatlab.auditing.survival.running import runner
 from floatlab.auditing.survival.running.runner import ReplacedWorkerWarning, run
-from floatlab.auditing.survival.running.workers import Processes, workers
+from floatlab.auditing.survival.running.workers import Processes, interruptible, workers
 from floatlab.cli.main import main
 from floatlab.errors import FileFormatError, RefusedError, UnsupportedError
 from tests.auditing.survival.running.conftest import RECIPES
@@ -260,6 +260,23 @@ def test_processes_end_with_the_process_that_started_them():
     assert result.peaks == (float(os.getpid()),)
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+class InterruptedAtItsEnd:
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_ctrl_c_while_an_object_is_deleted_is_not_lost():
+    before = signal.getsignal(signal.SIGINT)
+    with ThreadPoolExecutor(1) as pool, interruptible(pool) as executor:
+        assert executor.submit(int, "7").result() == 7
+        InterruptedAtItsEnd()  # without `interruptible`, Python prints the error and goes on
+        with pytest.raises(KeyboardInterrupt):
+            executor.submit(int, "7")
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) == before
 
 
 def test_a_missing_package_is_named(checkpoint, capsys, monkeypatch):
