@@ -29,7 +29,7 @@ _TURNED = 0.5  # a rotation leaves a smaller cosine
 # Quantisers that truncate: the share of far codes is at most _NONE_FAR.
 _ROUNDED, _FED_BACK, _FAR, _NONE_FAR = 0.97, 0.7, 0.06, 0.002
 _BETTER = 0.02
-_SLACK, _FEW = 2.0**-7, 0.005  # if a smaller share than _FEW changes in a direction by more than the slack, none do
+_SLACK, _FEW = 2.0**-7, 0.005  # rounding is directed if a share below _FEW moves by more than the slack against it
 _LEAST_FACTOR = 0.03  # factors nearer to 1 cannot be distinguished from rounding
 
 

@@ -78,7 +78,8 @@ def _cancelling(operation: str, operands: list[int], kind: Format, draws: Random
         return operands
     if draws.below(2):
         return [*operands[:-1], near(rest.code, kind, draws)]
-    # p binades below, a power of two is half a unit of the last place; p + 1 binades below, a quarter
+    # A power of two p binades below `rest` is half a unit in the last place of `rest`; one binade lower, it is a
+    # quarter.
     magnitude = max(rest.magnitude - ((kind.precision + draws.below(2)) << kind.trailing_bits), 0)
     low = kind.compose(draws.sign(kind), magnitude >> kind.trailing_bits << kind.trailing_bits)
     return [*operands[:-1], near(low, kind, draws)]

@@ -15,7 +15,7 @@ from floatlab.record import Record
 
 # A quantiser may compute in bfloat16, from an original in bfloat16, and divide by a scale before it is rounded.
 _COARSE = 2.0**-7
-_FINE = 1e-5  # ties, relative to the distance of two codes
+_FINE = 1e-5  # numbers this close to a tie may be rounded to either side, relative to the distance of two codes
 _SIZE = 16  # elements of a block in which far codes are counted, if this divides the rows
 # A block is bad if the squares of the errors of its far codes exceed this share of the squares of its numbers.
 _BAD = 0.1
@@ -29,8 +29,8 @@ _LOCAL = 0.2  # if more than this share of the blocks is wrong, damage is not lo
 _LARGE = 0.12  # like _BAD, but for blocks with other numbers than the original, or with multiples of it
 # Directed and stochastic rounding leave more nearest codes than this share; a wrong factor leaves fewer.
 _ALL_NEXT = 0.4
-# In directed and stochastic rounding, at least the share _DEEP of the codes that are not nearest is so far from the
-# original that it is less than a quarter of the way from the next code. Noise leaves fewer such codes.
+# In directed and stochastic rounding, at least the share _DEEP of the codes that are not nearest is deep (see
+# `CodeAgreement`): more than _QUARTER of a step from the original. Noise leaves fewer such codes.
 _DEEP, _QUARTER = 0.08, 0.75
 # A block is odd if most of its codes are not nearest, although it is a multiple of the original. The scales of blocks
 # below the share _TINY of the largest one may be subnormal, and so may be far from exact.

@@ -73,7 +73,7 @@ def column_factors(read: ArraySource, original: ArraySource, grid: CodeGrid) -> 
 
 
 def is_fed_back_by_columns(read: ArraySource, original: ArraySource, grid: CodeGrid) -> bool:
-    """Return whether a few columns, but more than by chance, have the nearest code everywhere, as after GPTQ.
+    """Return whether some columns, few but more than by chance, have only nearest codes, as after GPTQ.
 
     GPTQ rounds one column after the other, and adds the error of each to the columns that follow. So only the columns
     that are rounded first get the codes nearest to the original. They may be anywhere, since GPTQ may choose any order.

@@ -239,7 +239,7 @@ def joint_peak(peaks: list[float | None]) -> float | None:
     return max(found, key=abs, default=None)
 
 
-# Each process keeps the last checkpoints that it has read open, with their headers.
+# Each process keeps the checkpoints open that it read last, with their headers.
 _KEPT: dict[object, tuple[str, QuantizedCheckpoint]] = {}
 _MOST_KEPT = 4
 _lock = threading.Lock()

@@ -10,7 +10,7 @@ import numpy as np
 from floatlab.arrays.types import Array
 from floatlab.record import Record
 
-MOST_SAMPLES = 256  # most rows of inputs that are used
+MOST_SAMPLES = 256  # the largest number of rows of inputs that are used
 
 
 class OutputErrors(Record):
