@@ -25,8 +25,8 @@ def _initializer(
 ) -> FunctionType:
     """Return a function `__init__` that passes its parameters, named like the fields, to these setters.
 
-    Compiling source takes most of the time that it takes to create a class. Therefore all classes with the same number
-    of fields share one code, in which only the names differ.
+    Most of the time to create a class would be spent on compiling source. Therefore all classes with the same number of
+    fields share one code, in which only the names differ.
     """
     count = len(fields)
     if fields[count - len(defaults) :] != tuple(defaults):

@@ -101,8 +101,8 @@ class BlockKernel:
     ) -> tuple[Array, Array | None, Array | None] | None:
         """Return the codes of scales and elements, and values, as requested; x is contiguous float32.
 
-        The result is None if a `ByField` is used and is not valid for a block: its amax is not zero, but has a code
-        below `normal`.
+        The result is None if a `ByField` is used and a block is outside of its valid range: amax is not zero, and has a
+        code below `normal`.
         """
         scales = np.empty(x.size // self._size, self._container)
         codes = np.empty(x.size, np.uint8) if as_codes else None

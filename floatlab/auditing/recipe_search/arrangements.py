@@ -219,7 +219,7 @@ def _as_stored(each: Arrangement, shape: Shape, stored: Shape) -> bool:
 
 
 def _is_grid(grid: Shape, stored: Shape) -> bool:
-    """Return whether scales of this shape are those of the grid; axes of length 1 may be missing, or more."""
+    """Return whether scales of this shape are those of the grid; axes of length 1 may be missing or additional."""
     return grid == stored if len(grid) == len(stored) else _squeezed(grid) == _squeezed(stored)
 
 

@@ -39,7 +39,7 @@ class RecipeCandidate(Record):
 
     @property
     def distance(self) -> int:
-        """The number of changes, without the one that makes a recipe that of a library on CUDA."""
+        """The number of changes, not counting the way in which PyTorch divides on CUDA."""
         return len(self.changes) - self.on_cuda
 
     @property

@@ -211,7 +211,7 @@ def _paths(
 ) -> tuple[Path, ...]:
     """Return the paths from one result to the other, one cause at a time. Two causes are applied in both orders.
 
-    There are no paths if the candidates do not differ, or if a result has no codes. There are none either if the
+    There are no paths if the candidates do not differ, or if a result has no codes. The result is also empty if the
     candidates differ in the rounding of inputs and in another cause, or if the adder of one candidate cannot add in the
     order of the other.
     """

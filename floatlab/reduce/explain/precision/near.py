@@ -1,7 +1,7 @@
 """Recognise the rounding errors of 16-bit numbers that no replay reproduces.
 
 Stochastic rounding, two roundings in a row, and partial sums in 16 bits leave errors above half an ulp in many elements
-of a result. Their bits depend on what is not known: random numbers, or the order of the sums. So the errors are judged
+of a result. Their bits depend on unknown random numbers, or on an unknown order of the sums. So the errors are judged
 as a whole: by their sizes, and by the absence of a pattern that a fault would leave.
 """
 
