@@ -1,4 +1,4 @@
-"""Finds examples for recipes that agree on a tensor: other numbers, for which the codes of these recipes differ."""
+"""Finds examples that tell recipes apart which agree on a tensor: other numbers, to which they give different codes."""
 
 from __future__ import annotations
 

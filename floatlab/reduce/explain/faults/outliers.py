@@ -222,7 +222,7 @@ def beyond_orders(problem: ProductProblem, side: Side, differing: Array) -> tupl
 
 
 def stand_apart(problem: ProductProblem, side: Side, differing: Array, doubtful: Array) -> bool:
-    """Return whether only few elements differ, or doubtful ones have clearly larger errors in sigmas than others.
+    """Return whether only few elements differ, or the doubtful ones have far larger errors (in sigmas) than the others.
 
     Otherwise, there is no gap between small and large errors, as in rounding. Then another order, which was not
     simulated, is a likelier cause than a fault.
