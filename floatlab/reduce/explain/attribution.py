@@ -228,7 +228,7 @@ def attribute(
         raise UnsupportedError("there are no candidates: give schedules and formats, or machines, or targets")
     explanations = _explained(evaluator, tried, goals, started)
     is_wide = schedules is formats is machines is None and (targets is None or len(targets) > 0)
-    if is_wide and not all(_is_explained(each) for each in explanations):
+    if is_wide and not all(_is_explained_by_order(each) for each in explanations):
         explanations = _with_rounded_inputs(evaluator, explanations, goals)
     if targets is not None or (schedules is None and not all(_is_explained(each) for each in explanations)):
         kind = _kind([source.codes.ndim for source in sources])
@@ -301,6 +301,11 @@ def _is_explained(ranked: tuple[Explanation, ...]) -> bool:
     return bool(ranked) and ranked[0].fits
 
 
+def _is_explained_by_order(ranked: tuple[Explanation, ...]) -> bool:
+    """Return whether a candidate other than a hardware model reproduces a result."""
+    return any(each.fits and not each.candidate.machines for each in ranked)
+
+
 def _explained(
     evaluator: Evaluator,
     tried: list[Candidate],
@@ -331,12 +336,15 @@ def _explained(
 def _with_rounded_inputs(
     evaluator: Evaluator, explanations: tuple[tuple[Explanation, ...], ...], goals: list[Observed]
 ) -> tuple[tuple[Explanation, ...], ...]:
-    """Add, for each result that no candidate reproduces, the candidates that reproduce it from rounded inputs."""
+    """Add the candidates that reproduce a result from rounded inputs, if at most hardware models reproduce it so far.
+
+    Some of these models also round their inputs.
+    """
     found = [list(ranked) for ranked in explanations]
     for inputs in _input_roundings(evaluator):
         for candidate in list_candidates(evaluator.terms, evaluator.formats, evaluator.into, None, [evaluator.into]):
             for ranked, before, goal in zip(found, explanations, goals, strict=True):
-                if not _is_explained(before) and not candidate.machines:
+                if not _is_explained_by_order(before) and not candidate.machines:
                     made = replay(evaluator, candidate.replace(inputs=inputs), goal)
                     ranked += [made] if made.fits else []
     return tuple(tuple(sorted(ranked, key=lambda each: not each.fits)) for ranked in found)

@@ -372,3 +372,16 @@ def test_inputs_that_were_rounded_are_tried_where_no_order_gives_a_result(roundi
     pair = fl.attribute(x, y, (fl.matmul(x, y), fl.matmul(a, b)))
     assert pair.verdict.value == "explained by inputs that were rounded"
     assert fl.attribute(x[0], None, str(float(fl.sum(a[0])))).fitting[0]
+
+
+def test_rounded_inputs_are_named_beside_a_model_that_gives_the_same_number():
+    named = 0
+    for seed in range(3):
+        x, y = np.random.default_rng(seed).standard_normal((2, 4)).astype(np.float32)
+        total = np.float32(0)
+        for one, other in zip(*((side.view(np.uint32) & 0xFFFFE000).view(np.float32) for side in (x, y)), strict=True):
+            total += one * other
+        fits = [each.candidate for each in attribute(x, y, total).fitting[0]]
+        assert any(each.inputs and {each.inputs.rounding, *each.inputs.alike} >= {"RTZ"} for each in fits)
+        named += any(each.machines for each in fits)
+    assert named  # such a model rounds its inputs in the same way
