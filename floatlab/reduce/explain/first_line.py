@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from floatlab.arrays.types import Array
+from floatlab.reduce.explain.residuals import LISTED
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Diagnosis, Place
 
 LETTERS = {"actual": "A", "expected": "B", "both": "A and B"}
@@ -314,4 +315,8 @@ def _elements(cause: DiagnosedCause, most: int = _MOST) -> str:
     if "elements" in dict(cause.evidence) and count > most:
         return f"{dict(cause.evidence)['elements']} elements"
     places = ", ".join(str(tuple(at)) for at in cause.where[:most])
+    if count > most and cause.share == 1:
+        return "all elements"
+    if count == LISTED:  # there may be more
+        return f"elements {places} and others, {_percent(cause.share)} of all elements,"
     return f"element{'s' * (count > 1)} {places}" + (f" and {count - most:,} more" if count > most else "")

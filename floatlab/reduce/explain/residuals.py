@@ -24,7 +24,7 @@ EXACT = 0.999  # a value of `filled`: a rectangle is reported only if nearly all
 _FEW = 8  # up to this many wrong elements that form no rectangles are reported one by one
 _SHARE = 0.02  # more wrong elements are also reported one by one if they are at most this share of all elements
 _BOXES = 16  # wrong elements are divided into at most this many rectangles
-_LISTED = 1 << 12  # at most this many elements are listed
+LISTED = 1 << 12  # at most this many elements are listed
 _FLAT = 1e-6  # numbers count as equal up to this relative difference
 _LEAST = 3  # rectangles are reported only if more than this many elements are wrong
 _LARGEST_FACTOR = 1e5  # factors above this, or below its reciprocal, are not tried
@@ -81,7 +81,7 @@ def indices_of(mask: Array) -> tuple[tuple[int, ...], ...]:
     >>> indices_of(np.array([[False, True], [True, False]]))
     ((0, 1), (1, 0))
     """
-    return tuple(tuple(index) for index in np.argwhere(mask)[:_LISTED].tolist())
+    return tuple(tuple(index) for index in np.argwhere(mask)[:LISTED].tolist())
 
 
 def mask_of(where: Sequence[Place], shape: tuple[int, ...]) -> Array:

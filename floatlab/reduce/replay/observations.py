@@ -172,7 +172,7 @@ def read_observed(observed: object, name: str, into: Format, shape: tuple[int, .
         observed = Source(np.array(observed.code, dtype=np.uint64), observed.format)
     source = source_of(observed, name)
     if source.codes.shape != shape:
-        raise UnsupportedError(f"{name} has shape {source.codes.shape}, but the product of a and b has {shape}")
+        raise UnsupportedError(f"{name} has shape {source.codes.shape}, but these inputs give the shape {shape}")
     if source.format == into:
         return Source(source.codes.reshape(-1), into)
     codes, flags = encode(source, into, return_flags="counts")
