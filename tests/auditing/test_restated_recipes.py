@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import floatlab as fl
+from floatlab.arrays.sources import HeldSource
+from floatlab.errors import FileFormatError
 from tests.auditing.making import write_checkpoint
 
 BF16 = ml_dtypes.bfloat16
@@ -241,3 +243,13 @@ def test_zero_points_in_the_precision_of_each_library(tmp_path, name, dtype):
     working = dict(found.recipes[0].properties)["arithmetic"]
     assert working == "binary32" or name != "gptq"
     assert {"bfloat16": "bfloat16", "float16": "binary16"}.get(found.format, working) == working or name == "gptq"
+
+
+def test_codes_that_do_not_fit_are_refused_before_the_original_is_read():
+    class Unread(HeldSource):
+        def read(self, first, count):
+            raise AssertionError("read")
+
+    original = Unread(np.zeros((64, 64), np.float32), "original")
+    with pytest.raises(FileFormatError, match="no codes for 64×64 numbers"):
+        fl.find_recipe(np.zeros((4, 32), np.uint8), original)

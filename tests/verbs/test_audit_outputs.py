@@ -218,3 +218,10 @@ def test_a_report_shortens_long_names_and_has_them_under_the_pointer():
     assert [attrs["title"] for tag, attrs in document.tags if "title" in attrs and tag == "td"] == [name]
     assert all(len(text) < 400 for text in document.texts)
     assert any(text.startswith("0.1.2.") and "…" in text and text.endswith("999.") for text in document.texts)
+
+
+def test_rows_that_blocks_do_not_divide_are_said_to_take_more_bits():
+    ragged = fl.audit({"w": np.ones((8, 3), np.float32), "v": np.ones((4, 64), np.float32)}, to="e4m3,mxfp4,nvfp4")
+    text = " ".join(to_text(recipes_page(ragged), 400).split())
+    assert f"mxfp4 takes {ragged.totals[1].bits:.3g} bits a number instead of 4.25 and nvfp4 takes" in text
+    assert "bits a number instead of" not in to_text(recipes_page(fl.audit({"w": np.ones((8, 64))}, to="mxfp4")), 400)

@@ -107,20 +107,24 @@ class Evidence(Individual):
         return prod(self.shape) <= SMALL
 
 
-def surveyed(original: ArraySource, advance: object = None) -> Survey:
-    """Read the original once and return the facts about the whole tensor.
-
-    Raises UnsupportedError for integers, for a single number, for an array without elements, and if no number is
-    finite.
-    """
-    format, shape = original.format, original.shape
+def check_original(original: ArraySource) -> None:
+    """Raise UnsupportedError for integers, for a single number, and for an array without elements; read nothing."""
     if original.dtype is not None and original.dtype.kind in "iub":
         kind = original.kind
         raise UnsupportedError(f"{quoted(original.name, 90)} has integers ({kind}), but an original has floats")
-    if not shape:
+    if not original.shape:
         raise UnsupportedError(f"{quoted(original.name, 90)} is one number, but an original is an array")
-    if not prod(shape):
+    if not prod(original.shape):
         raise UnsupportedError(f"{quoted(original.name, 90)} has no elements")
+
+
+def surveyed(original: ArraySource, advance: object = None) -> Survey:
+    """Read the original once and return the facts about the whole tensor.
+
+    Raises UnsupportedError for originals that `check_original` refuses, and if no number is finite.
+    """
+    check_original(original)
+    format, shape = original.format, original.shape
     inner, columns, amax, least = prod(shape[1:]), None, 0, None
     step = max(1, _PART // inner)
     for start in range(0, shape[0], step):

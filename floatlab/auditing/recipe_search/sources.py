@@ -15,7 +15,7 @@ from floatlab.auditing.conventions.described import NestedScales, nested_scales
 from floatlab.auditing.quantized import QuantizedCheckpoint, load_quantized
 from floatlab.auditing.recipe_search.ggml_codes import ggml_parts
 from floatlab.auditing.recipe_search.integers.zero_points import has_zero_points
-from floatlab.auditing.recipe_search.matching import Evidence, surveyed
+from floatlab.auditing.recipe_search.matching import Evidence, check_original, surveyed
 from floatlab.auditing.recipe_search.search import Names
 from floatlab.auditing.recipe_search.stored_codes import CodeLayout, ScaleReading, code_layouts, scale_readings
 from floatlab.auditing.stored_parts import Weight, is_scale
@@ -52,9 +52,10 @@ def opened_evidence(
             parts.tensor = None
         if tensor_scale is not None:
             parts.tensor = _array(tensor_scale, "tensor_scale", held)
-        survey = surveyed(before)
+        check_original(before)
         _check_shapes(parts, before)
         layouts, readings = parts.readings(before.shape)
+        survey = surveyed(before)  # last, since it reads the whole original
         tensor = None if parts.tensor is None else _tensor_numbers(parts.tensor)
         names = Names(_shown(codes, parts.label), _shown(original, before.name))
         yield Evidence(before, survey, layouts, readings, tensor, parts.nested), names

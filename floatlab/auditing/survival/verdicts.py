@@ -84,13 +84,22 @@ def judged(found: RecipeFigures, flushed: float, nonzero: int, nonfinite: int, m
         return found.replace(verdict=DAMAGED, reason="; ".join([said, *causes]))
     if sqnr is not None and sqnr < needed:
         what = "the output has" if found.output_sqnr is not None else "it has"
-        asked = f"{needed:.4g} dB are asked for" if min_sqnr is not None else f"{found.expected:.1f} dB are usual"
-        return found.replace(verdict=DAMAGED, reason="; ".join([f"{what} {sqnr:.1f} dB, {asked}", *causes]))
+        asked = f"{needed:g} dB are asked for" if min_sqnr is not None else f"{found.expected:.1f} dB are usual"
+        return found.replace(verdict=DAMAGED, reason="; ".join([f"{what} {_below(sqnr, needed)} dB, {asked}", *causes]))
     if min_sqnr is None and nonzero and found.flushed > (flushed + MOST_FLUSHED) * nonzero:
         few = "none" if not flushed else f"{100 * flushed:.2g} %"
         said = f"{_shared(found.flushed, nonzero, 'become 0')}, {few} are usual: a few large numbers set the scales"
         return found.replace(verdict=DAMAGED, reason="; ".join([said, *causes[1:]]))
     return found.replace(verdict=SURVIVES, reason="; ".join(causes))
+
+
+def _below(sqnr: float, needed: float) -> str:
+    """Return an SQNR as text with enough digits to show that it is below the needed one.
+
+    >>> _below(18.46, 20), _below(19.98, 20), _below(19.99999, 20)
+    ('18.5', '19.98', '19.99999')
+    """
+    return next((text for n in range(1, 17) if float(text := f"{sqnr:.{n}f}") < needed), str(sqnr))
 
 
 def _causes(found: RecipeFigures, nonzero: int) -> list[str]:

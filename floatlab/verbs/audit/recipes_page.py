@@ -29,6 +29,7 @@ from floatlab.verbs.audit.tensor_columns import (
 
 _SPOILED = 4  # the number of tensors with NaNs that are named
 _SCALED = 8  # floating-point formats with fewer bits are usually used with scales
+_MORE_BITS = 1.02  # from this many times its usual bits, the page says why a recipe takes more
 _REASONS = 10  # the number of damaged tensors whose reasons are listed
 
 
@@ -92,7 +93,7 @@ def recipes_page(found: RecipeAudit, most: int = LISTED) -> Page:
         blocks.append(Row("outputs", f"of {counted(with_outputs, 'layer')}, for the inputs in {found.inputs}"))
     if measured:
         blocks += [Gap(), *_survival(found, measured)]
-        blocks += [Gap(), *side_by_side(found.totals)]
+        blocks += [Gap(), *side_by_side(found.totals), *_short_blocks(found.totals, measured)]
         blocks += [Gap(), *_tensors(found, measured[:most]), *_more(measured[most:]), *_reasons(measured)]
         if any(each.output_sqnr is not None and not each.lost for row in measured for each in row.recipes):
             blocks.append(hint(f"{OUTPUT} SQNR of the layer's output, not of the weight"))
@@ -184,6 +185,20 @@ def side_by_side(totals: Sequence[RecipeFigures], first: str = "in all") -> list
     found: list[Block] = [Table(errors, rows, right=tuple(range(1, 8)))]
     found += [Gap(), Table(shares, counts, right=tuple(range(1, 6)))]
     return [*found, Gap(), _scales(totals)] if any(each.scales is not None for each in totals) else found
+
+
+def _short_blocks(totals: Sequence[RecipeFigures], measured: Sequence[TensorFigures]) -> list[Block]:
+    """Return a remark on recipes that take more bits than usual, because rows end with blocks that are not full."""
+    found = []
+    for each in totals:
+        fmt = parse_recipe(each.recipe).format
+        usual = float(fmt.bits)
+        if fmt.block is None or fmt.flat or each.bits < _MORE_BITS * usual:
+            continue
+        if any(tensor.shape and tensor.shape[-1] % fmt.block for tensor in measured):
+            found.append(f"{each.recipe} takes {each.bits:.3g} bits a number instead of {usual:.4g}")
+    said = "blocks lie along the last axis, and rows that they do not divide end with a block that is not full"
+    return [hint(f"{listed(found)}: {said}.")] if found else []
 
 
 def _scales(totals: Sequence[RecipeFigures]) -> Table:

@@ -132,7 +132,8 @@ def _heat_map(place: int, tensors: list[TensorFigures], layers: list[tuple[int |
     rows = [(str(layer), tuple(cells.get((layer, part), HeatCell("")) for part in parts)) for layer in numbers]
     recipe = tensors[0].recipes[place].recipe
     usual = (
-        f"White is the SQNR of {recipe} on normally distributed numbers; {_FULL_HEAT:g} dB less is the darkest orange."
+        f"White is the SQNR of {recipe} on normally distributed numbers. {_FULL_HEAT:g} dB less is the darkest orange, "
+        f"{_FULL_HEAT:g} dB more the darkest blue."
     )
     return HeatMap(usual, tuple(parts), tuple(rows))
 

@@ -117,6 +117,16 @@ def test_recommendation_is_the_cheapest_recipe_that_a_tensor_survives():
     assert found.recommendation.sqnr == pytest.approx(10 * np.log10(signal / noise))
 
 
+def test_an_sqnr_just_below_the_limit_is_not_shown_as_the_limit():
+    x = np.random.default_rng(0).normal(size=(8, 64)).astype(np.float32)
+    [found] = audit_recipes({"w": x}, "nvfp4").tensors[0].recipes
+    asked = np.ceil(found.sqnr * 1000) / 1000
+    [damaged] = audit_recipes({"w": x}, "nvfp4", min_sqnr=asked).tensors[0].recipes
+    said, _, rest = damaged.reason.removeprefix("it has ").partition(" dB, ")
+    assert float(said) < asked
+    assert rest.startswith(f"{asked:g} dB are asked for")
+
+
 def test_min_sqnr_decides():
     x = {"w": NORMAL}
     assert audit_recipes(x, "nvfp4,e4m3", min_sqnr=25).tensors[0].choice == "e4m3"
