@@ -16,7 +16,7 @@ def plan_text(found: RecipeAudit) -> str:
     {
       "schema": 1,
       "sources": ["the mapping"],
-      "rule": "a tensor survives a recipe if its SQNR is at least 20 dB, and no number becomes NaN or infinite",
+      "rule": "A tensor survives a recipe if its SQNR is at least 20 dB, and if no number becomes NaN or infinite.",
       "base": "e4m3",
       "bits": 8.0,
       "sqnr": null,

@@ -157,13 +157,15 @@ def recommendation(
     """
     if min_sqnr is None:
         rule = (
-            f"a tensor survives a recipe if its SQNR is at most {MARGIN:g} dB below the usual one, which is that of "
-            "normally distributed numbers, no number becomes NaN or infinite, and the share of numbers that become 0 "
-            f"is at most {100 * MOST_FLUSHED:g} percentage points above the usual one"
+            f"A tensor survives a recipe if its SQNR is at most {MARGIN:g} dB below the usual SQNR, and if no number "
+            "becomes NaN or infinite. Also, the share of numbers that become 0 must be at most "
+            f"{100 * MOST_FLUSHED:g} percentage points above the usual share. The usual values are those of normally "
+            "distributed numbers."
         )
     else:
         rule = (
-            f"a tensor survives a recipe if its SQNR is at least {min_sqnr:g} dB, and no number becomes NaN or infinite"
+            f"A tensor survives a recipe if its SQNR is at least {min_sqnr:g} dB, and if no number becomes NaN or "
+            "infinite."
         )
     measured = [
         (each, width, name)

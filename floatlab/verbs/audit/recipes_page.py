@@ -50,11 +50,11 @@ def recipes_page(found: RecipeAudit, most: int = LISTED) -> Page:
       recipe  usual dB  as good as the recipe gets?
       e4m3        31.5  no: 1 of 2; 1 gets NaN or ∞
       mxfp4       18.8  no: 1 of 2; 1 loses precision
-      A tensor survives a recipe if its SQNR is at most 3 dB below the usual one, which is
-      that of normally distributed numbers, no number becomes NaN or infinite, and the share
-      of numbers that become 0 is at most 25 percentage points above the usual one. The usual
-      SQNR of formats with few digits is small; --min-sqnr DB asks for the same of all
-      recipes.
+      A tensor survives a recipe if its SQNR is at most 3 dB below the usual SQNR, and if no
+      number becomes NaN or infinite. Also, the share of numbers that become 0 must be at most
+      25 percentage points above the usual share. The usual values are those of normally
+      distributed numbers. Formats with few digits have a low usual SQNR; --min-sqnr DB sets
+      one limit for all recipes.
     <BLANKLINE>
       in all   bits  SQNR dB   cosine  rel. error  99.9 %  largest       MSE
       e4m3        8        ∞  1.00000           0       0        0         0
@@ -125,10 +125,9 @@ def _remarks(measured: list[TensorFigures]) -> list[Block]:
 def _survival(found: RecipeAudit, measured: list[TensorFigures]) -> list[Block]:
     """Return a table that says for each recipe whether the tensors survive it, and the rule that decides this."""
     rows = [(each.recipe, f"{each.expected:.1f}", _survivors(each.recipe, measured)) for each in found.totals]
-    rule = found.recommendation.rule
-    words = f"{rule[:1].upper()}{rule[1:]}."
+    words = found.recommendation.rule
     if found.min_sqnr is None:
-        words += " The usual SQNR of formats with few digits is small; --min-sqnr DB asks for the same of all recipes."
+        words += " Formats with few digits have a low usual SQNR; --min-sqnr DB sets one limit for all recipes."
     asked = "as good as the recipe gets?" if found.min_sqnr is None else "as good as asked for?"
     blocks: list[Block] = [Table(("recipe", "usual dB", asked), rows, right=(1,)), hint(words)]
     bare = [name for name in found.recipes if _rounds_to_few(name)]

@@ -74,10 +74,10 @@ def plan_page(found: RecipeAudit) -> Page:
     >>> x = {"w": np.float32([[1, 2, 3, 1000]]), "b": np.float32([1, 2])}
     >>> print(to_text(plan_page(audit_recipes(x, "e4m3,mxfp4")), 90), end="")
       as stored for all but 1 of 2 tensors; in e4m3: b. On average 24 bits a number
-      rule         a tensor survives a recipe if its SQNR is at most 3 dB below the usual one,
-                   which is that of normally distributed numbers, no number becomes NaN or
-                   infinite, and the share of numbers that become 0 is at most 25 percentage
-                   points above the usual one
+      rule         A tensor survives a recipe if its SQNR is at most 3 dB below the usual
+                   SQNR, and if no number becomes NaN or infinite. Also, the share of numbers
+                   that become 0 must be at most 25 percentage points above the usual share.
+                   The usual values are those of normally distributed numbers.
     <BLANKLINE>
       tensor  recipe
       w       as it is
