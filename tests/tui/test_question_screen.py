@@ -16,6 +16,7 @@ from floatlab.tui.app.registry import SCREENS, ScreenRow
 from floatlab.tui.screens.background_answer import BackgroundAnswer, Stopped
 from floatlab.tui.screens.keys import SHARED_KEYS
 from floatlab.tui.screens.task import TaskScreen
+from floatlab.tui.widgets import KeyBar
 from floatlab.verbs.question import Answer, Question
 from floatlab.verbs.registry import VERBS
 from tests.tui.stage import driven, opened
@@ -121,6 +122,22 @@ async def test_the_first_frame_waits_for_nobody(work):
         await until(person, lambda: picture(person) == "prepared counted")
         assert said(person) == ""
     assert monotonic() - began < 5
+
+
+@driven
+async def test_the_first_key_stops_the_work_or_runs_it_again(work):
+    async with opened("block quick --to mxfp4", grace=0.05) as person:
+        bar = person.app.shown.query_one(KeyBar)
+        assert not {"escape", "full_stop"} & {name for name, _ in bar.options}
+        person.app.shown.open(asked("slowly"))
+        await until(person, lambda: bar.options[0] == ("escape", "esc Stop"))
+        await person.choose(KeyBar, "escape")
+        assert bar.options[0] == ("full_stop", ". Again")
+        await person.choose(KeyBar, "full_stop")
+        await until(person, lambda: bar.options[0] == ("escape", "esc Stop"))
+        work.gate("slowly").set()
+        await until(person, lambda: picture(person) == "prepared slowly")
+        assert not {"escape", "full_stop"} & {name for name, _ in bar.options}
 
 
 @driven

@@ -44,6 +44,7 @@ class QuestionScreen(Screen[None]):
         self.answers: list[Answer] = []
         self.prepared: object = None  # the result of `prepare`
         self.pending: BackgroundAnswer | None = None  # the pending answer
+        self._told: BackgroundAnswer | None = None  # the last pending answer whose progress was shown
         self._kind = ""  # the kind of edit that led to the pending question
         # The box in which text of the pending question was typed or picked, and the box's text.
         self._asked_in: tuple[Input | None, str] = (None, "")
@@ -239,6 +240,9 @@ class QuestionScreen(Screen[None]):
         if not pending.ends(0):
             if pending.age >= self.QUIET or not self.answers:
                 self.complain(pending.progress, hint=True)
+                if self._told is not pending:  # now the list of keys has the one that stops it
+                    self._told = pending
+                    self.refresh_bindings()
             return True
         box, text = self._asked_in
         if box is not None and box is self.focused and box.value != text:
@@ -313,6 +317,11 @@ class QuestionScreen(Screen[None]):
         """Ask the question again whose computation was stopped."""
         if self._stopped is not None:
             self.open(self._stopped)
+
+    @property
+    def is_working(self) -> bool:
+        """Whether the progress of a computation is shown."""
+        return self.pending is not None and self.pending is self._told
 
     @property
     def is_stopped(self) -> bool:

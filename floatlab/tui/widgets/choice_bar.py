@@ -192,16 +192,24 @@ class KeyBar(ChoiceBar):
         self.screen.bindings_updated_signal.subscribe(self, self.show_keys)
 
     def show_keys(self, screen: Screen[object]) -> None:
-        """List one key for each action that is shown in the bar; the key that goes back comes first, or is omitted."""
+        """List one key for each action that is shown in the bar.
+
+        The keys that stop work, and that run it again, come first; so does the key that goes back, or it is omitted.
+        """
         keys: dict[str, tuple[str, str]] = {}
+        is_working = getattr(screen, "is_working", False)
         for key, active in screen.active_bindings.items():
-            binding = active.binding
-            if binding.action == "escape" and not isinstance(screen.focused, Input):
-                continue  # there is no box to leave
+            binding, words = active.binding, active.binding.description
+            if binding.action == "escape":
+                if not is_working and not isinstance(screen.focused, Input):
+                    continue  # there is no box to leave
+                words = "Stop" if is_working else words
             if binding.show and active.enabled and binding.action not in keys:
-                keys[binding.action] = (key, f"{self.app.get_key_display(binding)} {binding.description}")
+                keys[binding.action] = (key, f"{self.app.get_key_display(binding)} {words}")
         back = keys.pop("app.go_back", None)
-        first = (back,) if back is not None and self.app.has_drilled else ()
+        urgent = ["escape"] if is_working else ["again"]
+        first = [keys.pop(action) for action in urgent if action in keys]
+        first += [back] if back is not None and self.app.has_drilled else []
         self.options = (*first, *keys.values())
 
     def places(self, width: int) -> dict[str, tuple[int, int, str]]:

@@ -7,6 +7,7 @@ import tempfile
 from contextlib import closing
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.tui.terminal.tmux import Session, why_absent
@@ -40,6 +41,24 @@ def escape_keeps_the_question(home):
         session.shows("stopped: . runs it again")
 
 
+def work_is_stopped_by_mouse(home):
+    """While work is pending, the first key is the one that stops it; then the one that runs it again."""
+    with closing(Session(home, LONG)) as session:
+        session.shows("Esc stops")
+        session.click("esc Stop")
+        yield session.shows("stopped: . runs it again", "random:normal:8000000:seed=1", ". Again")
+        session.click(". Again")
+        session.shows("Esc stops")
+        session.click("3 Arithmetic")  # another screen answers meanwhile
+        session.shows("Nothing is computed yet")
+        session.press("n")
+        session.shows("shift the smaller term right")
+        session.click("6 Reduce")
+        session.shows("Esc stops")
+        session.click("esc Stop")
+        session.shows("stopped: . runs it again")
+
+
 def an_order_with_a_mistake(home):
     """An order with a typing error is still there when its box is opened again."""
     with closing(Session(home, ("dot", "--preset", "forum"))) as session:
@@ -54,12 +73,61 @@ def an_order_with_a_mistake(home):
         yield session.shows("blocked(2, serial) ▾")
 
 
+def an_order_with_a_mistake_by_mouse(home):
+    """As with keys: the list opens on the order that was rejected; what is shown keeps the order that was accepted."""
+    with closing(Session(home, ("dot", "--preset", "forum"))) as session:
+        session.shows("sum so far")
+        session.click("serial ▾")
+        session.shows("type to narrow")
+        session.press("blocked(2, serial", "Enter")
+        session.shows("! ", "^")
+        session.click("serial ▾")
+        yield session.shows("Enter uses this name", "blocked(2, serial")
+        session.press(")", "Enter")
+        session.shows("blocked(2, serial) ▾")
+        session.click("blocked(2, serial) ▾")
+        session.shows("type to narrow")
+        session.click("recursively in halves")
+        session.shows("pairwise ▾")
+
+
+def files_and_text_stay(home):
+    """Paths and text that were typed stay when other screens, views and formats were used, and when they are wrong."""
+    numbers = np.arange(1, 7, dtype=np.float32)
+    np.save(f"{home}/a.npy", numbers)
+    np.save(f"{home}/b.npy", numbers * (numbers != 4))
+    with closing(Session(home, ("compare", "a.npy", "a.npy"))) as session:
+        session.shows("a.npy", "equal bits")
+        session.click("expected ▾")
+        session.shows("type to narrow")
+        session.press("b.npy", "Enter")
+        session.shows("b.npy", "not close")
+        session.press("f", "bf16", "Enter")
+        session.shows("of bfloat16", "b.npy")
+        session.press("F3")
+        session.shows("Nothing is computed yet")
+        session.click("7 Compare")
+        session.shows("a.npy", "b.npy", "of bfloat16")
+        session.press("/", "End", "x")
+        session.shows("a.npyx", "! ")
+        session.press("Escape", "F6")
+        session.shows("sum so far")
+        session.press("F7")
+        yield session.shows("a.npyx", "b.npy", "of bfloat16")
+        session.click("u Undo")
+        session.shows("actual   ▾▌a.npy", "b.npy", "not close")
+    with closing(Session(home)) as session:  # the next start
+        session.shows("a.npy", "b.npy", "not close")
+
+
 def text_with_a_mistake(home):
     """Text that is wrong stays in its box; the page does not move, and u goes back."""
     with closing(Session(home, ("show", "0.1", "--fp16", "--e4m3"))) as session:
         before = session.shows("exactly").splitlines()
+        plain = session.looks("exactly")
         session.press("/", "0.1x")
         wrong = session.shows("0.1x", "! ").splitlines()
+        assert session.looks("exactly") != plain  # dimmed
         changed = [y for y, row in enumerate(before) if wrong[y] != row]
         assert changed[0] == 1  # the box
         assert all(y >= len(before) - 3 for y in changed[1:])  # the message above the keys, and the keys
@@ -67,6 +135,17 @@ def text_with_a_mistake(home):
         yield session.shows("0.1x", "u goes back")
         session.press("u")
         assert session.shows("value 0.1 ").splitlines() == before
+        assert session.looks("exactly") == plain
+        session.click("0.1 ")
+        session.press("End", "x")
+        wrong = session.shows("0.1x", "! ").splitlines()
+        assert next(y for y, row in enumerate(before) if wrong[y] != row) == 1
+        session.click("exactly")
+        session.shows("0.1x", "u goes back")
+        assert session.looks("exactly") != plain
+        session.click("u Undo")
+        session.shows("value 0.1 ")
+        assert session.looks("exactly") == plain
 
 
 def a_format_that_cannot_hold_it(home):
@@ -75,6 +154,9 @@ def a_format_that_cannot_hold_it(home):
         session.shows("0x7f = nan")
         session.press("/", "nan(0x1)", "Enter")
         yield session.shows("0x7e01", "plain nan works", "0x7fc00001")
+        session.click("nan(0x1)")
+        session.press("End", "BSpace", "BSpace", "2)")
+        session.shows("0x7e02", "plain nan works", "0x7fc00002")
 
 
 def the_way_back(home):
@@ -126,7 +208,8 @@ def an_operation_as_a_value(home):
 SESSIONS = {
     each.__name__.replace("_", "-"): each
     for each in (
-        first_start, escape_keeps_the_question, an_order_with_a_mistake, text_with_a_mistake,
+        first_start, escape_keeps_the_question, work_is_stopped_by_mouse, an_order_with_a_mistake,
+        an_order_with_a_mistake_by_mouse, files_and_text_stay, text_with_a_mistake,
         a_format_that_cannot_hold_it, the_way_back, keys_with_a_filter, an_operation_as_a_value,
     )
 }  # fmt: skip

@@ -18,7 +18,7 @@ def why_absent():
 
 
 class Session:
-    """The explorer in a terminal of tmux, with a server and settings of its own."""
+    """The explorer in a terminal of tmux, with a server and settings of its own; it runs in the folder `home`."""
 
     def __init__(self, home, words=(), size=(80, 24)):
         self._socket = f"floatlab-test-{os.getpid()}-{next(_NUMBERS)}"
@@ -27,7 +27,7 @@ class Session:
         variables = folders | {"COLORTERM": "truecolor"}  # the theme depends on it
         settings = [word for name, value in variables.items() for word in ("-e", f"{name}={value}")]
         program = [sys.executable, "-m", "floatlab", "tui", *words]
-        self._tmux("-f", os.devnull, "new-session", "-d", "-x", width, "-y", height, *settings, *program)
+        self._tmux("-f", os.devnull, "new-session", "-d", "-x", width, "-y", height, "-c", home, *settings, *program)
         self._tmux("set", "-g", "status", "off")
         self._tmux("set", "-g", "escape-time", "0")
 
@@ -48,9 +48,13 @@ class Session:
         for end in "Mm":  # the button goes down, and up again (SGR mouse reports)
             self._tmux("send-keys", "-l", f"\x1b[<0;{x + 1};{y + 1}{end}")
 
-    def screen(self):
-        """Return the text of the screen now."""
-        captured = self._tmux("capture-pane", "-p")
+    def looks(self, text):
+        """Return the first line that shows a text, with its styles."""
+        return next(row for row in self.screen(styles=True).splitlines() if text in row)
+
+    def screen(self, styles=False):
+        """Return the text of the screen now; if `styles`, with the control sequences of the styles."""
+        captured = self._tmux("capture-pane", "-p", *(["-e"] if styles else []))
         return "\n".join(row.replace("\u00a0", " ").rstrip() for row in captured.splitlines())
 
     def shows(self, *texts):
