@@ -240,9 +240,9 @@ def parse_format(name: str | Format) -> Format:
     ----------
     name : str or Format
         A name or alias of the catalog (`fp16`, `FP8-E4M3`) or of a table format (`nf4`, `posit16`), a P3109 name
-        (`p3109_k8p4se`, `Binary8p4se`), or a pattern (`e<W>m<T>[fn|f|fnuz]`, `ue<W>m<T>`). With the suffix
-        `_ieee`, a signed pattern has the infinities and NaNs of IEEE 754 in its top exponent. Case is
-        ignored, and `-` equals `_`. A Format is returned unchanged.
+        (`p3109_k8p4se`, `Binary8p4se`), or a pattern (`e<W>m<T>[fn|f|fnuz]`, `ue<W>m<T>`). The
+        suffix `_ieee` chooses the infinities and NaNs of IEEE 754 where the name alone means another format: `e4m3`
+        is `e4m3fn`, `e4m3_ieee` is not. Case is ignored, and `-` equals `_`. A Format is returned unchanged.
 
     Returns
     -------

@@ -59,9 +59,10 @@ def bounds_of(format: TableFormat, code: int, digits: int) -> tuple[Exact, Exact
 
 
 def is_boundary(format: Format, rank: int, source: Format, code: int) -> bool:
-    """Return whether the magnitude of `code` in `source` lies exactly on the boundary above `rank` in `format`.
+    """Return whether a magnitude lies exactly on the rounding boundary between `rank` and `rank + 1` of `format`.
 
-    It is false unless both formats are logarithmic takums. Their magnitudes are √e^ℓ, so it is enough to compare ℓ.
+    The magnitude is that of `code` in `source`. The result is false unless both formats are logarithmic takums. Their
+    magnitudes are √e^ℓ, so it is enough to compare ℓ.
 
     >>> from floatlab.formats.table_catalog import TABLE_NAMES
     >>> narrow, wide = (TABLE_NAMES[name].format for name in ("takum_log8", "takum_log16"))
@@ -82,11 +83,11 @@ def gap(format: TableFormat, code: int) -> Exact:
 
 
 def catchment(format: TableFormat, code: int) -> tuple[Exact, Exact, bool, Exact, bool]:
-    """Return the magnitude of a nonzero number, and the interval that round to nearest takes to this magnitude.
+    """Return the magnitude of a nonzero number, and the interval of the reals that are rounded to it (to nearest).
 
     Each end of the interval is returned with a flag that says whether the end belongs to the interval. In an irrational
-    format, both ends are moved inward by a step far below the precision. The interval of the largest number may be
-    unbounded. Its upper end is then as far from the number as the lower end.
+    format, both ends are moved inward by a step far below the precision. If the interval of the
+    largest number is unbounded, the upper end that is returned is as far from the number as the lower end.
     """
     rank, negative = format.magnitude(code), bool(format.sign(code))
     value = Exact(False, *format.real(rank, negative))

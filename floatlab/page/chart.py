@@ -145,7 +145,7 @@ def scales_of(chart: Chart) -> ChartScales | None:
 
 
 def ticks(scale: Scale, most: int) -> list[tuple[float, str]]:
-    """Return at most `most` tick values of a scale, with their labels.
+    """Return about `most` tick values of a scale, with their labels.
 
     >>> ticks(Scale(1.12, 1.17), 4)
     [(1.12, '1.12'), (1.14, '1.14'), (1.16, '1.16')]

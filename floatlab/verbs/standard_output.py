@@ -27,6 +27,6 @@ class _Aside:
 
 @contextmanager
 def printing_aside() -> Iterator[None]:
-    """Send what users' functions print to the standard error, so that it does not mix with the answer."""
+    """Redirect the prints of users' functions to the standard error. The standard output has only the answer."""
     with redirect_stdout(_Aside()):
         yield

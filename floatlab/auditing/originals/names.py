@@ -91,9 +91,9 @@ def permutes_rope(name: str) -> bool:
 
 
 def stated_heads(heads: Mapping[str, tuple[int, ...]], name: str) -> tuple[int, ...]:
-    """Return the numbers of attention heads stated for a tensor; if it is neither q nor k, those for q and k together.
+    """Return the numbers of attention heads that a tensor may have.
 
-    `heads` has these numbers under "q_proj" and "k_proj".
+    `heads` has the numbers that are stated for "q_proj" and for "k_proj". For other tensors, the result has both.
 
     >>> heads = {"q_proj": (32,), "k_proj": (8,)}
     >>> stated_heads(heads, "blk.3.attn_k.weight"), stated_heads(heads, "layers.3.key.weight")

@@ -20,7 +20,7 @@ _AT_ONCE = 1 << 16  # the number of blocks whose scales are read at once
 
 
 class _Layout(Individual):
-    """How the blocks of one of ggml's types are read: their element format, and the format `kind` of their scales.
+    """How the blocks of one of ggml's types are read: their element format, and the name `kind` of their scales.
 
     `scales` and `codes` are functions of the bytes of blocks (blocks × bytes). They return a row for each block.
     """
@@ -56,7 +56,7 @@ _LAYOUTS = {
 
 
 def ggml_parts(source: ArraySource, dtype: str, count: int) -> tuple[CodeLayout, ScaleReading]:
-    """Return a reader of the codes of a tensor of ggml's type `dtype`, and its scales.
+    """Return a reader of the codes, and a reader of the scales, of a tensor of ggml's type `dtype`.
 
     `source` has the bytes of the tensor, and `count` is the number of its elements. Raises UnsupportedError if no
     recipe is known of the type.

@@ -80,7 +80,7 @@ def find_overflow(problem: ProductProblem, side: Side) -> Array:
     """Return the mask of infinities that are due to overflow.
 
     In these elements, the exact product has the same sign, and its magnitude is at least the format's largest number
-    minus half an ulp.
+    minus one ulp.
     """
     exact, values = problem.totals.product, side.values
     most = float(side.narrowest.largest) * (1 - 2.0**-side.narrowest.precision)

@@ -1,7 +1,7 @@
 """Find faults in the residuals: wrong elements and regions, a bias, a factor, moved rows, missing terms.
 
-The residual of a result is its difference from the exact product. Functions that find a fault return its positions or
-numbers, or None. The caller checks whether this fault leaves only rounding errors.
+The residual of a result is its difference from the exact product. Functions that find a fault return its positions, or
+the bias or factor; or None. The caller checks whether this fault leaves only rounding errors.
 """
 
 from __future__ import annotations
@@ -114,9 +114,9 @@ def _runs(marks: Array) -> list[tuple[int, int]]:
 def _boxes(wrong: Array, count: int, filled: float) -> tuple[tuple[tuple[int, int], ...], ...] | None:
     """Return rectangles that contain all wrong elements, as half-open ranges of rows and of columns.
 
-    Each rectangle lies in the intersection of adjacent rows and adjacent columns that contain wrong elements. Return
-    None if too few elements of a rectangle are wrong, if there may be more than 16 rectangles, or if they contain fewer
-    than four wrong elements on average.
+    The rows that contain wrong elements are divided into runs of adjacent rows, and the columns likewise. Each
+    rectangle belongs to one run of rows and one run of columns. Return None if too few elements of a rectangle are
+    wrong, if there may be more than 16 rectangles, or if they contain fewer than four wrong elements on average.
     """
     rows, columns = (_runs(np.asarray(wrong.any(axis=axis))) for axis in (1, 0))
     if len(rows) * len(columns) > _BOXES:
@@ -226,7 +226,7 @@ def moved_rows(values: Array, product: Array, wrong: Array) -> Array | None:
 
 
 def is_moved_exactly(pairs: Sequence[Sequence[object]], axis: int, made: Array, values: Array) -> bool:
-    """Return whether moved rows (axis 0) or columns (axis 1) of a result equal those of `made` bit for bit.
+    """Return whether moved rows (axis 0) or columns (axis 1) of a result have the same values as those of `made`.
 
     `pairs` holds the index in the result and the index in `made` of each moved row or column.
     """

@@ -124,7 +124,7 @@ class BackgroundAnswer:
 
     @property
     def age(self) -> float:
-        """The time in seconds since the work was begun."""
+        """The time in seconds since this object was made."""
         return monotonic() - self._began
 
     @property

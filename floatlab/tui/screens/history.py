@@ -24,9 +24,9 @@ class History:
     def add(self, question: Question, kind: str = "") -> bool:
         """Add a question after the current one, in place of all later ones; do nothing if it is the current one.
 
-        If `kind` is not empty and the last edit was of the same kind, the question replaces the current one. The first
-        question is never replaced. If the edits of a series end where they began, they are no step, and the current
-        question is the one before the series. Returns whether the current question was replaced or removed.
+        If `kind` is not empty and the last edit was of the same kind, the question replaces the current one. The
+        first question is never replaced. If a series of edits ends where it began, its step is removed, and the
+        question before the series is the current one. Returns whether the current question was replaced or removed.
         """
         if question == self.now:
             return False

@@ -105,7 +105,7 @@ def _tables(rows: list[CatalogRow]) -> Table:
 
 
 def formats_table(rows: list[CatalogRow]) -> Table:
-    """Return the two tables of `formats_page` joined into one, for a scrolling window.
+    """Return the tables of ranges and of codes joined into one, for a scrolling window.
 
     >>> from floatlab.formats import CATALOG
     >>> formats_table(list(CATALOG)).header[6:11]
@@ -121,7 +121,7 @@ def formats_table(rows: list[CatalogRow]) -> Table:
 
 
 def formats_page(rows: list[CatalogRow]) -> Page:
-    """Return the page of all formats: a table of the ranges, then a table of the codes."""
+    """Return the page of all formats: tables of the ranges, of the codes, and of the formats given by a table."""
     others = (
         "Also p3109_k<K>p<P><s|u><e|f> (Binary<K>p…), any e<W>m<T>[fn|f|fnuz][_ieee], any ue<W>m<T>. Numbers "
         "in this table are rounded; floatlab formats NAME gives one format exactly, with its source. Recipes with "
@@ -158,7 +158,7 @@ def _stands_for(format: Format, literal: str, context: Context | None = None) ->
 
 
 def answers(format: Format) -> list[tuple[str, str]]:
-    """Return the format's behaviour in cases in which libraries disagree; every entry is computed."""
+    """Return the format's behaviour in cases in which libraries disagree."""
     largest = Datum(format, format.compose(False, format.largest_magnitude)).bounds(format.precision)[1]
     beyond = largest + largest
     over = " · ".join(

@@ -39,6 +39,6 @@ def answer_of(found: Sheet | Marking) -> Answer:
 
 @in_default_mode
 def answers(question: Question, started: Started | None = None) -> list[Answer]:
-    """Return the answer with the sheet of a question, or with the marks of its file; raises FloatlabError."""
+    """Return the exercise sheet or, with `--mark FILE`, the marks of the answers in the file; raises FloatlabError."""
     sheet, path = sheet_of(question), question.option("mark")
     return [answer_of(sheet if path is None else mark_file(sheet, path))]

@@ -23,7 +23,7 @@ _SIGNED = ("products",)  # sums that can be negative
 
 
 def as_wire(result: Result) -> Wire:
-    """Return the result of a job as lists, numbers and texts.
+    """Return the result of a job in a form that JSON can hold.
 
     >>> as_wire(Result(peaks=(1.5, None)))
     {'peaks': [1.5, None]}

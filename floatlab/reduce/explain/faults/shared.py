@@ -5,12 +5,12 @@ In most products, the rounding errors of the elements are independent. In rearra
 - If y is changed before the product and rounded again, as in (x / s) @ (y * s), column j has the errors x @ dy, where
   dy are the rounding errors of that column of y. If rows of x are similar, the elements of this column have similar
   errors.
-- If the mean of y is multiplied separately, as in x @ (y - m) + x @ m, all elements of row i have the rounding error of
-x @ m.
+- If the mean m of the columns of y is multiplied separately, as in x @ (y - m) + x @ m, all elements of row i have the
+  rounding error of element i of x @ m.
 
-Such errors look like a bias. In the first case, the mean row of x times a column of y has about the error of that
-column. In the second case, a row of x times the mean column of y has about the error of that row. A bias is certain
-only if it is larger than the rounding errors of this product.
+Such errors look like a bias. Their size is the rounding error of one product. In the first case, this is the product
+of the mean row of x and a column of y. In the second case, it is the product of a row of x and m. A bias is certain
+only if it is larger.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ def may_be_rounding(
 def may_be_shared(view: View, x: Array, y: Array, shift: Array, axis: int, is_factor: bool = False) -> bool:
     """Return whether the errors that elements share in a rearranged product may be as large as a shift.
 
-    A shift is an array of the errors that a bias or a factor would cause. Its mean along an axis is compared: along
-    axis 0 for a bias of each column, along axis 1 for a bias of each row. For one factor (`is_factor`), the mean errors
-    of all columns are assumed to have the same sign relative to the product.
+    `shift` has the errors that a bias or a factor would cause. The mean of each column (axis 0) or of each row (axis
+    1) is compared with the size of the shared errors. If `is_factor` is true, the shift is one factor, and the means
+    of all columns count as errors in the same direction.
 
     >>> from floatlab.reduce.explain.noise import multiply_exactly, noise_of
     >>> from floatlab.formats import parse_format
@@ -104,7 +104,7 @@ def may_be_shared(view: View, x: Array, y: Array, shift: Array, axis: int, is_fa
 
 
 def _are_running_sums(view: View, shift: Array, axis: int) -> bool:
-    """Return whether the errors that a shift leaves change little from one row (or column) to the next one.
+    """Return whether the errors that remain without a shift change little from one row (or column) to the next one.
 
     A program may compute each row of the product from the row before it: it adds the product of y and the difference of
     the two rows of x. The errors of the rows then add up.
@@ -123,8 +123,8 @@ def _are_running_sums(view: View, shift: Array, axis: int) -> bool:
 def _sigma(view: View, row: Array, y: Array) -> Array:
     """Return the expected root mean square error of the product of a row of x and the columns of y.
 
-    `row` has a copy of the row for each column of y. An algorithm may rotate the factors, which spreads large numbers
-    over all terms; the sum of squares is therefore at least that of equally large terms.
+    `row` has a row for each column of y. An algorithm may rotate the factors, which spreads large numbers over all
+    terms. Therefore the sum of the squares of the terms is taken to be at least that of equally large terms.
     """
     terms, n = row * y, len(y)
     even = (row * row).sum(axis=0) * (y * y).sum(axis=0) / n

@@ -158,7 +158,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         return question if question.option("worst") else question.having(worst=_LISTED)
 
     def keeps_found(self, question: Question) -> bool:
-        """Return whether the question asks for causes: a stopped search still returns the causes that it has found."""
+        """Return whether stopping the question keeps what was found: true if it asks for causes (`inputs`)."""
         return question.option("inputs") is not None
 
     def draw(self, before: Question) -> None:

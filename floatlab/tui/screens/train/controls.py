@@ -104,7 +104,7 @@ class TrainControls(TaskScreen, inherit_bindings=False):
         return self.labels[self.place] if self.place < len(self.labels) else "plain"
 
     def with_format(self, question: Question, format: Format) -> Question:
-        """Return the question with another format of the weights, or of the gradients for `underflow`."""
+        """Return the question with another format of the weights; for the subcommand `underflow`, of the gradients."""
         return question.replace(formats=(format,)).having(**{"grads" if self.form == "underflow" else "weights": None})
 
     @property
@@ -167,7 +167,7 @@ class TrainControls(TaskScreen, inherit_bindings=False):
         }
 
     def take_form(self, name: str) -> None:
-        """Change the subcommand. Keep the numbers if possible; else ask its last question, or its default question."""
+        """Change the subcommand. If it cannot take the present numbers, show its last or its default question."""
         if name != self.form:
             question = in_form(self.question, name, self.remedy)
             self.open(question or self.last_in.get(name) or self.app.read_question(list(FORMS[name][1])))
