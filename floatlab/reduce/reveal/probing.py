@@ -126,19 +126,20 @@ class _Search:
             pivot, others = (int(terms[-1]), terms[:-1]) if from_last else (int(terms[0]), terms[1:])
             sizes = self._ask(np.full(len(others), pivot), others)
             self._check(pivot, others, sizes, parent)
-            order = np.argsort(sizes, kind="stable")
+            order = sizes.argsort(kind="stable")
             ordered, others = sizes[order], others[order]
-            below = int(np.searchsorted(ordered, parent))
+            below = int(ordered.searchsorted(parent))
             root = yield self._path(pivot, others[:below], ordered[:below], from_last)
             roots += root
             terms = others[below:]
         return roots
 
     def _check(self, pivot: int, others: Array, sizes: Array, parent: int) -> None:
-        wrong = (sizes < 2) | (sizes > parent)
-        if wrong.any():
+        low, high = sizes.min(), sizes.max()
+        if low < 2 or high > parent:
+            wrong = (sizes < 2) | (sizes > parent)
             raise NotASum(f"terms {pivot} and {int(others[wrong][0])} do not meet in a sum")
-        if len(others) > 1 and (sizes == 2).all():
+        if len(others) > 1 and high == 2:
             raise NotASum("a huge number absorbs no terms: the function adds exactly, or in too wide an accumulator")
 
     def _path(self, pivot: int, others: Array, sizes: Array, from_last: bool) -> _Forest:
@@ -148,13 +149,13 @@ class _Search:
         """
         if not len(others):
             return [pivot]
-        ends = np.flatnonzero(np.append(sizes[1:] != sizes[:-1], True)) + 1
+        ends = np.append(sizes[1:] != sizes[:-1], True).nonzero()[0] + 1
         covered = ends + 1
         if (sizes[ends - 1] != covered).any():
             bad = int(np.flatnonzero(sizes[ends - 1] != covered)[0])
             raise NotASum(f"{covered[bad]} terms meet term {pivot} where the result counts {sizes[ends[bad] - 1]}")
         single = ends == np.arange(1, len(ends) + 1)  # terms that are added one by one form a chain
-        start = int(single.sum())
+        start = int(np.count_nonzero(single))
         current = self._chain(pivot, others[:start].tolist()) if start else pivot
         if start == len(others):
             return [current]
@@ -222,14 +223,13 @@ class _Search:
             shape = _Shape([(0, 1)], np.array([0]), np.array([1]), np.array([2]))
         if shape is None:
             return [None] * count
-        fits = np.ones(count, np.bool_)
         last = len(shape.sizes)
-        for part in (slice(last - _FIRST, last), slice(0, last - _FIRST)) if last > self.long else (slice(0, last),):
-            some = groups[fits]
-            if len(some):
-                first, second = some[:, shape.first[part]], some[:, shape.second[part]]
-                met = self._ask(first.reshape(-1), second.reshape(-1)).reshape(first.shape)
-                fits[fits] = (met == shape.sizes[part]).all(axis=1)
+        if last <= self.long:
+            fits = self._has_form(groups, shape)
+        else:
+            fits = self._has_form(groups, shape, slice(last - _FIRST, last))
+            if fits.any():
+                fits[fits] = self._has_form(groups[fits], shape, slice(0, last - _FIRST))
         found: list[int | None] = []
         for group, is_such in zip(groups.tolist(), fits.tolist(), strict=True):
             if is_such:
@@ -238,6 +238,13 @@ class _Search:
                 self.nodes += [tuple(map(ids, node)) for node in shape.nodes]
             found.append(self.terms + len(self.nodes) - 1 if is_such else None)
         return found
+
+    def _has_form(self, groups: Array, shape: _Shape, part: slice = slice(None)) -> Array:
+        """Return for each row of `groups` whether its terms meet as in a form; `part` selects the meetings to probe."""
+        first, second = groups[:, shape.first[part]], groups[:, shape.second[part]]
+        met = self._ask(first.reshape(-1), second.reshape(-1)).reshape(first.shape)
+        fits: Array = (met == shape.sizes[part]).all(axis=1)
+        return fits
 
     def _shape(self, m: int) -> _Shape | None:
         """Return the form of the known tree of m terms; None if no such tree is known."""
@@ -249,16 +256,13 @@ class _Search:
             serial: list[tuple[int, ...]] = [(0, 1), *zip(range(m, 2 * m - 2), range(2, m), strict=True)]
             self.known[m] = shape = _Shape(serial, np.zeros_like(rest), rest, rest + 1)
             return shape
-        ids, waiting = [], [known]
-        while waiting:
-            id = waiting.pop()
-            ids.append(id)
-            if id >= self.terms:
-                waiting += self.nodes[id - self.terms]
+        ids, terms, known_nodes = [known], self.terms, self.nodes
+        for id in ids:  # the list grows here
+            if id >= terms:
+                ids += known_nodes[id - terms]
         ids.sort()
-        place = {id: i for i, id in enumerate(ids)}  # ids are sorted, so those of terms come first
-        local = place.__getitem__
-        nodes: list[tuple[int, ...]] = [tuple(map(local, self.nodes[id - self.terms])) for id in ids[m:]]
+        local = dict(zip(ids, range(len(ids)), strict=True)).__getitem__  # sorted ids begin with those of terms
+        nodes: list[tuple[int, ...]] = [tuple(map(local, known_nodes[id - terms])) for id in ids[m:]]
         self.known[m] = shape = _shape_over(m, nodes)
         return shape
 
@@ -280,14 +284,13 @@ def _shape_over(m: int, nodes: list[tuple[int, ...]]) -> _Shape:
     lowest, sizes = list(range(m)), [1] * m
     pairs: list[tuple[int, int, int]] = []
     for node in nodes:
-        size = 0
-        for child in node:
-            size += sizes[child]
-        sizes.append(size)
-        first = lowest[node[0]]
-        lowest.append(first)  # any term of the subtree is suitable
         if len(node) == 2:
-            pairs.append((first, lowest[node[1]], size))
+            one, other = node
+            first, size = lowest[one], sizes[one] + sizes[other]
+            pairs.append((first, lowest[other], size))
         else:
+            first, size = lowest[node[0]], sum(map(sizes.__getitem__, node))
             pairs += ((lowest[one], lowest[other], size) for one, other in combinations(node, 2))
+        sizes.append(size)
+        lowest.append(first)  # any term of the subtree is suitable
     return _Shape(nodes, *np.array(pairs).T)

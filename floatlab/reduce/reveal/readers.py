@@ -106,10 +106,10 @@ class ProbeReader:
     def check(self) -> None:
         """Raise NotASum if the target does not count units correctly, or if a repeated count differs."""
         name, terms = self.sized.target.name, self.sized.terms
-        counts = self._counts(self.values(np.stack([units for units in self._units for _ in "ab"])))
-        if (counts[::2] != counts[1::2]).any():
+        counts = self._counts(self.values(np.array([units for units in self._units for _ in "ab"]))).tolist()
+        if counts[::2] != counts[1::2]:
             raise NotASum(f"{name} gives two results for the same terms")
-        if counts[::2].tolist() != [np.count_nonzero(units) for units in self._units]:
+        if counts[::2] != [np.count_nonzero(units) for units in self._units]:
             raise NotASum(f"the sum of {terms} ones is not {terms}")
 
     def meetings(self, first: Array, second: Array) -> Array:
@@ -131,13 +131,14 @@ class ProbeReader:
 
     def values(self, vectors: Array, other: Array | None = None) -> Array:
         """Return the sum of each row of `vectors` (probes, terms), or of its products with the vector `other`."""
-        wide, other = vectors.astype(self.sized.carrier), self._ones if other is None else other
+        carrier = self.sized.carrier
+        wide, other = vectors.astype(carrier), self._ones if other is None else other.astype(carrier)
         if self.lines is None:
-            return values_of(self.sized.sums(iter(wide), other.astype(self.sized.carrier)))
+            return values_of(self.sized.sums(iter(wide), other))
         parts, count = [], len(self.lines)
         for low in range(0, len(wide), count):
             part = wide[low : low + count]
-            x, y, mine = self._operands(other.astype(self.sized.carrier))
+            x, y, mine = self._operands(other)
             mine[self.lines.each[: len(part)]] = part
             parts.append(self._read(x, y, len(part)))
         return np.concatenate(parts)
@@ -210,7 +211,9 @@ class ProbeReader:
 
     def _counts(self, sums: Array) -> Array:
         """Return sums as counts of units; −1 stands for a sum that is not a count."""
-        units = sums.astype(np.float64) / self.masks.unit
+        units = sums.astype(np.float64)
+        if self.masks.unit != 1:
+            units /= self.masks.unit
         if not (np.abs(units) <= self.sized.terms).all():  # NaN also satisfies this condition
             units = np.where((units >= 0) & (units <= self.sized.terms), units, -1)
         counts = units.astype(np.int64)
