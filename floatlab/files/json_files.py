@@ -34,7 +34,18 @@ def parse_object(text: bytes, noun: str = "") -> dict[str, object]:
         raise FileFormatError(f"{noun}is not JSON") from None
     if not isinstance(found, dict):
         raise FileFormatError(f"{noun}is not a JSON object")
+    if b"\\ud" in text.lower() and not _is_unicode(found):
+        raise FileFormatError(f"{noun}has an escape \\ud800 to \\udfff that is only half of a character")
     return found
+
+
+def _is_unicode(found: object) -> bool:
+    """Return whether all texts can be written as UTF-8, which halves of surrogate pairs cannot."""
+    try:
+        json.dumps(found, ensure_ascii=False).encode("utf-8")
+    except (UnicodeEncodeError, RecursionError):
+        return False
+    return True
 
 
 def read_json(path: str) -> dict[str, object]:

@@ -93,6 +93,7 @@ HOSTILE = {
     "deep lists.safetensors": safetensors(b'{"a":' + b"[" * 500_000),
     "brackets.safetensors": safetensors(b'{"a":[' + b"[]," * 2_000_000 + b"[]]}"),
     "twice.safetensors": safetensors(b'{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"a":1}', b"1"),
+    "half a character.safetensors": safetensors(b'{"\\uD800":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}', b"1"),
     "long number.safetensors": safetensors(b'{"a":' + b"9" * 100_000 + b"}"),
     "out of range.safetensors": safetensors({"a": tensor(offsets=(0, 8))}, bytes(4)),
     "far out.safetensors": safetensors({"a": tensor(offsets=(1 << 62, (1 << 62) + 8))}, bytes(8)),
