@@ -174,12 +174,13 @@ def test_tiles_of_another_shape_whose_scales_would_be_transposed_come_last():
     assert found.recipes[0].layout[1] == "scales: float32"
 
 
-def ranges(x, dtype, size, bits):
+def ranges(x, dtype, size, bits, on_cuda=False):
     """Return unsigned codes, zero points and scales as compressed-tensors computes them."""
     blocks = x.reshape(len(x), -1, size)
     low, high = np.minimum(blocks.min(axis=2), 0), np.maximum(blocks.max(axis=2), 0)
     least = -(1 << bits - 1)
-    scale = kept(kept(high - low, dtype) / SINGLE((1 << bits) - 1), dtype)
+    span, most = kept(high - low, dtype), SINGLE((1 << bits) - 1)
+    scale = kept(span * (SINGLE(1) / most) if on_cuda else span / most, dtype)
     zero = np.rint(np.clip(kept(least - kept(low / scale, dtype), dtype), least, -least - 1))
     zero, scale = np.where(scale == 0, 0, zero), np.where(scale == 0, SINGLE(EPS[dtype]), scale)
     codes = np.clip(np.rint(kept(kept(blocks / scale[..., None], dtype) + zero[..., None], dtype)), least, -least - 1)
@@ -191,8 +192,8 @@ def words(codes, bits):
     return np.ascontiguousarray(octets).view("<i4")
 
 
-def ct_with_zero_points(x, dtype):
-    codes, zero, scale = ranges(x, dtype, 32, 4)
+def ct_with_zero_points(x, dtype, on_cuda=False):
+    codes, zero, scale = ranges(x, dtype, 32, 4, on_cuda)
     return {
         "x.weight_packed": ("I32", words(codes, 4)), "x.weight_scale": (KINDS[dtype], scale),
         "x.weight_zero_point": ("I32", words(zero.T, 4).T), "x.weight_shape": ("I64", np.int64(x.shape)),
@@ -243,6 +244,16 @@ def test_zero_points_in_the_precision_of_each_library(tmp_path, name, dtype):
     working = dict(found.recipes[0].properties)["arithmetic"]
     assert working == "binary32" or name != "gptq"
     assert {"bfloat16": "bfloat16", "float16": "binary16"}.get(found.format, working) == working or name == "gptq"
+
+
+@np.errstate(all="ignore")
+def test_zero_points_on_cuda(tmp_path):
+    x = weights("normal", SINGLE, 3)
+    parts, config = ct_with_zero_points(x, SINGLE, on_cuda=True)
+    write_checkpoint(tmp_path / "o.safetensors", {"x.weight": ("F32", x)})
+    path = write_checkpoint(tmp_path / "m.safetensors", parts, config)
+    found = fl.find_recipe(f"{path}::x.weight", str(tmp_path / "o.safetensors"))
+    assert found.recipe.endswith("scale (max(high, 0) − min(low, 0)) / 15 on CUDA")
 
 
 def test_codes_that_do_not_fit_are_refused_before_the_original_is_read():

@@ -30,6 +30,7 @@ _MOST = 1 << 22  # at most this many elements are compared, in whole rows
 _SINGLE = parse_format("binary32")
 _NEAR = 1e-5  # quotients this close to a tie may be rounded to either side
 _QUOTIENTS = ("with the stored scale", "with the scale before it is rounded", "with the rounded scale of the rule")
+_ON_CUDA = " on CUDA"  # PyTorch divides by a constant there by multiplying by its reciprocal
 _SOURCE = "compressed-tensors, GPTQModel, AutoAWQ: round to nearest, without calibration"
 
 
@@ -96,6 +97,7 @@ def search_with_zero_points(
         tried.setdefault(each.recipe, each)  # the best of several precisions
     found = [*tried.values()]
     exact = tuple(each for each in found if each.is_exact)
+    exact = tuple(each for each in exact if not each.recipe.endswith(_ON_CUDA)) or exact
     return RecipeSearch(
         source=names[0], original=names[1], shape=weight.shape, format=original.format.name, tried=len(tried),
         recipes=exact, nearest=tuple(each for each in found if not each.is_exact)[:3], element=None, examples=(),
@@ -154,11 +156,12 @@ def _rules(x: Array, held: _Groups, own: Format) -> Iterator[_Rule]:
     """Yield the rules of the libraries, computed in binary32 and, if it is narrower, in the format of the values."""
     low, high = _of_groups(held, x, np.minimum), _of_groups(held, x, np.maximum)
     for working in dict.fromkeys((own if own.width < _SINGLE.width else _SINGLE, _SINGLE)):
-        yield from _library_rules(low.astype(np.float32), high.astype(np.float32), held.top, working)
+        for on_cuda in (False, True):
+            yield from _library_rules(low.astype(np.float32), high.astype(np.float32), held.top, working, on_cuda)
 
 
 @np.errstate(all="ignore")
-def _library_rules(low: Array, high: Array, top: int, working: Format) -> Iterator[_Rule]:
+def _library_rules(low: Array, high: Array, top: int, working: Format, on_cuda: bool) -> Iterator[_Rule]:
     middle, lower, upper = top // 2 + 1, np.minimum(low, 0), np.maximum(high, 0)
     amax, is_empty = np.maximum(-low, high), (lower == 0) & (upper == 0)
 
@@ -179,10 +182,12 @@ def _library_rules(low: Array, high: Array, top: int, working: Format) -> Iterat
         return np.full(scale.shape, float(middle))
 
     def over(span: Array, parts: float) -> Array:
-        return rounded(rounded(span) / np.float32(parts))
+        divisor = np.float32(parts)
+        return rounded(rounded(span) * (np.float32(1) / divisor) if on_cuda else rounded(span) / divisor)
 
     eps = np.float32(2.0 ** (1 - working.precision))
-    words, nearest = f"(max(high, 0) − min(low, 0)) / {top}", "round(−low / scale)"
+    words, nearest, where = f"(max(high, 0) − min(low, 0)) / {top}", "round(−low / scale)", _ON_CUDA * on_cuda
+    words += where
     # compressed-tensors replaces scales of zero by the epsilon of their format, GPTQ the range of zeros by −1 to 1.
     scale = np.where(is_empty, eps, over(upper - lower, top))
     yield _Rule(words, scale, zeros(lower, middle), nearest, working)
@@ -190,12 +195,12 @@ def _library_rules(low: Array, high: Array, top: int, working: Format) -> Iterat
     yield _Rule(words, over(whole, top), zeros(np.where(is_empty, -1, lower), None), nearest, working)
     least = rounded(np.full(low.shape, 1e-5))  # AutoAWQ's smallest range
     span = np.maximum(rounded(high - low), least)
-    yield _Rule(f"(high − low) / {top}", over(span, top), zeros(low, None), nearest, working)
+    yield _Rule(f"(high − low) / {top}{where}", over(span, top), zeros(low, None), nearest, working)
     both = np.where(is_empty, np.float32(2), np.where(lower < 0, 2 * amax, upper))
-    yield _Rule(f"2 · amax / {top}", over(both, top), always, str(middle), working)
+    yield _Rule(f"2 · amax / {top}{where}", over(both, top), always, str(middle), working)
     for parts in (top // 2, top // 2 + 1):
         half = over(amax, parts)
-        yield _Rule(f"amax / {parts}", np.where(half == 0, eps, half), always, str(middle), working)
+        yield _Rule(f"amax / {parts}{where}", np.where(half == 0, eps, half), always, str(middle), working)
 
 
 def _matched(rule: _Rule, x: Array, held: _Groups, weight: Weight) -> MatchedRecipe:
