@@ -185,12 +185,17 @@ class Explorer(Navigation):
         return self.default_question(row.name)
 
     def on_load(self) -> None:
-        """Handle signals that end a program, so that the terminal is restored; also end when the terminal is closed."""
-        if self.is_headless:
-            return
+        """Handle signals that end a program, so that the terminal is restored; also end when the terminal is closed.
+
+        From Python 3.12 on, Textual starts tasks at once. The widgets of the first screen would then be mounted before
+        the screen is on the stack, and an Input fails without a screen. So tasks start in turn, as in Python 3.11.
+        """
         from asyncio import get_running_loop
 
         loop = get_running_loop()
+        loop.set_task_factory(None)
+        if self.is_headless:
+            return
         for name, status in (("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", terminal.HUNG_UP)):
             with suppress(AttributeError, NotImplementedError, RuntimeError):  # not on every system
                 loop.add_signal_handler(getattr(signal, name), partial(self.exit, return_code=status))
