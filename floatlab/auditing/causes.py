@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import inf, isfinite, isinf
 
 import numpy as np
 
+from floatlab.arrays.codec import native
 from floatlab.arrays.sources import ArraySource, HeldSource
 from floatlab.arrays.types import Array
 from floatlab.auditing.fidelity import MOST_LEFT, Fidelity, measure
-from floatlab.auditing.quantized import QuantizedCheckpoint
-from floatlab.auditing.relations import RESCALED, SAMPLE, both, factor_off, is_rotated, relation, times_off
-from floatlab.auditing.repairs import Repair, repairs
+from floatlab.auditing.originals.arranged import Counterpart
+from floatlab.auditing.quantized import QuantizedCheckpoint, recognised
+from floatlab.auditing.relations import (
+    RESCALED,
+    SAMPLE,
+    both,
+    exchanged_lines,
+    factor_off,
+    is_rotated,
+    order_of_all,
+    relation,
+    times_off,
+)
+from floatlab.auditing.repairs import Repair, repairs, similar_weights
 from floatlab.auditing.rerounding.agreement import CodeAgreement, agreement
-from floatlab.auditing.rerounding.columns import column_factors, is_fed_back_by_columns
+from floatlab.auditing.rerounding.columns import column_factors, is_fed_back_by_columns, regrouped
 from floatlab.auditing.rerounding.grids import grid_of
 from floatlab.auditing.rerounding.refitting import is_refitted
 from floatlab.auditing.stored_parts import Weight, bits_used, group_of
-from floatlab.errors import counted, plural
+from floatlab.errors import FloatlabError, counted, plural
 from floatlab.record import Individual
 
 _SMALL_SAMPLE = 1 << 16
@@ -29,7 +42,11 @@ _TURNED = 0.5  # a rotation leaves a smaller cosine
 # Quantisers that truncate: the share of far codes is at most _NONE_FAR.
 _ROUNDED, _FED_BACK, _FAR, _NONE_FAR = 0.97, 0.7, 0.06, 0.002
 _BETTER = 0.02
+_MOST_FED_BACK, _FEW_BITS = 0.6, 3.0  # feedback leaves a smaller error in codes of at least 3 bits
+_CERTAIN = 0.99  # a repair after which so many codes are nearest is the right one
+_ABOUT = 50  # repairs whose shares of nearest codes differ by less than 1/50 are equally good: the simplest one counts
 _SLACK, _FEW = 2.0**-7, 0.005  # rounding is directed if a share below _FEW moves by more than the slack against it
+_FINER = 0.008  # the step by which the mean factor is changed
 _LEAST_FACTOR = 0.03  # factors nearer to 1 cannot be distinguished from rounding
 
 
@@ -87,6 +104,8 @@ class ComparedWeight(Individual):
             return False
         if self.agreement.may_be_pushed:
             return True
+        if self.fidelity.left > _MOST_FED_BACK and self.bits >= _FEW_BITS:
+            return False
         with self.weight.open() as q, np.errstate(all="ignore"):
             return is_fed_back_by_columns(q, self.x, grid)
 
@@ -131,18 +150,69 @@ def _measured(
 
 def cause_of(found: ComparedWeight) -> WeightCause | None:
     """Return the cause of a weight's error; None if no cause is found."""
-    if cause := repaired(found):
+    if (cause := repaired(found)) or (cause := _other_groups(found)) or (cause := lines_cause(found)):
         return cause
     with found.weight.open() as q:
         if found.agreement is not None and (grid := grid_of(found.read.parts, found.weight)) is not None:
             factors = column_factors(q, found.x, grid)
             if factors is not None:
                 return WeightCause(f"{factors.words}: is this its original?", is_damage=False)
+            if abs(found.fidelity.cosine) < _TURNED and (words := order_of_all(q, found.x)):
+                return WeightCause(words)
             if found.is_fed_back or found.may_be_fed_back:
                 return _one_factor(found)
         group = group_of(found.weight, found.read.checkpoint.tensors)
         words = factor_off(q, found.x) if found.fidelity.fits else relation(q, found.x, group)
     return WeightCause(words, is_damage=words != RESCALED) if words else None
+
+
+def _other_groups(found: ComparedWeight) -> WeightCause | None:
+    """Return a cause if the codes were made with other groups of columns than those that the file names."""
+    order = next((name for name in found.weight.parts if name.endswith("g_idx")), None)
+    if order is None or found.agreement is None:
+        return None
+    stored = found.read.checkpoint.tensors[order]
+    repair = regrouped(found.read.parts, found.weight, stored, found.x)
+    if repair is None:
+        return None
+    parts, weight = repair
+    left = _measured(found.read, weight, found.x, found.bits, SAMPLE)
+    grid = grid_of(parts, weight)
+    if grid is None or not left.fits or left.left >= found.fidelity.left * _MOSTLY:
+        return None
+    words = f"{order} names other groups of columns than those that the codes were made with"
+    corrected = f"corrected, the relative error is {left.left:.2g} instead of {found.fidelity.left:.3g}"
+    return WeightCause(f"{words}; {corrected}")
+
+
+def owner_of_codes(found: ComparedWeight, originals: Callable[[Weight], Counterpart | None]) -> str:
+    """Return the name of the weight to which the codes belong, if it is another one; "" if none is found.
+
+    With the scales of that weight, the codes give its original. `originals` finds the original of a weight.
+    """
+    own = found.read.checkpoint.tensors[found.weight.codes]
+    for other in similar_weights(found.read, found.weight):
+        codes = found.read.checkpoint.tensors[other.codes]
+        parts = found.read.parts.having(codes.replace(open=own.open))
+        try:
+            weight = recognised(parts, parts.tensors[other.codes])
+            original = originals(other)
+            if weight is None or original is None:
+                continue
+            with original.open() as x:
+                left = _measured(found.read, weight, x, found.bits, _SMALL_SAMPLE)
+        except FloatlabError:
+            continue
+        if left.fits and left.is_close:
+            return other.name
+    return ""
+
+
+def lines_cause(found: ComparedWeight) -> WeightCause | None:
+    """Return a cause if a few rows or columns are exchanged with each other."""
+    with found.weight.open() as q:
+        words = exchanged_lines(q, found.x)
+    return WeightCause(words) if words else None
 
 
 def small_cause(found: ComparedWeight) -> WeightCause | None:
@@ -165,12 +235,16 @@ def _one_factor(found: ComparedWeight) -> WeightCause | None:
         if pair is None:
             return None
         q, x = pair
-        if _is_directed(q, x):
+        if found.fidelity.fits and _is_directed(q, x):
             return None
         with np.errstate(all="ignore"):
-            factor = float((q * x).sum() / np.square(x).sum())
-            if not isfinite(factor) or abs(factor - 1) < _LEAST_FACTOR:
+            mean = float((q * x).sum() / np.square(x).sum())
+            if not isfinite(mean) or abs(mean - 1) < _LEAST_FACTOR:
                 return None
+            # Clipped numbers change the mean.
+            tried = [mean * (1 + step * _FINER) for step in (0, 1, -1, 2, -2, 3, -3, 4, -4)]
+            found_with = [agreement(HeldSource(q), HeldSource(x * each), grid, _SMALL_SAMPLE) for each in tried]
+            factor = tried[max(range(len(tried)), key=lambda at: found_with[at].nearest)]
             after = agreement(HeldSource(q), HeldSource(x * factor), grid)
             left = float(np.linalg.norm(q / factor - x) / np.linalg.norm(x))
     if after.share(after.nearest) < _ROUNDED:
@@ -191,19 +265,37 @@ def repaired(found: ComparedWeight) -> WeightCause | None:
     If the error is small, a mistake counts only if correcting it removes most of the error, or makes nearly all codes
     nearest to the original.
     """
-    causes = []
+    causes: list[tuple[float, float, int, float, str]] = []
     sample = _SMALL_SAMPLE if found.fidelity.fits else SAMPLE
-    for repair in repairs(found.read, found.weight):
+    for repair in repairs(found.read, found.weight, _zero_step(found)):
         left = _measured(found.read, repair.weight, found.x, found.bits, sample)
         if left.fits and left.left < found.fidelity.left:
             share = _nearest_after(found, repair, sample)
             most = found.fidelity.left * _MOSTLY if found.fidelity.fits and share < _ROUNDED else inf
             if share and left.left < most:
-                causes.append((-share, left.left, repair.words))
+                causes.append((repair.is_exchange, -round(share * _ABOUT), len(causes), left.left, repair.words))
+                if share >= _CERTAIN:
+                    break  # the repairs that follow are not simpler
     if not causes:
         return None
-    _, amount, words = min(causes)
+    is_exchange, _, _, amount, words = min(causes, key=lambda each: (each[1], *each))
+    if is_exchange and (factor := _one_factor(found)):
+        return factor  # scales of another weight may happen to fit
     return WeightCause(f"{words}; corrected, the relative error is {amount:.2g} instead of {found.fidelity.left:.3g}")
+
+
+def _zero_step(found: ComparedWeight) -> int:
+    """Return by how much zero points seem to be too small: the mean error in units of the scales; 0 if not known."""
+    if not any(name.endswith(("qzeros", "zero_point")) for name in found.weight.parts):
+        return 0
+    grid = grid_of(found.read.parts, found.weight)
+    if grid is None:
+        return 0
+    with found.weight.open() as read, grid.open() as opened, np.errstate(all="ignore"):
+        count = min(read.size, _SMALL_SAMPLE)
+        steps = (native(read.read(0, count)) - native(found.x.read(0, count))) / opened.scales(0, count)[0]
+        steps = steps[np.isfinite(steps)]
+    return round(float(np.median(steps))) if len(steps) and np.abs(np.median(steps)) < 1 << 8 else 0
 
 
 def _nearest_after(found: ComparedWeight, repair: Repair, sample: int) -> float:

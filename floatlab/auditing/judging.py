@@ -14,6 +14,8 @@ from floatlab.auditing.causes import (
     cause_of,
     compared,
     has_rounded_scales,
+    lines_cause,
+    owner_of_codes,
     repaired,
     small_cause,
     unexplained,
@@ -179,9 +181,14 @@ def _beside(read: QuantizedCheckpoint, weight: Weight, found: Counterpart | None
         if weight.convention == UNSCALED and opinion.verdict != SOUND:
             words = f"{weight.name} has codes of fp8, but no scale is stored beside it"
             opinion = opinion.replace(reasons=(words, *opinion.reasons))
-        if not opinion.is_explained and abs(fidelity.cosine) < _OTHER and (other := originals.resembling(weight)):
-            words = f"its numbers are those of {other} of the original: are weights or files exchanged?"
-            return _Opinion(BROKEN, fidelity, (words,))
+        if not opinion.is_explained and abs(fidelity.cosine) < _OTHER:
+            words = ""
+            if other := originals.resembling(weight):
+                words = f"its numbers are those of {other} of the original: are weights or files exchanged?"
+            elif other := owner_of_codes(beside, originals.counterpart):
+                words = f"its codes are those of {other}: are codes or scales exchanged?"
+            if words:
+                return _Opinion(BROKEN, fidelity, (words,))
         return opinion
 
 
@@ -197,7 +204,7 @@ def _by_codes(found: ComparedWeight) -> _Opinion | None:
     if (agreed.bad_rows or agreed.is_locally_wrong) and found.may_be_fed_back:
         return None
     if fidelity.fits and agreed.bad_rows:
-        cause = repaired(found)
+        cause = repaired(found) or lines_cause(found)
         return _Opinion(BROKEN, fidelity, (cause.words if cause else _other_rows(found.weight, agreed),))
     if agreed.is_locally_wrong or agreed.has_odd_blocks:
         cause = cause_of(found)

@@ -29,6 +29,7 @@ _OFF = 0.08  # quantisers change the mean of medium-sized numbers by a smaller s
 # At most _MOST_ROWS rows are compared with each other; in large weights, by their first _BEGINNING numbers.
 _MOST_ROWS, _BEGINNING = 1 << 13, 1 << 8
 _SHORTEST = 24
+_FEW_LINES = 0.1  # if at most this share of the rows or columns has large errors, the others are right
 _ALIKE = 0.8
 _BLOCKS = (128, 64, 32, 16)  # the usual sizes of blocks that share a scale
 # The factors by which a scale is too large or too small if a step of its computation is left out.
@@ -74,6 +75,49 @@ def relation(read: ArraySource, original: ArraySource, group: int = 0) -> str:
     if words or q.size == read.size or prod(read.shape[:-1]) > _MOST_ROWS:
         return words
     return _order_of(_beginnings(read), _beginnings(original), read.shape, "rows")
+
+
+def exchanged_lines(read: ArraySource, original: ArraySource) -> str:
+    """Return in words which few rows or columns of a matrix are exchanged with each other; "" if none are.
+
+    >>> from floatlab.arrays.sources import HeldSource
+    >>> x = np.random.default_rng(1).normal(size=(64, 64))
+    >>> order = [*range(3), 5, 4, 3, *range(6, 64)]
+    >>> exchanged_lines(HeldSource(x[:, order]), HeldSource(x))
+    'its columns 3 and 5 are exchanged; the rest fits'
+    """
+    pair = both(read, original)
+    if pair is None:
+        return ""
+    q, x = pair
+    found = _exchanged(q, x, "rows")
+    return found or (_exchanged(q.T, x.T, "columns") if len(read.shape) == 2 else "")
+
+
+def _exchanged(q: Array, x: Array, noun: str) -> str:
+    error, signal = np.square(q - x).sum(axis=1), np.square(x).sum(axis=1)
+    bad = np.flatnonzero(error > MOST_LEFT**2 * signal)
+    if not 2 <= len(bad) <= _FEW_LINES * len(q) or q.shape[1] < _SHORTEST or len(bad) > SAMPLE // q.shape[1]:
+        return ""
+    similar = unit_rows(q[bad]) @ unit_rows(x[bad]).T
+    best = similar.argmax(axis=1)
+    moved = best != np.arange(len(bad))
+    if (similar.max(axis=1)[moved] < _ALIKE).any() or len(set(best[moved].tolist())) < max(moved.sum(), 2):
+        return ""
+    which = bad[moved]
+    if len(which) == 2:
+        return f"its {noun} {which[0]:,} and {which[1]:,} are exchanged; the rest fits"
+    return f"{len(which):,} of its {noun}, first {noun[:-1]} {which[0]:,}, are in another order; the rest fits"
+
+
+def order_of_all(read: ArraySource, original: ArraySource) -> str:
+    """Return in words the order of a weight's numbers, rows or columns, if they are the original's; else ""."""
+    pair = both(read, original)
+    if pair is None or len(read.shape) != 2 or pair[0].size != read.size:
+        return ""
+    q, x = pair
+    words = _shifted(q.reshape(-1), x.reshape(-1)) or _order_of(q, x, read.shape, "rows")
+    return words or _order_of(q.T, x.T, read.shape[::-1], "columns")
 
 
 def _beginnings(source: ArraySource) -> Array:
@@ -206,12 +250,21 @@ def _factor_of_rows(q: Array, x: Array) -> str:
     if min(q.shape) < 8:
         return ""
     factor, left = _fitted(q, x)
-    if not (_is_fit(factor, left) and _varies(factor)):
+    if not (_is_fit(factor, left) and (_varies(factor) or (factor < 0).any())):
         return ""
     off = np.flatnonzero(np.abs(factor - 1) > MOST_LEFT)
+    if words := _of_sign(factor, off, "rows"):
+        return words
     if len(off) == 1 and len(factor) == len(q):
         return f"row {off[0]:,} is {times_off(abs(float(factor[off[0]])))}: is its scale that of another row?"
     return f"its rows are multiples of the original's, {_range(factor)}: are the scales those of another layer?"
+
+
+def _of_sign(factor: Array, off: Array, noun: str) -> str:
+    """Return in words that rows or blocks have the opposite sign, if all that are off (their indices) have it."""
+    if not len(off) or (np.abs(factor[off] + 1) > MOST_LEFT).any():
+        return ""
+    return f"{len(off):,} of {len(factor):,} {noun} {plural(len(off), 'has', 'have')} the opposite sign"
 
 
 def _factor_of_columns(q: Array, x: Array) -> str:
@@ -235,12 +288,19 @@ def _factor_of_blocks(q: Array, x: Array, group: int) -> str:
         off = np.flatnonzero(np.abs(factor - 1) > MOST_LEFT)
         if not _is_fit(factor, left) or not (_varies(factor) or (len(off) and size < 64)):
             continue
+        if words := _of_sign(factor, off, f"blocks of {size} in a row"):
+            return words
         if len(off) == 1:
             at = int(off[0])
             where = f" (row {at * size // length:,})" if len(factor) * size == q.size else ""
             return f"1 block of {size} in a row{where} is {times_off(abs(float(factor[at])))}: is its scale wrong?"
         few = f"{len(off):,} of {len(factor):,} blocks of {size} in a row"
         return f"{few} are multiples of the original's, {_range(factor)}: are the scales those of another layer?"
+    for size in (each for each in _BLOCKS if length % each == 0):  # signs do not depend on scales
+        factor, left = _fitted(q.reshape(-1, size), x.reshape(-1, size))
+        off = np.flatnonzero(np.abs(factor - 1) > MOST_LEFT)
+        if _is_fit(factor, left) and (words := _of_sign(factor, off, f"blocks of {size} in a row")):
+            return words
     return ""
 
 

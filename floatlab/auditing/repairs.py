@@ -14,9 +14,9 @@ from floatlab.arrays.codec import decode_array, native
 from floatlab.arrays.sources import MOST_AT_ONCE, ArraySource, HeldSource, Source
 from floatlab.arrays.types import Array
 from floatlab.auditing.quantized import QuantizedCheckpoint, recognised
-from floatlab.auditing.stored_parts import FLOATS, StoredParts, Weight, is_scale
+from floatlab.auditing.stored_parts import FLOATS, StoredParts, Weight, is_scale, stored_bits
 from floatlab.auditing.weight_streams import unswizzled
-from floatlab.errors import FloatlabError
+from floatlab.errors import FloatlabError, counted
 from floatlab.files.checkpoints import StoredTensor
 from floatlab.files.gguf import block_of
 from floatlab.record import Individual
@@ -24,6 +24,15 @@ from floatlab.record import Individual
 _MOST_OTHERS = 32  # the scales of this many other weights are tried, those with the most similar names first
 _TABLES = {"nf4": "nf4", "fp4": "bnb_fp4"}  # the formats of bitsandbytes whose tables are stored
 _OTHER_ORDER = "the nibbles are in the other order"
+_SHIFTS = (-1, 1, *(sign * by for by in range(2, 9) for sign in (-1, 1)))  # wrong biases of exponents that are tried
+_ROLLS = tuple(sign * by for by in (1, 2, 4, 8, 16) for sign in (-1, 1))
+_ZEROS = ("qzeros", "zero_point")
+_INTEGERS = ("int8", "uint8", "int32")
+# AWQ's order of the codes in a word, for files that need it but do not have it, and the opposite.
+_WORD_ORDERS = (
+    ("the codes of a word are in the usual order instead of AWQ's", (0, 2, 4, 6, 1, 3, 5, 7)),
+    ("the codes of a word are in AWQ's order", (0, 4, 1, 5, 2, 6, 3, 7)),
+)
 # Types of ggml whose codes are nibbles, and the place of the first byte with codes in a block; these bytes come last.
 _NIBBLES = {"Q4_0": 2, "Q4_1": 4, "Q4_K": 16, "IQ4_NL": 2, "IQ4_XS": 8, "MXFP4": 1, "NVFP4": 4}
 
@@ -41,34 +50,47 @@ class Repair(Individual):
     is_exchange: bool = False
 
 
-def repairs(checkpoint: QuantizedCheckpoint, weight: Weight) -> Iterator[Repair]:
-    """Yield the possible repairs of a weight, each with one change."""
+def repairs(checkpoint: QuantizedCheckpoint, weight: Weight, zero_step: int = 0) -> Iterator[Repair]:
+    """Yield the possible repairs of a weight, each with one change; the simple ones come first.
+
+    `zero_step` is a number by which zero points may be too small, besides 1 and −1.
+    """
     tensors = checkpoint.checkpoint.tensors
     scales = [tensors[name] for name in weight.parts if is_scale(name)]
     for scale in scales:
         if scale.kind in FLOATS:
             yield from _changed(checkpoint, weight, scale, f"{scale.name} is the reciprocal", _reciprocal)
         if scale.kind in ("uint8", "e8m0fnu"):
-            for shift, words in ((-1, "a bias of 128 instead of 127"), (1, "a bias of 126 instead of 127")):
-                change = partial(_shifted, shift)
-                yield from _changed(checkpoint, weight, scale, f"{scale.name} has {words}", change)
+            for shift in _SHIFTS:
+                words = f"{scale.name} has a bias of {127 - shift} instead of 127"
+                yield from _changed(checkpoint, weight, scale, words, partial(_shifted, shift))
+            words = f"{scale.name} has the reciprocal powers of two"
+            yield from _changed(checkpoint, weight, scale, words, _opposite)
     codes = tensors[weight.codes]
     block = block_of(codes.dtype)
     if not codes.kind and block is not None and codes.dtype in _NIBBLES:
         change = partial(_swapped_in_blocks, block[1], _NIBBLES[codes.dtype])
         yield from _changed(checkpoint, weight, codes, _OTHER_ORDER, change)
-    if codes.kind == "int32":
+    if codes.kind in ("int32", "uint32"):
         yield from _changed(checkpoint, weight, codes, _OTHER_ORDER, _swapped_words)
+    if codes.kind == "int32" and stored_bits(weight, codes) == 4:
+        for words, order in _WORD_ORDERS:
+            yield from _changed(checkpoint, weight, codes, words, partial(_reordered, order))
     if codes.kind == "uint8" and weight.shape != codes.shape:
         yield from _changed(checkpoint, weight, codes, _OTHER_ORDER, _swapped)
+        for by in _ROLLS:
+            words = f"the codes are shifted by {2 * abs(by)}, which is {counted(abs(by), 'byte')}"
+            yield from _changed(checkpoint, weight, codes, words, partial(_rolled, by))
         for size in (32, 16):
             if codes.shape and codes.shape[-1] % (size // 2) == 0:
                 words = f"the codes are packed in halves of blocks of {size}, as in GGUF"
                 yield from _changed(checkpoint, weight, codes, words, partial(_from_halves, size // 2))
-    for zeros in (tensors[name] for name in weight.parts if name.endswith(("qzeros", "weight_zero_point"))):
-        for step, words in ((1, "zero points are too small by 1"), (15, "zero points are too large by 1")):
-            change = partial(_stepped, step)
-            yield from _changed(checkpoint, weight, zeros, f"in {zeros.name}, {words}", change)
+    for zeros in (tensors[name] for name in weight.parts if name.endswith(_ZEROS)):
+        for step in dict.fromkeys((1, -1, zero_step)) if zeros.kind in _INTEGERS else ():
+            words = f"in {zeros.name}, zero points are too {'small' if step > 0 else 'large'} by {abs(step)}"
+            change = partial(_stepped, step, _bits_of_zeros(weight, codes, zeros))
+            yield from _changed(checkpoint, weight, zeros, words, change) if step else ()
+        yield from _exchanged(checkpoint, weight, zeros)
     for table in (tensors[name] for name in weight.parts if name.endswith("quant_map")):
         kind = next((kind for kind in _TABLES if any(name.endswith(f"__{kind}") for name in weight.parts)), "")
         if kind and table.shape == (16,):
@@ -80,10 +102,29 @@ def repairs(checkpoint: QuantizedCheckpoint, weight: Weight) -> Iterator[Repair]
             change = partial(_straightened, scale.shape)
             yield from _changed(checkpoint, weight, scale, f"{scale.name} is swizzled (128×4)", change)
             yield from _changed(checkpoint, weight, scale, f"{scale.name} is transposed", _turned)
-        for other in _similar(checkpoint, weight, scale):
-            words = f"{scale.name} and {other.name} are exchanged"
-            for repair in _with(checkpoint, weight, scale.replace(open=other.open), words):
-                yield repair.replace(is_exchange=True)
+        yield from _exchanged(checkpoint, weight, scale)
+    for offsets in (tensors[name] for name in weight.parts if name.endswith(".biases")):
+        yield from _changed(checkpoint, weight, offsets, f"{offsets.name} has the opposite sign", _negated)
+        yield from _exchanged(checkpoint, weight, offsets)
+
+
+def _exchanged(checkpoint: QuantizedCheckpoint, weight: Weight, stored: StoredTensor) -> Iterator[Repair]:
+    """Yield the weight with the scales or zero points of other weights instead of its own."""
+    for other in _similar(checkpoint, weight, stored):
+        words = f"{stored.name} and {other.name} are exchanged"
+        for repair in _with(checkpoint, weight, stored.replace(open=other.open), words):
+            yield repair.replace(is_exchange=True)
+
+
+def similar_weights(checkpoint: QuantizedCheckpoint, weight: Weight) -> list[Weight]:
+    """Return the other weights of the same shape and convention, those with similar names first."""
+    found = [
+        each
+        for each in checkpoint.weights.values()
+        if each.name != weight.name and (each.shape, each.convention) == (weight.shape, weight.convention)
+    ]
+    found.sort(key=lambda each: -_alike(each.name, weight.name))
+    return found[:_MOST_OTHERS]
 
 
 def _similar(checkpoint: QuantizedCheckpoint, weight: Weight, scale: StoredTensor) -> list[StoredTensor]:
@@ -95,7 +136,6 @@ def _similar(checkpoint: QuantizedCheckpoint, weight: Weight, scale: StoredTenso
         if each.name != scale.name
         and (each.shape, each.kind) == (scale.shape, scale.kind)
         and each.name.rpartition(".")[2] == end
-        and np.prod(scale.shape) > 1
     ]
     found.sort(key=lambda each: -_alike(each.name, scale.name))
     return found[:_MOST_OTHERS]
@@ -115,7 +155,7 @@ def _changed(
     def opened() -> ArraySource:
         with stored.open() as source:
             piece = source.whole()
-        if change is _reciprocal:
+        if change in (_reciprocal, _negated):
             return HeldSource(change(native(piece)), stored.name)
         changed = piece.replace(codes=change(piece.codes)) if isinstance(piece, Source) else change(piece)
         return HeldSource(changed, stored.name)
@@ -144,8 +184,28 @@ def _reciprocal(values: Array) -> Array:
     return found
 
 
+def _negated(values: Array) -> Array:
+    found: Array = -values.astype(np.float32)
+    return found
+
+
 def _shifted(shift: int, codes: Array) -> Array:
     return np.clip(codes.astype(np.int16) + shift, 0, 254).astype(np.uint8)
+
+
+def _opposite(codes: Array) -> Array:
+    return np.clip(254 - codes.astype(np.int16), 0, 254).astype(np.uint8)
+
+
+def _rolled(by: int, octets: Array) -> Array:
+    return np.roll(octets.reshape(-1), by).reshape(octets.shape)
+
+
+def _reordered(order: tuple[int, ...], words: Array) -> Array:
+    """Return 32-bit words whose nibble k is the nibble `order[k]` of a given word."""
+    nibbles = words.view(np.uint32)[..., None] >> np.uint32(4) * np.array(order, np.uint32) & np.uint32(15)
+    found: Array = np.bitwise_or.reduce(nibbles << np.uint32(4) * np.arange(8, dtype=np.uint32), axis=-1)
+    return found.astype(np.uint32).view(np.int32)
 
 
 def _swapped(octets: Array) -> Array:
@@ -176,11 +236,19 @@ def _from_halves(size: int, octets: Array) -> Array:
     return found
 
 
-def _stepped(step: int, words: Array) -> Array:
-    """Add `step` to zero points of 4 bits in 32-bit words, modulo 16."""
-    octets = np.ascontiguousarray(words.astype("<u4")).view(np.uint8)
-    changed = ((octets & 15) + step & 15) | (((octets >> 4) + step & 15) << 4)
-    return changed.astype(np.uint8).view("<u4").astype(np.int64).astype(np.int32).reshape(words.shape)
+def _bits_of_zeros(weight: Weight, codes: StoredTensor, zeros: StoredTensor) -> int:
+    """Return the bits of a zero point; several of them are packed into a 32-bit word."""
+    bits = stored_bits(weight, codes)
+    return next((width for width in (2, 4, 8) if abs(bits - width) < width / 4), 8) if zeros.kind == "int32" else 8
+
+
+def _stepped(step: int, bits: int, stored: Array) -> Array:
+    """Add `step` to zero points of 2, 4 or 8 bits in integers, modulo 2 to the power `bits`."""
+    octets, mask = np.ascontiguousarray(stored).view(np.uint8).astype(np.int64), (1 << bits) - 1
+    found = np.zeros_like(octets)
+    for place in range(0, 8, bits):
+        found |= ((octets >> place & mask) + step & mask) << place
+    return found.astype(np.uint8).view(stored.dtype).reshape(stored.shape)
 
 
 def _turned(scales: Array) -> Array:

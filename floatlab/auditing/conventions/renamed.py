@@ -97,8 +97,8 @@ def experts(parts: StoredParts, stem: str) -> Weight | None:
 def quanto(parts: StoredParts, stem: str) -> Weight | None:
     """Recognise quanto's weights of 8 bits: `weight._data` in int8 or fp8, beside `weight._scale`."""
     codes = parts.tensors[f"{stem}.weight._data"]
-    scale = parts.get(f"{stem}.weight._scale")
-    if scale is None or codes.kind not in (*FP8, "int8"):
+    if codes.kind not in (*FP8, "int8"):
         return None
+    scale = parts.need(f"{stem}.weight._scale", codes.name, *FLOATS)
     found = _scaled(parts, codes, scale, f"quanto {'INT8' if codes.kind == 'int8' else 'FP8'}")
     return found.replace(name=f"{stem}.weight")

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from math import exp
+from functools import partial
+from math import exp, prod
 
 import numpy as np
 
+from floatlab.arrays.codec import native
 from floatlab.arrays.sources import BLOCK, ArraySource, HeldSource
 from floatlab.arrays.types import Array
+from floatlab.auditing.quantized import recognised
 from floatlab.auditing.relations import SAMPLE, both
 from floatlab.auditing.rerounding.agreement import agreement, nearest_by_column
 from floatlab.auditing.rerounding.grids import CodeGrid
+from floatlab.auditing.stored_parts import StoredParts, Weight
+from floatlab.errors import FloatlabError
+from floatlab.files.checkpoints import StoredTensor
 from floatlab.record import Individual
 
 _FEWEST, _ENOUGH = 8, 16  # rows from which the factors of columns are estimated
@@ -20,6 +26,7 @@ _SPREAD = 0.02  # factors count as equal if the standard deviation of their loga
 _FAR, _MORE_FAR = 0.03, 0.12
 _LEAST = 0.01  # if a smaller share of the codes is far from the original, no factors are looked for
 _FEW_COLUMNS = 0.3  # with feedback, at most this share of the columns has only nearest codes
+_MOST_GROUPS, _FEW_NUMBERS = 1 << 9, 1 << 14  # groups that are tried for each column, and numbers that are compared
 _BY_CHANCE = 0.01  # without feedback, so many such columns must be less probable than this
 
 
@@ -109,3 +116,42 @@ def _at_least(count: int, mean: float) -> float:
         below += term
         term *= mean / (number + 1)
     return max(1 - below, 0.0)
+
+
+def regrouped(
+    parts: StoredParts, weight: Weight, order: StoredTensor, original: ArraySource
+) -> tuple[StoredParts, Weight] | None:
+    """Return a weight with the group of each column (`order`, as g_idx) with which it is nearest to its original.
+
+    The stored tensors are returned, too. The result is None if these are the groups that the file names, or if there
+    are too many groups.
+    """
+    length = weight.shape[-1]
+    with order.open() as source:
+        named = native(source.whole()).astype(np.int64)
+    groups = int(named.max(initial=-1)) + 1
+    if not 1 < groups <= _MOST_GROUPS or len(named) != length:
+        return None
+    count = min(prod(weight.shape[:-1]), max(_FEW_NUMBERS // length, _FEWEST)) * length
+    x = native(original.read(0, count)).astype(np.float64).reshape(-1, length)
+    errors = []
+    for group in range(groups):
+        same = _with_groups(parts, weight, order, np.full(length, group))
+        if same is None:
+            return None
+        with same[1].open() as read, np.errstate(all="ignore"):
+            error = np.square(native(read.read(0, count)).reshape(-1, length) - x).sum(axis=0)
+        errors.append(np.where(np.isnan(error), np.inf, error))
+    best = np.argmin(errors, axis=0)
+    return None if np.array_equal(best, named) else _with_groups(parts, weight, order, best)
+
+
+def _with_groups(
+    parts: StoredParts, weight: Weight, order: StoredTensor, groups: Array
+) -> tuple[StoredParts, Weight] | None:
+    changed = parts.having(order.replace(open=partial(HeldSource, groups.astype(np.int32), order.name)))
+    try:
+        found = recognised(changed, changed.tensors[weight.codes])
+    except FloatlabError:
+        return None
+    return None if found is None else (changed, found)

@@ -109,7 +109,7 @@ def grid_of(parts: StoredParts, weight: Weight) -> CodeGrid | None:
             return None
         values, low, high, within = found
         highest = _filled(parts, weight, codes, high, within)
-        has_offsets = not codes.kind or any(name.endswith(("qzeros", "zero_point")) for name in weight.parts)
+        has_offsets = not codes.kind or _has_offsets(weight)
         lowest = _filled(parts, weight, codes, low, within) if has_offsets else None
         if highest is None or (has_offsets and lowest is None):
             return None
@@ -136,9 +136,15 @@ def _codes_of(parts: StoredParts, weight: Weight, codes: StoredTensor) -> tuple[
     if codes.kind == "int32":
         width = next((each for each in (2, 4, 8) if abs(bits - each) < each / 4), 0)
         # Words may be padded. Without zero points, the code in the middle stands for 0.
-        is_centred = not any(name.endswith(("qzeros", "zero_point")) for name in weight.parts)
+        is_centred = not _has_offsets(weight)
         values = np.arange(float(1 << width)) - (1 << width - 1 if is_centred and width else 0)
         return (values, 0x00, 0xFF, None) if width else None
+    if codes.kind == "uint32":  # MLX; its modes without biases have codes of e2m1 or e4m3
+        if _has_offsets(weight):
+            return np.arange(float(1 << round(bits))), 0x00, 0xFF, None
+        return _of_nibbles(E2M1) if bits == 4 else None
+    if codes.kind == "uint8" and abs(bits - 4) < 1 and _has_offsets(weight):
+        return np.arange(-8.0, 8.0), 0x88, 0x77, None
     if codes.kind == "uint8" and abs(bits - 4) < 1:
         stored = next((parts.tensors[name] for name in weight.parts if name.endswith("quant_map")), None)
         if stored is None:
@@ -147,6 +153,10 @@ def _codes_of(parts: StoredParts, weight: Weight, codes: StoredTensor) -> tuple[
             table = numbers(source)(0, source.size)
         return _of_nibbles(table) if len(table) == 16 and np.isfinite(table).all() else None
     return None
+
+
+def _has_offsets(weight: Weight) -> bool:
+    return any(name.endswith(("qzeros", "zero_point", ".biases")) for name in weight.parts)
 
 
 def _of_nibbles(table: Array) -> tuple[Array, int, int, None]:
