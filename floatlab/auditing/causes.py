@@ -11,11 +11,11 @@ from floatlab.arrays.codec import native
 from floatlab.arrays.sources import ArraySource, HeldSource
 from floatlab.arrays.types import Array
 from floatlab.auditing.fidelity import MOST_LEFT, Fidelity, measure
+from floatlab.auditing.line_orders import SAMPLE
 from floatlab.auditing.originals.arranged import Counterpart
 from floatlab.auditing.quantized import QuantizedCheckpoint, recognised
 from floatlab.auditing.relations import (
     RESCALED,
-    SAMPLE,
     both,
     exchanged_lines,
     factor_off,

@@ -15,22 +15,18 @@ from floatlab.arrays.codec import native
 from floatlab.arrays.sources import MOST_AT_ONCE, ArraySource
 from floatlab.arrays.types import Array
 from floatlab.auditing.fidelity import MOST_LEFT
+from floatlab.auditing.line_orders import ALMOST_ALL, MOST_ROWS, SAMPLE, SHORTEST, exchanged, order_of, unit_rows
 from floatlab.errors import plural
 
-SAMPLE = 1 << 22  # a relation is looked for in at most this many elements of a weight
 RESCALED = "its columns are multiples of the original's, as after AWQ or SmoothQuant: is this its original?"
 
 # Factors are accepted if the relative error after the division is below _LEFT in nearly all groups.
-_LEFT, _ALMOST_ALL = 0.35, 0.95
+_LEFT = 0.35
 _SAME_NORM, _CORRELATED = 0.02, 0.9  # rotations keep the norms of rows or of columns, but for rounding errors
 _SPREAD, _SPREAD_ROWS = 0.02, 0.15  # factors count as equal if their relative deviation is smaller; rows vary more
 _EXPLAINED = 0.8  # a factor must leave less than this share of the error
 _OFF = 0.08  # quantisers change the mean of medium-sized numbers by a smaller share (see `factor_off`)
-# At most _MOST_ROWS rows are compared with each other; in large weights, by their first _BEGINNING numbers.
-_MOST_ROWS, _BEGINNING = 1 << 13, 1 << 8
-_SHORTEST = 24
-_FEW_LINES = 0.1  # if at most this share of the rows or columns has large errors, the others are right
-_ALIKE = 0.8
+_BEGINNING = 1 << 8  # the rows of large weights are compared by this many numbers
 _BLOCKS = (128, 64, 32, 16)  # the usual sizes of blocks that share a scale
 # The factors by which a scale is too large or too small if a step of its computation is left out.
 _STEPS = (
@@ -72,9 +68,9 @@ def relation(read: ArraySource, original: ArraySource, group: int = 0) -> str:
         return ""
     q, x = pair
     words = next((words for words in _relations(q, x, read.shape, group) if words), "")
-    if words or q.size == read.size or prod(read.shape[:-1]) > _MOST_ROWS:
+    if words or q.size == read.size or prod(read.shape[:-1]) > MOST_ROWS:
         return words
-    return _order_of(_beginnings(read), _beginnings(original), read.shape, "rows")
+    return order_of(_beginnings(read), _beginnings(original), read.shape, "rows")
 
 
 def exchanged_lines(read: ArraySource, original: ArraySource) -> str:
@@ -90,24 +86,8 @@ def exchanged_lines(read: ArraySource, original: ArraySource) -> str:
     if pair is None:
         return ""
     q, x = pair
-    found = _exchanged(q, x, "rows")
-    return found or (_exchanged(q.T, x.T, "columns") if len(read.shape) == 2 else "")
-
-
-def _exchanged(q: Array, x: Array, noun: str) -> str:
-    error, signal = np.square(q - x).sum(axis=1), np.square(x).sum(axis=1)
-    bad = np.flatnonzero(error > MOST_LEFT**2 * signal)
-    if not 2 <= len(bad) <= _FEW_LINES * len(q) or q.shape[1] < _SHORTEST or len(bad) > SAMPLE // q.shape[1]:
-        return ""
-    similar = unit_rows(q[bad]) @ unit_rows(x[bad]).T
-    best = similar.argmax(axis=1)
-    moved = best != np.arange(len(bad))
-    if (similar.max(axis=1)[moved] < _ALIKE).any() or len(set(best[moved].tolist())) < max(moved.sum(), 2):
-        return ""
-    which = bad[moved]
-    if len(which) == 2:
-        return f"its {noun} {which[0]:,} and {which[1]:,} are exchanged; the rest fits"
-    return f"{len(which):,} of its {noun}, first {noun[:-1]} {which[0]:,}, are in another order; the rest fits"
+    found = exchanged(q, x, "rows")
+    return found or (exchanged(q.T, x.T, "columns") if len(read.shape) == 2 else "")
 
 
 def order_of_all(read: ArraySource, original: ArraySource) -> str:
@@ -116,8 +96,8 @@ def order_of_all(read: ArraySource, original: ArraySource) -> str:
     if pair is None or len(read.shape) != 2 or pair[0].size != read.size:
         return ""
     q, x = pair
-    words = _shifted(q.reshape(-1), x.reshape(-1)) or _order_of(q, x, read.shape, "rows")
-    return words or _order_of(q.T, x.T, read.shape[::-1], "columns")
+    words = _shifted(q.reshape(-1), x.reshape(-1)) or order_of(q, x, read.shape, "rows")
+    return words or order_of(q.T, x.T, read.shape[::-1], "columns")
 
 
 def _beginnings(source: ArraySource) -> Array:
@@ -137,10 +117,10 @@ def _relations(q: Array, x: Array, shape: tuple[int, ...], group: int) -> Iterat
     yield _factor_of_columns(q, x)
     yield _factor_of_blocks(q, x, group)
     yield _shifted(q.reshape(-1), x.reshape(-1))
-    yield _order_of(q, x, shape, "rows")
+    yield order_of(q, x, shape, "rows")
     if q.size == np.prod(shape) and len(shape) == 2:
         yield _transposed(q, x)
-        yield _order_of(q.T, x.T, shape[::-1], "columns")
+        yield order_of(q.T, x.T, shape[::-1], "columns")
     yield _place(q, x)
 
 
@@ -195,7 +175,7 @@ def _fitted(q: Array, x: Array) -> tuple[Array, Array]:
 
 
 def _is_fit(factor: Array, left: Array) -> bool:
-    return len(left) > 0 and bool((left < _LEFT).mean() >= _ALMOST_ALL) and bool((factor != 0).all())
+    return len(left) > 0 and bool((left < _LEFT).mean() >= ALMOST_ALL) and bool((factor != 0).all())
 
 
 def _one_factor(q: Array, x: Array) -> str:
@@ -310,7 +290,7 @@ def is_rotated(read: ArraySource, original: ArraySource) -> bool:
     Quantisers such as QuaRot and SpinQuant multiply weights by an orthogonal matrix before they round them.
     """
     pair = both(read, original)
-    if pair is None or min(pair[0].shape) < _SHORTEST:
+    if pair is None or min(pair[0].shape) < SHORTEST:
         return False
     for axis in (0, 1):
         own, other = (np.linalg.norm(each, axis=axis) for each in pair)
@@ -320,52 +300,6 @@ def is_rotated(read: ArraySource, original: ArraySource) -> bool:
         if is_same and np.corrcoef(own, other)[0, 1] > _CORRELATED:
             return True
     return False
-
-
-def unit_rows(rows: Array) -> Array:
-    """Return rows as unit vectors of float32; rows of zeros stay zeros."""
-    top = np.abs(rows).max(axis=1, keepdims=True)
-    found = rows / np.where(top > 0, top, 1)
-    norms = np.linalg.norm(found, axis=1, keepdims=True)
-    unit: Array = (found / np.where(norms > 0, norms, 1)).astype(np.float32)
-    return unit
-
-
-def _order_of(q: Array, x: Array, shape: tuple[int, ...], noun: str) -> str:
-    """Return in words the order of q's rows if they are the rows of x in another order; otherwise ""."""
-    count, length = q.shape
-    if not 2 <= count <= _MOST_ROWS or length < _SHORTEST:
-        return ""
-    own, others = unit_rows(q[:, : 1 << 10]), unit_rows(x[:, : 1 << 10])
-    step = max(1, SAMPLE // count)
-    found = []
-    for first in range(0, count, step):
-        similar = own[first : first + step] @ others.T
-        found.append((similar.argmax(axis=1), similar.max(axis=1)))
-    best, near = (np.concatenate(column) for column in zip(*found, strict=True))
-    if (near >= _ALIKE).mean() < _ALMOST_ALL or len(set(best.tolist())) < 0.9 * count:
-        return ""
-    if (best == np.arange(count)).mean() >= _ALMOST_ALL:
-        return ""
-    return f"its {noun} are the original's in another order{_named_order(best, shape)}"
-
-
-def _named_order(best: Array, shape: tuple[int, ...]) -> str:
-    count = len(best)
-    at = np.arange(count)
-    height = shape[-2] if len(shape) > 2 and shape[-2] and count % shape[-2] == 0 else count
-    within, base = at % height, at // height * height
-    half = height // 2
-    orders = (
-        ("the halves are exchanged", base + (within + half) % height),
-        ("reversed", base + height - 1 - within),
-        ("rows of both halves alternate", base + within % 2 * half + within // 2),
-        ("every other row, then the rest", base + within % half * 2 + within // half if half else at),
-    )
-    for words, order in orders:
-        if height % 2 == 0 and (best == order).mean() >= _ALMOST_ALL:
-            return f": {words}"
-    return ""
 
 
 def _transposed(q: Array, x: Array) -> str:

@@ -11,11 +11,11 @@ import numpy as np
 from floatlab.arrays.codec import native
 from floatlab.arrays.sources import ArraySource, HeldSource
 from floatlab.arrays.types import Array
+from floatlab.auditing.line_orders import unit_rows
 from floatlab.auditing.originals.arranged import Counterpart, Shape, few_names
 from floatlab.auditing.originals.names import stated_heads
 from floatlab.auditing.originals.orders import Place, RowOrder, order_of
 from floatlab.auditing.quantized import QuantizedCheckpoint
-from floatlab.auditing.relations import unit_rows
 from floatlab.auditing.stored_parts import Weight
 from floatlab.errors import FloatlabError
 

@@ -10,8 +10,9 @@ import numpy as np
 from floatlab.arrays.codec import native
 from floatlab.arrays.sources import BLOCK, ArraySource, HeldSource
 from floatlab.arrays.types import Array
+from floatlab.auditing.line_orders import SAMPLE
 from floatlab.auditing.quantized import recognised
-from floatlab.auditing.relations import SAMPLE, both
+from floatlab.auditing.relations import both
 from floatlab.auditing.rerounding.agreement import agreement, nearest_by_column
 from floatlab.auditing.rerounding.grids import CodeGrid
 from floatlab.auditing.stored_parts import StoredParts, Weight
