@@ -11,9 +11,11 @@ from functools import partial
 from shlex import join
 from typing import Literal
 
+from rich.console import RenderableType
 from textual.binding import Binding
 from textual.command import CommandPalette
 from textual.css.query import NoMatches
+from textual.driver import Driver
 from textual.events import Event, Key
 from textual.filter import LineFilter
 from textual.timer import Timer
@@ -25,6 +27,7 @@ from floatlab.sandbox import confined
 from floatlab.tui.app import terminal
 from floatlab.tui.app.browser_page import MOST_ASKED, SHOWN
 from floatlab.tui.app.collector import resume_collector
+from floatlab.tui.app.driver import read_all_bytes
 from floatlab.tui.app.help_windows import KeysWindow, keys_page
 from floatlab.tui.app.input_queue import InputQueue
 from floatlab.tui.app.navigation import Navigation
@@ -222,6 +225,13 @@ class Explorer(Navigation):
         super()._handle_exception(error)
         self._exit_renderables.clear()
 
+    def panic(self, *renderables: RenderableType) -> None:
+        """Exit without Textual's traceback of an error in the thread that reads the terminal."""
+        traces = [each.trace for each in renderables if hasattr(each, "trace")]  # of rich.traceback, a slow import
+        cause = "; ".join(f"{trace.stacks[0].exc_type}: {trace.stacks[0].exc_value}" for trace in traces)
+        self.failure = self.failure or RuntimeError(f"the terminal cannot be read: {cause}")
+        super().panic()
+
     def notify(
         self,
         message: str,
@@ -242,6 +252,12 @@ class Explorer(Navigation):
             bar.say(words if severity == "information" else f"! {words}", timeout or _MESSAGE)
             return
         super().notify(message, title=title, severity=severity, timeout=timeout, markup=False)
+
+    def get_driver_class(self) -> type[Driver]:
+        """Return Textual's driver for the terminal, made to read all bytes."""
+        driver = super().get_driver_class()
+        read_all_bytes(driver)
+        return driver
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         """Add the filters that replace control characters, and characters that the terminal lacks."""
