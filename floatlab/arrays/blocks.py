@@ -14,8 +14,8 @@ from typing import Any, Unpack
 import numpy as np
 
 from floatlab.arith.blocks import quantize_blocks as derive_blocks
+from floatlab.arith.blocks.formulas import evaluate, positive, ratio, stored
 from floatlab.arith.blocks.records import zero_code
-from floatlab.arith.blocks.scaling import evaluate, positive, ratio, stored
 from floatlab.arith.operands import holds
 from floatlab.arrays.block_job import (
     Job,

@@ -1,7 +1,7 @@
 """Formulas of scales, such as `amax / (6 * tensor)`: parses text into a tree of operations.
 
 Libraries that implement the same block format differ in the order of their operations, and in the precision of each. A
-formula states the operations in order. `arith.blocks.scaling` and `arrays.recipes.formulas` evaluate it. They round
+formula states the operations in order. `arith.blocks.formulas` and `arrays.recipes.formulas` evaluate it. They round
 each operation once to the working precision of the rule, and inside `fp32(…)` and `fp64(…)` to that format.
 
 sum        products joined by + or -

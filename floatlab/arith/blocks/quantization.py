@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from floatlab.arith.blocks.formulas import rounded
 from floatlab.arith.blocks.quantizer import Quantizer
 from floatlab.arith.blocks.records import BlockDerivation
-from floatlab.arith.blocks.scaling import rounded
 from floatlab.arith.blocks.searches import SEARCHES, Found
 from floatlab.arith.blocks.values import exact_value, input_format, tiles, typed_text
 from floatlab.errors import ContextError

@@ -5,15 +5,7 @@ A rule consists of lines, such as `scale = amax / largest`; `formats.scaling` ex
 
 from __future__ import annotations
 
-from floatlab.arith.blocks.records import (
-    BlockDerivation,
-    Element,
-    ScaleStep,
-    TensorScale,
-    element_value,
-    zero_code,
-)
-from floatlab.arith.blocks.scaling import (
+from floatlab.arith.blocks.formulas import (
     NAN,
     Value,
     evaluate,
@@ -26,6 +18,14 @@ from floatlab.arith.blocks.scaling import (
     ratio,
     stored,
     value_of,
+)
+from floatlab.arith.blocks.records import (
+    BlockDerivation,
+    Element,
+    ScaleStep,
+    TensorScale,
+    element_value,
+    zero_code,
 )
 from floatlab.arith.blocks.searches import Found
 from floatlab.arith.blocks.tensor_scale import read_tensor_scale

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from floatlab.arith.blocks.scaling import Value, evaluate, ratio, value_of
+from floatlab.arith.blocks.formulas import Value, evaluate, ratio, value_of
 from floatlab.formats.blocks import BlockFormat, Integers
 from floatlab.formats.formulas import parse_formula
 from floatlab.formats.recipes import Recipe

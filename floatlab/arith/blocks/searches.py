@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from struct import pack, unpack
 
+from floatlab.arith.blocks.formulas import NAN, Value, ratio
 from floatlab.arith.blocks.records import ScaleStep
-from floatlab.arith.blocks.scaling import NAN, Value, ratio
 from floatlab.numbers.exact import Infinity, NotANumber
 from floatlab.record import Record
 

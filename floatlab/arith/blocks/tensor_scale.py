@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from floatlab.arith.blocks.scaling import positive
+from floatlab.arith.blocks.formulas import positive
 from floatlab.arith.blocks.values import typed_text
 from floatlab.errors import UnsupportedError, quoted
 from floatlab.formats.blocks import BlockFormat

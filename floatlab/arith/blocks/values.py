@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from floatlab.arith.blocks.scaling import NAN, Value, is_less, magnitude, ratio, value_of
+from floatlab.arith.blocks.formulas import NAN, Value, is_less, magnitude, ratio, value_of
 from floatlab.errors import LiteralError, UnsupportedError, quoted
 from floatlab.formats import parse_format
 from floatlab.formats.blocks import BlockFormat

@@ -1,4 +1,4 @@
-"""Evaluates the formulas of scale rules on arrays; the results have the same bits as those of `arith.blocks.scaling`.
+"""Evaluates the formulas of scale rules on arrays; the results have the same bits as those of `arith.blocks.formulas`.
 
 The operations of a rule are rounded to its working format, such as binary32 or bfloat16. Arrays are float64 if this
 is binary64, and otherwise float32. In a format narrower than binary32, each operation is computed in float64, and its
@@ -23,7 +23,7 @@ from floatlab.numbers import encode
 
 Operation = Callable[..., Array]
 _SINGLES, _DOUBLES = np.dtype(np.float32), np.dtype(np.float64)
-_BEYOND = 128.0  # the exponent of ∞, as `arith.blocks.scaling` defines it
+_BEYOND = 128.0  # the exponent of ∞, as `arith.blocks.formulas` defines it
 
 
 @lru_cache(maxsize=64)

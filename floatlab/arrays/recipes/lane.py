@@ -203,7 +203,7 @@ class FormulaLane:
         return codes
 
     def _measured(self, errors: Array, width: int) -> Array:
-        """Return the measure of each block's errors (`arith.blocks.scaling.measured`), in the shape (blocks, 1)."""
+        """Return the measure of each block's errors (`arith.blocks.formulas.measured`), in the shape (blocks, 1)."""
         choice = self.rule.choice
         assert choice is not None
         square = choice.measure == "square"

@@ -10,8 +10,8 @@ from fractions import Fraction
 import numpy as np
 
 from floatlab.arith.blocks import quantize_blocks
+from floatlab.arith.blocks.formulas import Value, value_of
 from floatlab.arith.blocks.records import BlockDerivation
-from floatlab.arith.blocks.scaling import Value, value_of
 from floatlab.arrays.codec import decode_array
 from floatlab.arrays.types import Array
 from floatlab.auditing.recipe_search.arrangements import Arrangement, Shape

@@ -13,8 +13,8 @@ from contextlib import suppress
 from functools import cache, partial
 
 from floatlab.reduce.plan.plan import Plan
+from floatlab.reduce.reveal.probes import ProbeReader
 from floatlab.reduce.reveal.probing import PROBES_A_TERM, NotASum, plan_of
-from floatlab.reduce.reveal.readers import ProbeReader
 
 
 def blocks_of(plan: Plan) -> list[tuple[int, int]]:

@@ -20,8 +20,8 @@ from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
 from floatlab.reduce.plan.composed_schedules import NUMPY
 from floatlab.reduce.plan.plan import Plan
+from floatlab.reduce.reveal.probes import Lines, Masks, ProbeReader, inexact_factor
 from floatlab.reduce.reveal.probing import PROBES_A_TERM, NotASum, plan_of
-from floatlab.reduce.reveal.readers import Lines, Masks, ProbeReader, inexact_factor
 from floatlab.reduce.reveal.sized_target import SizedTarget, values_of
 
 _WORK = 1 << 36  # at most this many multiply-adds are spent on probing a single element

@@ -15,7 +15,7 @@ from floatlab.numbers.rounding import DEFAULT
 from floatlab.reduce.plan.basic_schedules import ExplicitTree
 from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.replay.candidates import WIDER, Candidate, adders_along
-from floatlab.reduce.reveal.readers import ProbeReader
+from floatlab.reduce.reveal.probes import ProbeReader
 from floatlab.reduce.simulate.adders import Adder, PartlyFused
 from floatlab.reduce.simulate.compensated import Compensated
 

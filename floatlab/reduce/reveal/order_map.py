@@ -26,9 +26,9 @@ from floatlab.reduce.reveal.assembly import assemble_probed
 from floatlab.reduce.reveal.classes import Classes
 from floatlab.reduce.reveal.node_arithmetic import compensated_ways, kept_ways, usual_ways
 from floatlab.reduce.reveal.order_map_record import OrderClass, OrderMap, Region, compute
+from floatlab.reduce.reveal.probes import Lines, ProbeReader, all_masks
 from floatlab.reduce.reveal.probing import PROBES_A_TERM, NotASum, plan_of
 from floatlab.reduce.reveal.random_products import RandomProduct, RandomProducts
-from floatlab.reduce.reveal.readers import Lines, ProbeReader, all_masks
 from floatlab.reduce.reveal.sized_target import LAYOUTS, SizedTarget, check_mode, checked_shape
 from floatlab.reduce.reveal.smaller_products import Explained, SmallerProducts
 from floatlab.reduce.reveal.stripes import rectangles_of, stripes_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from floatlab.arith.blocks.scaling import ratio
+from floatlab.arith.blocks.formulas import ratio
 from floatlab.arrays.round_trips.round_trip import is_unscaled
 from floatlab.auditing.survival.figures import SURVIVES, RecipeAudit, TensorFigures
 from floatlab.errors import shown_name

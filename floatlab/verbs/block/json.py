@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from floatlab.arith.blocks.scaling import Value
+    from floatlab.arith.blocks.formulas import Value
     from floatlab.wire.codecs import Scope
 
     Placed = tuple[BlockDerivation, Element, str | None]  # an element, its block, and its value as the user typed it

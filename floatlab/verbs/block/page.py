@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from floatlab.arith.blocks.scaling import Value
+    from floatlab.arith.blocks.formulas import Value
     from floatlab.arrays.block_part import BlockPart
 
 

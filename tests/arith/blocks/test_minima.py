@@ -7,7 +7,7 @@ import pytest
 
 from floatlab import Flags, UnsupportedError, encode
 from floatlab.arith.blocks import quantize_blocks
-from floatlab.arith.blocks.scaling import ratio, value_of
+from floatlab.arith.blocks.formulas import ratio, value_of
 from floatlab.arith.blocks.searches import qkx2
 from floatlab.arrays.blocks import encode_blocks
 
