@@ -6,7 +6,8 @@ The first frame is timed in separate processes, in which the apps alternate: the
 start of Python until the first screen has been laid out and drawn. The empty app has no widgets. The comparable app has
 as many boxes as the explorer's first screen, but they are Textual's own widgets and almost empty. The explorer opens
 with its first screen, and with commands on files of ten million numbers. Keys are timed inside one process, from the
-key press until the screen changes; also while another screen computes a long sum.
+key press until the screen changes; also while another screen computes a long sum. The ends of the program during a long
+sum are timed in a pseudo terminal.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
-ROUNDS = 15
+ROUNDS, ENDS = 15, 5
 SIZE = (80, 24)
 PATIENCE = 2.0
 
@@ -181,9 +183,53 @@ async def keys_of_an_empty_app(command: str, presses: list[str]) -> list[float]:
     return took
 
 
+def end_time(end: str) -> tuple[float, float]:
+    """End the explorer during a long sum, in a pseudo terminal, and return the wall time and the processor time.
+
+    `end` is `quit` (Ctrl+Q), `hang-up` (the terminal is closed, without a signal), or the name of a signal.
+    """
+    import pty
+    import select
+    import signal
+    import termios
+
+    master, slave = pty.openpty()
+    termios.tcsetwinsize(slave, SIZE[::-1])
+    program = subprocess.Popen(
+        [sys.executable, "-m", "floatlab", "tui", "--new", *LONG.split()],
+        env={**os.environ, "TERM": "xterm-256color"}, stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
+    )  # fmt: skip
+    os.close(slave)
+    seen = b""
+    while b"Esc stops" not in seen:
+        seen += os.read(master, 65536)
+    used = Path(f"/proc/{program.pid}/stat").read_text().rpartition(")")[2].split()
+    began = time.perf_counter()
+    if end == "quit":
+        os.write(master, b"\x11")
+    elif end == "hang-up":
+        os.close(master)
+    else:
+        program.send_signal(getattr(signal, end))
+    while True:
+        pid, _, usage = os.wait4(program.pid, os.WNOHANG)
+        if pid:
+            break
+        time.sleep(0.001)
+        with suppress(OSError):  # nothing is connected to the terminal any more
+            if end != "hang-up" and select.select([master], [], [], 0)[0]:
+                os.read(master, 65536)
+    took = time.perf_counter() - began
+    if end != "hang-up":
+        os.close(master)
+    before = (int(used[11]) + int(used[12])) / os.sysconf("SC_CLK_TCK")
+    return took, usage.ru_utime + usage.ru_stime - before
+
+
 def timing_line(name: str, took: list[float]) -> str:
-    """Return a line with the median and the longest time in milliseconds."""
-    return f"  {name:<58} median {statistics.median(took) * 1e3:6.1f} ms   longest {max(took) * 1e3:6.1f} ms"
+    """Return a line with the median, the quartiles and the longest time in milliseconds."""
+    low, middle, high = (each * 1e3 for each in statistics.quantiles(took, n=4))
+    return f"  {name:<58} median {middle:6.1f} ms ({low:.1f} to {high:.1f}), longest {max(took) * 1e3:6.1f} ms"
 
 
 def print_first_frames(folder: str) -> None:
@@ -222,6 +268,7 @@ def print_first_frames(folder: str) -> None:
 
 def main() -> None:
     """Print all times."""
+    print(f"load of the machine: {os.getloadavg()[0]:.1f}, on {os.cpu_count()} cores")
     with tempfile.TemporaryDirectory() as folder:
         print_first_frames(folder)
     print("one key, until the screen changes (goal: 50 ms):")
@@ -249,6 +296,10 @@ def main() -> None:
         print(timing_line("  an empty app meanwhile", empty))
         state = "still computed at the end" if is_pending else "computed before the end"
         print(f"{timing_line('  in processor time of all threads', worked)}   quit {quitting:.2f} s, {state}")
+    print("ends of the program during the second of these sums (goal: 1 s):")
+    for end in ("quit", "hang-up", "SIGTERM"):
+        wall, processor = zip(*(end_time(end) for _ in range(ENDS)), strict=True)
+        print(f"{timing_line(end, list(wall))}   processor time {statistics.median(processor):.2f} s")
 
 
 if __name__ == "__main__":
