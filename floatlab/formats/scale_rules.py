@@ -26,6 +26,7 @@ MICROXCALING = "microxcaling at 7bc41952de39, mx/mx_ops.py, _quantize_mx"
 GGML = "ggml 0.13.1, ggml-quants.c, and gguf 0.19.0"
 DEEPSEEK = "DeepSeek-V3 at 9b4e9788e4a3, inference/kernel.py, act_quant"
 DEEPGEMM = "DeepGEMM at 38939a4c494c, deep_gemm/utils/math.py, per_block_cast_to_fp8"
+DEEPGEMM_1 = "DeepGEMM at 1169f83c3685, tests/test_core.py, per_block_cast_to_fp8"
 TRANSFORMERS = "transformers 5.23.0, integrations/finegrained_fp8.py, Fp8Quantize"
 TRANSFORMERS_4 = "transformers 4.57, quantizers/quantizer_finegrained_fp8.py, create_quantized_param"
 BITSANDBYTES = "bitsandbytes 0.50.2, functional.py, quantize_4bit, on a CPU"
@@ -200,6 +201,9 @@ _FP32 = [
     _library("deepseek", "fp32", DEEPSEEK, "scale = max(amax, 1e-4) / largest"),
     _library("deepseek_pow2", "fp32", DEEPSEEK, "scale = exp2(ceil(log2(max(amax, 1e-4) / largest)))"),
     _library("deepgemm", "fp32", DEEPGEMM, "scale = max(amax, 1e-4) / largest", _BY_INVERSE),
+    # As for `transformers`, torch divides a number by a tensor in two steps.
+    _library("deepgemm_1", "fp32", DEEPGEMM_1, "scale = max(amax, 1e-4) / largest",
+        "scaled = x * (1 / max(amax, 1e-4) * largest)"),
     # torch divides a Python number by a tensor in two steps: it multiplies the reciprocal of the tensor by the number.
     _library("transformers", "fp32", TRANSFORMERS, "inverse = less(0, amax, 1 / nonzero(amax, 1) * largest, 1)",
         "scale = 1 / inverse", _INVERSE, elements=("e4m3fn",)),

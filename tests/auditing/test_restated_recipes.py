@@ -166,6 +166,14 @@ def test_deepgemm_multiplies_by_the_reciprocal_of_the_scale(is_on_cuda):
     assert recipe in [each.name for each in found.recipes]
 
 
+def test_the_first_deepgemm_multiplied_by_another_quotient():
+    x = np.random.default_rng(9).standard_normal((128, 512)).astype(BF16).astype(SINGLE)
+    amax = np.abs(x).max(axis=1, keepdims=True)
+    inverse = SINGLE(1) / amax * SINGLE(448)
+    found = fl.find_recipe(fp8(x * inverse), x.astype(BF16), amax / SINGLE(448))
+    assert [each.name for each in found.recipes] == ["e4m3/channel:deepgemm_1"]
+
+
 def test_tiles_of_another_shape_whose_scales_would_be_transposed_come_last():
     x = np.where(np.arange(128 * 256).reshape(128, 256) % 3, SINGLE(0.3), SINGLE(0.9))
     scale = np.full((1, 2), 2.0**-8, SINGLE)
