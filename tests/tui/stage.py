@@ -143,7 +143,10 @@ async def rest(app, most=30.0):
     while quiet < 3 and monotonic() < end and app._exception is None:
         await asyncio.sleep(0)
         quiet = 0 if _busy(app) else quiet + 1
-        if quiet == 3 and _stale(app.screen):
+        if quiet == 3 and app._resize_event is not None:  # else it waits for the clock
+            app._check_resize()
+            quiet = 0
+        elif quiet == 3 and _stale(app.screen):
             app.screen._on_timer_update()
             quiet = 0
 
