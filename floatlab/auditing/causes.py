@@ -29,7 +29,7 @@ from floatlab.auditing.rerounding.agreement import CodeAgreement, agreement
 from floatlab.auditing.rerounding.columns import column_factors, is_fed_back_by_columns, regrouped
 from floatlab.auditing.rerounding.grids import grid_of
 from floatlab.auditing.rerounding.refitting import is_refitted
-from floatlab.auditing.stored_parts import Weight, bits_used, group_of
+from floatlab.auditing.stored_parts import Weight, bits_used, group_of, is_scale
 from floatlab.errors import FloatlabError, counted, plural
 from floatlab.record import Individual
 
@@ -43,11 +43,12 @@ _TURNED = 0.5  # a rotation leaves a smaller cosine
 _ROUNDED, _FED_BACK, _FAR, _NONE_FAR = 0.97, 0.7, 0.06, 0.002
 _BETTER = 0.02
 _MOST_FED_BACK, _FEW_BITS = 0.6, 3.0  # feedback leaves a smaller error in codes of at least 3 bits
+_COARSE = 0.1  # scales of 8 bits change by less, unless they are subnormal
 _CERTAIN = 0.99  # a repair after which so many codes are nearest is the right one
 _ABOUT = 50  # repairs whose shares of nearest codes differ by less than 1/50 are equally good: the simplest one counts
 _SLACK, _FEW = 2.0**-7, 0.005  # rounding is directed if a share below _FEW moves by more than the slack against it
 _FINER = 0.008  # the step by which the mean factor is changed
-_LEAST_FACTOR = 0.03  # factors nearer to 1 cannot be distinguished from rounding
+_LEAST_FACTOR = 0.01  # factors nearer to 1 cannot be distinguished from rounding
 
 
 class ComparedWeight(Individual):
@@ -82,10 +83,17 @@ class ComparedWeight(Individual):
         if agreed.is_directed:
             return True
         with self.weight.open() as q, np.errstate(all="ignore"):
-            size = group_of(self.weight, self.read.checkpoint.tensors)
-            return is_refitted(q, self.x, grid, size, has_rounded_scales(self.weight)) or is_fed_back_by_columns(
-                q, self.x, grid
-            )
+            size, most = group_of(self.weight, self.read.checkpoint.tensors), self._rounding_of_scales()
+            return is_refitted(q, self.x, grid, size, most) or is_fed_back_by_columns(q, self.x, grid)
+
+    def _rounding_of_scales(self) -> float:
+        """Return by which share scales may change when they are rounded to the type in which they are stored."""
+        tensors = self.read.checkpoint.tensors
+        if has_rounded_scales(self.weight):
+            return inf  # double quantisation rounds small scales coarsely
+        is_ggml = not tensors[self.weight.codes].kind  # llama.cpp may weight the squares when it fits scales
+        is_coarse = is_ggml or any(tensors[name].kind == "e4m3fn" for name in self.weight.parts if is_scale(name))
+        return _COARSE if is_coarse else 0.0
 
     @property
     def is_rotated(self) -> bool:

@@ -102,6 +102,11 @@ def repairs(checkpoint: QuantizedCheckpoint, weight: Weight, zero_step: int = 0)
             change = partial(_straightened, scale.shape)
             yield from _changed(checkpoint, weight, scale, f"{scale.name} is swizzled (128×4)", change)
             yield from _changed(checkpoint, weight, scale, f"{scale.name} is transposed", _turned)
+        for axis in {0, len(scale.shape) - 1} if scale.shape else ():
+            noun = "row" if axis == 0 else "column"
+            for by in (-1, 1) if scale.shape[axis] > 2 else ():
+                change = partial(np.roll, shift=by, axis=axis)
+                yield from _changed(checkpoint, weight, scale, f"{scale.name} is shifted by one {noun}", change)
         yield from _exchanged(checkpoint, weight, scale)
     for offsets in (tensors[name] for name in weight.parts if name.endswith(".biases")):
         yield from _changed(checkpoint, weight, offsets, f"{offsets.name} has the opposite sign", _negated)

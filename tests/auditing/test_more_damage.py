@@ -171,3 +171,22 @@ def test_the_codes_of_mlx_are_compared(tmp_path):
         assert found["x"].verdict == verdict, words
         assert not words or words in found["x"].reasons[0]
         assert found["y"].verdict == ("broken" if words == "are exchanged" else "sound")
+
+
+@pytest.mark.parametrize("convention", ["fp8 rows", "int8 rows", "modelopt nvfp4", "modelopt mxfp4", "ct int4"])
+def test_scales_that_are_shifted_by_one_row(tmp_path, convention):
+    x = X * np.exp2(np.random.default_rng(5).integers(-4, 4, (64, 1)))
+    own, other, config = made(convention, x.astype(np.float32))
+    name = scale_names(own)[0]
+    parts = other | changed(own, name, lambda scales: np.roll(scales, 1, axis=0))
+    found = audited(tmp_path, parts, config, named(convention, x, Y))
+    assert found["x"].verdict == "broken"
+    assert f"{name} is shifted by one row; corrected" in found["x"].reasons[0]
+    assert found["y"].verdict == "sound"
+
+
+def test_a_scale_that_is_off_by_2_per_cent(tmp_path):
+    """The error hardly grows, but one factor makes all codes nearest."""
+    own, _, _ = made("fp8 tensor")
+    parts = changed(own, "x.weight_scale", lambda scale: scale * np.float32(1.02))
+    check(tmp_path, "fp8 tensor", parts, "its numbers are 1.02 times too large")

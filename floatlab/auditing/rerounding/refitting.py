@@ -10,25 +10,24 @@ from floatlab.arrays.types import Array
 from floatlab.auditing.rerounding.grids import CodeGrid, indices
 
 _SAMPLE = 1 << 18
-_MOST_OFF = 0.1  # scales that were fitted or rounded again change by less
+_FITTED = 0.004  # scales are fitted if the least squares change them by less
 _SLACK = 2.0**-7  # as in `agreement`
 _ALMOST_ALL = 0.97  # the share of groups whose codes one factor must explain
 _FEWEST = 8  # groups with fewer numbers would agree by chance
 
 
-def is_refitted(read: ArraySource, original: ArraySource, grid: CodeGrid, size: int, is_coarse: bool) -> bool:
+def is_refitted(read: ArraySource, original: ArraySource, grid: CodeGrid, size: int, most: float) -> bool:
     """Return whether one factor near 1 for each group makes all codes of the group the nearest ones to the original.
 
     A group has neighbouring elements of a row with the same scale, at most `size` of them (0: any number). Quantisers
     may round a scale after they have computed the codes with it, or fit it to the codes (llama.cpp's make_qx_quants).
-    If `is_coarse`, the factors may be of any size: double quantisation rounds small scales coarsely.
+    Rounding changes scales by at most the share `most`. If this is 0, scales must be those with the least squares.
     """
     length = max(read.shape[-1], 1) if read.shape else 1
     if length > BLOCK:
         return False
     total = min(read.size, max(_SAMPLE // length, 1) * length)
     values = grid.values
-    most = np.inf if is_coarse else 1 + _MOST_OFF
     ends = np.concatenate(([-np.inf], (values[1:] + values[:-1]) / 2, [np.inf]))
     explained = groups = 0
     with grid.open() as opened, np.errstate(all="ignore"):
@@ -48,7 +47,12 @@ def is_refitted(read: ArraySource, original: ArraySource, grid: CodeGrid, size: 
             sizes = np.diff(starts, append=count)
             low, high = np.maximum.reduceat(low, starts), np.minimum.reduceat(high, starts)
             is_long = sizes >= _FEWEST
-            fits = (low <= high) & (low <= most) & (high >= 1 / most)
+            if most:
+                fits = (low <= high) & (low <= 1 + most) & (high >= 1 / (1 + most))
+            else:
+                known = np.isfinite(q) & np.isfinite(x)
+                both, own = (np.add.reduceat(np.where(known, q * each, 0.0), starts) for each in (x, q))
+                fits = (low <= high) & ((np.abs(both / own - 1) < _FITTED) | (own == 0))
             explained += int(np.count_nonzero(fits & is_long))
             groups += int(np.count_nonzero(is_long))
     return groups > 0 and explained >= _ALMOST_ALL * groups
