@@ -112,6 +112,8 @@ class ComparedWeight(Individual):
             return False
         if self.agreement.may_be_pushed:
             return True
+        if self.agreement.is_nearest_elsewhere:
+            return False
         if self.fidelity.left > _MOST_FED_BACK and self.bits >= _FEW_BITS:
             return False
         with self.weight.open() as q, np.errstate(all="ignore"):

@@ -26,6 +26,7 @@ _NEAREST = 0.99  # if this share of the codes is nearest to the original, the we
 # far, and at most the third share of the blocks has only nearest codes.
 _FED_BACK = 0.5, 0.15, 0.5
 _LOCAL = 0.2  # if more than this share of the blocks is wrong, damage is not local
+_FEW_BAD = 0.1  # feedback makes more blocks bad, or codes outside of them that are not nearest
 _LARGE = 0.12  # like _BAD, but for blocks with other numbers than the original, or with multiples of it
 # Directed and stochastic rounding leave more nearest codes than this share; a wrong factor leaves fewer.
 _ALL_NEXT = 0.4
@@ -95,6 +96,12 @@ class CodeAgreement(Record):
             and 2 * self.other_blocks > self.bad_blocks - self.pushed_blocks
             and self.nearest >= _ALL_NEXT * self.elements
         )
+
+    @property
+    def is_nearest_elsewhere(self) -> bool:
+        """Whether nearly all codes outside of a few bad blocks are nearest, so that no errors were fed back."""
+        others = self.elements - self.nearest - _SIZE * self.bad_blocks
+        return self.bad_blocks <= _FEW_BAD * self.blocks and others <= (1 - _NEAREST) * self.elements
 
     @property
     def is_directed(self) -> bool:
