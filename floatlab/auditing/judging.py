@@ -260,7 +260,7 @@ def _by_errors(found: ComparedWeight) -> _Opinion:
         return _Opinion(BROKEN if cause.is_damage else UNKNOWN, fidelity, (cause.words,))
     if fidelity.fits and (fidelity.is_close or found.is_fed_back):
         return _fitting(found)
-    if agreed is not None and found.is_fed_back and not agreed.other_blocks:
+    if agreed is not None and found.is_fed_back and not agreed.heavy_blocks:
         return _fitting(found)
     if found.is_rotated:
         words = "its numbers are others, but its rows or columns have the norms of the original's, as after a rotation"

@@ -39,7 +39,10 @@ _ODD_FACTOR, _ODD_COSINE, _TINY = 1.25, 0.9, 2.0**-12
 _MOST_CLIPPED = 0.3  # if more of the numbers are clipped, feedback may explain anything
 _MOST_ROWS = 1 << 12  # at most this many rows are listed
 # Places in the counts of a tally.
-_FAR, _BAD_BLOCKS, _OTHER_BLOCKS, _IN_BAD, _PUSHED_BLOCKS, _DEEP_CODES, _ODD_BLOCKS, _IN_ODD = 2, *range(7, 14)
+_FAR, _BAD_BLOCKS, _OTHER_BLOCKS, _IN_BAD, _PUSHED_BLOCKS, _DEEP_CODES, _ODD_BLOCKS, _IN_ODD, _HEAVY_BLOCKS = (
+    2,
+    *range(7, 15),
+)
 
 
 class CodeAgreement(Record):
@@ -56,7 +59,7 @@ class CodeAgreement(Record):
 
     Codes are `deep` if they are neither nearest nor far, and the original is less than a quarter of the way from the
     next code. `odd_blocks` are multiples of the original in which most codes are not nearest; `in_odd`
-    counts these codes.
+    counts these codes. `heavy_blocks` are those of `other_blocks` whose errors are larger than feedback makes them.
 
     `bad_rows` has the indices of rows with other numbers than the original.
     """
@@ -76,6 +79,7 @@ class CodeAgreement(Record):
     deep: int = 0
     odd_blocks: int = 0
     in_odd: int = 0
+    heavy_blocks: int = 0
 
     @property
     def belongs(self) -> bool:
@@ -142,11 +146,12 @@ def agreement(read: ArraySource, original: ArraySource, grid: CodeGrid, most: in
     """
     found = _compared(read, original, grid, most)
     elements, near, far, clipped, flushed, blocks, exact_blocks, *of_blocks = found.counts.tolist()
-    bad_blocks, other_blocks, inside, pushed_blocks, deep, odd_blocks, in_odd = of_blocks
+    bad_blocks, other_blocks, inside, pushed_blocks, deep, odd_blocks, in_odd, heavy = of_blocks
     return CodeAgreement(
         elements=elements, nearest=near, far=far, clipped=clipped, flushed=flushed, bad_blocks=bad_blocks,
         bad_rows=tuple(found.rows), blocks=blocks, exact_blocks=exact_blocks, other_blocks=other_blocks,
         stray=far - inside, pushed_blocks=pushed_blocks, deep=deep, odd_blocks=odd_blocks, in_odd=in_odd,
+        heavy_blocks=heavy,
     )  # fmt: skip
 
 
@@ -208,7 +213,7 @@ class _Tally:
         self.index = _index_by_half(values.tobytes())
         self.last, self.step = len(values) - 1, float(np.diff(self.values).min(initial=np.inf))
         self.lowest, self.highest = self.last, 0
-        self.counts = np.zeros(14, np.int64)
+        self.counts = np.zeros(15, np.int64)
         self.columns = np.zeros((4, length), np.int64) if by_column else None
         self.rows: list[int] = []
 
@@ -247,7 +252,7 @@ class _Tally:
                 np.count_nonzero(x[q == 0]),
                 len(near) // self.size,
                 np.count_nonzero(near.reshape(-1, self.size).all(axis=1)) if len(near) % self.size == 0 else 0,
-                *(0,) * 7,
+                *(0,) * 8,
             ]
         )
         if (~near & known).any():
@@ -295,11 +300,14 @@ class _Tally:
         pushed |= small
         other = (wrong > _LARGE * own) & ~pushed
         other[other] = ~piece.is_still_there(other)
-        self.counts[[_BAD_BLOCKS, _OTHER_BLOCKS, _IN_BAD, _PUSHED_BLOCKS]] += [
+        other |= multiple & ~pushed
+        heavy = other & piece.heavy(float(np.diff(self.values).max(initial=0)))
+        self.counts[[_BAD_BLOCKS, _OTHER_BLOCKS, _IN_BAD, _PUSHED_BLOCKS, _HEAVY_BLOCKS]] += [
             np.count_nonzero(bad),
-            np.count_nonzero(other | multiple & ~pushed),
+            np.count_nonzero(other),
             np.count_nonzero(piece.far.reshape(-1, piece.size)[bad]),
             np.count_nonzero(bad & pushed),
+            np.count_nonzero(heavy),
         ]
         if piece.length < _SHORTEST:
             return

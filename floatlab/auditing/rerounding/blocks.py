@@ -21,6 +21,7 @@ _MULTIPLE, _INNER = 0.85, 0.5
 _PUSHED = 0.15
 # If all numbers of a block are below _SMALL finest steps, error feedback makes codes of at most _STEPS steps.
 _SMALL, _STEPS = 2, 3
+_HEAVY = 1.5  # steps
 
 
 class Piece(Individual):
@@ -81,6 +82,17 @@ class Piece(Individual):
         is_first = clipped.any(axis=1) & (clipped.argmax(axis=1) < np.where(far.any(axis=1), far.argmax(axis=1), -1))
         rows = is_first & (np.where(clipped, wrong, 0.0).sum(axis=1) > _PUSHED * wrong.sum(axis=1))
         found: Array = np.repeat(rows, self.length // self.size)
+        return found
+
+    def heavy(self, step: float) -> Array:
+        """Return which blocks have an error above 1.5 times the largest `step` of a code in their row.
+
+        Error feedback passes on errors of at most half a step, but several of them may come together.
+        """
+        scale = np.where(self.part != 0, np.abs(self.x) / np.where(self.part != 0, np.abs(self.part), 1.0), 0.0)
+        largest = scale.reshape(-1, self.length).max(axis=1) * step
+        error = np.abs(self.q - self.x).reshape(-1, self.size).max(axis=1)
+        found: Array = error > _HEAVY * np.repeat(largest, self.length // self.size)
         return found
 
     def bad_rows(self, bad: Array) -> Array:
