@@ -97,7 +97,7 @@ def _fouroversix_mx(name: str, largest: int) -> ScaleRule:
     return _library(
         name, "mx", FOUROVERSIX, f"d = amax / {largest}", "e = exponent(d)",
         "wide = max(exp2(less(exp2(e), d, e + 1, e)), less(0, d, 2^-126, 2^-127))", "scale = finite(wide, 0 / 0)",
-        _BY_WIDE, nan=11,
+        _BY_WIDE, nan=11, elements=("e2m1fn",),
     )  # fmt: skip
 
 
@@ -110,7 +110,7 @@ _MX = [
     _library("modelopt", "mx", f"{MODELOPT}/mxfp4_tensor.py",
         "wide = exp2(ceil(max(log2(amax / largest), 0 - 127)))", "scale = finite(wide, 2^-127)", _BY_WIDE,
         rounding="RNZ", nan=8, elements=("e2m1fn",)),
-    _library("modelopt", "mx", f"{MODELOPT}/mxfp8_tensor.py", _RCEIL, _BY_INVERSE),
+    _library("modelopt", "mx", f"{MODELOPT}/mxfp8_tensor.py", _RCEIL, _BY_INVERSE, elements=("e4m3fn",)),
     _library("te", "mx", f"{TE_NVFP4}, pow_2_scales", _RCEIL, _BY_INVERSE),
     _fouroversix_mx("fouroversix_6", 6),
     _fouroversix_mx("fouroversix_4", 4),

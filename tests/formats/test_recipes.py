@@ -191,3 +191,10 @@ def test_words_of_families_name_recipes_of_their_width():
         widths = {parse_recipe(name).format.element.width for name in (*formats, *recipes)}
         assert len(widths) == 1
     assert [each.name for each in parse_recipes("fp4/32,fp4:none")] == ["e2m1/32", "e2m1"]
+
+
+def test_rules_of_libraries_apply_to_the_formats_that_the_libraries_have():
+    names = {text: {rule.name for rule in rules_for(parse_recipe(text).format)} for text in ("mxfp4", "mxfp8_e4m3")}
+    assert "fouroversix_6" in names["mxfp4"] - names["mxfp8_e4m3"]
+    assert "modelopt" in names["mxfp4"] & names["mxfp8_e4m3"]
+    assert "modelopt" not in {rule.name for rule in rules_for(parse_recipe("mxfp8_e5m2").format)}
