@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tests.reduce import blind_doubts as doubts
 from tests.reduce import blind_faults as faults
 from tests.reduce import blind_inputs as of_inputs
 from tests.reduce import blind_precision as precision
@@ -35,7 +36,8 @@ class Case:
     names: tuple[frozenset, ...]
     also: frozenset = frozenset()
     where: object = None
-    statuses: frozenset = field(default_factory=frozenset)  # other statuses that do not count as wrong diagnoses
+    # Other right statuses, if an ideal observer could not decide the case (see `blind_doubts`).
+    statuses: frozenset = field(default_factory=frozenset)
 
 
 def shape_of(rng, kind):
@@ -310,6 +312,7 @@ def case(seed, kind=None):
     a, b, status, names, also, *where = found
     if kind != "overflow" and not d.keeps_dtypes:
         a, b = d.cast(a), d.cast(b)
+    second = b
     if rng.random() < 0.4:
         a, b = b, a
     terms = np.mean((ways.f64(d.x) != 0).astype(float) @ (ways.f64(d.y) != 0).astype(float))
@@ -321,6 +324,10 @@ def case(seed, kind=None):
         others = ROUNDING | ({"output-rounded"} & also)
         names += tuple(frozenset({each}) for each in others) * (status == "rounding")
     statuses = frozenset(where[1]) if len(where) > 1 else frozenset()
+    if status == "rounding":  # several causes may give the very bits, or a choice may change less than the order does
+        names += tuple(frozenset({each}) for each in sorted(doubts.twins(d.x, d.y, (a, b))))
+        if doubts.is_mere_order(d.x, d.y, second, np.random.default_rng(seed)):
+            names += (frozenset({"order"}), frozenset({"fma"}))
     label = f"{kind} {dtype} {distribution} {'x'.join(map(str, shape))} seed {seed}"
     if np.array_equal(ways.f64(a), ways.f64(b), equal_nan=True):
         both_wrong = names if kind == "unrelated" else ()  # a diagnosis may add that the equal results are both wrong

@@ -6,6 +6,7 @@ causes that give the same bits.
 
 import numpy as np
 
+from tests.reduce import blind_doubts as doubts
 from tests.reduce.blind_ways import f64, library, narrow
 
 ANY = ({"elements"}, {"region"}, {"not-the-product"}, {"bias"}, {"scale"})
@@ -311,7 +312,8 @@ def small_element(d):
     codes.flat[at] += ulps
     few = good.size < 40  # so few elements that another order may change only one
     few |= at // d.n >= d.m - 4 or at % d.n >= d.n - 4  # where libraries add in other orders
-    statuses = {"rounding", "unknown"} if few or d.k < 4 or np.mean(f64(good) == 0) > 0.1 else {"unknown"}
+    in_doubt = doubts.is_element_in_doubt(d.x, d.y, bad, at, few, np.random.default_rng(at))
+    statuses = {"rounding", "unknown"} if in_doubt else set()
     return good, bad, "bug", {"elements"}, {"region", "nan"}, ("elements", changed(good, bad)), statuses
 
 
@@ -326,7 +328,8 @@ def small_bias(d):
     seen = float(np.sqrt(np.sum(d.m * (b / np.where(noise == 0, 1, noise)) ** 2)))
     if seen < 30 * np.sqrt(np.sqrt(d.n)) or d.m < 20:
         return None
-    return good, bad, "bug", {"bias"}, {"order", "fma"}, None, {"unknown"}
+    in_doubt = doubts.is_bias_in_doubt(d.x, d.y, bad, np.random.default_rng(d.k))
+    return good, bad, "bug", {"bias"}, {"order", "fma"}, None, {"unknown"} if in_doubt else set()
 
 
 def small_scale(d):
@@ -340,4 +343,5 @@ def small_scale(d):
     bad = d.cast(f64(base) * factor)
     if abs(factor - 1) * np.sqrt(d.m * d.n) * size(d, good) < 30 * noise or d.name == "float64":
         return None
-    return good, bad, "bug", {"scale"}, {"order", "fma"}, None, {"unknown"}
+    in_doubt = doubts.is_factor_in_doubt(d.x, d.y, bad, np.random.default_rng(d.k))
+    return good, bad, "bug", {"scale"}, {"order", "fma"}, None, {"unknown"} if in_doubt else set()

@@ -157,7 +157,7 @@ class _PairDiagnosis:
         return self._rounding(causes)
 
     def _explain(self, side: Side) -> SideExplanation:
-        self.found.append(SideExplainer(self.problem, side, self.tick).explain())
+        self.found.append(SideExplainer(self.problem, side, self.differing, self.tick).explain())
         return self.found[-1]
 
     def _with_overflow(self, found: SideExplanation, other: Side) -> SideExplanation:

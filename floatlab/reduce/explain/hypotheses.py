@@ -13,6 +13,7 @@ import numpy as np
 
 from floatlab.arrays.types import Array
 from floatlab.formats import parse_format
+from floatlab.reduce.explain.faults.agreement import agree_elsewhere
 from floatlab.reduce.explain.faults.certain import beyond_rounding
 from floatlab.reduce.explain.faults.doubts import IN_ANOTHER_WAY, is_rearranged, rival_of
 from floatlab.reduce.explain.faults.fast import find_fast_product
@@ -74,14 +75,17 @@ class SideExplainer(ModelSearch):
         """Return the first hypothesis that fits; "unknown" if none fits, or if an alternative fits as well."""
         found, view = self._first_found(), view_of(self.problem, self.side, self.accumulators[0])
         names = {each.name for each in found.causes}
-        may_be_fast = found.status == "unknown" or (found.status == "bug" and bool(names & _LOCAL))
+        is_local = found.status == "bug" and bool(names & _LOCAL)
+        # A computation that changes the errors of all elements is excluded if the others have the other result's bits.
+        is_alone = is_local and agree_elsewhere(view, view.fit().wrong, self.differing, self.problem.x, self.problem.y)
+        may_be_fast = found.status == "unknown" or (is_local and not is_alone)
         if may_be_fast and (fast := find_fast_product(view, self.problem.x, self.problem.y)):
             if fast.is_sure:
                 return self._found("rounding", (Fault("fast-product", (), fast.evidence),), view=view)
             return self._in_doubt("wrong elements", "the errors of a fast matrix product")
-        if is_rearranged(self.problem, view, found):
+        if not is_alone and is_rearranged(self.problem, view, found):
             return self._found("rounding", (Fault("order", (), (("errors", REARRANGED),)),), view=view)
-        rival = rival_of(self.problem, view, found)
+        rival = rival_of(self.problem, view, found, is_alone)
         if (
             rival is not None
             and found.model is PLAIN

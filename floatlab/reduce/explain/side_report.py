@@ -40,9 +40,12 @@ _NO_CAST = {
 class SideReport:
     """Makes the explanations of one result from models, faults and accumulators."""
 
-    def __init__(self, problem: ProductProblem, side: Side, tick: Callable[[], None]) -> None:
-        """Find the elements of `find_stray`, such as unexpected NaNs; the later search ignores them."""
-        self.problem, self.side, self.tick = problem, side, tick
+    def __init__(self, problem: ProductProblem, side: Side, differing: Array, tick: Callable[[], None]) -> None:
+        """Find the elements of `find_stray`, such as unexpected NaNs; the later search ignores them.
+
+        `differing` is the mask of the elements in which the result differs from the other result.
+        """
+        self.problem, self.side, self.differing, self.tick = problem, side, differing, tick
         self.faults = FaultFinder(problem, side, tick)
         self.stray = find_stray(problem, side)
         self.doubt: tuple[str, str] | None = None  # two explanations that fit equally well: a factor or bias, a model

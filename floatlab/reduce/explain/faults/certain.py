@@ -13,7 +13,7 @@ from math import log
 import numpy as np
 
 from floatlab.arrays.types import Array
-from floatlab.reduce.explain.faults.patterns import may_be_flushed
+from floatlab.reduce.explain.faults.flushing import may_be_flushed
 from floatlab.reduce.explain.problem import ProductProblem, View
 from floatlab.reduce.explain.residuals import is_flat, share_of
 
@@ -37,7 +37,7 @@ def beyond_rounding(problem: ProductProblem, view: View, least: float) -> Array:
     `least` is the smallest normal number of the result's format: smaller numbers may have been flushed to zero.
     """
     wrong = view.fit().wrong
-    if not wrong.any() or may_be_flushed(view, wrong, least):
+    if not wrong.any() or may_be_flushed(view, wrong, least, problem.x, problem.y):
         return np.zeros_like(wrong)
     right = view.usable & ~wrong & (view.totals.size > 0)
     if is_flat(view.totals.product) and right.sum() >= _OTHERS * wrong.sum() and is_flat(view.values[right]):

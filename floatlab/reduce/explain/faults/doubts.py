@@ -9,12 +9,12 @@ import numpy as np
 
 from floatlab.arrays.types import Array
 from floatlab.formats import Format
-from floatlab.reduce.explain.faults.patterns import may_be_flushed
+from floatlab.reduce.explain.faults.flushing import is_no_flushing, may_be_flushed
 from floatlab.reduce.explain.faults.rearranged import CERTAIN, POSSIBLE, REARRANGED, rearranged_odds
 from floatlab.reduce.explain.findings import SideExplanation
 from floatlab.reduce.explain.noise import half_ulp, noise_of
 from floatlab.reduce.explain.problem import ProductProblem, View
-from floatlab.reduce.explain.residuals import find_places, last_places, share_of
+from floatlab.reduce.explain.residuals import last_places, share_of
 from floatlab.reduce.explain.stages import PLAIN
 
 IN_ANOTHER_WAY = "in another way"  # the end of the words for results that were rounded once more
@@ -27,17 +27,14 @@ _HALVES = 4.0
 # exp(−(_CLAIM + _EACH·n)) for n wrong elements.
 _WITHIN, _CLAIM, _EACH = 0.36, 10.0, 6.0
 _COARSER = 8.0  # the step of fixed-point numbers is at least this many half ulps of the largest number
-# Right elements exclude flushing under three conditions: their sums of magnitudes are at most _SIMILAR times those of
-# the wrong ones, their error limits are below the smallest normal number divided by _FINE, and there are at least
-# _COMPARED of them. A rectangle of wrong elements must have at least _LINE elements.
-_SIMILAR, _FINE, _COMPARED, _LINE = 2.0, 8.0, 8, 4
-_TIMES, _OTHERS = 3.0, 8  # single wrong elements are off by 3·`least`, and 8 times as many are right
 _DECIMALS = 7  # numbers with fewer decimals than this may have been printed
 _SINGLE = 24  # the precision of binary32
 _RESCALED = 1 / 32  # a factor this close to 1 beside quantised inputs may be part of another scale
 
 
-def rival_of(problem: ProductProblem, view: View, found: SideExplanation) -> tuple[str, str] | None:
+def rival_of(
+    problem: ProductProblem, view: View, found: SideExplanation, is_alone: bool = False
+) -> tuple[str, str] | None:
     """Return an alternative to the fault that an explanation claims; None if there is none, or if no fault is claimed.
 
     The two texts name what is doubtful, such as "wrong elements", and a computation without a fault that may also
@@ -49,11 +46,11 @@ def rival_of(problem: ProductProblem, view: View, found: SideExplanation) -> tup
     if names <= _LOCAL:
         wrong = view.fit().wrong
         least = 2.0**found.side.format.emin
-        if may_be_flushed(view, wrong, least) and not is_no_flushing(problem, view, wrong, least):
+        if may_be_flushed(view, wrong, least, problem.x, problem.y) and not is_no_flushing(problem, view, wrong, least):
             return "wrong elements", "subnormal numbers that were flushed to zero"
         if may_be_truncated(view, wrong):
             return "wrong elements", "decimal digits that were cut off"
-        if rearranged_odds(view, wrong, problem.x, problem.y) > POSSIBLE:
+        if not is_alone and rearranged_odds(view, wrong, problem.x, problem.y) > POSSIBLE:
             return "wrong elements", REARRANGED
     is_cast = names & _LOCAL and names <= _LOCAL | {"output-rounded"} and found.side.narrowest != found.side.format
     if is_cast and found.wrong is not None and are_multiples(view, found.wrong):
@@ -71,26 +68,6 @@ def rival_of(problem: ProductProblem, view: View, found: SideExplanation) -> tup
     if "inputs-quantized" in names and near:
         return f"a factor of {near[0]}", "inputs quantised with another scale"
     return None
-
-
-def is_no_flushing(problem: ProductProblem, view: View, wrong: Array, least: float) -> bool:
-    """Return whether right elements show that flushing numbers below `least` to zero is not the cause.
-
-    The right elements that are compared have terms as small as those of the wrong elements. Flushing would change both,
-    so it does not explain why the wrong elements form a rectangle, or why only they have errors of several times
-    `least`.
-    """
-    error, room = np.abs(view.totals.error(view.values)), view.noise.limit(view.totals) + view.half
-    similar = view.usable & ~wrong & (view.totals.size > 0) & (room < least / _FINE)
-    similar &= view.totals.size <= _SIMILAR * float(np.median(view.totals.size[wrong]))
-    x, y = (np.where(np.abs(each) < least, 0.0, each) for each in (problem.x, problem.y))
-    from_inputs = np.abs(x @ y - view.values) <= room
-    if similar.sum() < _COMPARED or share_of(from_inputs[wrong]) > 0.5:
-        return False
-    places = find_places(wrong)
-    if places is not None and places.name == "region" and wrong.sum() >= _LINE:
-        return bool(similar.sum() >= wrong.sum())
-    return bool((error > _TIMES * least)[wrong].all() and similar.sum() >= _OTHERS * max(int(wrong.sum()), _LINE))
 
 
 def is_rearranged(problem: ProductProblem, view: View, found: SideExplanation) -> bool:

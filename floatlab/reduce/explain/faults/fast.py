@@ -35,6 +35,7 @@ _SURE, _EXCLUDED = 15.0, -5.0
 _MEDIAN, _MEDIAN_OF_FOUR = 0.4549, 3.3567  # the medians of the squares of one normal variable, and of the sum of four
 # A fast product has errors in about half of the elements of a zero row or column, or in none of them.
 _IN_EMPTY = 0.25
+_CROSSED = 16  # this many sums of zeros in rows and columns that are not zero show whether products were shared
 # Errors above this many times u·‖x‖·‖y‖, with the largest norms of a row of x and a column of y, fit no algorithm.
 _MOST = 2.0**12
 _FLOOR = 1e-6  # variances are at least this share of the median variance
@@ -90,9 +91,13 @@ def find_fast_product(view: View, x: Array, y: Array) -> FastProduct | None:
     if _is_beyond(view, error, x, y) or view.totals.off_grid(view.values).any():
         return None  # a fast product only adds and multiplies
     drift = drift_of(view)
-    in_empty = error[view.totals.size == 0] != 0
+    empty = view.totals.size == 0
+    in_empty = error[empty] != 0
     if in_empty.any() and share_of(in_empty) < _IN_EMPTY:
         return None
+    crossed = empty & x.any(axis=1)[:, None] & y.any(axis=0)
+    if crossed.sum() >= _CROSSED and share_of(error[crossed] != 0) < _IN_EMPTY < share_of(error[~empty] != 0):
+        return None  # the products that cancel there are sums of other rows and columns, and are rounded
     # A conventional product with a small bias or factor is another alternative.
     shifts = [np.zeros(error.shape), *drift.means, drift.factor * view.totals.product]
     # In other rearranged products, errors have other sizes. Rows and columns may share some of them; the rest is

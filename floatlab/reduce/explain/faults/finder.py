@@ -6,8 +6,8 @@ import numpy as np
 
 from floatlab.arrays.types import Array
 from floatlab.formats import Format
+from floatlab.reduce.explain.faults.flushing import may_be_flushed
 from floatlab.reduce.explain.faults.outliers import standing_out
-from floatlab.reduce.explain.faults.patterns import may_be_flushed
 from floatlab.reduce.explain.faults.rivals import whole_sums_in
 from floatlab.reduce.explain.faults.shifts import ShiftFinder
 from floatlab.reduce.explain.findings import Fault, number_text
@@ -86,7 +86,7 @@ class FaultFinder(ShiftFinder):
         small = not values[wrong].any() and (np.abs(exact[wrong]) <= most).all() and (view.totals.size > 0)[wrong].all()
         if small and not ((values != 0) & (np.abs(values) < least)).any():
             return Fault("flush-to-zero", (), (("flushed", "results"),), wrong)
-        if product is None and may_be_flushed(view, wrong, least):
+        if product is None and may_be_flushed(view, wrong, least, self.problem.x, self.problem.y):
             grid = grid_of(self.problem, PLAIN, self.side.narrowest, self.tick)
             if grid.flushing_share(self.side, wrong) >= _REPLAYED:
                 return Fault("flush-to-zero", (), (("flushed", "products or partial sums"),), wrong)

@@ -285,16 +285,6 @@ def have_few_digits(x: Array) -> bool:
     return bool(np.abs(x).max(initial=0.0) <= 256 * step)
 
 
-def may_be_flushed(view: View, wrong: Array, least: float) -> bool:
-    """Return whether the wrong elements' errors are small enough to be caused by flushing to zero.
-
-    Products and partial sums below `least` are assumed to be flushed.
-    """
-    most = 2 * view.totals.terms * least
-    small = np.abs(view.totals.error(view.values)) <= most + view.noise.limit(view.totals)
-    return bool(wrong.any() and (small & (view.totals.size > 0))[wrong].all())
-
-
 def explains_more(view: View, product: Array) -> bool:
     """Return whether a model's product explains a result better than the plain product does.
 

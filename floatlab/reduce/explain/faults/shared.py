@@ -20,6 +20,7 @@ import numpy as np
 from floatlab.arrays.types import Array
 from floatlab.reduce.explain.noise import Totals, half_ulp
 from floatlab.reduce.explain.problem import View
+from floatlab.reduce.explain.residuals import share_of
 
 # In 13 rearranged products whose shared errors looked like a bias, these were at most 1.8 sigmas, as root mean square
 # over all columns or rows.
@@ -33,6 +34,11 @@ _COHERENT = 6.0
 # Errors of running sums change little from row to row: by at most this share of the change of independent errors.
 _STEADY, _LEAST = 0.5, 8
 _ROUNDED = 4.0  # scales that are rounded make a factor that differs from 1 by at most this many u
+_EQUAL, _NEARLY_ALL = (
+    2.0**-8,
+    0.95,
+)  # so nearly equal are the numbers of a column that show its bias, nearly all of them
+_SURELY = 6.0  # all rows and columns have a factor if its mean is significant by this many standard deviations
 _SPREAD = 0.58  # the standard deviation of a rounding error, in half ulps
 
 
@@ -45,6 +51,8 @@ def may_be_rounding(
     of a model of the inputs, or None for the exact product.
     """
     if axis is not None:
+        if _is_in_zeros(view, x, y, shift):
+            return False
         return may_be_shared(view, x, y, shift, axis) or (product is None and _are_running_sums(view, shift, axis))
     with np.errstate(all="ignore"):
         factor = np.abs(shift / view.totals.product)
@@ -52,8 +60,58 @@ def may_be_rounding(
     known = view.usable & np.isfinite(factor) & np.isfinite(sigmas)
     if not known.any() or float(np.median(factor[known])) <= _ROUNDED * view.noise.u:
         return True
+    if _is_in_every_line(view, x, y, shift):
+        return False
     is_small = float(np.median(sigmas[known])) <= _LARGER
     return is_small and any(may_be_shared(view, x, y, shift, each, True) for each in (0, 1))
+
+
+def _is_in_zeros(view: View, x: Array, y: Array, shift: Array) -> bool:
+    """Return whether the numbers that should be sums of zeros are just the shift, although their rows are not zero.
+
+    In a rearranged product, other numbers cancel in each of these elements, so their errors are not equal.
+    """
+    zeros = view.usable & (view.totals.size == 0) & x.any(axis=1)[:, None] & y.any(axis=0)
+    shifts = np.broadcast_to(shift, zeros.shape)[zeros]
+    same = np.abs(view.values[zeros] - shifts) <= _EQUAL * np.abs(shifts)
+    return bool(zeros.sum() >= _LEAST and shifts.any() and share_of(same) >= _NEARLY_ALL)
+
+
+def _is_in_every_line(view: View, x: Array, y: Array, shift: Array) -> bool:
+    """Return whether all rows and all columns have the factor that a shift assumes.
+
+    Errors that only the elements of a column share have different signs in different columns; likewise for rows. The
+    mean factors of the columns, and those of the rows, are therefore compared with their spread. One error may be
+    shared by all elements: that of the product of the mean row of x and the mean column of y.
+    """
+    with np.errstate(all="ignore"):
+        weight = 1 / (view.noise.sigma(view.totals) ** 2 + np.asarray(view.half) ** 2 / 3)
+        weight = np.where(view.usable & (view.totals.size > 0) & np.isfinite(weight), weight, 0.0)
+        product, error = view.totals.product, np.where(weight > 0, view.totals.error(view.values), 0.0)
+        size = float(np.median(np.abs(shift)[weight > 0])) if weight.any() else 0.0
+        if size <= _LARGER * float(_sigma(view, x.mean(axis=0)[:, None], y.mean(axis=1)[:, None])[0]):
+            return False
+        for axis in (0, 1):
+            factors = (weight * product * error).sum(axis=axis) / (weight * product * product).sum(axis=axis)
+            if _significance(factors[np.isfinite(factors)]) < _SURELY:
+                return False
+    return True
+
+
+def _significance(numbers: Array) -> float:
+    """Return by how many standard deviations the mean of normal variables differs from 0.
+
+    This is Student's t, converted to a standard normal variable: D. L. Wallace, *Bounds on normal approximations to
+    Student's and the chi-square distributions* (Annals of Mathematical Statistics 30, 1959).
+
+    >>> round(_significance(np.array([1.0, 2.0, 3.0])), 2), round(_significance(1 + np.arange(20) / 10), 2)
+    (1.77, 6.83)
+    """
+    count = len(np.unique(numbers)) - 1  # equal numbers are those of equal rows or columns
+    if count < 1:
+        return 0.0
+    square = (count + 1) * float(numbers.mean()) ** 2 / float(numbers.var(ddof=1))
+    return (8 * count + 1) / (8 * count + 3) * float(np.sqrt(count * np.log1p(square / count)))
 
 
 def may_be_shared(view: View, x: Array, y: Array, shift: Array, axis: int, is_factor: bool = False) -> bool:

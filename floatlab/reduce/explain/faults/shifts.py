@@ -47,6 +47,7 @@ _FAR = 4.0  # in error bounds; beside wrong elements, a bias or factor is report
 _TELLING = 0.5  # largest median error bound, relative to the product; above it, any shift would fit
 _SURELY = 3.0  # among narrow sums, an element is wrong only if its error exceeds this many error bounds
 _BY_CHANCE = 3.0  # a rectangle may have this many times as many right elements as would be right by chance
+_UNSURE = 4.0  # a factor differs from its estimate by at most this many standard deviations
 _AXES = ("column", "row", "result")
 CUT = "inputs that were cut off to fewer digits"
 
@@ -160,7 +161,10 @@ class ShiftFinder:
             zero = exact == 0
             low, high = (np.where(zero, np.nan, end(*ends)) for end in (np.minimum, np.maximum))
         factor, holds = between(low.reshape(-1, 1), high.reshape(-1, 1), 0)
-        factor[...] = shortest_between(float(np.nanmax(low)), float(np.nanmin(high))) if holds else factor
+        if holds:
+            least, most = _likeliest(rough, error[view.usable], exact[view.usable], sigma[view.usable])
+            low, high = max(float(np.nanmax(low)), least), min(float(np.nanmin(high)), most)
+            factor[...] = shortest_between(low, high) if low <= high else factor
         with np.errstate(all="ignore"):
             error = np.abs(error + (rough - factor) * exact)
             left = middle(error / sigma)
@@ -347,6 +351,22 @@ class ShiftFinder:
             with np.errstate(all="ignore"):
                 lefts.append(middle(np.abs(error) / sigma))
         return min(lefts)
+
+
+def _likeliest(factor: float, error: Array, exact: Array, sigma: Array) -> tuple[float, float]:
+    """Return the smallest and the largest likely factor, by the mean of the errors that an estimated factor leaves.
+
+    The limits of single errors admit many factors, often also 1; their mean is far more precise.
+    """
+    with np.errstate(all="ignore"):
+        slope, z = exact / sigma, error / sigma
+    usable = np.isfinite(slope) & np.isfinite(z)
+    power = float((slope[usable] ** 2).sum())
+    if not power:
+        return -np.inf, np.inf
+    off = float((slope[usable] * z[usable]).sum()) / power
+    unsure = _UNSURE * float(np.sqrt(np.mean((z[usable] - off * slope[usable]) ** 2) / power))
+    return factor + off - unsure, factor + off + unsure
 
 
 def _within(factor: float, values: Array, exact: Array, room: Array) -> float:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 
 from floatlab.arrays.types import Array
 from floatlab.record import Individual
+from floatlab.reduce.explain.faults.agreement import agree_elsewhere
 from floatlab.reduce.explain.faults.fast import find_fast_product
 from floatlab.reduce.explain.faults.outliers import (
     are_isolated,
@@ -84,6 +85,12 @@ class SmallFaults:
 
         Return None if the result is certainly a rearranged product; its errors are then rounding errors.
         """
+        names = {each.name for each in claim.causes}
+        if claim.status == "bug" and names <= {"elements", "region"}:
+            (cause,) = claim.causes
+            view, wrong = self.views[cause.side == "expected"], mask_of(cause.where, self.differing.shape)
+            if agree_elsewhere(view, wrong, self.differing, self.problem.x, self.problem.y):
+                return claim
         found = [find_fast_product(view, self.problem.x, self.problem.y) for view in self.views]
         causes = tuple(
             DiagnosedCause("fast-product", "result", side.name, 1.0, (), each.evidence)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from floatlab.arrays.conversion import decode
 from floatlab.formats import Format
 from floatlab.reduce.explain.faults.finder import NEAR
 from floatlab.reduce.explain.faults.patterns import (
@@ -98,6 +99,9 @@ def far_replay(
     likely = sorted(rounded, key=lambda each: (each.rms, each.model.weight))[:2]
     for model in (PLAIN, *(each.model for each in likely)):
         grid = grid_of(problem, model, into, tick)
+        made = [np.isfinite(decode(each.codes, each.format)) for each in grid.sides]
+        if side.finite.all() and problem.special is None and not all(each.all() for each in made):
+            continue  # inputs that overflow give no finite sums
         (ways,) = grid.ways((side,))
         names = names_between([], ways, own)[0] if ways else {}
         directed = model is PLAIN and (error <= 2.1 * problem.terms * view.noise.u * size).all()
