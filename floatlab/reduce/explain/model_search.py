@@ -25,6 +25,7 @@ from floatlab.reduce.explain.stages import ALIKE, PLAIN, Model
 # A fault is looked for if the wrong elements are at most this share of the elements that narrower sums change.
 _SURPRISING = 0.2
 _BESIDES = 3  # largest number of models beside which moved rows and missing terms are looked for on all elements
+_EDGES = 4
 _TRIED = 8  # largest number of models that are verified on all elements
 GAIN = 8  # a narrower format that is reported together with a fault must explain at least this many elements
 
@@ -175,9 +176,12 @@ class ModelSearch(SideReport):
         if fault is not None and not fault.name:
             return None
         # If some elements stay wrong, the model must explain at least three times as many elements whose errors exceed
-        # the limits without the model.
+        # the limits without the model. A rectangle counts as much as four elements: it has four edges.
         gained = 0 if product is None else int((view.fit().wrong & ~fit.wrong).sum())
-        is_gain = product is None or (places is not None and gained >= max(GAIN, 3 * places.count))
+        unknowns = 0 if places is None else places.count
+        if places is not None and places.name == "region":
+            unknowns = min(unknowns, _EDGES * len(places.where))
+        is_gain = product is None or (places is not None and gained >= max(GAIN, 3 * unknowns))
         if fault is None and places is not None and is_gain and places.count * 2 <= fit.wrong.size:
             fault = self.faults.placed(view, fit.wrong)
         if fault is None:

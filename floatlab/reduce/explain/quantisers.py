@@ -21,12 +21,14 @@ from floatlab.reduce.explain.residuals import share_of
 _STORED = (("int8", 127.0), ("e4m3", 448.0), ("e5m2", 57344.0), ("int8", 128.0))
 _EXACTLY = 2.0**-22  # a result and its scale are rounded to binary32; the relative error of their quotient is smaller
 _EVIDENCE = 20.0  # a grid is accepted if the values lie on it by chance with a probability of less than 2^−20
-_BEYOND = 1.1  # numbers above this many times the largest finite number become infinite in every rounding direction
+_BEYOND = 1.1  # numbers above this many times the largest finite number become infinite if they are rounded to nearest
 
 
 def rounded(name: str, direction: str, part: Array, whole: Array, axis: int) -> Array:
-    """Round to a format; numbers far beyond its largest finite number become infinite, even if RTZ is given."""
+    """Round to a format; numbers far beyond its largest finite number become infinite, except toward zero."""
     made = np.asarray(quantize(part, name, rounding=direction), np.float64)
+    if direction == "RTZ":
+        return made
     return np.where(np.abs(part) > float(parse_format(name).largest) * _BEYOND, np.copysign(np.inf, part), made)
 
 

@@ -57,3 +57,44 @@ def test_inputs_that_overflow_in_a_narrow_format_are_not_replayed(monkeypatch):
     made = case(820008, "eight_bits")
     assert diagnose(made.x, made.y, made.actual, made.expected).names == ("inputs-quantized",)
     assert all(finite)
+
+
+@pytest.mark.parametrize("factor", [1 + 1e-6, 1 + 1e-4])
+def test_a_factor_of_the_other_result_is_seen_bit_for_bit(factor):
+    rng = np.random.default_rng(3)
+    x, y = single(rng, 12, 20), single(rng, 20, 10)
+    good = x @ y
+    found = diagnose(x, y, good, good * np.float32(factor))
+    assert (found.status, found.names, found.causes[0].side) == ("bug", ("scale",), "expected")
+
+
+def test_a_bias_of_the_other_result_is_seen_bit_for_bit():
+    rng = np.random.default_rng(4)
+    x, y = single(rng, 3, 200), single(rng, 200, 30)
+    good = x @ y
+    found = diagnose(x, y, good + 2e-5 * single(rng, 1, 30), good)
+    assert (found.status, found.names, found.causes[0].side) == ("bug", ("bias",), "actual")
+
+
+def test_a_small_transposed_product_is_found():
+    rng = np.random.default_rng(5)
+    x, y = single(rng, 2, 300), single(rng, 300, 2)
+    assert diagnose(x, y, x @ y, np.ascontiguousarray((x[:, ::-1] @ y[::-1]).T)).names == ("transposed-output",)
+
+
+@pytest.mark.parametrize(
+    ("kind", "seed", "names"),
+    [
+        ("tf32 and region", 810013, {"inputs-rounded", "region"}),  # most sums are zeros
+        ("inputs_rounded", 820006, {"inputs-rounded"}),  # beyond the largest number, toward zero
+        ("small bias", 830001, {"bias"}),  # the zeros of sparse inputs show it
+    ],
+)
+def test_blind_cases_that_were_missed(kind, seed, names):
+    made = case(seed, kind)
+    assert set(diagnose(made.x, made.y, made.actual, made.expected).names) == names
+
+
+def test_zeros_exclude_a_fast_product():
+    made = case(810013, "small scale")
+    assert "fast-product" not in diagnose(made.x, made.y, made.actual, made.expected).names

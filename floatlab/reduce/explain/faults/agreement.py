@@ -9,14 +9,22 @@ from __future__ import annotations
 import numpy as np
 
 from floatlab.arrays.types import Array
+from floatlab.reduce.explain.faults.patterns import drift_of
 from floatlab.reduce.explain.faults.rearranged import shapes_of
 from floatlab.reduce.explain.noise import half_ulp
 from floatlab.reduce.explain.problem import View
+from floatlab.reduce.explain.residuals import share_of, shortest_between
+from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Evidence
 
 _BESIDES = 0.25  # at most this many other elements differ, as a share of the wrong ones
 # The errors of a rearranged product are typically at least this share of the largest one. The probability that one of
 # them leaves a number's bits unchanged is that of a normal variable, and a coincidence has at most exp(−_DOUBT).
 _TYPICAL, _DENSITY, _DOUBT = 1 / 6, 0.4, 14.0
+# A result has the factor or bias if its mean errors are so many standard deviations, and this many times those of the
+# other one.
+_CLEAR, _CLEARER = 6.0, 3.0
+_ROUNDED = 4.0  # scales that are rounded make a factor that differs from 1 by at most this many u
+_MOSTLY = 0.5  # at least this share of the columns (or rows) has a bias
 
 
 def agree_elsewhere(view: View, wrong: Array, differing: Array, x: Array, y: Array) -> bool:
@@ -49,3 +57,83 @@ def agree_elsewhere(view: View, wrong: Array, differing: Array, x: Array, y: Arr
         if not doubt.sum() >= _DOUBT:
             return False
     return True
+
+
+def relation_of(views: tuple[View, View], unexplained: tuple[bool, bool]) -> DiagnosedCause | None:
+    """Return the fault if one result is the other one times a factor, plus a bias, or transposed, bit for bit.
+
+    The rounding errors of both results are then the same, so smaller faults are seen than by comparing each result with
+    the product. Return None if nothing shows which of the two results has the fault: if one of them is `unexplained`,
+    it does; otherwise, only its mean error shows it.
+    """
+    a, b = (view.values for view in views)
+    same = views[0].format == views[1].format and all(view.usable.all() for view in views)
+    if not same or not (a != b).any():
+        return None
+    drifts = [drift_of(view) for view in views]
+    for i, view in enumerate(views):
+        mine, other = drifts[i], drifts[1 - i]
+        clear = (
+            abs(mine.scale) > max(_CLEAR, _CLEARER * abs(other.scale)),
+            *(one > max(_CLEAR, _CLEARER**2 * two) for one, two in zip(mine.bias, other.bias, strict=True)),
+        )
+        if unexplained[0] != unexplained[1]:
+            clear = (unexplained[i],) * 3
+        good, bad, ulp = views[1 - i].values, view.values, 2 * half_ulp(view.values, view.format)
+        found: tuple[str, Evidence] | None = None
+        if clear[0] and (factor := _factor(good, bad, ulp, view)):
+            found = "scale", (("factor", f"{factor:.9g}"),)
+        elif clear[1] and _is_bias(good, bad, ulp, 0):
+            found = "bias", (("one number a", "column"),)
+        elif clear[2] and _is_bias(good, bad, ulp, 1):
+            found = "bias", (("one number a", "row"),)
+        elif unexplained == (i == 0, i == 1) and _is_transposed(good, bad, ulp):
+            found = "transposed-output", (("transposed", "the result"),)
+        if found is not None:
+            known = ("all others", "the numbers of the other result, bit for bit")
+            return DiagnosedCause(found[0], "result", ("actual", "expected")[i], 1.0, (), (*found[1], known))
+    return None
+
+
+def _doubt(good: Array, bad: Array, ulp: Array) -> float:
+    """Return −ln of the probability that independent errors as large as the differences give just these numbers."""
+    first = np.unique(bad, return_index=True)[1]
+    with np.errstate(all="ignore"):
+        doubt = np.log((np.abs(bad - good) / (_DENSITY * ulp)).reshape(-1)[first])
+    return float(np.maximum(doubt, 0.0).sum())
+
+
+def _factor(good: Array, bad: Array, ulp: Array, view: View) -> float:
+    """Return the factor that gives every number of a result, rounded, from the other result; 0 if none does."""
+    zero = good == 0
+    if (bad[zero] != 0).any() or zero.all():
+        return 0.0
+    with np.errstate(all="ignore"):
+        ends = (bad - ulp / 2) / good, (bad + ulp / 2) / good
+        low, high = (float(pick(end(*ends)[~zero])) for pick, end in ((np.max, np.minimum), (np.min, np.maximum)))
+    if (
+        not low <= high
+        or min(abs(low - 1), abs(high - 1)) <= _ROUNDED * 2.0**-view.format.precision
+        or low <= 1 <= high
+    ):
+        return 0.0
+    return shortest_between(low, high) if _doubt(good[~zero], bad[~zero], ulp[~zero]) >= _DOUBT else 0.0
+
+
+def _is_bias(good: Array, bad: Array, ulp: Array, axis: int) -> bool:
+    """Return whether one number per column (axis 0) or row gives every number, rounded, from the other result."""
+    with np.errstate(all="ignore"):
+        low, high = (
+            (bad - ulp / 2 - good).max(axis=axis, keepdims=True),
+            (bad + ulp / 2 - good).min(axis=axis, keepdims=True),
+        )
+    if not (low <= high).all() or share_of((low > 0) | (high < 0)) < _MOSTLY:
+        return False
+    # The first number of each column or row determines the bias, and the others confirm it.
+    others = np.s_[1:] if axis == 0 else np.s_[:, 1:]
+    return _doubt(good[others], bad[others], ulp[others]) >= _DOUBT
+
+
+def _is_transposed(good: Array, bad: Array, ulp: Array) -> bool:
+    upper = np.triu_indices(len(good), 1)
+    return np.array_equal(good.T, bad) and _doubt(good[upper], bad[upper], ulp[upper]) >= _DOUBT

@@ -91,11 +91,11 @@ def find_fast_product(view: View, x: Array, y: Array) -> FastProduct | None:
     if _is_beyond(view, error, x, y) or view.totals.off_grid(view.values).any():
         return None  # a fast product only adds and multiplies
     drift = drift_of(view)
-    empty = view.totals.size == 0
+    empty = np.asarray(view.totals.size == 0)
     in_empty = error[empty] != 0
     if in_empty.any() and share_of(in_empty) < _IN_EMPTY:
         return None
-    crossed = empty & x.any(axis=1)[:, None] & y.any(axis=0)
+    crossed = np.asarray(empty & np.asarray(x.any(axis=1))[:, None] & y.any(axis=0))
     if crossed.sum() >= _CROSSED and share_of(error[crossed] != 0) < _IN_EMPTY < share_of(error[~empty] != 0):
         return None  # the products that cancel there are sums of other rows and columns, and are rounded
     # A conventional product with a small bias or factor is another alternative.

@@ -21,6 +21,7 @@ from floatlab.reduce.results.diagnosis_record import Evidence, Place
 NEAR = 3.0  # largest median error that counts as rounding, in sigmas (expected root mean square errors)
 _REPLAYED = 0.98  # flushing is reported if a simulated sum that flushes reproduces at least this share of elements
 _LEAST = 3  # a fault is confirmed if the wrong elements outnumber its unknowns by at least this many
+_DOUBT = 14.0  # transposed factors explain errors by chance with at most about the probability exp(−14)
 _SAME_NUMBERS = 4  # a result of equal elements is reported as constant if it has at least this many
 _CLIPPED = 4  # clipping is reported if the bound replaces at least this many different numbers
 _SCATTERED = 0.4  # largest share of elements that may be wrong in a result that is otherwise right or shifted
@@ -189,7 +190,10 @@ class FaultFinder(ShiftFinder):
 
     def transposed(self, view: View, wrong: Array) -> Fault | None:
         """Return the fault if the result is a product of transposed or swapped factors, or the transposed product."""
-        if wrong.sum() < _LEAST:
+        error, room, _ = view.errors()
+        with np.errstate(all="ignore"):
+            doubt = np.log(np.abs(error) / room)[wrong]  # how unlikely it is that the errors vanish by chance
+        if wrong.sum() < 2 or not doubt.sum() >= _DOUBT:
             return None
         rows, columns = self.problem.rows, self.problem.columns
         values, usable = (each[np.ix_(rows, columns)] for each in (view.values, view.usable))

@@ -71,7 +71,8 @@ def _is_in_zeros(view: View, x: Array, y: Array, shift: Array) -> bool:
 
     In a rearranged product, other numbers cancel in each of these elements, so their errors are not equal.
     """
-    zeros = view.usable & (view.totals.size == 0) & x.any(axis=1)[:, None] & y.any(axis=0)
+    crossed = np.asarray(x.any(axis=1))[:, None] & y.any(axis=0)
+    zeros: Array = view.usable & (view.totals.size == 0) & crossed
     shifts = np.broadcast_to(shift, zeros.shape)[zeros]
     same = np.abs(view.values[zeros] - shifts) <= _EQUAL * np.abs(shifts)
     return bool(zeros.sum() >= _LEAST and shifts.any() and share_of(same) >= _NEARLY_ALL)

@@ -163,8 +163,8 @@ class ShiftFinder:
         factor, holds = between(low.reshape(-1, 1), high.reshape(-1, 1), 0)
         if holds:
             least, most = _likeliest(rough, error[view.usable], exact[view.usable], sigma[view.usable])
-            low, high = max(float(np.nanmax(low)), least), min(float(np.nanmin(high)), most)
-            factor[...] = shortest_between(low, high) if low <= high else factor
+            first, last = max(float(np.nanmax(low)), least), min(float(np.nanmin(high)), most)
+            factor[...] = shortest_between(first, last) if first <= last else factor
         with np.errstate(all="ignore"):
             error = np.abs(error + (rough - factor) * exact)
             left = middle(error / sigma)
