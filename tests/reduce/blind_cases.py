@@ -328,6 +328,10 @@ def case(seed, kind=None):
         names += tuple(frozenset({each}) for each in sorted(doubts.twins(d.x, d.y, (a, b))))
         if doubts.is_mere_order(d.x, d.y, second, np.random.default_rng(seed)):
             names += (frozenset({"order"}), frozenset({"fma"}))
+        if doubts.bits(d.x, d.y, second) < doubts.ONE_NUMBER:
+            statuses |= {"unknown"}
+    elif d.m * d.n <= 2 and doubts.may_be_coarse(d.x, d.y, second):
+        statuses |= {"unknown"}
     label = f"{kind} {dtype} {distribution} {'x'.join(map(str, shape))} seed {seed}"
     if np.array_equal(ways.f64(a), ways.f64(b), equal_nan=True):
         both_wrong = names if kind == "unrelated" else ()  # a diagnosis may add that the equal results are both wrong

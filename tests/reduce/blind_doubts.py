@@ -2,7 +2,7 @@
 
 The observer sees only the inputs and both results. A fault is in doubt if a correct program could have made a
 difference of this pattern and size. Correct programs are simulated in NumPy: 40 orders of addition, sums that are
-rounded in one direction, and products of changed or rearranged inputs.
+rounded in one direction, and products of changed or rearranged inputs. No rule depends on an answer of floatlab.
 """
 
 from itertools import product
@@ -19,6 +19,7 @@ _TIMES, _ALONE = 1.2, 2.0
 _SHIFTS = 2.0
 # Scaled inputs have up to four rounded scales: x·(1/a), y·(1/b), and the result times a·b. They make a factor.
 _ROUNDED = 4.0
+ONE_NUMBER = 24  # a choice of precision is in doubt if all numbers hold fewer bits about it than one of binary32 has
 _ROWS, _COLUMNS = 16, 32  # typical errors are simulated in at most this many rows and columns
 
 
@@ -96,6 +97,21 @@ def is_mere_order(x, y, made, rng):
     with np.errstate(all="ignore"):
         most = max(typical(each.astype(made.dtype)) for each in orders(x, y, x.dtype, rng))
     return typical(made) <= _TIMES**2 * most
+
+
+def bits(x, y, made):
+    """Return how many bits the numbers of a result hold about its errors: log2 of 1 + 2·error/ulp, for each number."""
+    exact, values = f64(x) @ f64(y), f64(made)
+    error = np.abs(values - exact)[np.isfinite(values)]
+    step = {2: 2.0**-8, 4: 2.0**-24, 8: 2.0**-53}[made.dtype.itemsize]
+    with np.errstate(all="ignore"):
+        count = np.log2(1 + error / (step * np.abs(values[np.isfinite(values)])))
+    return float(count[np.isfinite(count)].sum())
+
+
+def may_be_coarse(x, y, made):
+    """Return whether inputs of a few bits might give a result, so that one or two numbers prove no fault."""
+    return bool((np.abs(f64(made) - f64(x) @ f64(y)) <= np.abs(f64(x)) @ np.abs(f64(y))).all())
 
 
 def twins(x, y, results):

@@ -15,7 +15,7 @@ from floatlab.arrays.types import Array
 from floatlab.formats import parse_format
 from floatlab.reduce.explain.faults.agreement import agree_elsewhere
 from floatlab.reduce.explain.faults.certain import beyond_rounding
-from floatlab.reduce.explain.faults.doubts import IN_ANOTHER_WAY, is_rearranged, rival_of
+from floatlab.reduce.explain.faults.doubts import IN_ANOTHER_WAY, drops_terms, is_rearranged, rival_of
 from floatlab.reduce.explain.faults.fast import find_fast_product
 from floatlab.reduce.explain.faults.finder import NEAR
 from floatlab.reduce.explain.faults.functions import function_of
@@ -30,7 +30,7 @@ from floatlab.reduce.explain.faults.patterns import (
     place_bits,
 )
 from floatlab.reduce.explain.faults.rearranged import REARRANGED
-from floatlab.reduce.explain.faults.unrelated import times_coarsest, unrelated
+from floatlab.reduce.explain.faults.unrelated import is_shifted, times_coarsest, unrelated
 from floatlab.reduce.explain.findings import SINGLE, Fault, SideExplanation
 from floatlab.reduce.explain.grid import grid_of
 from floatlab.reduce.explain.model_search import GAIN, ModelSearch
@@ -83,6 +83,8 @@ class SideExplainer(ModelSearch):
             if fast.is_sure:
                 return self._found("rounding", (Fault("fast-product", (), fast.evidence),), view=view)
             return self._in_doubt("wrong elements", "the errors of a fast matrix product")
+        if found.status == "rounding" and drops_terms(self.problem, found.model):
+            return self._in_doubt("missing terms", found.model.words)
         if not is_alone and is_rearranged(self.problem, view, found):
             return self._found("rounding", (Fault("order", (), (("errors", REARRANGED),)),), view=view)
         rival = rival_of(self.problem, view, found, is_alone)
@@ -312,7 +314,7 @@ class SideExplainer(ModelSearch):
         if are_exact(view, fit.wrong) and (whole or are_among_others(view, fit.wrong)):
             return self._found("bug", (self.faults.placed(view, fit.wrong),), z=fit.z, view=view)
         certain = beyond_rounding(self.problem, view, 2.0**self.side.format.emin)
-        if certain.any():
+        if certain.any() and not is_shifted(self.problem, view, self.side):
             fault = self.faults.placed(view, certain)
             if (fit.wrong & ~certain).any():
                 fault = fault.replace(evidence=(*fault.evidence, ("others", "off by more than rounding, too")))

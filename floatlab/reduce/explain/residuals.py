@@ -23,7 +23,9 @@ _FILLED = 0.6  # a rectangle is reported if more than this share of its elements
 EXACT = 0.999  # a value of `filled`: a rectangle is reported only if nearly all of its elements are wrong
 _FEW = 8  # up to this many wrong elements that form no rectangles are reported one by one
 _SHARE = 0.02  # more wrong elements are also reported one by one if they are at most this share of all elements
-_BOXES = 16  # wrong elements are divided into at most this many rectangles
+# Wrong elements are divided into at most this many rectangles; the second number is for those in one band of rows or of
+# columns, such as the last row of each tile.
+_BOXES, _LINES = 16, 256
 LISTED = 1 << 12  # at most this many elements are listed
 _FLAT = 1e-6  # numbers count as equal up to this relative difference
 _LEAST = 3  # rectangles are reported only if more than this many elements are wrong
@@ -116,10 +118,10 @@ def _boxes(wrong: Array, count: int, filled: float) -> tuple[tuple[tuple[int, in
 
     The rows that contain wrong elements are divided into runs of adjacent rows, and the columns likewise. Each
     rectangle belongs to one run of rows and one run of columns. Return None if too few elements of a rectangle are
-    wrong, if there may be more than 16 rectangles, or if they contain fewer than four wrong elements on average.
+    wrong, if there may be too many rectangles, or if they contain fewer than four wrong elements on average.
     """
     rows, columns = (_runs(np.asarray(wrong.any(axis=axis))) for axis in (1, 0))
-    if len(rows) * len(columns) > _BOXES:
+    if len(rows) * len(columns) > (_LINES if min(len(rows), len(columns)) == 1 else _BOXES):
         return None
     found = []
     for top, bottom in rows:

@@ -1,11 +1,14 @@
 """Faults that equal bits elsewhere confirm, and factors that every row and column shows."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 from floatlab.reduce.explain import grid
 from floatlab.reduce.explain.diagnosis import diagnose
 from tests.reduce.blind_cases import case
+
+BF16 = ml_dtypes.bfloat16
 
 
 def single(rng, *shape):
@@ -98,3 +101,39 @@ def test_blind_cases_that_were_missed(kind, seed, names):
 def test_zeros_exclude_a_fast_product():
     made = case(810013, "small scale")
     assert "fast-product" not in diagnose(made.x, made.y, made.actual, made.expected).names
+
+
+def test_inputs_that_lose_only_whole_terms_may_also_lack_them():
+    rng = np.random.default_rng(6)
+    x, y = rng.choice([-7, 7], (30, 40)).astype(np.float32), single(rng, 40, 20)
+    x[:, 0] = rng.uniform(-0.2, 0.2, 30)
+    found = diagnose(x, y, x @ y, x[:, 1:] @ y[1:])
+    assert (found.status, found.names) == ("unknown", ())
+    assert "missing terms in B, or inputs quantised" in found.first
+
+
+def test_the_last_row_of_each_of_many_tiles_is_a_region():
+    rng = np.random.default_rng(7)
+    x, y = single(rng, 170, 30), single(rng, 30, 12)
+    bad = x @ y
+    bad[7::8] = 0
+    found = diagnose(x, y, x @ y, bad)
+    assert (found.names, len(found.causes[0].where)) == (("region",), 21)
+
+
+def test_a_rounded_result_plus_a_bias_is_related_to_the_product():
+    rng = np.random.default_rng(8)
+    x, y = np.abs(single(rng, 20, 8)), np.abs(single(rng, 8, 21))
+    bad = (x @ y).astype(BF16).astype(np.float32) + 5 * single(rng, 1, 21)
+    assert diagnose(x, y, x @ y, bad).names in ((), ("bias",), ("bias", "output-rounded"))
+
+
+def test_zero_rows_are_neither_evidence_nor_a_warning():
+    rng = np.random.default_rng(9)
+    x, y = single(rng, 30, 40), single(rng, 40, 20)
+    x[[1, 29]], y[:, 0] = 0, 0
+    with np.errstate(all="raise"):
+        assert diagnose(x, y, x @ y, x[:, ::-1] @ y[::-1]).names == ("order",)
+        bad = x @ y
+        bad[1, 1] = 1e-3
+        assert diagnose(x, y, x @ y, bad).causes[0].where == ((1, 1),)

@@ -15,7 +15,7 @@ from floatlab.reduce.explain.findings import SideExplanation
 from floatlab.reduce.explain.noise import half_ulp, noise_of
 from floatlab.reduce.explain.problem import ProductProblem, View
 from floatlab.reduce.explain.residuals import last_places, share_of
-from floatlab.reduce.explain.stages import PLAIN
+from floatlab.reduce.explain.stages import PLAIN, Model
 
 IN_ANOTHER_WAY = "in another way"  # the end of the words for results that were rounded once more
 _LOCAL = {"elements", "region", "not-the-product"}
@@ -27,6 +27,7 @@ _HALVES = 4.0
 # exp(−(_CLAIM + _EACH·n)) for n wrong elements.
 _WITHIN, _CLAIM, _EACH = 0.36, 10.0, 6.0
 _COARSER = 8.0  # the step of fixed-point numbers is at least this many half ulps of the largest number
+_STORED = 2.0**-23  # numbers that are multiplied by a scale again may change by this share
 _DECIMALS = 7  # numbers with fewer decimals than this may have been printed
 _SINGLE = 24  # the precision of binary32
 _RESCALED = 1 / 32  # a factor this close to 1 beside quantised inputs may be part of another scale
@@ -68,6 +69,24 @@ def rival_of(
     if "inputs-quantized" in names and near:
         return f"a factor of {near[0]}", "inputs quantised with another scale"
     return None
+
+
+def drops_terms(problem: ProductProblem, model: Model) -> bool:
+    """Return whether a model changes the inputs only by making whole terms zero, as if a loop left them out."""
+    if model.changes is None or not model.name.startswith("inputs"):
+        return False
+    kept = np.ones(problem.factors[0].shape[1], np.bool_)
+    for side, axis, change in zip(problem.factors, (1, 0), model.changes, strict=True):
+        with np.errstate(all="ignore"):
+            made = np.asarray(change(side, side, axis))
+        lost = (made == 0) & (side != 0)
+        if not (np.abs(made - side) <= _STORED * np.abs(side))[~lost].all():
+            return False
+        whole = lost.any(axis=1 - axis) & (lost | (side == 0)).all(axis=1 - axis)
+        if (lost.any(axis=1 - axis) & ~whole).any():
+            return False
+        kept &= ~whole
+    return bool(kept.any() and not kept.all())
 
 
 def is_rearranged(problem: ProductProblem, view: View, found: SideExplanation) -> bool:

@@ -21,11 +21,14 @@ _FEW_VALUES = 256  # a result with at most this many different numbers may have 
 # The coarsest computations must keep a correlation of at least _KEPT with the product. A result is unrelated if its own
 # correlation is below _LOST times that one, and at least _SIGMAS standard deviations smaller.
 _KEPT, _LOST, _SIGMAS = 0.5, 0.3, 5.0
+_LONG = 8  # a number is subtracted from columns or rows that have at least this many elements
 _EMPTY = 0.1  # a computation is excluded if its squares sum to less than this share of the result's squares
 
 
 def unrelated(problem: ProductProblem, view: View, side: Side) -> Evidence:
     """Return the evidence that a result is not the product of the inputs; empty if there is none."""
+    if is_shifted(problem, view, side):
+        return ()
     times, share = times_coarsest(problem, side), _unrelated_share(view)
     if times > 1 and (share >= _UNRELATED or view.values.size < ENOUGH):
         return (("beyond", f"{times:.3g} times inputs of 4 bits"),)
@@ -34,16 +37,28 @@ def unrelated(problem: ProductProblem, view: View, side: Side) -> Evidence:
     return (("correlation with the product", f"{found[0]:.2g}"), ("with inputs of 4 bits", f"{found[1]:.2g}"))
 
 
-def times_coarsest(problem: ProductProblem, side: Side) -> float:
+def is_shifted(problem: ProductProblem, view: View, side: Side) -> bool:
+    """Return whether a result is related to the product after one number per column or per row is subtracted."""
+    for axis in (0, 1):
+        if view.values.shape[axis] < _LONG or not view.usable.all():
+            continue
+        values = view.values - np.median(view.totals.error(view.values), axis=axis, keepdims=True)
+        shifted = View(view.totals, values, view.usable, view.noise, view.format)
+        if times_coarsest(problem, side, values) <= 1 and _unrelated_share(shifted) < _UNRELATED:
+            return True
+    return False
+
+
+def times_coarsest(problem: ProductProblem, side: Side, values: Array | None = None) -> float:
     """Return the median ratio of a result's errors to the largest plausible errors; 0 if no error is known.
 
     The ratios are those of the sampled elements. The largest plausible error is twice the largest of three errors:
     that of inputs quantised to 4 bits, that of partial sums in bfloat16, and that of an output quantised to 4 bits.
-    The last one counts only if the result has few different numbers.
+    The last one counts only if the result has few different numbers. `values` are those of the result unless given.
     """
     index, sample = np.ix_(problem.rows, problem.columns), problem.sample
     usable = side.finite[index] & problem.known[index] & (sample.size > 0)
-    values, exact = side.values[index], sample.product
+    values, exact = (side.values if values is None else values)[index], sample.product
     if not usable.any():
         return 0.0
     with np.errstate(all="ignore"):
