@@ -37,8 +37,8 @@ def test_some_blind_cases():
     for case in cases(40, start=100_000):
         trial.add(case)
     assert not trial.wrong
-    assert trial.status >= 37  # a small bias beside positive inputs is not certain
-    assert trial.name >= 37
+    assert trial.status >= 39
+    assert trial.name >= 39
 
 
 @pytest.mark.slow
@@ -47,11 +47,11 @@ def test_many_blind_cases(share):
     trial = Trial()
     for case in cases(250, start=200_000 + 10_000 * share):
         trial.add(case)
-    # The goal is zero wrong claims. When this test was written, two of the twelve shares had one wrong claim each.
-    assert len(trial.wrong) <= 5, trial.summary()
-    assert trial.status >= 0.96 * trial.cases, (trial.summary(), trial.missed)
-    assert trial.name >= 0.95 * trial.cases, (trial.summary(), trial.missed)
+    assert not trial.wrong, trial.summary()
+    assert trial.status >= 0.98 * trial.cases, (trial.summary(), trial.missed)
+    assert trial.name >= 0.97 * trial.cases, (trial.summary(), trial.missed)
     assert trial.place >= 0.97 * trial.placed, trial.summary()
+    assert trial.doubted <= 0.06 * trial.cases, trial.summary()  # the generator seldom leaves a case open
 
 
 @pytest.mark.slow
