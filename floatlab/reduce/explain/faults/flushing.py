@@ -10,11 +10,11 @@ from floatlab.reduce.explain.residuals import find_places, share_of
 
 _TERMS = 1 << 22  # single terms are examined in elements that together have at most this many
 _CANCELLED = 3  # large terms may cancel, so that this many partial sums are close to zero
-# Right elements exclude flushing if they are comparable and numerous enough. These numbers limit how much larger than
-# the wrong ones they may be, how fine their limits must be relative to the smallest normal number, and how many are
-# needed. A rectangle must have at least _LINE elements.
+# Right elements exclude flushing under three conditions: their sums of magnitudes are at most _SIMILAR times those of
+# the wrong ones, their error limits are below the smallest normal number divided by _FINE, and there are at least
+# _COMPARED of them. A rectangle of wrong elements must have at least _LINE elements.
 _SIMILAR, _FINE, _COMPARED, _LINE = 2.0, 8.0, 8, 4
-_TIMES, _OTHERS = 3.0, 8  # single elements lost this many numbers, and this many times as many others lost none
+_TIMES, _OTHERS = 3.0, 8  # single wrong elements are off by 3·`least`, and 8 times as many are right
 
 
 def may_be_flushed(view: View, wrong: Array, least: float, x: Array, y: Array) -> bool:
@@ -39,11 +39,11 @@ def may_be_flushed(view: View, wrong: Array, least: float, x: Array, y: Array) -
 
 
 def is_no_flushing(problem: ProductProblem, view: View, wrong: Array, least: float) -> bool:
-    """Return whether flushing numbers below `least` to zero would also change elements that are right.
+    """Return whether right elements show that flushing numbers below `least` to zero is not the cause.
 
-    The elements compared are sums of terms as small as those of the wrong elements, so flushing would change both
-    alike. If many of them are right, flushing does not explain why all wrong elements lie in a rectangle, or why only
-    the wrong elements have errors of several times `least`.
+    The right elements that are compared have terms as small as those of the wrong elements. Flushing would change both,
+    so it does not explain why the wrong elements form a rectangle, or why only they have errors of several times
+    `least`.
     """
     error, room = np.abs(view.totals.error(view.values)), view.noise.limit(view.totals) + view.half
     similar = view.usable & ~wrong & (view.totals.size > 0) & (room < least / _FINE)
