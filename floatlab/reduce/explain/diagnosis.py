@@ -9,7 +9,7 @@ import numpy as np
 
 from floatlab.arrays.sources import Source
 from floatlab.fpmode import in_default_mode
-from floatlab.reduce.explain.faults.agreement import relation_of
+from floatlab.reduce.explain.faults.agreement import related_fault
 from floatlab.reduce.explain.faults.orders import widen_limits
 from floatlab.reduce.explain.faults.outliers import widened
 from floatlab.reduce.explain.faults.patterns import (
@@ -153,7 +153,8 @@ class _PairDiagnosis:
             causes = merged(*(() if each.status == "unknown" else each.causes for each in self.explained))
             causes = tuple(widened(each, self.problem, self.sides, self.differing) for each in causes)
             return self._done("bug", bug_line(causes, self.differing, "unknown" not in states), causes)
-        if (related := self._related()) is not None:
+        is_given = states == {"product"} and all(self._ways())  # computations give the bits of both results
+        if not is_given and (related := related_fault(self.problem, self.explained)) is not None:
             return self._done("bug", bug_line((related,)), (related,))
         if "unknown" in states:
             return self._unknown(causes)
@@ -186,17 +187,6 @@ class _PairDiagnosis:
             room = sum(view.errors()[1] for view in views)
             apart = np.abs(views[0].values - views[1].values) > room
         return not (apart | (self.sides[0].finite != self.sides[1].finite)).any()
-
-    def _related(self) -> DiagnosedCause | None:
-        """Return the fault of one result if the other result, which is right, shows it bit for bit."""
-        plain = [not each.causes and not each.model.name for each in self.explained]
-        if not all(plain) or not any(each.status == "product" for each in self.explained):
-            return None
-        if all(each.status == "product" for each in self.explained) and all(self._ways()):
-            return None
-        first, second = (view_of(self.problem, side, own_accumulator(side.narrowest)) for side in self.sides)
-        status = [each.status for each in self.explained]
-        return relation_of((first, second), (status[0] == "unknown", status[1] == "unknown"))
 
     def found_so_far(self) -> Diagnosis:
         """Return a diagnosis from the results that were examined before the search was interrupted."""

@@ -6,13 +6,17 @@ few therefore exclude every computation that would change the errors of all elem
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from floatlab.arrays.types import Array
 from floatlab.reduce.explain.faults.patterns import drift_of
 from floatlab.reduce.explain.faults.rearranged import shapes_of
+from floatlab.reduce.explain.findings import SideExplanation
+from floatlab.reduce.explain.grid import own_accumulator
 from floatlab.reduce.explain.noise import half_ulp
-from floatlab.reduce.explain.problem import View
+from floatlab.reduce.explain.problem import ProductProblem, View, view_of
 from floatlab.reduce.explain.residuals import share_of, shortest_between
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Evidence
 
@@ -57,6 +61,15 @@ def agree_elsewhere(view: View, wrong: Array, differing: Array, x: Array, y: Arr
         if not doubt.sum() >= _DOUBT:
             return False
     return True
+
+
+def related_fault(problem: ProductProblem, explained: Sequence[SideExplanation]) -> DiagnosedCause | None:
+    """Return the fault of one result if the other result, which is right, shows it bit for bit."""
+    status = [each.status for each in explained]
+    if any(each.causes or each.model.name for each in explained) or "product" not in status:
+        return None
+    first, second = (view_of(problem, each.side, own_accumulator(each.side.narrowest)) for each in explained)
+    return relation_of((first, second), (status[0] == "unknown", status[1] == "unknown"))
 
 
 def relation_of(views: tuple[View, View], unexplained: tuple[bool, bool]) -> DiagnosedCause | None:
