@@ -9,10 +9,10 @@ import numpy as np
 
 from floatlab.arrays.types import Array
 from floatlab.formats import Format
-from floatlab.reduce.explain.faults.flushing import is_no_flushing, may_be_flushed
 from floatlab.reduce.explain.faults.rearranged import CERTAIN, POSSIBLE, REARRANGED, rearranged_odds
 from floatlab.reduce.explain.findings import SideExplanation
 from floatlab.reduce.explain.noise import half_ulp, noise_of
+from floatlab.reduce.explain.precision.flushing import is_no_flushing, may_be_flushed
 from floatlab.reduce.explain.problem import ProductProblem, View
 from floatlab.reduce.explain.residuals import last_places, share_of
 from floatlab.reduce.explain.stages import PLAIN, Model
