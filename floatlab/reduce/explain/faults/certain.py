@@ -13,7 +13,7 @@ from math import log
 import numpy as np
 
 from floatlab.arrays.types import Array
-from floatlab.reduce.explain.precision.flushing import may_be_flushed
+from floatlab.reduce.explain.faults.doubts import may_be_flushed
 from floatlab.reduce.explain.problem import ProductProblem, View
 from floatlab.reduce.explain.residuals import is_flat, share_of
 

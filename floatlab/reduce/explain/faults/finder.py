@@ -6,13 +6,13 @@ import numpy as np
 
 from floatlab.arrays.types import Array
 from floatlab.formats import Format
+from floatlab.reduce.explain.faults.doubts import may_be_flushed
 from floatlab.reduce.explain.faults.outliers import standing_out
 from floatlab.reduce.explain.faults.rivals import whole_sums_in
 from floatlab.reduce.explain.faults.shifts import ShiftFinder
 from floatlab.reduce.explain.findings import Fault, number_text
 from floatlab.reduce.explain.grid import grid_of
 from floatlab.reduce.explain.noise import multiply_exactly
-from floatlab.reduce.explain.precision.flushing import may_be_flushed
 from floatlab.reduce.explain.problem import View, middle
 from floatlab.reduce.explain.residuals import has_few_bits, is_flat, moved_rows, share_of, term_counts, term_range
 from floatlab.reduce.explain.stages import PLAIN, transposed_inputs
