@@ -119,6 +119,18 @@ def if_present(found: tuple[Widget | None, Offset | None]) -> tuple[Widget | Non
     return (None, None) if widget is not None and widget.parent is None else found
 
 
+def bytes_of(text: str) -> bytes:
+    r"""Return text in UTF-8; the name of a file that is not UTF-8 has its own bytes.
+
+    >>> bytes_of("é"), bytes_of("caf\udce9.npy"), bytes_of("\ud800")
+    (b'\xc3\xa9', b'caf\xe9.npy', b'?')
+    """
+    try:
+        return text.encode(errors="surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode(errors="replace")
+
+
 def run_each(app: App[None], pieces: Iterator[Piece], take: Callable[[Piece], bool]) -> None:
     """Compute the items of `pieces` on a daemon thread, and pass each to `take` on the app's thread.
 

@@ -1,8 +1,11 @@
 """Names with control characters: the explorer shows them escaped, or at least removes these characters."""
 
+import os
 import unicodedata
+from base64 import b64decode
 
 import numpy as np
+import pytest
 from rich.segment import Segment
 from textual.color import Color
 from textual.widgets import Input
@@ -56,3 +59,24 @@ def test_lines_keep_their_columns():
     found = HARMLESS.apply(line, Color(0, 0, 0))
     assert "".join(each.text for each in found[:2]) == "a😀  bplain"
     assert sum(each.cell_length for each in found[:2]) == sum(each.cell_length for each in line[:2])
+
+
+@driven
+async def test_a_name_that_is_not_utf8_is_copied_and_saved(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    name = os.fsdecode(b"caf\xe9.npy")
+    try:
+        np.save(name, np.ones(3))
+    except OSError:
+        pytest.skip("this file system has only names in UTF-8")
+    sent = []
+    async with opened("sum 1,2,3") as person:
+        monkeypatch.setattr(person.app._driver, "write", sent.append)
+        assert person.app.shown.open(Question("sum", (name,)))
+        await person.press("Y")
+        assert b"caf\xe9.npy" in b64decode(sent[-1].rpartition(";")[2].rstrip("\a"))
+        await person.press("S")
+        await person.fill("SaveWindow Input", "sum.sh")
+        await person.press("enter")
+        assert b"caf\xe9.npy" in (tmp_path / "sum.sh").read_bytes()
+        check(person)

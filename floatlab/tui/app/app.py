@@ -35,7 +35,7 @@ from floatlab.tui.app.palette import Commands, Palette
 from floatlab.tui.app.registry import SCREENS, ScreenRow, screen_for
 from floatlab.tui.app.settings import read_session, write_session
 from floatlab.tui.app.terminal import ASCII, CONSOLE, HARMLESS
-from floatlab.tui.base import run_once
+from floatlab.tui.base import bytes_of, run_once
 from floatlab.tui.glyphs import is_console
 from floatlab.tui.screens.background_answer import BackgroundAnswer
 from floatlab.tui.screens.task import TaskScreen
@@ -304,6 +304,14 @@ class Explorer(Navigation):
     def action_help_quit(self) -> None:
         """After Ctrl+C, show how to quit."""
         self.notify("q quits outside a box; Ctrl+Q quits everywhere", timeout=3)
+
+    def copy_to_clipboard(self, text: str) -> None:
+        """Copy text by the terminal (OSC 52), also the name of a file that is not UTF-8."""
+        self._clipboard = text
+        if self._driver is not None:
+            from base64 import b64encode
+
+            self._driver.write(f"\x1b]52;c;{b64encode(bytes_of(text)).decode()}\a")
 
     def copy(self, text: str, what: str) -> None:
         """Copy text; then show a notification with its description `what`, and the program that copied it."""

@@ -16,6 +16,7 @@ from rich.segment import Segment
 from textual.color import Color
 from textual.filter import LineFilter
 
+from floatlab.tui.base import bytes_of
 from floatlab.tui.glyphs import for_ascii, for_console
 from floatlab.tui.themes import CYCLE, SIXTEEN
 
@@ -40,7 +41,7 @@ def copy(text: str) -> str:
             try:
                 subprocess.run(
                     command,
-                    input=text.encode(),
+                    input=bytes_of(text),
                     timeout=end - monotonic(),
                     check=True,
                     stdout=subprocess.DEVNULL,

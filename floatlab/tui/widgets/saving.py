@@ -16,6 +16,7 @@ from textual.widgets import Input, Label
 from floatlab.atomic_write import replacing
 from floatlab.errors import FileFormatError, FloatlabError, printable, quoted
 from floatlab.sandbox import exists
+from floatlab.tui.base import bytes_of
 from floatlab.tui.widgets.window import Window
 
 Copies: TypeAlias = dict[str, tuple[str, Callable[[], str]]]  # by name: description, function that returns the text
@@ -25,7 +26,7 @@ _KINDS = {".txt": "text", ".svg": "svg", ".html": "html", ".json": "json", ".csv
 
 
 def _encoded(description: str, text: Callable[[], str]) -> tuple[str, Content]:
-    return description, lambda: text().encode()
+    return description, lambda: bytes_of(text())
 
 
 class SaveWindow(Window[None]):
