@@ -68,7 +68,7 @@ class ComparedWeight(Individual):
     def is_fed_back(self) -> bool:
         """Whether the codes and the error are like those of quantisers that feed errors back, such as GPTQ."""
         has_such_codes = self.agreement is not None and self.agreement.is_fed_back
-        return has_such_codes and self.fidelity.left < self.fidelity.most
+        return has_such_codes and self.fidelity.left < self.fidelity.most and not self.fidelity.nans
 
     @property
     def is_explained(self) -> bool:

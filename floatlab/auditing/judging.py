@@ -178,6 +178,8 @@ def _beside(read: QuantizedCheckpoint, weight: Weight, found: Counterpart | None
         if fidelity.unknown == fidelity.elements > 0:
             return _Opinion(UNKNOWN, None, (_not_finite(fidelity),))
         opinion = _by_codes(beside) or _by_errors(beside)
+        if fidelity.nans:
+            opinion = opinion.replace(verdict=BROKEN)  # numbers were lost, whatever the others are
         if weight.convention == UNSCALED and opinion.verdict != SOUND:
             words = f"{weight.name} has codes of fp8, but no scale is stored beside it"
             opinion = opinion.replace(reasons=(words, *opinion.reasons))

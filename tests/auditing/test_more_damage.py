@@ -190,3 +190,14 @@ def test_a_scale_that_is_off_by_2_per_cent(tmp_path):
     own, _, _ = made("fp8 tensor")
     parts = changed(own, "x.weight_scale", lambda scale: scale * np.float32(1.02))
     check(tmp_path, "fp8 tensor", parts, "its numbers are 1.02 times too large")
+
+
+def test_a_scale_of_nan_that_most_numbers_share_is_broken(tmp_path):
+    """The numbers that are left fit, but are too few to look like those of rounding."""
+    x = np.random.default_rng(8).normal(size=(96, 192)).astype(np.float32)
+    make, config = CONVENTIONS["deepseek"]
+    parts = make("x", x)
+    parts["x.weight_scale_inv"][1][0, 0] = np.nan
+    [found] = audited(tmp_path, parts, config, {"x.weight": x}).values()
+    assert found.verdict == "broken"
+    assert found.reasons[0] == "12,288 of 18,432 numbers are NaN or infinite"
