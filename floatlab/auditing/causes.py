@@ -322,6 +322,8 @@ def _nearest_after(found: ComparedWeight, repair: Repair, sample: int) -> float:
     if near <= found.agreement.share(found.agreement.nearest) + _BETTER:
         return 0.0
     is_fed_back = near >= _FED_BACK and far <= _FAR
+    if not repair.is_exchange and abs(found.fidelity.cosine) < _TURNED:
+        is_fed_back |= after.is_fed_back  # numbers that had little in common with the original's fit now
     return near if near >= _ROUNDED or is_fed_back or (far <= _NONE_FAR and not repair.is_exchange) else 0.0
 
 

@@ -110,3 +110,15 @@ def test_codes_of_gptq_are_sound(tmp_path, rows, is_ordered):
         "x.weight_shape": ("I64", np.int64(x.shape)),
     }  # fmt: skip
     assert verdict(tmp_path, parts, None, x).verdict == "sound"
+
+
+def test_exchanged_nibbles_of_gptq_are_the_cause(tmp_path):
+    """Even with the nibbles in the right order, many codes are not the nearest ones."""
+    scale = np.abs(X.reshape(len(X), -1, 32)).max(axis=2) / 7.5
+    parts = int4(feedback(X, scale, np.random.default_rng(3).permutation(128)), scale)
+    swapped = changed(
+        parts, "x.weight_packed", lambda found: (found.view("u1") >> 4 | found.view("u1") << 4).view("<i4")
+    )
+    found = verdict(tmp_path, swapped, None)
+    assert found.verdict == "broken"
+    assert found.reasons[0].startswith("the nibbles are in the other order; corrected")
