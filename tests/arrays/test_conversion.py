@@ -33,7 +33,8 @@ def test_every_code_is_read_as_the_codec_reads_it(row):
     fmt = row.format
     codes = np.arange(1 << fmt.width, dtype=np.uint16)
     expected = np.array([float(fl.decode(int(code), fmt)) for code in codes[:: max(1, len(codes) // 4096)]])
-    assert np.array_equal(decode(codes, fmt)[:: max(1, len(codes) // 4096)], expected, equal_nan=True)
+    with np.errstate(invalid="ignore"):  # NumPy 2.5 signals where a signaling NaN is widened for the comparison
+        assert np.array_equal(decode(codes, fmt)[:: max(1, len(codes) // 4096)], expected, equal_nan=True)
 
 
 def test_shapes_strides_and_dtypes():

@@ -66,6 +66,8 @@ def recipes_page(found: RecipeAudit, most: int = LISTED) -> Page:
     <BLANKLINE>
       scales  blocks  smallest  largest  spread  clipped  underflowed
       mxfp4        2       0.5      128   2^8.0      0 %          0 %
+      mxfp4 takes 6.67 bits a number instead of 4.25: blocks lie along the last axis, and rows
+      that they do not divide end with a block that is not full.
     <BLANKLINE>
       tensor (SQNR in dB)  shape  largest   e4m3   mxfp4  recommended
       w                    1 × 4    1e+03  ! NaN  ! 12.7  as it is
