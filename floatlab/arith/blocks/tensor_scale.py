@@ -1,4 +1,7 @@
-"""The scale of a whole tensor: as given by the caller, or computed from the largest magnitude."""
+"""The scale of a whole tensor: as given by the caller, or computed for arrays from the largest magnitude.
+
+Step by step, `Quantizer.tensor` computes it by the formula of the scale rule.
+"""
 
 from __future__ import annotations
 

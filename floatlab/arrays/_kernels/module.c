@@ -14,7 +14,7 @@
 
 #include "compilers.h"
 #include "stages.h"
-#include "conversions.h"
+#include "hardware_conversions.h"
 
 /* Names that differ between the two word widths have the suffix BITS. */
 typedef float Float32;

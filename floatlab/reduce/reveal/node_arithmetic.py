@@ -1,6 +1,7 @@
 """Propose the arithmetic of the nodes of a revealed tree.
 
-Products may be fused, sums may be compensated, and partial sums may have a narrower format.
+Products may be fused, sums may be compensated, and partial sums may have a narrower format. A replay decides whether a
+proposal is right: in `revelation` for one sum, in `order_map` for a whole product.
 """
 
 from __future__ import annotations
