@@ -1,5 +1,7 @@
 """Windows that close: choices that come late, and results that come while another window is in front."""
 
+import asyncio
+
 import pytest
 from textual.widgets import Input, OptionList
 
@@ -92,3 +94,27 @@ async def test_a_window_that_is_closed_twice_closes_no_other():
         palette.dismiss()
         await person.pilot.pause()
         assert person.app.screen is keys
+
+
+@pytest.mark.parametrize("turns", [0, 3, 12])
+@pytest.mark.parametrize("act", ["go", "dismiss"])
+@driven
+async def test_the_palette_closes_if_its_screen_is_left_before_it_is_drawn(act, turns):
+    async with opened("show 0.1 --fp16", drawn=True) as person:
+        app = person.app
+        app.action_command_palette()
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        if act == "go":
+            app.go("formats")
+        else:
+            app.screen.dismiss()
+        await person.pilot.pause()
+        assert app.screen is app.shown
+        app.go("inspect")
+        await person.pilot.pause()
+        assert app.screen is app.shown or isinstance(app.screen, Commands)  # that was drawn in time
+        await person.press("escape")
+        assert app.screen is app.shown
+        await person.press("ctrl+p")
+        assert isinstance(app.screen, Commands)

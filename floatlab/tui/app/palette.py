@@ -8,6 +8,7 @@ from functools import partial
 from shlex import split
 
 from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
+from textual.events import Mount
 
 from floatlab.errors import FloatlabError
 from floatlab.formats import CATALOG, Format
@@ -182,12 +183,18 @@ def _keys(task: TaskScreen) -> dict[str, tuple[str, Callable[[], object]]]:
 
 
 class Commands(CommandPalette, ClosedOnce[None]):
-    """Textual's command palette; but a page key that is pressed before the list is drawn raises no exception."""
+    """Textual's command palette, without its exceptions for keys that come before it is drawn."""
 
     # Without colours, the highlighted row needs a mark; Textual's option lists do not draw reverse video.
     DEFAULT_CSS = """
     Commands CommandList:nocolor > .option-list--option-highlighted { text-style: bold underline; }
     """
+
+    def _on_mount(self, event: Mount) -> None:
+        """If the user has left the screen while the palette was being opened, close the palette."""
+        if not self.is_active:
+            event.prevent_default()  # Textual would look for the screen behind it
+            self.dismiss(None)
 
     def _action_command_list(self, action: str) -> None:
         with suppress(KeyError, IndexError):
