@@ -154,7 +154,8 @@ def _stacked(table: model.Table, width: int) -> list[Line]:
     lines: list[Line] = []
     margin = " " * (2 * INDENT)
     for row in table.rows:
-        lines.append(line(_SPACES, *(Span(run.text, Role.HEADING) for run in row[0])))
+        title = line(*(Span(run.text, Role.HEADING) for run in row[0]))
+        lines += [line(_SPACES, each) for each in wrap(title, width - INDENT)]
         current: Line = ()
         for name, cell in zip(table.header[1:], row[1:], strict=True):
             if not text_of(cell).strip():

@@ -222,3 +222,22 @@ async def test_enter_and_a_double_click_open_the_one():
         await person.pilot.pause()
         await click_cell(person, task.table, 3, times=2)
         assert command_of(person.app.screen.question) == "floatlab show 1 --fp128"
+
+
+@pytest.mark.parametrize("size", ANY_SIZE)
+@driven
+async def test_a_code_in_the_box_is_shown_in_every_format_of_its_width(size):
+    async with opened("formats fp16 bf16", size) as person:
+        await person.press("slash")
+        await person.type("0x38")
+        assert "Enter shows this code in every format" in person.screen
+        await person.press("enter")
+        assert person.app.shown.NAME == "inspect"
+        assert "e5m2fnuz     0 01110 00" in person.screen
+        assert "= 0.25" in person.screen
+        await person.press("backspace")
+        names = person.app.screen.names
+        assert (person.app.shown.NAME, names.value, names.has_class("-wrong")) == ("formats", "fp16 bf16", False)
+        await person.press("slash")
+        await person.type("0x12345")  # no format has 20 bits
+        assert "unknown format '0x12345'" in person.screen.replace("\n", " ")

@@ -244,3 +244,48 @@ async def test_the_palette_opens_what_is_typed():
             best.command()
             await person.pilot.pause()
             assert person.app.shown.question.verb == verb
+
+
+@driven
+async def test_z_keeps_the_step_in_view():
+    async with opened("add 0.1 0.2 --fp64", (46, 20)) as person:
+        await person.press("end")
+        for _ in range(3):
+            assert "≈ 0.30000000000000004" in person.screen
+            await person.press("z")
+
+
+@pytest.mark.parametrize("size", ANY_SIZE)
+@driven
+async def test_z_shows_the_view_if_all_bits_can_be_seen_already(size):
+    async with opened(VALUE, size) as person:
+        assert "BitRow" in type(person.app.screen.focused).__name__
+        await person.press("z")
+        assert person.app.screen.maximized.id == "side"
+
+
+@driven
+async def test_a_topic_alone_in_its_column_has_the_whole_column():
+    async with opened("show 0.1 --fp16", (160, 50)) as person:
+        topic = person.app.screen.query_one("#third")
+        assert topic.border_title == "Dialects"
+        assert topic.region.bottom == person.app.screen.query_one("#body").region.bottom
+
+
+@driven
+async def test_boxes_of_sixteen_colours_are_underlined():
+    async with opened(VALUE, (80, 24), theme=SIXTEEN) as person:
+        assert person.app.screen.value.styles.text_style.underline
+
+
+@driven
+async def test_the_first_click_into_a_box_selects_its_text():
+    async with opened("add 1.125 2 --fp16", (80, 24)) as person:
+        box = next(iter(person.app.screen.boxes()))
+        await person.pilot.click(box, offset=(2, 0))
+        await person.type("7")
+        assert box.value == "7"
+        await person.type(".5")
+        await person.pilot.click(box, offset=(1, 0))
+        await person.type("1")
+        assert box.value == "71.5"

@@ -4,6 +4,7 @@ import pytest
 
 from floatlab import Context, Datum, Derivation, FloatlabError, parse_format
 from floatlab.errors import LiteralError
+from floatlab.page.model import text_of
 from floatlab.verbs.arithmetic.answer import ARITIES, operands, operate
 from floatlab.verbs.registry import VERBS
 
@@ -127,3 +128,18 @@ def test_nothing_is_drawn_before_it_is_asked_for(monkeypatch):
     assert answer.words() == ["3"]
     with pytest.raises(AssertionError, match="drawn"):
         answer.page()
+
+
+@pytest.mark.parametrize(
+    ("typed", "format", "said"),
+    [
+        ("0.1", "fp64", "≈ 0.1000000000000000056 is"),
+        ("0.1", "fp32", "≈ 0.1000000015 is"),
+        ("1/3", "fp64", "≈ 0.3333333333333333 is"),  # it differs from 1/3 in the digits that are shown
+        ("0.1", "fp16", "0.0999755859375 is"),
+        ("0.1", "fp128", "≈ 0.1 (4.8e-36 more) is"),
+    ],
+)
+def test_the_reason_tells_the_number_from_the_typed_one(typed, format, said):
+    answer = operate("add", (typed, "1"), parse_format(format), Context())
+    assert f"cannot represent {typed}, and {said} the nearest number." in text_of(answer.scenes(False)[0].reason)

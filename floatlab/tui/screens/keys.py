@@ -6,8 +6,9 @@ from textual.binding import Binding
 from textual.screen import Screen
 
 # A screen puts its own keys before these, since a narrow key bar shows only the first keys.
+VALUE_KEY = Binding("slash", "value", "Value", id="value", key_display="/", tooltip="Type in the first box")
 SHARED_KEYS = [
-    Binding("slash", "value", "Value", id="value", key_display="/", tooltip="Type over the value, or the array"),
+    VALUE_KEY,
     Binding("v", "view(1)", "View", id="view", tooltip="Next view"),
     Binding("V", "view(-1)", "View before", id="view.last", show=False),
     Binding("f", "pick('format')", "Format", id="format"),

@@ -51,6 +51,7 @@ class PaneScreen(ReturnScreen, inherit_bindings=False):
 
     ALLOW_IN_MAXIMIZED_VIEW = "#complaint, #key-bar"
     ESCAPE_TO_MINIMIZE = False  # the screen's own action does it
+    MAIN_PANE = ""  # selects the pane that `z` enlarges if all of the pane with the focus can be seen already
     # The ids of the panes of topics, the most important first; empty if the panes are in this order on the screen.
     TOPIC_PANES: ClassVar[tuple[str, ...]] = ()
     DEFAULT_CSS = """
@@ -59,6 +60,7 @@ class PaneScreen(ReturnScreen, inherit_bindings=False):
         &.-framed .pane { border: round $border-blurred !important; }
         &.-framed .pane:focus-within { border: round $primary !important; border-title-color: $primary; }
         .pane.-maximized { height: 1fr !important; width: 1fr !important; max-height: 100% !important; }
+        Beside.-alone { height: 1fr !important; max-height: 100% !important; }
     }
     """
 
@@ -72,6 +74,9 @@ class PaneScreen(ReturnScreen, inherit_bindings=False):
     def has_topic_below(self) -> bool:
         """Whether the current view leaves room for a topic below it on a screen that is not wide."""
         return True
+
+    def zoomed(self) -> None:
+        """Scroll the pane that now has its full size, or the panes of normal size, to what the user looked at."""
 
     # Sizes.
 
@@ -104,25 +109,38 @@ class PaneScreen(ReturnScreen, inherit_bindings=False):
         self.show_columns()
 
     def show_columns(self) -> None:
-        """Hide each column in which nothing is shown."""
+        """Hide each column in which nothing is shown; a topic that is alone in its column gets all of it."""
         for column in self.query(Column):
-            column.display = any(widget.display for widget in column.children)
+            shown = [widget for widget in column.children if widget.display]
+            column.display = bool(shown)
+            for widget in column.query_children(Beside):
+                widget.set_class(shown == [widget], "-alone")
 
     # One pane at full size.
 
     def action_zoom(self) -> None:
         """Show the pane with the focus at full size, or all panes again."""
+        # The panes have their new sizes only after the second refresh.
+        self.call_after_refresh(self.call_after_refresh, self.zoomed)
         if self.maximized is not None:
             self.minimize()
             return
         panes = [widget for widget in self.query(".pane") if widget.display and widget.region]
         focused = self.focused
         chain = [] if focused is None else [focused, *focused.ancestors]
-        self.maximized = next((widget for widget in chain if widget in panes), panes[0] if panes else None)
+        chosen = next((widget for widget in chain if widget in panes), panes[0] if panes else None)
+        if self.MAIN_PANE and chosen is not None and self._is_whole(chosen):
+            chosen = self.query_one(self.MAIN_PANE)
+        self.maximized = chosen
+
+    def _is_whole(self, pane: Widget) -> bool:
+        """Return whether all of a pane can be seen."""
+        inside = (pane, *pane.query(Widget))
+        return self.find_widget(pane).visible_region == pane.region and not any(each.max_scroll_y for each in inside)
 
     def unzoom(self) -> bool:
         """Show all panes again; return False if no pane is at full size."""
         if self.maximized is None:
             return False
-        self.minimize()
+        self.action_zoom()
         return True

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from textual.events import Click
+from textual import on
+from textual.events import Click, DescendantFocus
 from textual.screen import Screen
 from textual.widgets import Input, Static
 
@@ -48,6 +49,7 @@ class QuestionScreen(Screen[None]):
         self._kind = ""  # the kind of edit that led to the pending question
         # The box in which text of the pending question was typed or picked, and the box's text.
         self._asked_in: tuple[Input | None, str] = (None, "")
+        self._entered: tuple[Input | None, str] = (None, "")  # the box that got the focus, as long as it is unchanged
         self._excuse = ""  # why the first question has no answer
         self._error = ""  # the last error message; it stays as long as the text of a box is wrong
         self._stopped: Question | None = None  # the question whose computation was stopped
@@ -101,9 +103,19 @@ class QuestionScreen(Screen[None]):
         complaint.set_class(not moves, "-over")
 
     def on_click(self, event: Click) -> None:
-        """Hide the message that was clicked, since it may cover controls."""
-        if event.widget is not None and event.widget.id == "complaint":
+        """Hide the message that was clicked, since it may cover controls; select the text of a box just entered."""
+        box = event.widget
+        if box is not None and box.id == "complaint":
             self.complain("")
+        elif isinstance(box, Input) and self._entered == (box, box.value) and box.selection.is_empty:
+            box.select_all()  # so that typing replaces the text, as after `/`; another click puts the cursor into it
+        self._entered = (None, "")
+
+    @on(DescendantFocus)
+    def _enter(self) -> None:
+        """Remember the box that got the focus, and its text."""
+        box = self.focused
+        self._entered = (box, box.value) if isinstance(box, Input) else (None, "")
 
     @contextmanager
     def complaining(self, hint: bool = False) -> Iterator[None]:

@@ -20,6 +20,7 @@ from floatlab.page.model import Role
 from floatlab.tui.base import ExplorerBase
 from floatlab.tui.themes import HOVER
 
+_SHORTER = "Arithmetic", "Arith"  # the longest name of a tab, and what a narrow terminal shows of it
 _LAST = 2  # number of the app's own keys, which are last: the list of keys, and quitting
 
 
@@ -135,18 +136,21 @@ class TabBar(ChoiceBar):
     def places(self, width: int) -> dict[str, tuple[int, int, str]]:
         """Return the column, the line and the word of each tab.
 
-        If space is short, only the first tab of a line has the letter F, and one space separates the tabs.
+        If space is short, one space separates the tabs; if this and a shorter name bring all of them on one line, the
+        name is shortened.
         """
         keyed = [(name, f"F{number} {word}") for number, (name, word) in enumerate(self.options, 2)]
         if sum(len(word) + 2 for _, word in keyed) <= width:
             return _places(keyed, width)
+        shorter = [(name, word.replace(*_SHORTER)) for name, word in keyed]
+        if sum(len(word) + 1 for _, word in shorter) - 1 <= width:
+            keyed = shorter
         places, x, y = {}, 0, 0
         for name, word in keyed:
-            if x and x + len(word) - 1 > width:
+            if x and x + len(word) > width:
                 x, y = 0, y + 1
-            short = word[1:] if x else word
-            places[name] = (x, y, short)
-            x += len(short) + 1
+            places[name] = (x, y, word)
+            x += len(word) + 1
         return places
 
     def pieces(self, name: str, word: str) -> list[Segment]:

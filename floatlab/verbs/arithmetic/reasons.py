@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from math import gcd
 
 from floatlab.arith import readings
@@ -9,12 +10,14 @@ from floatlab.formats import Format
 from floatlab.numbers import Datum, Derivation, Direction, Exact, Flags
 from floatlab.numbers import derivation as steps
 from floatlab.numbers.derivation import Combination, Preference, Rule, Step
+from floatlab.numbers.printing import rounded_decimal
 from floatlab.numbers.rounding import IN_WORDS
 from floatlab.page.model import Line, line
 from floatlab.page.words import abbreviated, bracketed, brief, counted, listed
 from floatlab.verbs.arithmetic.outcomes import capital, encoding_reason, integral_reason, rounding_reason
 
 _GLANCED = 1_000_000  # factors below this limit are written out
+_LEGIBLE = 24  # most digits that tell two numbers apart at a glance
 _BEYOND = (
     "It has more binary digits than the rounding needs; of the remaining digits, only whether one is nonzero matters."
 )
@@ -156,14 +159,29 @@ def _decode(derivation: Derivation) -> list[str]:
             words.append(f"{name} was typed as {typed}, which {own} cannot represent.")
         elif datum.is_finite:
             words.append(
-                f"{name} was rounded when it was read: {own} cannot represent {typed}, and {brief(datum)} is "
-                "the nearest number."
+                f"{name} was rounded when it was read: {own} cannot represent {typed}, and "
+                f"{_apart(reading)} is the nearest number."
             )
     if any(each.format != fmt for each in data) and not any(
         isinstance(each, steps.Promote) for each in derivation.steps
     ):
         words.append(f"The result is rounded once, to {fmt.name}.")
     return words
+
+
+def _apart(reading: Derivation) -> str:
+    """Return the number that was read, with enough digits to tell it from the typed one, or with its difference."""
+    datum, ulps = reading.result, reading.approximate_error_ulps
+    text = brief(datum)
+    if not ulps or not text.startswith("≈ ") or datum.symbol:
+        return text
+    number, error = datum.exact.as_fraction(), ulps * datum.ulp.as_fraction()
+    digits = len(str(int(abs(number / error)))) + 2
+    if abs(Fraction(text.removeprefix("≈ ")) - (number - error)) >= abs(error) / 100:
+        return text
+    if digits > _LEGIBLE:
+        return f"{text} ({rounded_decimal(abs(error), 2)} {'more' if error > 0 else 'less'})"
+    return f"≈ {rounded_decimal(number, digits)}"
 
 
 def _align(step: steps.Align, derivation: Derivation) -> list[str]:

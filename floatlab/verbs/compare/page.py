@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import inf, isfinite
+from re import search
 
 from floatlab.arith import holds
 from floatlab.arrays.compare.differences import (
@@ -28,6 +29,7 @@ from floatlab.page.model import (
     Block,
     Gap,
     Line,
+    Note,
     Page,
     Pair,
     Role,
@@ -40,6 +42,11 @@ from floatlab.page.model import (
 )
 from floatlab.page.words import counted, listed, plural
 from floatlab.verbs.compare.histogram_text import histogram_blocks
+
+
+def diagnosis_note(first: str) -> Note:
+    """Return the first line of a diagnosis, followed by the meaning of A and B if it mentions them."""
+    return Note(line(first, Span("  (A: actual, B: expected)", Role.HINT) if search(r"\b[AB]\b", first) else ""))
 
 
 def differences_page(found: Differences) -> Page:

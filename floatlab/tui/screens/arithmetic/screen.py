@@ -17,11 +17,11 @@ from textual.widgets import Input
 from floatlab.formats import Format
 from floatlab.formats.catalog import short_name
 from floatlab.numbers.datum import Datum
-from floatlab.page.model import Block, Note, Page, Pair, heading
+from floatlab.page.model import Page, Pair
 from floatlab.page.words import flags_blocks
 from floatlab.tui.screens.arithmetic.operands import Operands, WitnessSearch
-from floatlab.tui.screens.arithmetic.steps import Practice, StepPlayer, result_topics
-from floatlab.tui.screens.keys import SHARED_KEYS
+from floatlab.tui.screens.arithmetic.steps import Practice, StepPlayer, explanation, result_topics
+from floatlab.tui.screens.keys import SHARED_KEYS, VALUE_KEY
 from floatlab.tui.screens.panes import Beside, Column, Topic, pane
 from floatlab.tui.screens.pick_lists import AUTOMATIC
 from floatlab.tui.screens.task import Command, TaskScreen
@@ -48,7 +48,8 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
     )
     BINDINGS = [
         Binding("n", "step(1)", "Next", id="step.next"),
-        Binding("p", "step(-1)", "Previous", id="step.back"),
+        VALUE_KEY,
+        Binding("p", "step(-1)", "Previous", id="step.back", show=False),
         Binding("space", "play", "Play", id="play"),
         Binding("o", "pick('operation')", "Operation", id="operation"),
         Binding("x", "practice", "Practice", id="practice"),
@@ -63,7 +64,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         Binding("plus", "edit('up')", EDITS["up"].summary, id="operand.up", show=False),
         Binding("minus", "edit('down')", EDITS["down"].summary, id="operand.down", show=False),
         Binding("s", "edit('negate')", EDITS["negate"].summary, id="operand.negate", show=False),
-        *SHARED_KEYS,
+        *(key for key in SHARED_KEYS if key is not VALUE_KEY),
     ]
     DEFAULT_CSS = """
     ArithmeticScreen {
@@ -77,6 +78,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
             #body { overflow-y: auto; scrollbar-size-vertical: 1; }
             #rows, #why { max-height: 999; }
             #player, #film, #first, #derivation { height: auto; }
+            #film.-maximized #player { height: 1fr; }
         }
         &.-framed #rows { max-height: 14; }
         #beside, #directions { height: auto; max-height: 50%; }
@@ -137,8 +139,9 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         self.player.stop()
         self.set_reactive(ArithmeticScreen.scene, at)
         self._draw_scene()
-        if not (same or self.small):  # a small screen would scroll the edited operand out of view
-            self.player.show_newest()
+        # A small screen would scroll the edited operand out of view.
+        if not same and (not self.small or self.focused is self.player):
+            self.call_after_refresh(self.player.show_newest)
         self._draw_controls()
 
     def _next_scene(self, same: bool, before: Question) -> int:
@@ -187,20 +190,11 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         scene = self.scenes[self.scene]
         self.player.page = scene.page
         self.set_class(self.has_class("-framed") and not any(isinstance(b, Pair) for b in scene.page.blocks), "-beside")
-        self.show_page("why", self._explanation())
+        self.show_page("why", explanation(self.scenes, self.scene, self.has_class("-beside")))
         self.query_one("#why").scroll_end(animate=False)
         self.show_page("flags", Page(flags_blocks(scene.flags, scene.separate_flags)))
         self.steps.current = str(self.scene)
         self.draw_beside()
-
-    def _explanation(self) -> Page:
-        """Return the explanation of the shown step or, if there is room beside the steps, of all steps so far."""
-        if not self.has_class("-beside"):
-            return Page((Note(self.scenes[self.scene].reason),))
-        blocks: list[Block] = []
-        for i, scene in enumerate(self.scenes[: self.scene + 1]):
-            blocks += [heading(f"{i + 1} {scene.name}"), Note(scene.reason)]
-        return Page(tuple(blocks))
 
     def watch_scene(self, before: int, now: int) -> None:
         """Show a step; if the step is the next one and has animation frames, show these first."""
@@ -313,6 +307,10 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
     def home(self) -> Iterator[Widget]:
         """Return the page of the step."""
         yield self.player
+
+    def zoomed(self) -> None:
+        """Keep the step in view."""
+        self.player.show_newest()
 
     def position(self) -> dict[str, object]:
         """Return the step, and the positions of the cursors."""

@@ -15,7 +15,7 @@ from textual.widgets import Input, Label
 
 from floatlab.errors import FloatlabError, quoted
 from floatlab.formats import Format
-from floatlab.page.model import Page
+from floatlab.page.model import Note, Page, heading
 from floatlab.page.number_line import exact_literal, result_rows
 from floatlab.tui.screens.panes import Topic
 from floatlab.tui.widgets import ButtonBar, ChoiceBar, PageView
@@ -44,6 +44,14 @@ def result_topics(scenes: tuple[Scene, ...]) -> list[Topic]:
             page = answer_question(question.having(directions=True))[0].page()
             topics.append(("The exact result, rounded in every direction", page.replace(blocks=page.blocks[1:])))
     return topics
+
+
+def explanation(scenes: tuple[Scene, ...], scene: int, has_room: bool) -> Page:
+    """Return the explanation of a step; if there is room, return those of all steps so far."""
+    if not has_room:
+        return Page((Note(scenes[scene].reason),))
+    pairs = [(heading(f"{i} {each.name}"), Note(each.reason)) for i, each in enumerate(scenes[: scene + 1], 1)]
+    return Page(tuple(block for pair in pairs for block in pair))
 
 
 class StepPlayer(PageView, can_focus=True):

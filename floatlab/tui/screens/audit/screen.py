@@ -71,7 +71,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
         &.-narrow #bar .entry { width: 20; }
         &.-narrow #near { layout: vertical; }
         #tensor { border-top: hkey $panel; }
-        &.-framed #tensors { height: auto; max-height: 55%; }
+        #tensors { height: auto; max-height: 55%; }
         &.-two-topics #lower { layout: horizontal; }
         &.-two-topics { #details, #tensor, #beside { width: 1fr; } }
     }

@@ -84,7 +84,7 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
     ]
     DEFAULT_CSS = """
     BlockScreen {
-        #near .entry { width: 36; }
+        #near .entry { width: 32; }
         #near .entry ChoiceBar { width: auto; padding: 0; }
         #controls { width: 1fr; }
         &.-narrow #near { layout: vertical; }
@@ -93,7 +93,7 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
         #element { border-top: hkey $panel; }
         &.-wide #element { border-top: none; border-left: vkey $panel; }
         &.-framed #first { layout: vertical; }
-        &.-framed #elements { height: auto; max-height: 55%; }
+        #elements { height: auto; max-height: 55%; }
         &.-two-topics #body { layout: horizontal; }
         &.-two-topics #first { width: 3fr; }
         &.-two-topics #beside { width: 2fr; }

@@ -15,7 +15,7 @@ from floatlab.arrays.compare.differences import ComparedElement, Differences
 from floatlab.errors import FloatlabError
 from floatlab.files.readers import kind_of
 from floatlab.formats.catalog import short_name
-from floatlab.page.model import Axis, Gap, Note, Page, Table
+from floatlab.page.model import Axis, Gap, Page, Table
 from floatlab.reduce.results.diagnosis_record import Diagnosis
 from floatlab.tui.screens.compare.tables import ElementTable, HistogramBars
 from floatlab.tui.screens.keys import SHARED_KEYS
@@ -29,7 +29,7 @@ from floatlab.tui.widgets.saving import Copies
 from floatlab.verbs.compare.answer import element_codes
 from floatlab.verbs.compare.difference_map import map_page
 from floatlab.verbs.compare.histogram_text import bin_page, histogram_blocks
-from floatlab.verbs.compare.page import elements_table, summary_page, verdict_words
+from floatlab.verbs.compare.page import diagnosis_note, elements_table, summary_page, verdict_words
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import answer_question
 
@@ -313,7 +313,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         if self.view == "cause":
             blocks = [block for part in self.answers[0].parts()[1:] for block in part.blocks]
             if first := _first_line(differences):
-                return Page((Note(first), *blocks))
+                return Page((diagnosis_note(first), *blocks))
             return note_page(
                 "Are the arrays two products of the same inputs, X and Y? Type or pick both (x goes to X): the "
                 "first line then says whether they differ by rounding or by a bug, and why. op says what was done to X "
@@ -329,7 +329,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
             return map_page(differences)
         page = summary_page(differences)
         first = _first_line(differences)
-        return page.replace(blocks=(Note(first), Gap(), *page.blocks)) if first else page
+        return page.replace(blocks=(diagnosis_note(first), Gap(), *page.blocks)) if first else page
 
     @on(Cells.Moved, "#bars")
     def _draw_bar(self) -> None:

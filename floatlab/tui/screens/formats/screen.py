@@ -19,15 +19,16 @@ from floatlab.formats.table_catalog import TABLES
 from floatlab.numbers.datum import Datum
 from floatlab.page.model import Grid, Page, joined
 from floatlab.tui.screens.formats.codes import CodePage
+from floatlab.tui.screens.inspect.expression import code_in
 from floatlab.tui.screens.keys import SHARED_KEYS
 from floatlab.tui.screens.panes import Beside, Topic, pane
 from floatlab.tui.screens.task import Command, TaskScreen
 from floatlab.tui.widgets import MARGIN, Cells, ChoiceBar, ColumnTable, PageView, note_page
-from floatlab.tui.widgets.boxes import fill, mark_valid
+from floatlab.tui.widgets.boxes import fill, is_wrong, mark_valid
 from floatlab.tui.widgets.saving import Copies
 from floatlab.verbs.formats.page import formats_table
 from floatlab.verbs.question import Question
-from floatlab.verbs.registry import answer_question
+from floatlab.verbs.registry import answer_question, command_of
 
 _MARK = "•"
 _EXAMPLES = "fp16 bf16  e4m3  e5m10  p3109_k8p3se"
@@ -195,7 +196,8 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
             self.codes.show(self.current, grid)
         elif self.view == "codes":
             page = note_page(
-                f"{self.current.name} has too many codes to list: only formats of up to 8 bits have a table."
+                f"{self.current.name} has too many codes to list: only formats of up to 8 bits have a table. A code "
+                "that is typed in the box above, such as 0x3c00, is shown in every format of its width."
             )
         elif self.view == "compare" and len(self._names()) < 2:
             first = "" if self.marked else "Mark a format with space. "
@@ -264,7 +266,20 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
     @on(Input.Changed, "#names")
     def _names_typed(self, event: Input.Changed) -> None:
         question = self.question.replace(values=tuple(event.input.value.replace(",", " ").split()))
-        mark_valid(event.input, self.open(question, "names"))
+        valid = self.open(question, "names")
+        mark_valid(event.input, valid)
+        if not valid and (code := code_in(event.input.value)) is not None:
+            self.complain(f"Enter shows this code in every format of its width: {command_of(code)}", hint=True)
+
+    @on(Input.Submitted, "#names")
+    def _names_entered(self, event: Input.Submitted) -> None:
+        """Open a code in Inspect, in all formats of its width."""
+        if is_wrong(event.input) and (code := code_in(event.input.value)) is not None:
+            self.forget_mistakes()
+            fill(self.names, " ".join(self.question.values))
+            self.complain("")
+            self.action_leave()  # so that Backspace works when the user has come back
+            self.app.ask(code)
 
     # The codes.
 

@@ -52,6 +52,23 @@ def number_in(text: str) -> Question | None:
     return Question("show", (text,), (parse_format(_DEFAULT),)) if len(text) <= _MOST and _is_number(text) else None
 
 
+def code_in(text: str) -> Question | None:
+    """Return the question what a code means in every format of its width; None if the text is not a code.
+
+    >>> code_in("0x38").values, code_in("0x38").option("dialects"), code_in("fp16") is None
+    (('bits:0x38',), True, True)
+    """
+    match = re.fullmatch(r"\s*(?:bits:)?(0x[0-9a-f]+)\s*", text.lower())
+    if match is None or len(text) > _MOST:
+        return None
+    question = Question("show", (f"bits:{match[1]}",)).having(dialects=True)
+    try:
+        answer_question(question)
+    except FloatlabError:  # no format has this width
+        return None
+    return question
+
+
 def format_of_code(typed: str, active: Format, others: Iterable[Format]) -> Format:
     """Return the format for a code that names none: the active one, unless only another has as many bits as the code.
 
@@ -80,6 +97,17 @@ def hint_on_code(value: str, format: Format) -> str:
     if own == format or own.width != format.width:
         return ""
     return f"{short} has the value, converted; type {code}@{short} to read this code in {short}"
+
+
+def hint_on_hexadecimal(typed: str) -> str:
+    """Return a hint on a hexadecimal integer, which may be meant as a code; empty for other texts.
+
+    >>> hint_on_hexadecimal("0x38")
+    '0x38 is read as a number; bits:0x38 is the code (Dialects: in all formats)'
+    """
+    if not re.fullmatch("[+-]?0x[0-9a-f]+", typed):
+        return ""
+    return f"{typed} is read as a number; bits:{typed.lstrip('+-')} is the code (Dialects: in all formats)"
 
 
 def _called(text: str) -> tuple[str, tuple[str, ...]] | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from re import fullmatch
 
 from textual import getters, on
 from textual.app import ComposeResult
@@ -19,7 +18,7 @@ from floatlab.formats.catalog import short_name
 from floatlab.numbers.datum import Datum
 from floatlab.page.model import Page, Role, Row, Span, line
 from floatlab.tui.base import run_once
-from floatlab.tui.screens.inspect.expression import format_of_code, hint_on_code, operation_in
+from floatlab.tui.screens.inspect.expression import format_of_code, hint_on_code, hint_on_hexadecimal, operation_in
 from floatlab.tui.screens.inspect.field_box import FieldBox
 from floatlab.tui.screens.keys import SHARED_KEYS
 from floatlab.tui.screens.panes import Beside, Column, Topic, pane
@@ -62,15 +61,17 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         Binding("e,ctrl+n", "fields", "Field", id="fields", show=False),
         *SHARED_KEYS,
     ]
+    MAIN_PANE = "#side"
     DEFAULT_CSS = """
     InspectScreen {
         #controls { width: auto; padding: 0; } #left { height: auto; }
         #rows { height: auto; max-height: 10; scrollbar-size-vertical: 1; }
+        #left.-maximized #rows { height: 1fr; max-height: 100%; }
         #lower { height: 1fr; }
         &.-narrow, &.-short {
             #body { overflow-y: auto; scrollbar-size-vertical: 1; }
             #rows { max-height: 999; }
-            #lower, #main, #side, #details { height: auto; }
+            #lower, #main, #side, #details { height: auto; } #side.-maximized #details { height: 1fr; }
         }
         #main { width: 3fr; }
         &.-two-topics { #second { width: 2fr; } #third { height: auto; max-height: 50%; } }
@@ -298,8 +299,8 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         self._typing = False
         if not valid and (operation := operation_in(value)) is not None:
             self.complain(f"Enter shows this step by step: {command_of(operation)}", hint=True)
-        elif valid and fullmatch("[+-]?0x[0-9a-f]+", typed):
-            self.complain(f"{typed} is read as a number; bits:{typed.lstrip('+-')} is the code", hint=True)
+        elif valid and (hint := hint_on_hexadecimal(typed)):
+            self.complain(hint, hint=True)
 
     @on(Input.Submitted, "#value")
     def _value_entered(self, event: Input.Submitted) -> None:
