@@ -110,3 +110,10 @@ def test_any_value_in_any_format_has_a_page(value, name, rounding, flush):
 
 def test_ascii_replaces_what_it_does_not_know():
     assert ascii_only("2 ≤ ∞ ☃") == "2 <= inf ?"
+
+
+def test_the_title_of_a_row_wraps_if_the_table_is_a_list():
+    title = "another order of addition, or fused multiply-adds"
+    lines = to_text(Page((Table(("cause", "rms q", "largest"), [(title, "0.962", "5.69")]),)), 44).splitlines()
+    assert " ".join(" ".join(lines[:2]).split()) == title
+    assert max(map(len, lines)) <= 44

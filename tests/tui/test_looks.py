@@ -289,3 +289,27 @@ async def test_the_first_click_into_a_box_selects_its_text():
         await person.pilot.click(box, offset=(1, 0))
         await person.type("1")
         assert box.value == "71.5"
+
+
+@pytest.mark.parametrize(
+    ("size", "lines"),
+    [
+        ((46, 20), ["F2 Inspect F3 Arithmetic F4 Formats F5 Block", "F6 Reduce F7 Compare F8 Train F9 Audit"]),
+        ((80, 24), ["F2 Inspect F3 Arith F4 Formats F5 Block F6 Reduce F7 Compare F8 Train F9 Audit"]),
+    ],
+)
+@driven
+async def test_every_tab_has_its_key(size, lines):
+    async with opened(VALUE, size) as person:
+        assert [each.strip() for each in person.screen.splitlines()[: len(lines)]] == lines
+
+
+@driven
+async def test_short_tables_leave_the_room_to_what_is_below_them():
+    async with opened("audit random:normal:8x32:seed=1@bf16 --to e4m3", (80, 24)) as person:
+        await person.press("v")
+        assert person.app.screen.query_one("#tensors").region.height < 5
+    async with opened("block 0.1 -2.5 3 --to nvfp4", (80, 24)) as person:
+        await person.press("v")
+        assert person.app.screen.query_one("#elements").region.height < 6
+        assert "RNE ▾" in next(line for line in person.screen.splitlines() if "rule nearest" in line)

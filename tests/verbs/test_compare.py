@@ -13,7 +13,7 @@ from floatlab.page.svg import to_html, to_svg
 from floatlab.page.text_layout import to_text
 from floatlab.verbs.compare.difference_map import map_page, where_words
 from floatlab.verbs.compare.histogram_text import bin_page
-from floatlab.verbs.compare.page import differences_page, elements_table, summary_page, verdict_words
+from floatlab.verbs.compare.page import diagnosis_note, differences_page, elements_table, summary_page, verdict_words
 from floatlab.verbs.from_json import document_of
 
 
@@ -249,3 +249,9 @@ def test_a_comparison_with_inputs_keeps_its_diagnosis_when_it_is_printed_and_rea
     assert " ".join(str(found).split()).startswith(found.diagnosis.first)
     assert "--inputs" not in str(found)
     assert fl.from_json(found.to_json()).diagnosis == found.diagnosis
+
+
+def test_a_first_line_that_names_a_and_b_says_what_they_are():
+    said = text_of(diagnosis_note("Yes: element (1, 2) of A is wrong; all others agree.").content)
+    assert said.endswith("all others agree.  (A: actual, B: expected)")
+    assert text_of(diagnosis_note("No: this is rounding (order).").content) == "No: this is rounding (order)."

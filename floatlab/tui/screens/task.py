@@ -147,6 +147,7 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
             "redo": self.history.can_go(1),
             "again": self.is_stopped,
             "rules": self.ROUNDS,
+            **dict.fromkeys(("copy", "copies", "save"), bool(self.answers)),
             "view": len(self.shown_views) > 1,
         }
 
