@@ -253,5 +253,5 @@ def test_a_comparison_with_inputs_keeps_its_diagnosis_when_it_is_printed_and_rea
 
 def test_a_first_line_that_names_a_and_b_says_what_they_are():
     said = text_of(diagnosis_note("Yes: element (1, 2) of A is wrong; all others agree.").content)
-    assert said.endswith("all others agree.  (A: actual, B: expected)")
+    assert said.endswith("all others agree.  (A actual, B expected)")
     assert text_of(diagnosis_note("No: this is rounding (order).").content) == "No: this is rounding (order)."

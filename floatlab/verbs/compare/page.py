@@ -46,7 +46,7 @@ from floatlab.verbs.compare.histogram_text import histogram_blocks
 
 def diagnosis_note(first: str) -> Note:
     """Return the first line of a diagnosis, followed by the meaning of A and B if it mentions them."""
-    return Note(line(first, Span("  (A: actual, B: expected)", Role.HINT) if search(r"\b[AB]\b", first) else ""))
+    return Note(line(first, Span("  (A actual, B expected)", Role.HINT) if search(r"\b[AB]\b", first) else ""))
 
 
 def differences_page(found: Differences) -> Page:
