@@ -313,3 +313,11 @@ async def test_short_tables_leave_the_room_to_what_is_below_them():
         await person.press("v")
         assert person.app.screen.query_one("#elements").region.height < 6
         assert "RNE ▾" in next(line for line in person.screen.splitlines() if "rule nearest" in line)
+
+
+@driven
+async def test_a_short_explanation_has_no_scrollbar():
+    async with opened("fma 1.0009765625 1.0009765625 -1.001953125 --fp16", (120, 40)) as person:
+        await person.press("end")
+        why = person.app.screen.query_one("#why")
+        assert (len(why.lines), why.show_vertical_scrollbar) == (2, False)

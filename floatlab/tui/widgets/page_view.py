@@ -82,7 +82,13 @@ class PageView(ScrollView):
         """Return the number of lines of the page at this width."""
         return len(self.lines if width == self._width else self.set_lines(width)) if width else 0
 
-    on_resize = watch_show_vertical_scrollbar = _set  # a scrollbar changes the width without a resize event
+    watch_show_vertical_scrollbar = _set  # a scrollbar changes the width without a resize event
+
+    def on_resize(self) -> None:
+        """Break the lines for the new width; hide a scrollbar that a page of automatic height no longer needs."""
+        self._set()
+        if self.show_vertical_scrollbar and len(self.lines) <= self.content_size.height:
+            self.show_vertical_scrollbar = False
 
     def pieces(self, runs: Line, style: Style | None = None) -> list[Segment]:
         """Return the segments of a line, in the colours of this theme combined with a style."""

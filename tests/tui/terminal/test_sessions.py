@@ -27,7 +27,7 @@ def first_start(home):
         assert "Enter opens an example" not in session.shows("0.1 + 0.2 in binary64")
         session.press("F1")
         session.shows("Enter opens an example")
-        session.click("F6 Reduce")
+        session.click("F6 Reduce     sums")  # not the tab behind the window
         session.shows("Side by side", "sum so far")
 
 
@@ -165,7 +165,7 @@ def the_way_back(home):
         session.shows("sum so far")
         session.press("Down", "Down", "Down", "Enter")
         session.shows("1.147311 × 1.72447")
-        session.click("4 Formats")
+        session.click("F4 Formats")
         session.shows("thin: subnormal numbers")
         session.press("Enter")
         session.shows("value 1 ")
