@@ -8,6 +8,7 @@ from floatlab.page.text_layout import to_text
 from floatlab.verbs.question import Answer
 from floatlab.verbs.registry import VERBS, verb_named
 from floatlab.verbs.show.answer import DEFAULT_FORMATS, show
+from floatlab.verbs.show.page import with_spare_classes
 
 FP16 = (parse_format("fp16"),)
 
@@ -160,7 +161,7 @@ def test_every_action_has_two_examples_of_its_own_verb():
         assert not verb.summary.endswith(".")
 
 
-def test_the_meanings_of_a_code_leave_out_the_class_before_a_line_is_broken():
-    page = show("bits:0x38", dialects=True).page()
+def test_the_meanings_of_a_code_leave_out_the_class_in_a_narrow_pane():
+    page = with_spare_classes(show("bits:0x38", dialects=True).page())
     assert "e4m3fn         0 0111 000   1           positiveNormal" in to_text(page, 80)
     assert "  e4m3fn         0 0111 000   1\n" in to_text(page, 44)

@@ -10,7 +10,7 @@ from floatlab.errors import UnsupportedError
 from floatlab.files import open_arrays
 from floatlab.files.readers import is_checkpoint, kind_of, split_place
 from floatlab.fpmode import in_default_mode
-from floatlab.page.model import Gap, Page
+from floatlab.page.model import Gap, Note, Page
 from floatlab.sandbox import exists, is_folder
 from floatlab.verbs.compare.options import VERB
 from floatlab.verbs.option import UsageError
@@ -45,15 +45,9 @@ def answer_of(
         return [differences_page(found), *([] if causes is None else [causes])]
 
     def page() -> Page:
-        from floatlab.verbs.compare.page import diagnosis_note
-
         measured, *explained = parts()
         diagnosed = getattr(found.diagnosis, "first", None)
-        first = (
-            (diagnosis_note(diagnosed), *(block for part in explained for block in part.blocks), Gap())
-            if diagnosed
-            else ()
-        )
+        first = (Note(diagnosed), *(block for part in explained for block in part.blocks), Gap()) if diagnosed else ()
         return Page((*first, *measured.blocks), measured.title)
 
     def records() -> list[dict[str, object]]:

@@ -31,7 +31,13 @@ def dialects_table(data: list[Datum], text: str, title: str) -> Page:
         bits = " ".join(bits for _, _, bits in fields_of(datum))
         rows.append((datum.format.name, bits, Span(brief(datum), Role.VALUE), datum.number_class.value))
     title = f"{text} in {title}"
-    table = Table(("format", "bits", "value", "class"), rows, spare=(3,))
+    table = Table(("format", "bits", "value", "class"), rows)
     names = ", ".join(dialect.name for dialect in DIALECTS if any(dialect.covers(datum.format) for datum in data))
     rules = (hint(f"rules of processors and libraries for these formats, with --as: {names}"),) if names else ()
     return Page((heading(title), table, *rules), title)
+
+
+def with_spare_classes(page: Page) -> Page:
+    """Return the page of `dialects_table` for a pane: if it is narrow, the classes are left out, and no line breaks."""
+    blocks = (block.replace(spare=(3,)) if isinstance(block, Table) else block for block in page.blocks)
+    return page.replace(blocks=tuple(blocks))

@@ -15,7 +15,7 @@ from floatlab.arrays.compare.differences import ComparedElement, Differences
 from floatlab.errors import FloatlabError
 from floatlab.files.readers import kind_of
 from floatlab.formats.catalog import short_name
-from floatlab.page.model import Axis, Gap, Page, Table
+from floatlab.page.model import Axis, Gap, Note, Page, Table
 from floatlab.reduce.results.diagnosis_record import Diagnosis
 from floatlab.tui.screens.compare.tables import ElementTable, HistogramBars
 from floatlab.tui.screens.keys import SHARED_KEYS
@@ -313,7 +313,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         if self.view == "cause":
             blocks = [block for part in self.answers[0].parts()[1:] for block in part.blocks]
             if first := _first_line(differences):
-                return Page((diagnosis_note(first), *blocks))
+                return Page((Note(first), *blocks))
             return note_page(
                 "Are the arrays two products of the same inputs, X and Y? Type or pick both (x goes to X): the "
                 "first line then says whether they differ by rounding or by a bug, and why. op says what was done to X "

@@ -29,6 +29,7 @@ from floatlab.tui.widgets.saving import Copies
 from floatlab.verbs.edits import EDITS, literal_of, with_field
 from floatlab.verbs.question import Answer, Question, Started, code_of
 from floatlab.verbs.registry import answer_question, command_of
+from floatlab.verbs.show.page import with_spare_classes
 
 _EXAMPLES = "1.5  -3e-5  1/3  0x1.8p3  nan  bits:0x3c7c  0.1@fp8_e5m2"
 _LIBRARIES = ("numpy", "ml_dtypes", "torch")
@@ -67,13 +68,12 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         #controls { width: auto; padding: 0; } #left { height: auto; }
         #rows { height: auto; max-height: 10; scrollbar-size-vertical: 1; }
         #left.-maximized #rows { height: 1fr; max-height: 100%; }
-        #lower { height: 1fr; }
         &.-narrow, &.-short {
             #body { overflow-y: auto; scrollbar-size-vertical: 1; }
             #rows { max-height: 999; }
             #lower, #main, #side, #details { height: auto; } #side.-maximized #details { height: 1fr; }
         }
-        #main { width: 3fr; }
+        #lower { height: 1fr; } #main { width: 3fr; }
         &.-two-topics { #second { width: 2fr; } #third { height: auto; max-height: 50%; } }
         &.-two-topics, &.-topic-below {
             #side { height: auto; max-height: 70%; } #details { height: auto; max-height: 100%; }
@@ -258,7 +258,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         if view == "details" and (parts := answer.parts()):
             page = parts[-1]
             return page.replace(blocks=page.blocks[1:])  # omit the bits, which are in the row already
-        return answer.page()
+        return with_spare_classes(answer.page()) if view == "dialects" else answer.page()
 
     def _draw_libraries(self, question: Question) -> None:
         """Query the libraries on a background thread, since importing a library may take seconds."""
