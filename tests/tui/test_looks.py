@@ -321,3 +321,13 @@ async def test_a_short_explanation_has_no_scrollbar():
         await person.press("end")
         why = person.app.screen.query_one("#why")
         assert (len(why.lines), why.show_vertical_scrollbar) == (2, False)
+
+
+@driven
+async def test_nothing_is_saved_or_copied_before_there_is_an_answer():
+    async with opened(VALUE, (80, 24)) as person:
+        screen, copied = person.app.screen, []
+        person.app.copy = lambda text, words: copied.append(words)
+        screen.answers = []
+        await person.press("S", "c", "y", "Y")
+        assert (person.app.screen, copied) == (screen, [])
