@@ -104,8 +104,7 @@ async def test_the_tabs_have_their_keys(size):
     async with opened("show 1", size) as person:
         head = " ".join(person.screen.split()[:20]).replace(" ", "")
         for number, row in enumerate(SCREENS.values(), 2):
-            assert f"{number}{row.name.capitalize()}" in head
-        assert head.startswith("F2")  # the first tab says that the numbers are function keys
+            assert f"F{number}{row.name.capitalize()[:5]}" in head  # a narrow terminal shortens Arithmetic
         assert "RNE" not in person.screen.splitlines()[0]  # a control, not a tab
         await person.choose("#controls", "rules")
         await person.type("toward zero")
