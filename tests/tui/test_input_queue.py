@@ -82,3 +82,13 @@ async def test_keys_do_not_wait_if_the_screen_never_comes_to_rest(monkeypatch):
         assert person.app.screen.query(OptionList)
         await person.burst("escape")
         assert not person.app.screen.query(OptionList)
+
+
+@driven
+async def test_the_key_that_quits_everywhere_does_not_wait():
+    async with opened(VALUE) as person:
+        for key in ["slash", *"123456789", "escape", "f9", "f8", "ctrl+q"]:
+            person.app.post_message(Key(key, key if len(key) == 1 else None))
+        await person.pilot.pause()
+        assert person.app._exit
+    assert list(person.app.opened) == ["inspect"]

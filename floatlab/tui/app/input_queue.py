@@ -8,7 +8,7 @@ from time import monotonic
 
 from textual.app import App
 from textual.command import CommandPalette
-from textual.events import Event, InputEvent, MouseEvent, MouseMove, MouseScrollDown, MouseScrollUp, Paste
+from textual.events import Event, InputEvent, Key, MouseEvent, MouseMove, MouseScrollDown, MouseScrollUp, Paste
 from textual.widget import Widget
 
 _TURNS = 3  # turns of the event loop without any work, after which an event counts as handled
@@ -16,6 +16,8 @@ _LIMIT = 1.0  # seconds after which waiting events are handed out, even if the a
 _STEADY = 50  # turns of the event loop after which a wait sleeps between its checks
 _PAUSE = 0.002  # seconds between two checks after that
 _PASSING = (MouseMove, MouseScrollDown, MouseScrollUp)  # events that do not change what later events mean
+
+_LEAVING = "ctrl+q"  # quits everywhere, also before the keys that wait
 
 
 class InputQueue:
@@ -48,6 +50,9 @@ class InputQueue:
             self._next.remove(event)
             return False
         if isinstance(event, _PASSING) and not self._waiting:
+            return False
+        if isinstance(event, Key) and event.key == _LEAVING:
+            self._waiting.clear()
             return False
         if self._task is None or self._task.done():
             is_busy = self._is_busy()
