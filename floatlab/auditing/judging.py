@@ -132,7 +132,8 @@ def _vanished(read: QuantizedCheckpoint, weight: Weight) -> tuple[str, ...]:
         with stored.open() as scales:
             values = native(scales.whole())
         is_zero = values == 0
-        if negative := int(np.count_nonzero(values < 0)):
+        has_offsets = any(each.endswith(".biases") for each in weight.parts)  # MLX has negative scales, too
+        if not has_offsets and (negative := int(np.count_nonzero(values < 0))):
             found.append(f"{counted(negative, 'scale')} in {part} {plural(negative, 'is', 'are')} negative")
         if not is_zero.any():
             continue
@@ -244,7 +245,7 @@ def _fitting(found: ComparedWeight) -> _Opinion:
     words = (
         f"{_percent(share)} of its codes are not the nearest ones to the original, and no known rounding explains them"
     )
-    return _Opinion(UNKNOWN, found.fidelity, (f"{words}: is this the original, or another version of it?",), False)
+    return _Opinion(UNKNOWN, found.fidelity, (f"{words}: is this the original, or another version of it?",))
 
 
 def _by_errors(found: ComparedWeight) -> _Opinion:

@@ -201,3 +201,15 @@ def test_a_scale_of_nan_that_most_numbers_share_is_broken(tmp_path):
     [found] = audited(tmp_path, parts, config, {"x.weight": x}).values()
     assert found.verdict == "broken"
     assert found.reasons[0] == "12,288 of 18,432 numbers are NaN or infinite"
+
+
+def test_negative_scales_of_mlx_are_not_remarkable(tmp_path):
+    parts = mlx("x", X) | mlx("y", Y)
+    # The same numbers: each code is counted from the other end.
+    parts["x.biases"] = ("F32", parts["x.biases"][1] + 15 * parts["x.scales"][1])
+    parts["x.scales"] = ("F32", -parts["x.scales"][1])
+    parts["x.weight"] = ("U32", ~parts["x.weight"][1])
+    path = write_checkpoint(tmp_path / "m.safetensors", parts)
+    (tmp_path / "config.json").write_text(json.dumps({"quantization": {"group_size": 64, "bits": 4}}))
+    found = fl.audit(path, named("", X, Y)).tensors
+    assert {(each.verdict, each.reasons) for each in found} == {("sound", ())}
