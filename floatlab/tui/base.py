@@ -122,7 +122,7 @@ def if_present(found: tuple[Widget | None, Offset | None]) -> tuple[Widget | Non
 def bytes_of(text: str) -> bytes:
     r"""Return text in UTF-8; the name of a file that is not UTF-8 has its own bytes.
 
-    >>> bytes_of("é"), bytes_of("caf\udce9.npy"), bytes_of("\ud800")
+    >>> bytes_of("\xe9"), bytes_of("caf\udce9.npy"), bytes_of("\ud800")
     (b'\xc3\xa9', b'caf\xe9.npy', b'?')
     """
     try:
