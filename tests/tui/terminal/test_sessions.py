@@ -14,6 +14,8 @@ from tests.tui.terminal.tmux import Session, why_absent
 
 HERE = Path(__file__).parent / "golden"
 LONG = ("sum", "random:normal:8000000:seed=1", "--schedule", "numpy", "--fp16")
+# This goes on while other keys are pressed.
+LONGER = ("sum", "random:normal:33000000:seed=1", "--schedule", "pairwise", "--fp16")
 
 
 def first_start(home):
@@ -23,6 +25,7 @@ def first_start(home):
         session.press("Enter")
         yield session.shows("0.1 + 0.2 in binary64", "Nothing is computed yet")
         session.press("q")
+        session.ends()
     with closing(Session(home)) as session:
         assert "Enter opens an example" not in session.shows("0.1 + 0.2 in binary64")
         session.press("F1")
@@ -34,7 +37,7 @@ def first_start(home):
 def escape_keeps_the_question(home):
     """A stopped question remains; `.` runs it again."""
     with closing(Session(home, LONG)) as session:
-        session.shows("Esc stops")
+        session.sees("Esc stops")
         session.press("Escape")
         yield session.shows("stopped: . runs it again", "random:normal:8000000:seed=1")
         session.press(".", "Escape")
@@ -43,18 +46,18 @@ def escape_keeps_the_question(home):
 
 def work_is_stopped_by_mouse(home):
     """While work is pending, the first key is the one that stops it; then the one that runs it again."""
-    with closing(Session(home, LONG)) as session:
-        session.shows("Esc stops")
+    with closing(Session(home, LONGER)) as session:
+        session.sees("Esc stops")
         session.click("esc Stop")
-        yield session.shows("stopped: . runs it again", "random:normal:8000000:seed=1", ". Again")
+        yield session.shows("stopped: . runs it again", "random:normal:33000000:seed=1", ". Again")
         session.click(". Again")
-        session.shows("Esc stops")
-        session.click("3 Arithmetic")  # another screen answers meanwhile
+        session.sees("Esc stops")
+        session.click("F3 Arith")  # another screen answers meanwhile
         session.shows("Nothing is computed yet")
         session.press("n")
         session.shows("shift the smaller term right")
-        session.click("6 Reduce")
-        session.shows("Esc stops")
+        session.click("F6 Reduce")
+        session.sees("Esc stops")
         session.click("esc Stop")
         session.shows("stopped: . runs it again")
 
@@ -106,7 +109,7 @@ def files_and_text_stay(home):
         session.shows("of bfloat16", "b.npy")
         session.press("F3")
         session.shows("Nothing is computed yet")
-        session.click("7 Compare")
+        session.click("F7 Compare")
         session.shows("a.npy", "b.npy", "of bfloat16")
         session.press("/", "End", "x")
         session.shows("a.npyx", "! ")

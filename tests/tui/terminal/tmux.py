@@ -42,7 +42,8 @@ class Session:
             self._tmux("send-keys", *(() if named else ("-l",)), key)
 
     def click(self, text):
-        """Click the first place where the screen shows a text."""
+        """Click the first place where the screen shows a text; wait for the text."""
+        self.sees(text)
         y, row = next((y, row) for y, row in enumerate(self.screen().splitlines()) if text in row)
         x = row.index(text) + 1
         for end in "Mm":  # the button goes down, and up again (SGR mouse reports)
@@ -68,6 +69,21 @@ class Session:
                 return now
             assert monotonic() < end, f"{texts} did not come:\n{now}"
             sleep(0.05)
+
+    def sees(self, *texts):
+        """Wait until the screen shows all texts, which may be there for a moment only."""
+        end = monotonic() + PATIENCE
+        while not all(text in self.screen() for text in texts):
+            assert monotonic() < end, f"{texts} did not come:\n{self.screen()}"
+            sleep(0.02)
+
+    def ends(self):
+        """Wait until the explorer has ended, so that its session is written."""
+        end = monotonic() + PATIENCE
+        program = ["tmux", "-L", self._socket, "has-session"]
+        while not subprocess.run(program, capture_output=True, check=False).returncode:
+            assert monotonic() < end, "the explorer did not end"
+            sleep(0.02)
 
     def close(self):
         """End the explorer and the server of this session."""
