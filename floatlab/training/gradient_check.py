@@ -5,10 +5,10 @@ differences, and h²·|f‴|/6 for central ones. The error from rounding f grows
 is half an ulp of 1. The best h balances the two errors: it is about √u (forward) or ∛u (central), times the length over
 which the derivative of f changes noticeably.
 
-The function is evaluated in a format: its argument and the result of each of its operations are rounded. With
-`own=False`, only its argument and its value are rounded. `RoundedNumber` propagates an estimate of the rounding error
-through all operations. With `own=False`, or if the number of roundings is given, the estimate is √roundings·u·|f|
-instead. Both estimates (rounding and truncation) are doubled; they are not proven bounds.
+The function is evaluated in a format: its argument and the result of each of its operations are rounded, and
+`RoundedNumber` estimates the rounding error. With `round_all=False`, only its argument and its value are rounded.
+Then, or if the number of roundings is given, the estimate is √roundings·u·|f|. Both estimates (rounding and truncation)
+are doubled; they are not proven bounds.
 """
 
 from __future__ import annotations
@@ -97,16 +97,15 @@ class Check(Record):
 
 
 def _function_in(
-    function: Function, format: Format, own: bool, roundings: int | None
+    function: Function, format: Format, round_all: bool, roundings: int | None
 ) -> Callable[[float], tuple[float, float]]:
     """Return a function that gives the value of `function` in a format and an estimate of its rounding error.
 
-    If `own` is true, `function` receives numbers of the format. Otherwise it receives floats, and only its argument and
-    its value are rounded.
+    If `round_all` is true, `function` is called with a RoundedNumber, else with a float.
     """
 
     def of(x: float) -> tuple[float, float]:
-        if own:
+        if round_all:
             made = function(RoundedNumber(x, format))
             if isinstance(made, RoundedNumber):
                 return made.value, made.error if roundings is None else walked(made.value, roundings)
@@ -235,7 +234,7 @@ def sweep_steps(
     *,
     derivative: object = None,
     steps: Sequence[float] | None = None,
-    own: bool = True,
+    round_all: bool = True,
     roundings: int | None = None,
 ) -> StepSweep:
     """Return the errors of difference quotients for many step sizes, for a function evaluated in a format.
@@ -243,7 +242,7 @@ def sweep_steps(
     Parameters
     ----------
     function
-        Function of one number that uses Python's operators and `sqrt()`; every operation is rounded (see `own`).
+        Function of one number that uses Python's operators and `sqrt()`; every operation is rounded.
     x
         Point at which the derivative is taken.
     format
@@ -254,12 +253,12 @@ def sweep_steps(
         The true derivative; by default it is estimated in binary64.
     steps
         Step sizes; by default four per decade, from max(|x|, 1) down to less than an ulp.
-    own
+    round_all
         If false, the function takes floats, and only its argument and its value are rounded. Use this for sin and exp,
         and for functions that themselves compute in the format.
     roundings
         The number of roundings in one evaluation of the function. It replaces the estimate of the rounding error that
-        is propagated through the operations; with `own=False`, the default is 1.
+        is propagated through the operations; with `round_all=False`, the default is 1.
 
     Returns
     -------
@@ -280,11 +279,11 @@ def sweep_steps(
     way = _way(way)
     point, fmt = _checked(function, x, format)
     takes_floats = _takes_floats(function, point)
-    if derivative is None and own and not takes_floats:
+    if derivative is None and round_all and not takes_floats:
         raise UnsupportedError("the function does not accept floats: give its derivative (derivative=)")
     first, second, third = _derivatives(function, point) if takes_floats else (0.0, 0.0, 0.0)
     truth = first if derivative is None else checked_number(derivative, "derivative")
-    of = _function_in(function, fmt, own, roundings)
+    of = _function_in(function, fmt, round_all, roundings)
     size = max(abs(point), 1.0)
     if steps is None:
         lowest = -math.ceil((fmt.precision + 1) * math.log10(2))
@@ -320,14 +319,14 @@ def check_gradient(
     way: str = "central",
     *,
     h: float | None = None,
-    own: bool = True,
+    round_all: bool = True,
     roundings: int | None = None,
 ) -> Check:
     """Check whether a derivative reported at x is right, given the rounding errors of a format.
 
     Parameters
     ----------
-    function, x, format, way, own, roundings
+    function, x, format, way, round_all, roundings
         As in `sweep_steps`.
     reported
         The derivative to be checked.
@@ -361,7 +360,7 @@ def check_gradient(
         raise UnsupportedError(f"h is zero in {fmt.name}: its smallest number is {float(fmt.smallest):g}")
     if not math.isfinite(point + step):
         raise UnsupportedError(f"h is beyond {fmt.name}: its largest number is {float(fmt.largest):g}")
-    found, rounding, taken = _quotient(_function_in(function, fmt, own, roundings), point, step, way, fmt)
+    found, rounding, taken = _quotient(_function_in(function, fmt, round_all, roundings), point, step, way, fmt)
     cut = 2 * _truncation(function, point, step, way, fmt) if _takes_floats(function, point) else 0.0
     bound, mismatch = rounding + cut, abs(found - said)
     useless = not taken or not math.isfinite(bound) or bound >= max(abs(found), abs(said)) / _TELLING

@@ -29,11 +29,12 @@ _ODD = Context(Direction.RTO)
 
 
 def numbers_of(value: object, name: str) -> list[Fraction] | Array:
-    """Return a number, or a row or table of numbers.
+    """Return numbers as Fractions if they are given exactly, else as an array of float64.
 
     A Python scalar, a text or a Datum gives a list with one Fraction. A sequence that contains text, Fractions or
-    Datums gives a list of Fractions. Anything else gives an array of float64. Raises UnsupportedError if a number for a
-    list is not finite, or if an array is not numeric; raises LiteralError for text that is not a number.
+    Datums gives a list of Fractions. Anything else gives an array of float64. Raises UnsupportedError for NaN and
+    infinities in a list (an array may have them), and for an array that is not numeric. Raises LiteralError for text
+    that is not a number.
     """
     if isinstance(value, str | int | float | Fraction | Datum) or not (
         hasattr(value, "__len__") or hasattr(value, "__array__")
@@ -199,7 +200,7 @@ class Gradients:
 
             found = multiply(numbers, np.float64(scale), format, context=context)
         if not format.has_nan and not np.isfinite(numbers).all():
-            return np.where(np.isfinite(numbers), found, numbers)  # `found` has finite numbers there
+            return np.where(np.isfinite(numbers), found, numbers)  # the format cannot store NaN and ∞: keep them
         return found
 
     def _wide(self, scale: float, format: Format) -> Array:

@@ -176,8 +176,8 @@ def learn(
     Parameters
     ----------
     problem
-        `linear`, `logistic` or `network`, generated anew for every seed; or a Problem, which is used alone: `seeds` is
-        then ignored.
+        `linear`, `logistic` or `network`: a new problem is generated for every seed. If a Problem is given, it is the
+        only one, and `seeds` is ignored.
     configurations
         Names such as `fp32`, `fp16+master+dynamic`, `bf16+stochastic`, `fp8+master`; by default those in
         `networks.USUAL`.

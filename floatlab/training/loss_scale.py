@@ -14,7 +14,7 @@ from floatlab.fpmode import methods_in_default_mode
 from floatlab.record import Record
 from floatlab.training.validation import checked_number, set_fields
 
-GROWTH_INTERVAL = 2000  # finite steps until a dynamic scale grows, as in torch.amp.GradScaler
+GROWTH_INTERVAL = 2000  # steps with finite gradients until a dynamic scale grows, as in torch.amp.GradScaler
 LARGEST_SCALE = float(np.finfo(np.float32).max)
 
 
@@ -61,14 +61,16 @@ class LossScale(Record):
 
 @methods_in_default_mode
 class Scaler:
-    """A loss scale in use: its current value, and `good`, the number of finite steps counted towards its next growth.
+    """The current state of a loss scale.
+
+    `scale` is its value. `good` counts the steps with finite gradients since it last grew or shrank.
 
     >>> scaler = Scaler(LossScale(4.0, growth_interval=2))
-    >>> told = []
+    >>> states = []
     >>> for overflowed in (False, False, True, False):
     ...     scaler.update(overflowed)
-    ...     told.append((scaler.scale, scaler.good))
-    >>> told
+    ...     states.append((scaler.scale, scaler.good))
+    >>> states
     [(4.0, 1), (8.0, 0), (4.0, 0), (4.0, 1)]
     """
 
@@ -79,11 +81,11 @@ class Scaler:
 
     @property
     def until_growth(self) -> int | None:
-        """Number of further finite steps until the scale grows; None if the scale is static."""
+        """Number of steps with finite gradients until the scale grows; None if the scale is static."""
         return None if self.rules.growth_interval is None else self.rules.growth_interval - self.good
 
     def update(self, overflowed: bool, steps: int = 1) -> None:
-        """Record one skipped step, or `steps` finite steps (at most `until_growth`)."""
+        """Record one skipped step, or `steps` steps with finite gradients (at most `until_growth`)."""
         if self.rules.growth_interval is None:
             return
         if overflowed:

@@ -16,8 +16,8 @@ sums serially, or it uses a model of a matrix unit. x, W and f saturate if they 
 The update is the setup's `Program`.
 
 The problems are small and generated from a seed: linear and logistic regression, and a two-layer network. The targets
-of linear problems and networks are the outputs of a teacher model of the same kind, plus noise. So the noise alone
-determines the loss of the teacher. A logistic teacher gives the probability of the target 1. Data and starting weights
+of linear problems and networks are the outputs of a teacher model of the same kind, plus noise. A logistic teacher
+gives the probability of the target 1. Data and starting weights
 come from NumPy's `default_rng` (PCG64), as binary32.
 """
 
@@ -110,8 +110,8 @@ def make_problem(
         Standard deviation of the normal noise on the targets. `logistic` does not use it: its targets are 0 or 1, drawn
         with the probabilities that the teacher gives.
     weight
-        Factor of the loss. A small factor makes gradients small, like an average over many more terms. In SGD, a
-        learning rate divided by this factor compensates for it, but does not restore gradients that underflowed.
+        Factor of the loss. A small factor makes the gradients small, so that they underflow in narrow formats. In SGD,
+        a learning rate divided by this factor compensates for it, but does not restore gradients that underflowed.
 
     Returns
     -------
@@ -208,8 +208,8 @@ class Configuration(Record):
 
     `forward` and `backward` are the formats of the operands of matrix products in the two passes. `outputs` is the
     format of the layers' outputs. `accumulator` is the format in which matrix products are summed, and in which the
-    error at the output is computed. `setup` has the formats of the weights and their update. `machine` is the name of a
-    model of a matrix unit, such as `hopper.f16.f32`, which then computes the matrix products instead.
+    error at the output is computed. `setup` has the formats of the weights and their update. If `machine` names a
+    model of a matrix unit, such as `hopper.f16.f32`, this model computes the matrix products.
 
     >>> fp8 = Configuration.named("fp8+master")
     >>> fp8.forward.name, fp8.backward.name, fp8.outputs.name, fp8.setup.formats["master"]

@@ -1,7 +1,7 @@
 """A program: one step of an optimizer in a setup, as a sequence of rounded operations on named rows of numbers.
 
-A row has one number for each weight. A program has three interpreters: `trace.step` traces it for one weight with
-derivations, NumPy runs it stage by stage, and the compiled extension runs many steps at once.
+A row has one number for each weight. Programs are run in three ways: `trace.step` explains every rounding for one
+weight, NumPy computes all weights stage by stage, and the compiled extension runs many steps at once.
 
 The input row g is the gradient times the loss scale S, rounded to the gradients' format. With a loss scale, the first
 stage computes g/S = g·(1/S) in the update's format, and this quotient takes the place of g below. The optimizer's
@@ -20,8 +20,8 @@ The optimizers turn a gradient into an update:
 
 * `Updates`: the given numbers are the updates, u = g.
 * `SGD`: with weight decay: d = wd·w, g = g + d; with momentum: p = μ·b, b = p + g, u = lr·b; without: u = lr·g.
-* `Adam`: with L2 decay: d = wd·w, g = g + d; with decoupled decay: k = (1 − lr·wd)·w, which the last stages use in
-  place of w; then p = β₁·m, q = (1 − β₁)·g, m = p + q; s = g·g, p = β₂·v, q = (1 − β₂)·s, v = p + q; r = √v,
+* `Adam`: with L2 decay: d = wd·w, g = g + d; with decoupled decay: k = (1 − lr·wd)·w, and the last stages read k
+  instead of w; then p = β₁·m, q = (1 − β₁)·g, m = p + q; s = g·g, p = β₂·v, q = (1 − β₂)·s, v = p + q; r = √v,
   r = r / √(1 − β₂ᵗ), r = r + ε, q = m / r, u = (lr / (1 − β₁ᵗ))·q. As in PyTorch, one bias correction divides the
   square root, and the other divides the learning rate.
 
@@ -222,9 +222,9 @@ def parse_optimizer(given: object, lr: object, adds: bool) -> Optimizer:
 class Program(Record):
     """One step: its stages, the initial numbers of its rows, and the row of the stored weights.
 
-    `kept` is the row that stores the weights from step to step. `constants` have values in the update's format.
-    `schedules` have a value for each step t, from 1. `states` are the rows that begin at zero, with their formats.
-    `vanished` names the nonzero constants that round to zero.
+    `kept` is the row that stores the weights from step to step. `constants` are numbers in the update's format.
+    `schedules` are functions of the step t, which begins at 1. `states` are the rows that begin at zero, with their
+    formats. `vanished` names the nonzero constants that round to zero.
 
     >>> from floatlab.training.optimizers import SGD
     >>> program = Program.of(Setup("fp16", master="fp32"), SGD("0.1"))
@@ -352,8 +352,8 @@ class ProgramWriter:
     def do(self, to: str, operation: str, *operands: str, part: str = "update") -> str:
         """Add a stage, and return the name of the row that it writes.
 
-        `part` names the format of the setup that the result gets, such as `state`; `kept` names the format of the
-        stored weights.
+        The result is rounded to the setup's format `part`, such as `state`; `kept` means the format of the stored
+        weights.
         """
         fmt = self._kept() if part == "kept" else getattr(self.setup, part)
         return self.add(to, operation, operands, fmt)

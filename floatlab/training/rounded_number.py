@@ -1,4 +1,4 @@
-"""Numbers of a format with Python's operators and a running estimate of their rounding error."""
+"""`RoundedNumber`: a number whose operators round to a format and estimate the accumulated rounding error."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def operate_numbers(operation: str, values: Sequence[float], fmt: Format) -> flo
 
 @methods_in_default_mode
 class RoundedNumber:
-    """A number of a format with Python's operators; each operation is rounded once.
+    """A number of a format; Python's operators round each result once to this format.
 
-    If a function uses only +, −, ×, ÷, powers with positive integer exponents and `sqrt()`, it accepts a RoundedNumber,
-    and then its operations are rounded to the format. `roundings` counts the operations. `error` estimates the absolute
+    To round every operation of a function, call it with a RoundedNumber. The function may use +, −, ×, ÷, powers with
+    positive integer exponents, and `sqrt()`. `roundings` counts the operations. `error` estimates the absolute
     rounding error so far. An operation propagates the errors of its operands to first order, and adds half an ulp of
-    its result as an independent error (root of the sum of squares). The estimate remains if a later subtraction cancels
-    most of the value.
+    its result as an independent error (root of the sum of squares). If a subtraction cancels most of the value, the
+    absolute error does not shrink with it.
 
     >>> x = RoundedNumber(0.1, "fp16")
     >>> x * x, (x * x).roundings
@@ -94,7 +94,7 @@ class RoundedNumber:
 
 
 def _carried(operation: str, values: Sequence[np.float64], errors: list[float], found: np.float64) -> float:
-    """Return the error of an operation's result that the operands' errors cause, to first order."""
+    """Propagate the errors of the operands to the result `found`, to first order."""
     if operation == "multiply":
         return float(abs(values[1]) * errors[0] + abs(values[0]) * errors[1])
     if operation == "divide":

@@ -1,7 +1,6 @@
-"""A setup has the format of every stage of training, and the loss scale. Remedies keep updates from vanishing.
+"""`Setup`: the formats of a training step, and its loss scale. `Remedy`: a change that keeps updates from vanishing.
 
-A remedy takes a setup and returns another one, so remedies can be combined: `master+dynamic` applies `master`, then
-`dynamic`.
+Remedies can be combined: `master+dynamic` applies `master`, then `dynamic`.
 """
 
 from __future__ import annotations
@@ -43,17 +42,17 @@ class Setup(Record):
     * `master`: a second copy of the weights, to which the updates are added.
 
     `compensated` carries the rounding error of w − update to the next step (Kahan). `scaling` is the loss scale.
-    `context` is the rounding of every stage; with `stochastic`, the stage that writes the weights rounds
-    stochastically.
+    `context` is the rounding of every stage. If `stochastic` is true, the stage that writes the weights rounds
+    stochastically instead.
 
     By default, gradients have the format of the weights. The accumulator and the update have the format of the master
     copy, or that of the weights if there is no master copy. With a loss scale but no master copy, the update is in
-    binary32 if binary32 contains the format of the weights. The state has the format of the update. If weights have a
-    block format, binary32 takes its place in these defaults.
+    binary32 if binary32 contains the format of the weights. The state has the format of the update. These defaults use
+    binary32 instead of the format of the weights if it is a block format.
 
-    Raises UnsupportedError for formats that lack a sign or a zero, for a block format of anything but weights, for
-    compensated block weights without a master copy, and for dynamic loss scaling if `grads` has neither NaN nor
-    infinity. Raises FormatError for an unknown format.
+    Raises UnsupportedError for formats that lack a sign or a zero, and for block formats except for weights. Raises it
+    also if weights in a block format are compensated without a master copy, and if the loss scale is dynamic but
+    `grads` has neither NaN nor infinity. Raises FormatError for an unknown format.
 
     >>> setup = Setup("fp16", master="fp32")
     >>> setup.grads.name, setup.update.name, setup.accumulator.name
@@ -156,7 +155,7 @@ def stream(context: Context, number: int) -> Context:
 
 
 def _as_blocks(value: AnyFormat | str) -> BlockFormat | None:
-    """Return `value` as a block format, given as a BlockFormat or by its name; None for any other format."""
+    """Return the block format that `value` is or names; None if it is another format."""
     if isinstance(value, str):
         return parse_block_format(value) if is_block_format(value) else None
     return value if isinstance(value, BlockFormat) else None
@@ -227,9 +226,9 @@ def parse_remedy(text: str) -> Callable[[Setup], Setup]:
     Parameters
     ----------
     text
-        Names of `REMEDIES`, joined by `+`. The name of each format of single numbers is also a remedy. Like `bf16`, it
-        sets the format of the weights, keeps the format of the master copy, and resets all other formats to their
-        defaults.
+        Names of `REMEDIES`, joined by `+`. The name of a format, such as `bf16`, is also a remedy (unless it is a
+        block format): it sets the format of the weights, keeps the format of the master copy, and resets all other
+        formats to their defaults.
 
     Returns
     -------

@@ -71,11 +71,11 @@ def _stays(weight: Datum, rounding: Sequence[RecurrenceStage]) -> bool:
 
 
 def _edge(weight: Datum, rounding: Sequence[RecurrenceStage], up: bool, perhaps: bool) -> tuple[Fraction, bool] | None:
-    """Return an end of the interval of reals that round back to w, and whether the end belongs to the interval.
+    """Return the upper or lower end of the interval of reals that round to w, and whether the interval includes it.
 
     `rounding` has the rounding stages, the last one first. With stochastic rounding, the interval contains the reals
-    that round back to w for all draws; if `perhaps` is true, it contains those that round back for some draws. Returns
-    None if the interval is unbounded on this side.
+    that round to w for all draws; if `perhaps` is true, it contains those that round to w for some draws. Returns
+    None if this end is infinite.
     """
     found = _end(weight, rounding[0].context, up, perhaps)
     for stage in rounding[1:]:  # go back to the last number of the accumulator's format that is converted to w
@@ -87,10 +87,7 @@ def _edge(weight: Datum, rounding: Sequence[RecurrenceStage], up: bool, perhaps:
 
 
 def _end(datum: Datum, context: Context, up: bool, perhaps: bool) -> tuple[Fraction, bool] | None:
-    """Return an end of the interval of reals that round to a datum, as `_edge` does for all roundings together.
-
-    +0 and −0 count as the same datum.
-    """
+    """Return the same as `_edge`, for a single rounding; +0 and −0 count as the same datum."""
     if context.rounding.is_stochastic and not perhaps:
         following = datum.next_up if up else datum.next_down
         if not following.is_finite or following == datum:
@@ -115,9 +112,9 @@ def _end(datum: Datum, context: Context, up: bool, perhaps: bool) -> tuple[Fract
 
 
 def _last_within(reach: Fraction, closed: bool, format: Format, up: bool) -> Datum:
-    """Return the number of a format that is nearest to an end of an interval, and inside the interval.
+    """Return the number of a format that lies inside an interval and nearest to its end `reach`.
 
-    The end is `reach`, and belongs to the interval if `closed`. It is the upper end if `up`, else the lower.
+    `closed` says whether `reach` belongs to the interval, and `up` whether it is the upper end.
     """
     toward = Context(Direction.RTN if up else Direction.RTP)
     found = encode(reach, format, toward)

@@ -1,7 +1,7 @@
 """One update of one weight: every rounding from w to its new value, and the reason if w is unchanged.
 
-In a traced step, every stage of the program gives a derivation: an operation of `floatlab.arith`, or a conversion. The
-interval of reals that round to w gives the smallest update that changes w.
+Every stage of the step is computed by an operation of `floatlab.arith`, or by a conversion; both return a `Derivation`
+with each rounding. The smallest update that changes w follows from the interval of reals that round to w.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def trace(
 ) -> UpdateTrace:  # fmt: skip
     """Trace one step of one weight.
 
-    `rows` has the number in each row of the program before the step (the weight, the gradient, …), by the row's name.
+    `rows` maps the name of each row of the program to its number before the step (the weight, the gradient, …).
     `given` is the exact gradient or update, without the loss scale. `index` is the number of the draw that each
     stochastic stage uses. `taken` is the number of earlier steps that were not skipped. Raises UnsupportedError for
     weights in a block format, since the rounding of a weight depends on its block.

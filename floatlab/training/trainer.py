@@ -1,6 +1,6 @@
 """`Trainer`: a resumable run of many steps. `TrainingRun`: the recorded weights and events.
 
-All values are stored as float64, which contains every number of the formats that a recurrence accepts.
+All values are stored as float64. This is exact, because formats that binary64 does not contain are refused.
 """
 
 from __future__ import annotations
@@ -231,7 +231,7 @@ class Trainer:
         return self.row(WEIGHTS).copy()
 
     def _take(self, given: Array) -> int:
-        """Do steps with scaled, rounded gradients, at most to the first step with NaN or ∞; return the number done."""
+        """Do steps with scaled, rounded gradients, up to the first step with NaN or ∞; return the number of steps."""
         finite = np.isfinite(given).all(axis=1)
         good = len(given) if finite.all() else int(np.argmin(finite))
         dynamic = self.scaler is not None and self.scaler.rules.is_dynamic

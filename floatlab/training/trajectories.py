@@ -90,7 +90,7 @@ class Reference:
         return moved > last
 
     def final(self, steps: int) -> Sequence[Fraction | float]:
-        """Return the weights after `steps` steps as Fractions; if they are not exact, return the current weights."""
+        """Return the exact weights after `steps` steps; if the reference is binary64, return its current weights."""
         if not self.is_exact:
             return list(map(float, self._wide.weights))
         if self._final is None or self._final[0] != steps:
@@ -106,12 +106,14 @@ class Trajectory(Record):
     error of the master copy or of the compensated value; it is None if the remedy has neither. Both are None if the run
     or the reference diverged.
 
-    A weight is stalled if more than 1 % of all steps were done after it last changed, and the reference moved in these
-    steps. If the updates are constant, and neither state nor stochastic draws change their effect, a single step
-    without a change suffices. No weight counts as stalled if the run diverged, or if several weights are rounded
-    stochastically. `stalled` is the number of the last step that changed the weight: 0 if no step did, None if the
-    weight is not stalled. For several weights, it is the largest such number. `still` is the number of stalled weights.
-    `moves` counts the moves of all weights. `why` is the outcome of the next step, None if it cannot be traced.
+    A weight is stalled if it did not change in the last 1 % of all steps, although the reference changed since the
+    weight last did. One step without a change suffices if all steps have the same effect: the same gradient, no
+    momentum or other state, and no stochastic rounding. No weight counts as stalled if the run diverged, if the last
+    step was skipped, if stochastic rounding may still move it, or if a gradient function returned 0 for it.
+
+    `stalled` is the number of the last step that changed the weight: 0 if no step did, None if the weight is not
+    stalled. For several weights, it is the largest such number. `still` is the number of stalled weights. `moves`
+    counts the moves of all weights. `why` is the outcome of the next step, None if it cannot be traced.
     """
 
     label: str
@@ -129,7 +131,7 @@ class Trajectory(Record):
 
 @methods_in_default_mode
 class Training(Answering):
-    """Trainers that do the same steps with different setups, and the reference.
+    """A comparison of remedies: a trainer for each, which all do the same steps, and the reference.
 
     `trainers` are in the order of the remedies; `runs` has their recorded weights; `lines` is the table of results.
     """
@@ -203,7 +205,7 @@ class Training(Answering):
         if run.kept is not None or run.compensation is not None:
             high = run.carrier[-1]
             low = np.zeros(1) if run.compensation is None else run.compensation[-1]
-            if np.isfinite(high - low).all():  # else the stored rows were created after the last recorded step
+            if np.isfinite(high - low).all():  # NaN: `change` added the rows, and no step was recorded since
                 carried = _furthest(high, truth, low)
         return _furthest(run.values[-1], truth), carried
 
@@ -272,10 +274,10 @@ def train(
         `lr` is the learning rate. `optimizer` is `sgd`, `momentum`, `adam`, `adamw`, or an `SGD(…)` or `Adam(…)`, which
         has its own learning rate.
     remedies
-        Names such as `plain`, `master`, `bf16+kahan`, `master+dynamic` (see `REMEDIES`). The default is `USUAL`,
-        without remedies that do not apply to these formats, and without repeated setups.
+        Names such as `plain`, `master`, `bf16+kahan`, `master+dynamic` (see `REMEDIES`). The default is `USUAL`; it
+        omits remedies that do not apply to these formats or that repeat an earlier setup.
     weights, grads, update_format, accumulator, state
-        Formats, as in `Setup`, to which the remedies are then applied.
+        Formats, as in `Setup`, before the remedies change them.
     rounding, seed, context
         The rounding rules of every stage. `context`, if given, replaces `rounding` and `seed`.
     every

@@ -50,10 +50,10 @@ def test_the_best_step_is_where_theory_has_it(name, way):
 
 
 def test_small_steps_of_binary32_are_noise():
-    noise = [abs(p.relative) for p in sweep_steps(math.sin, 1.0, "fp32", steps=[1e-6, 2e-6], own=False).points]
-    good = sweep_steps(math.sin, 1.0, "fp32", steps=[1e-2], own=False).points[0]
+    noise = [abs(p.relative) for p in sweep_steps(math.sin, 1.0, "fp32", steps=[1e-6, 2e-6], round_all=False).points]
+    good = sweep_steps(math.sin, 1.0, "fp32", steps=[1e-2], round_all=False).points[0]
     assert min(noise) > 1e-3 > 1e-4 > good.relative
-    assert sweep_steps(math.sin, 1.0, "fp64", steps=[1e-6], own=False).points[0].relative < 1e-9
+    assert sweep_steps(math.sin, 1.0, "fp64", steps=[1e-6], round_all=False).points[0].relative < 1e-9
 
 
 @pytest.mark.parametrize("name", ["fp16", "bf16", "fp32", "fp64"])

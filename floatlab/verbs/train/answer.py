@@ -274,9 +274,15 @@ def _check(question: Question, started: Started | None) -> Answer:
     reported, derivative = question.option("reported"), question.option("derivative")
     with printing_aside():
         target = function_of(name, x, next(iter(question.formats), None))
-        call, fmt, own = target.call, target.format, target.own
-        curves = [target.checked(sweep_steps(call, x, fmt, way, derivative=derivative, own=own)) for way in WAYS]
-        check = None if reported is None else check_gradient(call, x, reported, fmt, h=question.option("h"), own=own)
+        call, fmt, every = target.call, target.format, target.round_all
+        curves = [
+            target.checked(sweep_steps(call, x, fmt, way, derivative=derivative, round_all=every)) for way in WAYS
+        ]
+        check = (
+            None
+            if reported is None
+            else check_gradient(call, x, reported, fmt, h=question.option("h"), round_all=every)
+        )
     found = GradientCheck(name, tuple(curves), check)
     words = [f"{curves[-1].best.h:.6g}" if check is None else check.verdict]
     columns = curves[0].points[0]._fields

@@ -47,12 +47,12 @@ NAMES = (*OWN, *WHOLE)
 class NamedFunction(Record):
     """A function, to be evaluated in a format.
 
-    If `own` is true, each of its operations is rounded to the format; else only its argument and its value are.
+    If `round_all` is true, each of its operations is rounded to the format; else only its argument and its value are.
     """
 
     name: str
     call: Function
-    own: bool
+    round_all: bool
     format: Format
 
     def checked(self, curve: StepSweep) -> StepSweep:
@@ -74,7 +74,7 @@ def function_of(name: str, x: str, format: Format | None = None) -> NamedFunctio
     second call does not return a `RoundedNumber`, only the function's argument and its value are rounded. Raises
     UnsupportedError if the name is unknown, the function does not take one number, or its value at x is not finite.
 
-    >>> function_of("x^3", "1.5").own, function_of("math:atan", "1").own
+    >>> function_of("x^3", "1.5").round_all, function_of("math:atan", "1").round_all
     (True, False)
     """
     fmt = format or parse_format("binary32")
