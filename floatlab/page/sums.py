@@ -9,7 +9,7 @@ from floatlab.formats import Format
 from floatlab.numbers.printing import rounded_decimal, terminating_decimal
 from floatlab.page.model import Block, Row
 from floatlab.page.words import counted, signed_text
-from floatlab.reduce.plan.basic_schedules import Schedule
+from floatlab.reduce.plan.schedules import Schedule
 from floatlab.reduce.simulate.adders import Adder
 from floatlab.reduce.simulate.compensated import Compensated
 from floatlab.reduce.simulate.matrix_units import Machine

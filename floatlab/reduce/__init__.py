@@ -13,7 +13,7 @@ from floatlab.lazy_names import lazy_names
 __all__, __getattr__, __dir__ = lazy_names(__name__, {
     "plan.batches": "Batches",
     "plan.expressions": "parse_schedule",
-    "plan.basic_schedules": "Schedule",
+    "plan.schedules": "Schedule",
     "plan.plan": "Plan",
     "results.presets": "PRESETS",
     "results.products": "matmul",

@@ -1,9 +1,9 @@
 """The public names of floatlab.reduce, for type checkers; `__init__.py` imports each name on first use."""
 
-from floatlab.reduce.plan.basic_schedules import Schedule as Schedule
 from floatlab.reduce.plan.batches import Batches as Batches
 from floatlab.reduce.plan.expressions import parse_schedule as parse_schedule
 from floatlab.reduce.plan.plan import Plan as Plan
+from floatlab.reduce.plan.schedules import Schedule as Schedule
 from floatlab.reduce.results.presets import PRESETS as PRESETS
 from floatlab.reduce.results.products import matmul as matmul
 from floatlab.reduce.results.reduction import Reduction as Reduction

@@ -16,7 +16,7 @@ from floatlab.numbers.rounding import DEFAULT, AnyContext, as_context
 from floatlab.presenter import Answering
 from floatlab.record import Individual
 from floatlab.reduce.explain.diagnosis import diagnose
-from floatlab.reduce.plan.basic_schedules import Schedule
+from floatlab.reduce.plan.schedules import Schedule
 from floatlab.reduce.replay.candidates import Candidate, InputRounding, list_candidates
 from floatlab.reduce.replay.causes import (
     Cause,

@@ -23,8 +23,8 @@ from floatlab.record import Individual
 from floatlab.reduce.explain.problem import ProductProblem, Side
 from floatlab.reduce.explain.residuals import share_of
 from floatlab.reduce.explain.stages import Model
-from floatlab.reduce.plan.composed_schedules import SERIAL
 from floatlab.reduce.plan.expressions import parse_schedule
+from floatlab.reduce.plan.grouped_schedules import SERIAL
 from floatlab.reduce.replay.candidates import EXACT_SUM, Candidate, candidate_text, list_candidates
 from floatlab.reduce.replay.causes import Cause, causes_of
 from floatlab.reduce.replay.evaluator import Evaluator

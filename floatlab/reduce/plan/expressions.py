@@ -11,9 +11,9 @@ from collections.abc import Callable
 
 from floatlab.errors import FormatError, PlanError, guess, quoted
 from floatlab.formats import parse_format
-from floatlab.reduce.plan.basic_schedules import MAX_TERMS, NAMED, ExplicitTree, Schedule, Sorted
-from floatlab.reduce.plan.composed_schedules import KINDS
+from floatlab.reduce.plan.grouped_schedules import KINDS
 from floatlab.reduce.plan.plan import Plan
+from floatlab.reduce.plan.schedules import MAX_TERMS, NAMED, ExplicitTree, Schedule, Sorted
 from floatlab.tokens import TokenReader
 
 MAX_LENGTH = 1 << 20

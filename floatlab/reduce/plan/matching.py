@@ -7,9 +7,9 @@ from itertools import product
 
 from floatlab.errors import PlanError
 from floatlab.record import Record
-from floatlab.reduce.plan.basic_schedules import PAIRWISE, Adjacent, Folded, Fused, Halving, Reversed, Schedule
-from floatlab.reduce.plan.composed_schedules import NUMPY, SERIAL, Blocked, Lanes, SplitK, Unrolled
+from floatlab.reduce.plan.grouped_schedules import NUMPY, SERIAL, Blocked, Lanes, SplitK, Unrolled
 from floatlab.reduce.plan.plan import Plan
+from floatlab.reduce.plan.schedules import PAIRWISE, Adjacent, Folded, Fused, Halving, Reversed, Schedule
 
 _INNER = (SERIAL, PAIRWISE, NUMPY)
 _OUTER = (SERIAL, PAIRWISE, Folded(), Adjacent(), Reversed())

@@ -15,9 +15,9 @@ from floatlab.formats import Format, parse_format
 from floatlab.numbers import Context
 from floatlab.numbers.rounding import DEFAULT
 from floatlab.record import Record
-from floatlab.reduce.plan.basic_schedules import Schedule, Sorted
 from floatlab.reduce.plan.expressions import parse_schedule
 from floatlab.reduce.plan.plan import Plan
+from floatlab.reduce.plan.schedules import Schedule, Sorted
 from floatlab.reduce.simulate.adders import Adder, Joined, PartlyFused
 from floatlab.reduce.simulate.compensated import Compensated
 from floatlab.reduce.simulate.matrix_units import MACHINES, Machine, parse_machine
@@ -85,7 +85,7 @@ def candidate_text(candidate: Candidate, format: Format) -> str:
     """Describe a candidate in words; `format` is the format of the results.
 
     >>> from floatlab.formats import parse_format
-    >>> from floatlab.reduce.plan.composed_schedules import SERIAL
+    >>> from floatlab.reduce.plan.grouped_schedules import SERIAL
     >>> single = parse_format("binary32")
     >>> candidate_text(Candidate(SERIAL, Adder(fma=True)), single)
     'serial with FMA'

@@ -187,8 +187,8 @@ def _is_apart(first: Explanation, second: Explanation, apart: PrintedDecimal | F
 def causes_of(one: Candidate, other: Candidate) -> tuple[Cause, ...]:
     """Return the causes in which two candidates differ. For models of different machines, the machine is the only one.
 
-    >>> from floatlab.reduce.plan.basic_schedules import PAIRWISE
-    >>> from floatlab.reduce.plan.composed_schedules import SERIAL
+    >>> from floatlab.reduce.plan.schedules import PAIRWISE
+    >>> from floatlab.reduce.plan.grouped_schedules import SERIAL
     >>> causes_of(Candidate(PAIRWISE, Adder()), Candidate(SERIAL, Adder(fma=True)))
     (<Cause.ORDER: 'order'>, <Cause.FMA: 'FMA'>)
     """

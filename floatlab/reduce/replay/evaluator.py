@@ -18,7 +18,7 @@ from floatlab.formats import Format
 from floatlab.numbers import Context
 from floatlab.numbers.projection import round_exact
 from floatlab.numbers.rounding import DEFAULT
-from floatlab.reduce.plan.basic_schedules import Fused
+from floatlab.reduce.plan.schedules import Fused
 from floatlab.reduce.replay.candidates import Candidate, InputRounding
 from floatlab.reduce.simulate.adders import Adder
 from floatlab.reduce.simulate.code_engine import Sides

@@ -13,7 +13,7 @@ from floatlab.arrays.types import Array
 from floatlab.formats import Format
 from floatlab.numbers import Datum
 from floatlab.record import Individual
-from floatlab.reduce.plan.basic_schedules import Schedule
+from floatlab.reduce.plan.schedules import Schedule
 from floatlab.reduce.replay.candidates import Candidate, CandidateAdder, adders_along, candidate_text
 from floatlab.reduce.replay.evaluator import Evaluator
 from floatlab.reduce.replay.observations import Observed, PrintedArray, PrintedDecimal

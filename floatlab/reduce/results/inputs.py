@@ -20,9 +20,9 @@ from floatlab.numbers import Context, Datum, Derivation, Exact, Flags, Literal, 
 from floatlab.numbers.rounding import AnyContext
 from floatlab.numbers.scalars import whole_number
 from floatlab.record import Record
-from floatlab.reduce.plan.basic_schedules import Schedule
 from floatlab.reduce.plan.expressions import parse_schedule
 from floatlab.reduce.plan.plan import Plan
+from floatlab.reduce.plan.schedules import Schedule
 from floatlab.reduce.simulate.adders import Adder
 from floatlab.reduce.simulate.code_engine import Sides
 from floatlab.reduce.simulate.compensated import Compensated

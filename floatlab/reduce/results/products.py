@@ -17,8 +17,8 @@ from floatlab.numbers import Datum
 from floatlab.numbers.rounding import AnyContext
 from floatlab.presenter import Answering
 from floatlab.record import Individual, Record
-from floatlab.reduce.plan.basic_schedules import Schedule
 from floatlab.reduce.plan.plan import Plan
+from floatlab.reduce.plan.schedules import Schedule
 from floatlab.reduce.results.inputs import Settings, as_matrices, check_size, read_operands
 from floatlab.reduce.results.product_error import ExactProduct, ProductErrors
 from floatlab.reduce.results.reduction import Reduction, last_context

@@ -20,9 +20,9 @@ from floatlab.numbers import Context, Datum, Derivation, Flags, convert
 from floatlab.presenter import Answering
 from floatlab.progress import begin
 from floatlab.record import Individual
-from floatlab.reduce.plan.basic_schedules import Permuted, Schedule, Sorted
 from floatlab.reduce.plan.batches import Batches
 from floatlab.reduce.plan.plan import Plan
+from floatlab.reduce.plan.schedules import Permuted, Schedule, Sorted
 from floatlab.reduce.results.bounds import final_bound, first_bound, running_bound
 from floatlab.reduce.simulate.adders import Adder, Node, Term, stream_context
 from floatlab.reduce.simulate.code_engine import Sides
@@ -248,7 +248,7 @@ def worst_nodes(sides: Sides, batches: Batches, adder: Adder, count: int) -> lis
     Raises UnsupportedError for formats that binary64 does not contain, and for nodes that add more than two numbers.
 
     >>> from floatlab.arrays.sources import source_of
-    >>> from floatlab.reduce.plan.composed_schedules import SERIAL
+    >>> from floatlab.reduce.plan.grouped_schedules import SERIAL
     >>> x = source_of(np.float32([2**24, 1, 2**30, 1]))
     >>> [(node.id, float(node.error)) for node in worst_nodes((x,), SERIAL.batches(4), Adder(), 2)]
     [(4, -1.0), (6, -1.0)]

@@ -7,8 +7,8 @@ from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Datum, convert
 from floatlab.numbers.rounding import AnyContext
-from floatlab.reduce.plan.basic_schedules import Schedule
 from floatlab.reduce.plan.plan import Plan
+from floatlab.reduce.plan.schedules import Schedule
 from floatlab.reduce.results.inputs import Settings, check_row, read_operands
 from floatlab.reduce.results.reduction import Reduction, last_context
 from floatlab.reduce.simulate.code_engine import Sides
@@ -29,7 +29,7 @@ def reduce_terms(operation: str, sides: Sides, settings: Settings) -> Reduction:
 def reorder(found: Reduction, schedule: Schedule | None = None, adder: AnyAdder | None = None) -> Reduction:
     """Return the sum of the same terms in another order, or with another adder; raises errors as `sum` does.
 
-    >>> from floatlab.reduce.plan.basic_schedules import PAIRWISE
+    >>> from floatlab.reduce.plan.schedules import PAIRWISE
     >>> found = sum([2**24, 1, 1, 1])
     >>> float(found), float(reorder(found, PAIRWISE))
     (16777216.0, 16777218.0)

@@ -20,7 +20,7 @@ from floatlab.reduce.reveal.probing import PROBES_A_TERM, NotASum, plan_of
 def blocks_of(plan: Plan) -> list[tuple[int, int]]:
     """Return the id and the first term of each block of adjacent terms that a plan adds, the last block first.
 
-    >>> from floatlab.reduce.plan.composed_schedules import Blocked, Lanes
+    >>> from floatlab.reduce.plan.grouped_schedules import Blocked, Lanes
     >>> [first for id, first in blocks_of(Blocked(4, Lanes(2)).plan(10))]
     [8, 4, 0]
     """
@@ -42,8 +42,8 @@ def assemble(plan: Plan, inner: Callable[[int], Plan]) -> Plan:
 
     Within a block of n terms, it adds as in the plan `inner(n)`.
 
-    >>> from floatlab.reduce.plan.basic_schedules import PAIRWISE
-    >>> from floatlab.reduce.plan.composed_schedules import Blocked
+    >>> from floatlab.reduce.plan.schedules import PAIRWISE
+    >>> from floatlab.reduce.plan.grouped_schedules import Blocked
     >>> assemble(Blocked(4).plan(8), PAIRWISE.plan).text
     '(((0 1) (2 3)) ((4 5) (6 7)))'
     """

@@ -18,7 +18,7 @@ import numpy as np
 
 from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
-from floatlab.reduce.plan.composed_schedules import NUMPY
+from floatlab.reduce.plan.grouped_schedules import NUMPY
 from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.reveal.probes import Lines, Masks, ProbeReader, inexact_factor
 from floatlab.reduce.reveal.probing import PROBES_A_TERM, NotASum, plan_of

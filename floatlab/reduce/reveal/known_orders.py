@@ -9,8 +9,8 @@ from functools import cache, lru_cache
 
 from floatlab.errors import FloatlabError, UnsupportedError
 from floatlab.record import Individual
-from floatlab.reduce.plan.basic_schedules import ExplicitTree, Schedule
 from floatlab.reduce.plan.matching import schedule_of
+from floatlab.reduce.plan.schedules import ExplicitTree, Schedule
 from floatlab.reduce.reveal.revelation import prober_of
 from floatlab.reduce.reveal.targets import target_of
 from floatlab.reduce.timing.devices import DTYPES

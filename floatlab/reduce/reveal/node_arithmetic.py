@@ -13,8 +13,8 @@ from itertools import product
 from floatlab.arith.operands import holds
 from floatlab.formats import CATALOG, Format, parse_format
 from floatlab.numbers.rounding import DEFAULT
-from floatlab.reduce.plan.basic_schedules import ExplicitTree
 from floatlab.reduce.plan.plan import Plan
+from floatlab.reduce.plan.schedules import ExplicitTree
 from floatlab.reduce.replay.candidates import WIDER, Candidate, adders_along
 from floatlab.reduce.reveal.probes import ProbeReader
 from floatlab.reduce.simulate.adders import Adder, PartlyFused

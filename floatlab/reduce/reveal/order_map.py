@@ -17,8 +17,8 @@ import numpy as np
 from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
 from floatlab.fpmode import DefaultMode
-from floatlab.reduce.plan.basic_schedules import ExplicitTree
 from floatlab.reduce.plan.plan import Plan
+from floatlab.reduce.plan.schedules import ExplicitTree
 from floatlab.reduce.replay.candidates import Candidate
 from floatlab.reduce.replay.evaluator import candidate_codes
 from floatlab.reduce.replay.explanations import agreement

@@ -16,9 +16,9 @@ from floatlab.formats import Format
 from floatlab.fpmode import methods_in_default_mode
 from floatlab.presenter import Answering
 from floatlab.record import Individual, Record
-from floatlab.reduce.plan.basic_schedules import Schedule
 from floatlab.reduce.plan.matching import outline, schedule_of
 from floatlab.reduce.plan.plan import Plan
+from floatlab.reduce.plan.schedules import Schedule
 from floatlab.reduce.replay.candidates import Candidate, CandidateAdder, candidate_text
 from floatlab.reduce.replay.evaluator import candidate_codes
 from floatlab.reduce.reveal.stripes import Stripes, rectangles_of, stripes_text
@@ -187,7 +187,7 @@ _schedule_of = lru_cache(maxsize=256)(lambda plan: schedule_of(plan) if plan.ter
 def _described(plan: Plan) -> str:
     """Describe an order that no schedule gives, by the whole tree or by its parts.
 
-    >>> from floatlab.reduce.plan.composed_schedules import SERIAL
+    >>> from floatlab.reduce.plan.grouped_schedules import SERIAL
     >>> _described(Plan.from_tree((tuple(SERIAL.plan(9).to_tree()), tuple(range(9, 12)))))
     '(serial of terms 0–8) + (fused(3) of terms 9–11)'
     """

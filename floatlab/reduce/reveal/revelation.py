@@ -21,9 +21,9 @@ from floatlab.formats import Format
 from floatlab.fpmode import DefaultMode
 from floatlab.presenter import Answering
 from floatlab.record import Record
-from floatlab.reduce.plan.basic_schedules import ExplicitTree, Schedule
 from floatlab.reduce.plan.matching import schedule_of
 from floatlab.reduce.plan.plan import Plan
+from floatlab.reduce.plan.schedules import ExplicitTree, Schedule
 from floatlab.reduce.replay.evaluator import Evaluator
 from floatlab.reduce.replay.explanations import Explanation, agreement, replay, replay_along
 from floatlab.reduce.reveal.classes import Prober

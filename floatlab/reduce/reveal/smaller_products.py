@@ -14,8 +14,8 @@ import numpy as np
 
 from floatlab.arrays.types import Array
 from floatlab.errors import FloatlabError
-from floatlab.reduce.plan.basic_schedules import ExplicitTree
 from floatlab.reduce.plan.plan import Plan
+from floatlab.reduce.plan.schedules import ExplicitTree
 from floatlab.reduce.replay.candidates import Candidate
 from floatlab.reduce.reveal.assembly import assemble, blocks_of
 from floatlab.reduce.reveal.sized_target import SizedTarget

@@ -15,8 +15,8 @@ from floatlab.formats import Format, parse_format
 from floatlab.fpmode import methods_in_default_mode
 from floatlab.numbers import Context
 from floatlab.record import Record
-from floatlab.reduce.plan.basic_schedules import Schedule
 from floatlab.reduce.plan.expressions import parse_schedule
+from floatlab.reduce.plan.schedules import Schedule
 from floatlab.reduce.simulate.adders import Adder
 from floatlab.reduce.simulate.scaled_matrix_units import SCALED_UNITS, is_scaled_unit, unmodelled
 from floatlab.reduce.simulate.simulation import evaluate

@@ -21,10 +21,10 @@ from floatlab.arrays.types import Array
 from floatlab.errors import PlanError, UnsupportedError
 from floatlab.fpmode import in_default_mode
 from floatlab.progress import begin, count, pause
-from floatlab.reduce.plan.basic_schedules import ExplicitTree, Schedule, Sorted
 from floatlab.reduce.plan.batches import Batch, Batches
 from floatlab.reduce.plan.matching import subtree
 from floatlab.reduce.plan.plan import Plan
+from floatlab.reduce.plan.schedules import ExplicitTree, Schedule, Sorted
 from floatlab.reduce.simulate.adders import Adder, Joined, PartlyFused
 from floatlab.reduce.simulate.code_engine import ROWS, CodeEngine, Sides, spread, spread_over, take
 from floatlab.reduce.simulate.compensated import Compensated
@@ -197,8 +197,8 @@ def simulate(sides: Sides, schedule: Schedule, adder: AnyAdder | PartlyFused | J
     >>> terms = np.float32([1, 2**-24, 2**-24, 2**-24])[:, None].view(np.uint32)
     >>> from floatlab.formats import parse_format
     >>> from floatlab.reduce.simulate.adders import Adder
-    >>> from floatlab.reduce.plan.basic_schedules import PAIRWISE
-    >>> from floatlab.reduce.plan.composed_schedules import SERIAL
+    >>> from floatlab.reduce.plan.schedules import PAIRWISE
+    >>> from floatlab.reduce.plan.grouped_schedules import SERIAL
     >>> sides = (Source(terms, parse_format("fp32")),)
     >>> [hex(simulate(sides, order, Adder())[0]) for order in (SERIAL, PAIRWISE)]
     ['0x3f800000', '0x3f800001']

@@ -11,8 +11,8 @@ from floatlab.arrays.types import Array
 from floatlab.errors import FileFormatError
 from floatlab.formats import Format
 from floatlab.record import Record
-from floatlab.reduce.plan.basic_schedules import ExplicitTree
 from floatlab.reduce.plan.plan import Plan
+from floatlab.reduce.plan.schedules import ExplicitTree
 from floatlab.reduce.replay.candidates import Candidate, NodeAdder
 from floatlab.reduce.reveal.node_arithmetic import compensated_ways
 from floatlab.reduce.reveal.order_map_record import OrderClass, OrderMap, Region

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from floatlab.errors import PlanError
 from floatlab.reduce import Plan, parse_schedule
-from floatlab.reduce.plan.basic_schedules import (
+from floatlab.reduce.plan.grouped_schedules import Blocked, Interleaved, Lanes, SplitK, Unrolled
+from floatlab.reduce.plan.schedules import (
     NAMED,
     Adjacent,
     ExplicitTree,
@@ -19,7 +20,6 @@ from floatlab.reduce.plan.basic_schedules import (
     Serial,
     Sorted,
 )
-from floatlab.reduce.plan.composed_schedules import Blocked, Interleaved, Lanes, SplitK, Unrolled
 
 ANY_SIZE = [
     "serial", "reversed", "pairwise", "numpy", "adjacent", "folded", "blocked(3)", "blocked(4, pairwise)",

@@ -5,9 +5,9 @@ import pytest
 
 import floatlab as fl
 from floatlab.errors import FloatlabError, PlanError
-from floatlab.reduce.plan.basic_schedules import PAIRWISE, Permuted, Reversed, Sorted
-from floatlab.reduce.plan.composed_schedules import Blocked, Lanes
+from floatlab.reduce.plan.grouped_schedules import Blocked, Lanes
 from floatlab.reduce.plan.plan import Plan
+from floatlab.reduce.plan.schedules import PAIRWISE, Permuted, Reversed, Sorted
 
 ONES = np.ones(3, np.float32)
 ENDLESS = []

@@ -8,8 +8,8 @@ import pytest
 import floatlab as fl
 from benchmarks.order_maps import FIXED, measured, random_shapes
 from floatlab.errors import UnsupportedError
-from floatlab.reduce.plan.basic_schedules import PAIRWISE, Reversed
-from floatlab.reduce.plan.composed_schedules import SERIAL
+from floatlab.reduce.plan.grouped_schedules import SERIAL
+from floatlab.reduce.plan.schedules import PAIRWISE, Reversed
 from floatlab.reduce.reveal.order_map import order_map
 from floatlab.reduce.reveal.probing import NotASum
 from tests.reduce.kernel import is_called

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from floatlab.reduce.plan.composed_schedules import NUMPY, SERIAL
+from floatlab.reduce.plan.grouped_schedules import NUMPY, SERIAL
 from floatlab.reduce.reveal.revelation import reveal
 from tests.reduce.reveal.published import multiplied, revealed
 

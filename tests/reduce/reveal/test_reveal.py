@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from floatlab.errors import FloatlabError, MissingPartError, PlanError, UnsupportedError
 from floatlab.page.text_layout import to_text
-from floatlab.reduce.plan.basic_schedules import PAIRWISE, Fused, Reversed
-from floatlab.reduce.plan.composed_schedules import NUMPY, SERIAL, Blocked, Lanes
+from floatlab.reduce.plan.grouped_schedules import NUMPY, SERIAL, Blocked, Lanes
 from floatlab.reduce.plan.matching import schedule_of
 from floatlab.reduce.plan.plan import Plan
+from floatlab.reduce.plan.schedules import PAIRWISE, Fused, Reversed
 from floatlab.reduce.reveal.probing import NotASum, plan_of
 from floatlab.reduce.reveal.revelation import examine, reveal
 from floatlab.reduce.simulate.adders import PartlyFused

@@ -10,7 +10,7 @@ import pytest
 
 import floatlab
 from floatlab.errors import PlanError, UnsupportedError
-from floatlab.reduce.plan.composed_schedules import NUMPY
+from floatlab.reduce.plan.grouped_schedules import NUMPY
 from floatlab.reduce.reveal.revelation import reveal
 from floatlab.reduce.reveal.targets import target_of
 

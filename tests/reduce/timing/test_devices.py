@@ -10,7 +10,7 @@ import pytest
 from floatlab.arrays.conversion import decode
 from floatlab.errors import MissingPartError, UnsupportedError
 from floatlab.formats import parse_format
-from floatlab.reduce.plan.composed_schedules import NUMPY
+from floatlab.reduce.plan.grouped_schedules import NUMPY
 from floatlab.reduce.reveal.revelation import reveal
 from floatlab.reduce.timing.devices import DEVICES, AbsentDeviceError, device_of
 

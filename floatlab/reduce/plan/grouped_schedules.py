@@ -1,4 +1,4 @@
-"""Schedules composed of other schedules: in blocks, in lanes, split or unrolled.
+"""Schedules that divide the terms into groups: blocks, lanes, the shares of split-K, unrolled loops.
 
 `blocked(64, lanes(8), pairwise)` has blocks of 64 terms. Each block is split into eight lanes. The terms of a lane are
 added serially. The sums of the lanes are added pairwise, as `Halving` describes, and so are the sums of the blocks.
@@ -10,7 +10,8 @@ import numpy as np
 
 from floatlab.arrays.types import Array
 from floatlab.errors import PlanError
-from floatlab.reduce.plan.basic_schedules import (
+from floatlab.reduce.plan.batches import BatchBuilder
+from floatlab.reduce.plan.schedules import (
     NAMED,
     PAIRWISE,
     Adjacent,
@@ -23,7 +24,6 @@ from floatlab.reduce.plan.basic_schedules import (
     Serial,
     Sorted,
 )
-from floatlab.reduce.plan.batches import BatchBuilder
 
 
 class Blocked(Schedule):

@@ -1,4 +1,4 @@
-"""Schedules: rules for the order in which any number of terms are added.
+"""`Schedule`, a rule for the order in which any number of terms are added, and the schedules without groups of terms.
 
 A slot is the number of a place that holds a term or a sum (see `batches`). The method `add_batches` of a schedule takes
 an array of slots, with one row for each term and one column for each independent sum. A schedule that splits its terms
