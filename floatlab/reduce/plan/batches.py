@@ -19,7 +19,7 @@ from floatlab.reduce.plan.plan import Plan
 
 
 class Batch(Record):
-    """Parallel chains of additions. `first`, of shape (lanes,), and `rest` (steps, operands, lanes) hold slots."""
+    """Parallel chains of additions, as slots: `first` has shape (lanes,), `rest` (steps, operands, lanes)."""
 
     first: Array
     rest: Array
@@ -53,7 +53,7 @@ class Batches(Record):
         return sum(batch.lanes * batch.steps for batch in self.each)
 
     def walk(self) -> Iterator[tuple[Batch, slice, Array]]:
-        """Yield each batch, the slots of its results, and the ids (steps, lanes) of its nodes in the plan."""
+        """Yield each batch, the slots of its results, and the ids of its nodes in the plan, of shape (steps, lanes)."""
         id = self.terms
         for batch, results in self._with_results():
             end = id + batch.steps * batch.lanes
@@ -72,13 +72,13 @@ class Batches(Record):
         """The number of nodes on the longest path from a term to the result."""
         levels = np.zeros(self.terms + self.slots, np.int64)
         for batch, results in self._with_results():
-            # An operand that is added at step k passes through step k and all later steps of its chain.
+            # Step k and all later steps of the chain are on the path from an operand of step k to the result.
             entered = levels[batch.rest].max(axis=1) + np.arange(batch.steps, 0, -1)[:, None]
             levels[results] = np.maximum(levels[batch.first] + batch.steps, entered.max(axis=0))
         return int(levels[self.root])
 
     def arguments(self) -> Iterator[Array]:
-        """Yield an array (nodes, operands) for each batch: the ids that its nodes add."""
+        """Yield, for each batch, the ids that its nodes add, as an array of shape (nodes, operands)."""
         of_slot = np.arange(self.terms + self.slots)
         for batch, results, ids in self.walk():
             chain = np.concatenate([of_slot[batch.first][None], ids[:-1]])
@@ -111,7 +111,7 @@ class BatchBuilder:
         return np.arange(self.slots - len(first), self.slots)
 
     def tree(self, plan: Plan, slots: Array) -> Array:
-        """Add the batches of a plan for each column of `slots` (terms, sums); return the slots of the results."""
+        """Add batches that sum each column of `slots` in the order of a plan; return the slots of the sums."""
         n, lanes = plan.terms, slots.shape[1]
         table = np.empty((n + len(plan.nodes), lanes), np.int64)
         table[:n] = slots
@@ -124,7 +124,7 @@ class BatchBuilder:
         return np.asarray(table[plan.root])
 
     def finished(self, root: Iterable[int]) -> Batches:
-        """Return the batches collected so far; `root` holds one slot, that of the result."""
+        """Return the collected batches. The only element of `root` is the slot of the result."""
         (slot,) = root
         return Batches(self.terms, tuple(self.each), int(slot))
 

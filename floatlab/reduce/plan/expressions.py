@@ -99,7 +99,7 @@ class _Reader:
         return self._made(lambda: kind(*values), place)
 
     def _made(self, make: Callable[[], Schedule], place: int) -> Schedule:
-        """Return the schedule that `make` makes; a PlanError is raised again with the position `place` marked."""
+        """Call `make`. If it raises PlanError, the new message marks the position `place`."""
         try:
             return make()
         except PlanError as error:
@@ -153,7 +153,7 @@ class _Reader:
         return int(digits)
 
     def _tree(self, place: int) -> list[object]:
-        """Read what follows an opening bracket, up to the bracket that closes it: term numbers and trees."""
+        """Read term numbers and trees up to the bracket that closes the last one."""
         open_ones: list[list[object]] = [[]]
         places = [place]
         while True:

@@ -45,7 +45,7 @@ class Blocked(Schedule):
 
 
 class SplitK(Schedule):
-    """Splits the terms into at most `count` contiguous blocks, adds each, and adds their sums, as split-K on GPUs does.
+    """Splits the terms into at most `count` blocks, and adds the sums of the blocks, as split-K on GPUs does.
 
     The blocks have the same length, but the last block may be shorter.
 
@@ -93,11 +93,10 @@ class Lanes(Schedule):
 
 
 class Interleaved(Schedule):
-    """Adds the terms in several passes. In each pass, one node adds a part of every group of terms to the sum.
+    """Adds the terms in several passes. Each pass is one node, which adds a part of every group of terms to the sum.
 
-    A group has `group` successive terms, and every pass takes the same number of terms from each group. Some tensor
-    cores add the products of 8-bit numbers in this order: they widen the numbers to binary16 and use the unit for
-    binary16 twice.
+    A group is `group` successive terms; each pass takes `group / passes` of them. Some tensor cores add the products of
+    8-bit numbers in this order: they widen the numbers to binary16 and use the unit for binary16 twice.
 
     >>> Interleaved(4, 2).plan(8)
     Plan(((0 1 4 5) 2 3 6 7))
@@ -109,13 +108,13 @@ class Interleaved(Schedule):
     signature = (("a group length", None), ("a number of passes", None))
 
     def __post_init__(self) -> None:
-        """Check that the parts of a group have the same length."""
+        """Check that `passes` divides `group`."""
         super().__post_init__()
         if self.group % self.passes:
             raise PlanError(f"interleaved divides a group among its passes: {self.passes} does not divide {self.group}")
 
     def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
-        """Add one node for each pass that has terms."""
+        """Add one node for each pass; short sums leave out passes without terms."""
         part = np.arange(len(slots)) % self.group // (self.group // self.passes)
         found: Array = slots[0]
         for number in range(self.passes):
@@ -126,7 +125,7 @@ class Interleaved(Schedule):
 
 
 class Unrolled(Schedule):
-    """Unrolled loops: another schedule adds the first terms, and the last n mod `count` of n terms follow one by one.
+    """Unrolled loops: of n terms, the last n mod `count` are added one by one to the sum of the others.
 
     >>> Unrolled(2, Lanes(2)).plan(5)
     Plan((((0 2) (1 3)) 4))
@@ -138,7 +137,7 @@ class Unrolled(Schedule):
     signature = (("a number of terms", None), ("schedule", None))
 
     def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
-        """Add the first terms by `inner`, then the last n mod `count` terms one by one."""
+        """Add the first terms as `inner` says, then the last n mod `count` terms one by one."""
         main = len(slots) - len(slots) % self.count
         if not main:
             return Serial().add_batches(slots, into)

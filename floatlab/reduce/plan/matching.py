@@ -1,4 +1,4 @@
-"""Short descriptions of a plan: a schedule that generates it, or a tree of parts, most of which have a schedule."""
+"""Short descriptions of a plan: one schedule, or a tree of parts with a schedule for each part, if there is one."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ _MOST_STRIDES, _MOST_SIZES, _MOST_SHARES = 8, 12, 17
 def schedule_of(plan: Plan) -> Schedule | None:
     """Return a schedule that generates this plan, up to the order of operands within nodes.
 
-    The schedule is the first that fits among a limited number of candidates, of which the simplest come first. The
-    result is None if no candidate fits.
+    A limited number of candidates is tried, the simplest first. If none fits, the result is None.
 
     >>> schedule_of(Lanes(4).plan(64)).text, schedule_of(Plan.from_tree(((0, 3), (1, (2, 4)))))
     ('lanes(4)', None)
@@ -78,9 +77,8 @@ def _along(plan: Plan) -> list[int]:
 def _strides(plan: Plan) -> list[int]:
     """Return candidates for the stride of lanes.
 
-    In lanes with stride s, term s is the first number that is added to term 0. Therefore each of the first nodes on the
-    path from term 0 to the result gives one candidate: the lowest term of the operands that it adds to the sum so far.
-    Powers of two follow.
+    In lanes with stride s, term s is the first number that is added to term 0. The candidates are the lowest terms
+    that the first few nodes add to the sum that contains term 0, and then powers of two.
     """
     n, first = plan.terms, plan.first_terms
     met = (min(first[each] for each in plan.nodes[id - n] if first[each]) for id in _along(plan)[:_MOST_STRIDES])
@@ -121,14 +119,14 @@ class OutlinePart(Record):
 
 
 class Outline(Record):
-    """A tree of parts: `tree` has indices into `parts`, in nested tuples; it is 0 if there is only one part."""
+    """A tree of parts: `tree` is nested tuples of indices into `parts`, or 0 if there is only one part."""
 
     tree: object
     parts: tuple[OutlinePart, ...]
 
 
 def subtree(plan: Plan, root: int) -> tuple[tuple[int, ...], Plan]:
-    """Return the terms below an id, in ascending order, and the plan of this subtree with these terms renumbered.
+    """Return the terms of the subtree with the root `root`, ascending, and its plan, with these terms numbered from 0.
 
     >>> subtree(Plan.from_tree(((0, 3), (1, 2))), 5)
     ((1, 2), Plan((0 1)))

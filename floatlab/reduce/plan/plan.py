@@ -118,7 +118,7 @@ class Plan(Answering, Record):
 
     @property
     def first_terms(self) -> list[int]:
-        """The lowest number of a term below each id; for a term, its own number.
+        """The lowest term below each id; for a term, the term itself.
 
         >>> Plan.from_tree((2, (1, 0))).first_terms
         [0, 1, 2, 0, 0]
@@ -157,7 +157,7 @@ class Plan(Answering, Record):
         leaves = 0
         nodes: list[list[int]] = []
         waiting: list[tuple[object, bool]] = [(tree, False)]
-        # Finished subtrees: a term id, or ~i for node i, because the ids of nodes depend on the number of terms.
+        # Finished subtrees: a term id, or ~i for node i. The id of a node is not yet known: it is n + i for n terms.
         done: list[int] = []
         while waiting:
             branch, is_open = waiting.pop()

@@ -1,8 +1,8 @@
 """`Schedule`, a rule for the order in which any number of terms are added, and the schedules without groups of terms.
 
-A slot is the number of a place that holds a term or a sum (see `batches`). The method `add_batches` of a schedule takes
-an array of slots, with one row for each term and one column for each independent sum. A schedule that splits its terms
-into blocks or lanes can thus call the `add_batches` of its inner schedule once for all blocks or lanes of one length.
+Terms and partial sums are stored in numbered slots (see `batches`). `Schedule.add_batches` takes an array of slot
+numbers, with a row for each term and a column for each independent sum. A schedule that splits its terms into blocks or
+lanes can therefore call `add_batches` of its inner schedule once for all blocks or lanes of the same length.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from floatlab.reduce.plan.batches import BatchBuilder, Batches
 from floatlab.reduce.plan.plan import Plan
 
 MAX_TERMS = 1 << 28
-OTHER_KINDS = ("schedule", "order", "way", "tree")  # kinds of arguments in signatures that are not numbers
+OTHER_KINDS = ("schedule", "order", "way", "tree")  # every other kind of argument is a number
 
 
-# Names of some schedules that have arguments.
+# Short names for schedules with particular arguments: "numpy" is halving(128, unrolled(8, lanes(8)), 8).
 NAMED: dict[str, Schedule] = {}
 
 
@@ -40,8 +40,8 @@ class Schedule(Record):
     """
 
     word: ClassVar[str]  # the name of the schedule in expressions; by default the class name in lower case
-    # For each argument in brackets: its kind, which is one of `OTHER_KINDS` or describes a number, and its default,
-    # which is None if the argument is required.
+    # The kind and the default of each argument. The kind is in `OTHER_KINDS`, or says what a number means ("a block
+    # length"). The default None means that the argument is required.
     signature: ClassVar[tuple[tuple[str, object], ...]] = ()
 
     def __init_subclass__(cls) -> None:
@@ -57,7 +57,7 @@ class Schedule(Record):
                 check_number(self.word, kind, value)
 
     def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
-        """Add to `into` the batches that sum each column of `slots` (terms, sums); return the slots of the results."""
+        """Add batches to `into` that sum each column of `slots`, a row for each term; return the slots of the sums."""
         raise NotImplementedError
 
     def batches(self, terms: int) -> Batches:
@@ -125,7 +125,7 @@ class Serial(Schedule):
 
 
 class Reversed(Schedule):
-    """Reverses the terms, so that the last term becomes the first, and adds them by another schedule.
+    """Adds the terms in reverse order, with the schedule `inner`.
 
     >>> Reversed().plan(4)
     Plan((((3 2) 1) 0))
@@ -136,12 +136,12 @@ class Reversed(Schedule):
     signature = (("schedule", Serial()),)
 
     def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
-        """Add the reversed terms by `inner`."""
+        """Add the reversed terms."""
         return self.inner.add_batches(slots[::-1], into)
 
 
 class Permuted(Schedule):
-    """Permutes the terms and adds them by another schedule; `places` has the terms' numbers in the new order.
+    """Permutes the terms and adds them with the schedule `inner`; term `places[i]` moves to position i.
 
     >>> Permuted((2, 0, 1)).plan(3)
     Plan(((2 0) 1))
@@ -153,20 +153,20 @@ class Permuted(Schedule):
     signature = (("order", None), ("schedule", Serial()))
 
     def __post_init__(self) -> None:
-        """Check that every number of a term occurs once."""
+        """Check that `places` is a permutation."""
         super().__post_init__()
         ids = [id for id in self.places if isinstance(id, int)] if isinstance(self.places, tuple) else []
         if not ids or sorted(ids) != list(range(len(self.places))):
             raise PlanError("permuted takes every number from 0 to n − 1 once")
 
     def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
-        """Add the permuted terms by `inner`."""
+        """Add the permuted terms."""
         _same_count(self.word, len(self.places), len(slots))
         return self.inner.add_batches(slots[list(self.places)], into)
 
 
 class Sorted(Schedule):
-    """Sorts the terms by magnitude, from the smallest (`up`) or largest (`down`), and adds them by another schedule.
+    """Sorts the terms by magnitude, ascending (`up`) or descending (`down`), and adds them with the schedule `inner`.
 
     The order depends on the values of the terms (see `places`). Therefore this schedule has no plan and cannot be an
     argument of another schedule.
@@ -217,9 +217,9 @@ class Adjacent(Schedule):
 
 
 class Folded(Schedule):
-    """Adds term i + h to term i, where h is half the number of terms, rounded up, and repeats this with the h results.
+    """Adds the second half of the terms to the first half, element by element, and repeats this with the sums.
 
-    If the number of terms is odd, term h − 1 stays as it is.
+    If the number of terms is odd, the first half has one term more, and its last term stays as it is.
 
     >>> Folded().plan(4), Folded().plan(5)
     (Plan(((0 2) (1 3))), Plan((((0 3) 2) (1 4))))
@@ -276,20 +276,20 @@ class Halving(Schedule):
     signature = (("a limit", None), ("schedule", Serial()), ("a multiple", 1))
 
     def __post_init__(self) -> None:
-        """Check that no half is empty."""
+        """Check that `limit` is large enough that no half is empty."""
         super().__post_init__()
         if self.multiple > 1 and self.limit < 2 * self.multiple - 1:
             raise PlanError(f"halving into multiples of {self.multiple} needs a limit from {2 * self.multiple - 1} on")
 
     def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
-        """Halve recursively; one batch adds the two halves of all parts of the same level."""
+        """Halve recursively. At each level of the recursion, one batch adds the halves of all parts."""
         return np.asarray(self._sums({len(slots): np.zeros(1, np.int64)}, slots, into)[len(slots)][0])
 
     def _sums(self, parts: dict[int, Array], slots: Array, into: BatchBuilder) -> dict[int, Array]:
-        """Add the terms of some parts (ranges of terms); return the slots of the sums, by the length of the parts.
+        """Add the terms of each part; return a dictionary from the length of parts to the slots of their sums.
 
-        `parts` maps a length to the start positions of the parts with this length. Each array in the result has the
-        shape (parts, sums), where `sums` is the number of columns of `slots`.
+        A part is a range of terms. `parts` maps a length to the first terms of all parts of this length. The arrays in
+        the result have a row for each of these parts and a column for each column of `slots`.
         """
         wanted: dict[int, list[Array]] = {}
         halves = {}
@@ -349,7 +349,7 @@ class ExplicitTree(Schedule):
         return self.tree.text
 
     def batches(self, terms: int) -> Batches:
-        """Return the batches; those of the last 16 trees are kept for later calls."""
+        """Return the batches. A cache holds those of the last 16 trees."""
         _same_count("the tree", self.tree.terms, terms)
         return _batches_of(self.tree)
 

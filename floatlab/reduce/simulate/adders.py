@@ -1,10 +1,10 @@
 """The arithmetic of a plan's nodes on single numbers. Each rounding is recorded as a derivation.
 
 A node with two arguments rounds their sum once. Without `fma`, products are rounded to the format `products` before
-they are added. With `fma`, one product is fused with the addition: the last argument if it is a product, or else the
-first. If both arguments are products, the first is rounded, as in a loop whose accumulator starts at zero. If `pairs`
-is false, both products are rounded instead, as if each had started a separate accumulator. A node with more arguments
-adds them exactly and rounds once; with `fma`, its products are exact.
+they are added. With `fma`, the product among the two arguments is not rounded. If both are products, the first is
+rounded, as in a loop whose accumulator starts at zero. With `pairs=False`, both are rounded, as if each had started a
+separate accumulator. A node with more than two arguments adds them exactly and rounds once; with `fma`, none of its
+products is rounded.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class Term(Record):
 class Node(Record):
     """A node after evaluation: its id, the ids of its arguments, its value, and the derivations of its roundings.
 
-    The nodes in which a tensor core adds products have no derivations. Their `given` is the exact sum of the arguments,
-    or None if one of them is not finite.
+    If the model of a tensor core adds products in a node, the node has no derivations. Instead, `given` is the exact
+    sum of its arguments, or None if an argument is not finite.
     """
 
     id: int
@@ -63,11 +63,10 @@ class Node(Record):
 
     @property
     def error(self) -> Fraction | None:
-        """The exact error of this node: its value minus the exact sum of its arguments; None if either is not finite.
+        """The value of the node minus the exact sum of its arguments; None if either is not finite.
 
-        It is the sum of the errors of all derivations of the node. In a compensated sum, these are the errors of
-        several operations. If all nodes are rounded additions and no operand is flushed, the error of the result is the
-        sum of the errors of the nodes.
+        In a compensated sum, the error of a node is the sum of the errors of its operations. If all nodes are rounded
+        additions and no operand is flushed, the error of the whole sum is the sum of the errors of its nodes.
         """
         if not self.value.is_finite:
             return None
@@ -92,9 +91,9 @@ class NodeRule(Record):
 
 
 class Adder(NodeRule):
-    """Rounded addition, optionally with FMA. With FMA and `pairs`, a node that adds two products fuses one of them.
+    """Rounded addition, optionally with FMA; the module's docstring explains `fma` and `pairs`.
 
-    `accumulator` is the format of partial sums. `products` is the format to which separate products are rounded. Terms
+    `accumulator` is the format of partial sums. Products that are not fused are rounded to the format `products`. Terms
     and rounded products are converted into the accumulator's format before they are added. Under stochastic rounding
     (SR), the node or term with id i uses the seed of the context plus i (see `stream_context`).
     """
@@ -122,7 +121,7 @@ class Adder(NodeRule):
         put(self, "pairs", bool(pairs))
 
     def stream_context(self, id: int, element: int = 0) -> Context:
-        """Return the context for node or term `id` of the sum with index `element`, as `stream_context` does."""
+        """Return the context, with the seed of node or term `id` in the sum with index `element`."""
         return stream_context(self.context, id, element)
 
     def leaf(self, term: Term, id: int, element: int = 0) -> tuple[Datum, list[Derivation]]:
@@ -165,9 +164,9 @@ class Adder(NodeRule):
 class PartlyFused(Record):
     """Addition of products where FMA adds the products in `fused`, and all other products are rounded first.
 
-    If both operands of a node are products in `fused`, the first is rounded as well. Compiled code may do this: a
-    vectorised loop uses FMA, and the loop over the remaining terms does not. The sums of the nodes in `kept` are
-    rounded to the format `partials` before they are used, as if one loop stored them and another loop read them.
+    Compiled code may mix both: a vectorised loop uses FMA, and the loop over the remaining terms does not. If both
+    operands of a node are products in `fused`, the first is rounded. The sums of the nodes in `kept` are rounded to the
+    format `partials`, as if one loop stored them and another loop read them.
     """
 
     accumulator: Format
@@ -216,7 +215,7 @@ class Joined(Record):
 
 
 def stream_context(context: Context, id: int, element: int = 0) -> Context:
-    """Return a context whose seed depends on a node's id and a sum's index `element`; without SR, return `context`."""
+    """Return a context whose seed depends on `id` and on a sum's index `element`; without SR, return `context`."""
     if not context.rounding.is_stochastic:
         return context
     return context.replace(seed=(context.seed + id + element * STREAM) % (1 << 64))
@@ -225,7 +224,7 @@ def stream_context(context: Context, id: int, element: int = 0) -> Context:
 def derive_exact_sum(values: Sequence[Term | Datum], format: Format, context: Context = DEFAULT) -> Derivation:
     """Return the derivation of the exact sum of numbers and products, rounded once.
 
-    If some of them are infinities or NaNs, only these are added, from left to right. Each step then rounds.
+    If some of them are infinities or NaNs, only these are added, from left to right, with a rounding at each step.
 
     >>> from floatlab import encode
     >>> derive_exact_sum([encode(x, "fp32") for x in (2.0**30, 1.0, -(2.0**30))], parse_format("fp16")).result

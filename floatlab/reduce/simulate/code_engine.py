@@ -2,8 +2,7 @@
 
 Partial sums are arrays of shape (lanes, *batch). The first axis has one row for each chain of additions in a `Batch` of
 the plan (see `plan.batches`); such a chain is called a lane. The other axes (`batch`) are those of independent sums,
-which are all added in the same order. Terms have the shape (n, *batch), or broadcast to it, as the factors of a matrix
-product do. A slot is the index of a term.
+which are all added in the same order. Terms broadcast to the shape (n, *batch); a slot is an index of the first axis.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ class CodeEngine:
         return np.empty((lanes, *self.batch), container(self.format))
 
     def leaf(self, slots: Array) -> Array:
-        """Return the terms in these slots, or their rounded products, in the accumulator's format."""
+        """Return the terms in these slots, as numbers or rounded products in the accumulator's format."""
         terms = take(self.sides, slots)
         value = terms[0]
         if len(terms) > 1:
@@ -92,7 +91,7 @@ class CodeEngine:
         return sums
 
     def add_exactly_along(self, sums: Array, slots: Array, ids: Array) -> Array:
-        """Return the sums after each step of chains in which every step adds several terms at once.
+        """Return the partial sums of chains after each step, where every step adds several terms and rounds once.
 
         The shape of `slots` is (steps, terms per step, chains).
         """
@@ -109,12 +108,12 @@ class CodeEngine:
                 for i, step in enumerate(part, start):
                     sums = made[i] = self.add_exactly([(False, sums), *((True, operand) for operand in step)], ids[i])
                 continue
-            # The shape (several, steps × lanes, *batch) becomes one row of operands for each step and sum.
+            # From (terms per step, steps × lanes, *batch) to (steps, sums, terms per step), in nested lists.
             groups = np.stack(numbers).reshape(len(numbers), len(part), -1).transpose(1, 2, 0).tolist()
             totals, trail = self.doubles(sums).reshape(-1).tolist(), []
             for i, group in enumerate(groups, start):
                 fresh = [add((total, *operands)) for total, operands in zip(totals, group, strict=True)]
-                if None in fresh:  # `exact_adder` does not compute such a sum
+                if None in fresh:  # `exact_adder` does not compute sums that are zero or not finite
                     before = self.from_doubles(np.array(totals)).reshape(sums.shape)
                     link_sums = self.add_exactly([(False, before), *((True, operand) for operand in slots[i])], ids[i])
                     fresh = self.doubles(link_sums).reshape(-1).tolist()
@@ -187,10 +186,10 @@ class CodeEngine:
         return numbers
 
     def _sum_doubles(self, numbers: list[Array], sums: Array) -> Array:
-        """Write to `sums` exact sums of binary64 numbers, rounded once; return the mask of sums that are not computed.
+        """Add binary64 numbers exactly, round each sum once, and write it to `sums`; return a mask of wrong results.
 
-        Zeros, infinities and NaNs are not computed. If a sum is inexact in binary64, it is first rounded to odd there;
-        where this could change the result, it is not computed either.
+        The mask has the sums that are zero, infinite or NaN. It also has those that are inexact in binary64, if the
+        format is too wide for rounding them to odd in binary64 first.
         """
         total, exact = np.zeros(sums.shape), np.ones(sums.shape, np.bool_)
         with np.errstate(all="ignore"):
@@ -238,7 +237,7 @@ class CodeEngine:
         return sums, len(slots)
 
     def _compiled_walk(self, count: int) -> Walk | None:
-        """Return a compiled loop that adds terms, or products by FMA; None if there is none or if NumPy is faster."""
+        """Return a compiled loop that adds terms, or products by FMA; None if it is not built or if NumPy is faster."""
         fed = ["a", "b"] if self.fma else ["a"]
         stage = RecurrenceStage("s", "fma" if self.fma else "add", (*fed, "s"), self.format, self.adder.context)
         line = Recurrence(["s", *fed], [stage])
@@ -288,7 +287,7 @@ class CodeEngine:
         wide = np.broadcast_to(value.codes, (len(ids), *self.batch))
         made = np.empty(wide.shape, container(self.format))
         for lane, id in enumerate(ids.tolist()):
-            # The first sum uses the random draws of the sum with index `first`.
+            # `first` is the index of the first sum here among all sums of the caller.
             context = self.adder.context.replace(seed=self.adder.stream_context(id, self.first).seed)
             made[lane] = encode(Source(wide[lane, ...], value.format), self.format, context=context)
         return made

@@ -1,10 +1,14 @@
 """Compensated sums: serial loops that also compute the rounding errors of their additions, and correct the sum.
 
-The rules are those of Kahan (*Further remarks on reducing truncation errors*, CACM 8(1), 1965), Neumaier
-(*Rundungsfehleranalyse einiger Verfahren zur Summation endlicher Summen*, ZAMM 54(1), 1974), Klein, of second order (*A
-generalized Kahan-Babuška-summation-algorithm*, Computing 76, 2006), and Dekker's double-double addition (Numerische
-Mathematik 18, 1971). Each rule is one function, whose operands may be `Datum` objects, arrays or names of rows. With
-names of rows, the function makes the stages of a compiled loop.
+Sources of the rules:
+
+* Kahan, *Further remarks on reducing truncation errors*, CACM 8(1), 1965;
+* Neumaier, *Rundungsfehleranalyse einiger Verfahren zur Summation endlicher Summen*, ZAMM 54(1), 1974;
+* Klein (of second order), *A generalized Kahan-Babuška-summation-algorithm*, Computing 76, 2006;
+* double-double addition: Dekker, Numerische Mathematik 18, 1971.
+
+Each rule is one function. If its operands are `Datum` objects or arrays, it computes. If they are names, it records its
+operations, as the stages of a compiled loop.
 """
 
 from __future__ import annotations
@@ -86,9 +90,9 @@ def _add_with_rest(do: Operations[X], s: X, x: X) -> tuple[X, X]:
 
 
 def _with_rests(do: Operations[X], state: tuple[X, ...], x: X) -> tuple[X, ...]:
-    """Add x to the first number of the state, and the rounding error of each addition to the next number.
+    """Add x to the first number of the state, the error of this addition to the second number, and so on.
 
-    Besides the partial sum, the state of Neumaier's rule has one number, and that of Klein's rule has two.
+    The first number is the partial sum. One more number follows in Neumaier's rule, and two more in Klein's.
     """
     *ones, last = state
     for i, each in enumerate(ones):
@@ -161,7 +165,7 @@ class _Stages(Operations[str]):
         return to
 
     def recurrence(self, rule: CompensationRule, names: Sequence[str]) -> Recurrence:
-        """Return the recurrence that adds the term x to a state; `names` are the names of the state's numbers."""
+        """Return the recurrence that adds the term x to a state, whose numbers have the names `names`."""
         for name, made in zip(names, rule.take(self, tuple(names), "x"), strict=True):
             self.apply(CONVERT, made, to=name)
         return Recurrence([*names, "x", *(stage.to for stage in self.written)], self.written)

@@ -24,7 +24,7 @@ _CHUNK = 1 << 17  # the largest number of limbs in one sum: 2^17 limbs of 36 bit
 def exact_totals(x: Source, y: Source | None = None) -> tuple[Exact, Exact] | None:
     """Return Σ x and Σ |x|, or Σ x·y and Σ |x·y|, exactly; None if a number is not finite.
 
-    Each array has one axis.
+    x and y are one-dimensional.
 
     >>> from floatlab.arrays.sources import source_of
     >>> [float(each.as_fraction()) for each in exact_totals(source_of(np.float32([1, 2**-60, -1])))]
@@ -46,7 +46,7 @@ def exact_totals(x: Source, y: Source | None = None) -> tuple[Exact, Exact] | No
         rows = slice(start, start + _CHUNK)
         for c, q in _products([(c[rows], q[rows], digits) for c, q, digits in parts]):
             total += _gathered(c, q)
-        # The parts of a product of split factors may differ in sign. |x·y| is thus computed from |x| and |y|.
+        # Compute |x·y| from |x| and |y|, since the partial products of one product may differ in sign.
         for c, q in _products([(np.abs(c[rows]), q[rows], digits) for c, q, digits in parts]):
             whole += _gathered(c, q)
     return total, whole

@@ -1,8 +1,8 @@
 """Additions for many sums at once, in the processor's formats binary32 and binary64.
 
-Most time is spent on adding terms serially to an array of sums. The compiled lane adds products in one loop. Without
-it, and for terms that are not products, NumPy is called once for each term. If there are only a few sums, one call of
-NumPy adds many terms.
+Most time is spent on adding terms serially to an array of sums. The compiled lane adds products in one loop. If it is
+not built, or if terms are not products, there is one call of NumPy for each term. For a few sums of many terms, one
+call of `np.add.accumulate` adds up to `ROWS` terms.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class FloatEngine(CodeEngine):
     """Additions by the processor, in binary32 or binary64, to nearest even; payloads of NaNs are unspecified."""
 
     def __init__(self, sides: Sides, adder: Adder, first: int = 0) -> None:
-        """Store the terms as floats, rounded if needed. Factors that the format cannot represent stay codes."""
+        """Store the terms as floats, rounded if needed; if a format of factors is too wide, all factors stay codes."""
         super().__init__(sides, adder, first)
         self.kind = np.dtype(np.float32 if self.format == SINGLE else np.float64)
         self.direct = all(holds(self.format, side.format) for side in sides)
@@ -98,7 +98,7 @@ class FloatEngine(CodeEngine):
             return super().update(sums, slots, ids)
         if not self.fma and sums.size < FEW and len(slots) >= MANY:
             return self._along(sums, slots)
-        # `leaf` and `add` return new arrays, which may be overwritten. A view of the terms must not be overwritten.
+        # `leaf` and `add` return new arrays, which may be overwritten. A view of the terms must be copied.
         made = sums if sums.base is None and sums.flags.writeable else np.array(sums)
         rows = _rows(slots)
         update(made, self.values[0][rows], self.values[1][rows] if len(self.values) > 1 else None, self.fma)
@@ -262,7 +262,7 @@ def _fused_one_by_one(total: float, products: list[float]) -> list[float]:
 
 
 def _last_place(x: Array) -> int:
-    """Return a lower bound on the exponents of the last places of all finite nonzero numbers; 0 if there are none."""
+    """Return e such that all finite numbers of x, in binary32, are multiples of 2^e; 0 if all are zero."""
     magnitudes = np.abs(x)
     nonzero = magnitudes[(magnitudes > 0) & np.isfinite(magnitudes)]
     if not len(nonzero):

@@ -197,8 +197,8 @@ MACHINES = {
     )
 }  # fmt: skip
 
-# Models of other instructions of the same units, and earlier models. Results are not compared with them to find the
-# unit that computed them; a user can only choose them by name.
+# Models of other instructions of the same units, and earlier models. A user can choose them by name. A search for the
+# unit that computed a result does not try them.
 _FP8_UNITS = (
     ("wgmma", _rows("hopper", "e4m3 e5m2", *_core(32, 13, "f16"), source=_MMASIM_2)),
     ("tcgen05", _rows("blackwell", "e4m3 e5m2", *_core(32, 25), source=_MMASIM_2)),

@@ -12,10 +12,10 @@ from floatlab.formats import Format
 
 
 def promoted(x: Array, y: Array, format: Format, size: int, fma: bool) -> Array:
-    """Return the matrix product x·y, whose products of elements are added in blocks of `size`.
+    """Return the matrix product x·y, summed in blocks of `size` terms.
 
-    Within a block, every sum is rounded to `format`. Without `fma`, every product is rounded to it, too. The sums of
-    the blocks are added in binary32.
+    Within a block, every sum is rounded to `format`. Without `fma`, every product of two elements is rounded to it,
+    too. The sums of the blocks are added in binary32.
     """
     n = x.shape[1]
     whole, total = n // size * size, np.zeros((x.shape[0], y.shape[1]), np.float32)
@@ -31,10 +31,10 @@ def promoted(x: Array, y: Array, format: Format, size: int, fma: bool) -> Array:
 
 
 def stored(x: Array, y: Array, format: Format) -> Array:
-    """Return the matrix product x·y, whose products of elements are added one by one.
+    """Return the matrix product x·y, with terms added one by one.
 
-    Each product is rounded to binary32. Each sum is computed in binary32 and then rounded to `format`, as if it were
-    stored in this format.
+    Each product of two elements is rounded to binary32. Each sum is computed in binary32 and then rounded to `format`,
+    as if it were stored in this format.
     """
     total = np.zeros((x.shape[0], y.shape[1]), np.float32)
     single = x.astype(np.float32), y.astype(np.float32)
@@ -45,10 +45,10 @@ def stored(x: Array, y: Array, format: Format) -> Array:
 
 
 def added_blocks(x: Array, y: Array, format: Format, edges: tuple[int, ...]) -> tuple[Array, Array]:
-    """Return the matrix product x·y, added in blocks, and the largest magnitude of each element's partial sums.
+    """Return the matrix product x·y, summed in blocks, and the largest magnitude of each element's partial sums.
 
-    The sum of each block is computed in binary64 and rounded to `format`. Every sum of blocks is rounded to it as well.
-    `edges` has the index of the first product of each block; its last entry is the number of all products.
+    The sum of each block is computed in binary64 and rounded to `format`. The running sum of the blocks is rounded to
+    `format` after each block. Block i has the terms from `edges[i]` to `edges[i + 1]` − 1.
     """
     total = largest = np.zeros((x.shape[0], y.shape[1]))
     with np.errstate(all="ignore"):

@@ -24,7 +24,8 @@ FLOAT, WORD = struct.Struct("=d"), struct.Struct("=Q")
 def nearest_normal(format: Format) -> Callable[[float], float | None]:
     """Return a function that rounds binary64 numbers to the precision of a format, to nearest even.
 
-    A result is correct if it is a normal number of the format. The function returns None for overflows and NaNs.
+    The function rounds as if the format had no smallest exponent, so results that are subnormal in it are wrong. It
+    returns None for overflows and NaNs.
 
     >>> from floatlab.formats import parse_format
     >>> near = nearest_normal(parse_format("fp16"))
@@ -99,9 +100,9 @@ def odd_sum(numbers: Sequence[float]) -> float | None:
 def exact_adder(format: Format, context: Context) -> Callable[[Sequence[float]], float | None] | None:
     """Return a function that adds binary64 numbers exactly and rounds the sum once, to nearest even, to a format.
 
-    The result is None if the format or the context is not supported. The function returns None if the exact or the
-    rounded sum is zero (IEEE 754 has a rule for its sign) or not finite, or if a sum overflows, even an intermediate
-    one.
+    If the format or the context is not supported, `exact_adder` returns None. The function that it returns gives None
+    if the exact or the rounded sum is zero (IEEE 754 has a rule for its sign), if a sum is not finite, or if an
+    intermediate sum overflows.
 
     >>> from floatlab.formats import parse_format
     >>> add = exact_adder(parse_format("fp16"), Context())

@@ -31,7 +31,7 @@ _TILE = 1 << 20  # the largest number of products in memory at once
 
 
 class ScaledTerm(Record):
-    """A product, or a group of products, of a node: its exact value, its exponent, and what remains after alignment."""
+    """One product or group of products in a node: its exact value, its exponent, and what remains after alignment."""
 
     first: int  # the index of its first product in the sum
     stop: int  # the index after its last product
@@ -153,12 +153,11 @@ class ScaledCore(Record):
         return code if SINGLE.magnitude(code) else 0
 
     def sums(self, x: Source, y: Source, scales: tuple[Source, Source], size: int, c: Array) -> Array:
-        """Return the codes of c + Σ x·y; each product is multiplied by the scales of x's and of y's block.
+        """Return the codes of c + Σ x·y, where each product x·y is multiplied by a scale of x and a scale of y.
 
-        The factors x and y have the shapes (rows, n) and (n, columns).
-
-        `c` has binary32 codes (rows, columns). The two arrays in `scales` have the shapes (rows, blocks) and (blocks,
-        columns). Each scale belongs to `size` successive products; the last may belong to fewer.
+        x has the shape (rows, n), and its scales (rows, blocks). y has the shape (n, columns), and its scales (blocks,
+        columns). A scale belongs to `size` successive products, the last perhaps to fewer. `c` has binary32 codes, of
+        shape (rows, columns).
         """
         rows, n = x.codes.shape
         columns = y.codes.shape[1]

@@ -25,8 +25,7 @@ _HARDWARE = {
     "rtxblackwell": ("RTX PRO 6000 Blackwell, RTX 50", "mma.sync"),
 }
 _KINDS = {
-    # Each kind has formats of elements, a format of scales, the number of elements per scale, and the arithmetic
-    # (version 2 of the source).
+    # From version 2 of the paper: formats of elements, format of scales, elements per scale, arithmetic.
     "mxf8f6f4": ("e4m3fn e5m2 e3m2fn e2m3fn e2m1fn", "e8m0fnu", 32, ScaledCore(32, 1, 25, -133)),
     "mxf4": ("e2m1fn", "e8m0fnu", 32, ScaledCore(64, 16, 35, -139)),
     "nvf4": ("e2m1fn", "e4m3fn", 16, ScaledCore(64, 16, 35, -139)),
@@ -80,11 +79,10 @@ class ScaledUnit(Record):
         return -(-terms // self.size)
 
     def multiply_add(self, x: Source, y: Source, scales: tuple[Source, Source], c: Array | None = None) -> Array:
-        """Return the codes of c + Σ x·y; each product is multiplied by the scales of x's and of y's block.
+        """Return the codes of c + Σ x·y, where each product x·y is multiplied by a scale of x and a scale of y.
 
-        The factors x and y have the shapes (rows, n) and (n, columns).
-
-        `scales` has the scales of x, (rows, blocks), and of y, (blocks, columns). `c` has binary32 codes; None: zeros.
+        x has the shape (rows, n), and its scales (rows, blocks). y has the shape (n, columns), and its scales (blocks,
+        columns). `c` has binary32 codes, of shape (rows, columns), or is None for zeros.
 
         >>> from floatlab.arrays.conversion import encode
         >>> unit = parse_scaled_unit("rtxblackwell.mxf4.f32")

@@ -32,14 +32,14 @@ from floatlab.reduce.simulate.float_engine import engine_for
 from floatlab.reduce.simulate.tensor_core_engine import TensorCore, TensorEngine
 
 AnyAdder = Adder | Compensated | TensorCore
-Observer = Callable[[Array, Array], None]  # takes ids of nodes, and values (*ids.shape, *batch)
+Observer = Callable[[Array, Array], None]  # takes ids of nodes, and their values, of shape (*ids.shape, *batch)
 _TILE = 1 << 15  # the largest number of sums that are computed at once, so that their values stay in the cache
-_PIECE, _LEAST = 1 << 22, 64  # additions between two reports of the progress, and the fewest steps
-_MOST = 1 << 23  # the number of values that a tile may hold in memory, unless its smallest part needs more
+_PIECE, _LEAST = 1 << 22, 64  # progress is reported after about 2^22 additions, but not before 64 steps of a chain
+_MOST = 1 << 23  # the number of values that a tile holds in memory at most, except a tile of the smallest size
 
 
 def evaluate(batches: Batches, engine: CodeEngine, observe: Observer | None = None) -> Array:
-    """Return the results, an array of the shape `engine.batch`: each sum adds its terms in the order of `batches`.
+    """Return sums that are added in the order of `batches`, an array of the shape `engine.batch`.
 
     `observe` receives the ids and values of all nodes, each node once and after its arguments. Raises UnsupportedError
     if `engine` and `batches` have different numbers of terms.
@@ -146,9 +146,9 @@ class _Evaluation:
 
 
 def _alike(batch: Batch, n: int) -> Iterator[Array | None]:
-    """Yield groups of lanes. For each operand, the lanes of a group all have a term, or all an earlier result.
+    """Yield groups of lanes that agree on which operands are terms and which are results of earlier batches.
 
-    None stands for a single group with all lanes.
+    If all lanes agree, yield None.
     """
     is_term = np.concatenate([(batch.first < n)[None], (batch.rest < n).reshape(-1, batch.lanes)])
     mixed = is_term[(is_term != is_term[:, :1]).any(axis=1)]
@@ -163,7 +163,7 @@ def _alike(batch: Batch, n: int) -> Iterator[Array | None]:
 
 
 def _stretches(adds_terms: Array, start: int) -> Iterator[tuple[int, int]]:
-    """Yield bounds of ranges of steps from `start` on: several steps that add terms, or one that adds results."""
+    """Split the steps from `start` on into ranges: yield (start, stop) of runs that add terms, and of single others."""
     for place in (*np.flatnonzero(~adds_terms[start:]) + start, len(adds_terms)):
         if start < place:
             yield start, int(place)
@@ -174,12 +174,12 @@ def _stretches(adds_terms: Array, start: int) -> Iterator[tuple[int, int]]:
 
 @in_default_mode
 def simulate(sides: Sides, schedule: Schedule, adder: AnyAdder | PartlyFused | Joined) -> Array:
-    """Return the codes of sums, whose terms are numbers or products, in the accumulator's format.
+    """Return the codes of sums of numbers or of products, in the accumulator's format.
 
     Parameters
     ----------
     sides : tuple of Source
-        The terms (n, *batch) of sums, or the two factors of products, whose axes after the first broadcast.
+        The terms, of shape (n, *batch), or the two factors of each term, which broadcast to this shape.
     schedule : Schedule
         The order of the additions.
     adder : AnyAdder, PartlyFused or Joined
@@ -297,10 +297,11 @@ def _part(codes: Array, place: tuple[slice, ...], batch: tuple[int, ...]) -> Arr
 def _tiles(
     batch: tuple[int, ...], batches: Batches, adder: AnyAdder | PartlyFused, more: int
 ) -> Iterator[tuple[tuple[slice, ...], int]]:
-    """Yield the tiles of the array of sums, each with the index of its first sum. Tiles are simulated one at a time.
+    """Split the array of sums, of shape `batch`, into tiles that are simulated one at a time.
 
-    `batch` is the shape of the array. The index is 0 for all tiles if the rows are split, which happens only without
-    random draws. `more` is the number of additional values that are held in memory for each sum.
+    Yield the slices of each tile, and the index of its first sum. Only random draws need this index. It is 0 if a tile
+    has parts of rows, which happens only without random draws. `more` is the number of values per sum that the caller
+    also holds in memory.
     """
     most = max((chains.lanes * (1 + chains.rest.shape[1]) for chains in batches.each), default=1)
     wide = max((chains.rest.shape[1] for chains in batches.each), default=1)

@@ -27,7 +27,7 @@ from floatlab.numbers.rounding import DEFAULT
 from floatlab.reduce.simulate.adders import Adder, Node, NodeRule, Term
 from floatlab.reduce.simulate.code_engine import Argument, CodeEngine, Sides
 
-_OF_ZERO = -4000  # the exponent of zeros: so low that a zero factor keeps its product from having the largest exponent
+_OF_ZERO = -4000  # the exponent of zeros, so low that a product with a zero factor never has the largest exponent
 LEAST_EXPONENT = -126  # emin of binary32: the smallest exponent to which the partial sum is aligned
 
 
@@ -35,18 +35,19 @@ class TensorCore(NodeRule):
     """The arithmetic of a tensor core: the bits kept in the alignment, and the rounding into the accumulator.
 
     `direction` is the rounding into the accumulator. If `result_bits` is given, the result is truncated to this number
-    of fraction bits, which is smaller than that of the accumulator. If `sum_bits` is given, the products are first
-    aligned to the largest exponent among them, and added. If `groups` is 0, zeros have the exponent −126 in this
-    alignment. A product of magnitude 2^128 or more counts as infinite. The sum of the products and the partial sum are
-    next aligned to the larger of their exponents, or to −126 if that is larger. The sum of the products is truncated
-    toward −∞ at `sum_bits` bits below this exponent, and the partial sum at `fraction_bits` bits below it. Then both
-    are added.
+    of fraction bits, which is smaller than that of the accumulator.
 
-    `groups` is 0, 1 or 2; without `sum_bits`, it must be 0. If it is not 0, one more bit of the sum of the products is
-    kept until the total is normalised. If it is 2, the products at even and those at odd positions are aligned and
-    added separately. Each of the two sums is truncated toward −∞ at `fraction_bits` bits below the larger of their
-    exponents, and both are added. If `groups` is 2, a partial sum whose exponent is more than `fraction_bits` + 1 below
-    the larger exponent is dropped.
+    With `sum_bits`, the node works in two stages. First, it aligns the products to the largest exponent among them and
+    adds them. If `groups` is 0, zeros have the exponent −126 in this alignment. Second, it adds the partial sum. Both
+    sums are aligned to the larger of their exponents, or to −126 if this is larger. The sum of the products is
+    truncated toward −∞ at `sum_bits` bits below this exponent, and the partial sum at `fraction_bits` bits below it. A
+    product of magnitude 2^128 or more counts as infinite.
+
+    `groups` is 0, 1 or 2, and always 0 without `sum_bits`. If it is 1 or 2, the second stage keeps one bit more of the
+    sum of the products. The normalised total is then truncated toward −∞ to `sum_bits` fraction bits. If it is 2, the
+    first stage adds the products at even positions and those at odd positions separately. Each of these two sums is
+    truncated toward −∞ at `fraction_bits` bits below the larger of their exponents, and both are added. The second
+    stage then drops a partial sum whose exponent is more than `fraction_bits` + 1 below the larger one.
     """
 
     accumulator: Format
@@ -61,7 +62,7 @@ class TensorCore(NodeRule):
 
     @property
     def products(self) -> Format:
-        """The format of a product that is the only term of a sum."""
+        """The format to which a product is rounded if it is the only term of a sum."""
         return self.accumulator
 
     @property
@@ -90,7 +91,7 @@ class TensorCore(NodeRule):
     def aligned(self, terms: Sequence[Term | Datum]) -> tuple[int, list[int]]:
         """Return the alignment exponent E, and the truncated terms as integers in units of 2^(E − `fraction_bits`).
 
-        The terms are the products and numbers that a node adds, and all are aligned at once, as without `sum_bits`.
+        `terms` are the products and numbers that a node adds. The method is for cores without `sum_bits`.
 
         >>> from floatlab import encode, parse_format
         >>> core = TensorCore(parse_format("fp32"), 24)
