@@ -25,7 +25,7 @@ _KINDS = {
 
 
 def no_file(mode: int) -> str:
-    """Return why a file with this mode is not a regular file, as text; empty for a regular file."""
+    """Return the reason why a mode is not that of a regular file; "" for a regular file."""
     if stat.S_ISREG(mode):
         return ""
     return next((f"{words}, not a file" for kind, words in _KINDS.items() if kind(mode)), "is not a file")
@@ -40,7 +40,7 @@ def state_of(path: str) -> os.stat_result | None:
     try:
         state = os.stat(path)
     except FileNotFoundError:
-        # Resolving "nowhere/../file" gives an existing file, although no folder "nowhere" leads to it.
+        # `realpath` resolves "nowhere/../file" to a path, even if the folder "nowhere" does not exist.
         real = os.path.realpath(path)
         if os.path.lexists(real) or not (
             os.path.isdir(os.path.dirname(path) or ".") and os.path.isdir(os.path.dirname(real))

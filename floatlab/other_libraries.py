@@ -58,7 +58,7 @@ class Opinion(Record):
 
 
 def parse_libraries(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names of libraries as `LIBRARIES` has them, each once; raises FloatlabError for unknown names.
+    """Return names of libraries as spelled in `LIBRARIES`, without repetitions; raises FloatlabError for unknown names.
 
     >>> parse_libraries(("NumPy", "ml-dtypes"))
     ('numpy', 'ml_dtypes')
@@ -83,9 +83,9 @@ def ask(library: str, format_name: str, value: float) -> Opinion:
 
 
 def explain(literal: Literal, result: Datum, code: int) -> str:
-    """Return in words how a library may have rounded to `code`.
+    """Return a text that says how a library may have rounded the literal to `code`.
 
-    The text is empty if `code` is the result's own code, and `another value` if no known way of rounding gives it.
+    The text is "" if `code` is the code of `result`, and `another value` if no known rule gives `code`.
     """
     fmt, theirs = result.format, Datum(result.format, code)
     if theirs == result:

@@ -1,7 +1,7 @@
 """Reports the progress of long work to the code that started it, which may also pause or end the work.
 
-A simulation of a long sum lies many calls below the function that a user calls. So the function that receives its
-progress is stored in a context variable, and the functions in between do not pass it on.
+The callback is stored in a context variable, because many functions lie between the public function and the simulation
+that reports its progress. So they need not pass it on.
 """
 
 from __future__ import annotations

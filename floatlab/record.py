@@ -25,8 +25,8 @@ def _initializer(
 ) -> FunctionType:
     """Return a function `__init__` that passes its parameters, named like the fields, to these setters.
 
-    Most of the time to create a class would be spent on compiling source. Therefore all classes with the same number of
-    fields share one code, in which only the names differ.
+    Compiling source is slow. Therefore it is compiled once for each number of fields, and every class with this number
+    gets a copy of the code in which the names are replaced.
     """
     count = len(fields)
     if fields[count - len(defaults) :] != tuple(defaults):

@@ -41,7 +41,7 @@ class TokenReader:
         return self._tokens[self._next - 1][0]
 
     def take(self) -> tuple[str, int]:
-        """Return the next token and its index in the text; the empty token at the end stays."""
+        """Return the next token and its index in the text; at the end of the text, return the empty token."""
         token = self._tokens[self._next]
         self._next += bool(token[0])
         return token

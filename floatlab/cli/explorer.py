@@ -54,7 +54,7 @@ def _run(words: list[str]) -> int:
     # Under Textual's web driver, the process is sandboxed, whichever server started it: its users are untrusted.
     if "web_driver" in os.environ.get("TEXTUAL_DRIVER", ""):
         options.served = True
-        os.environ.update(_BROWSER)  # instead of the terminal in which the server was started
+        os.environ.update(_BROWSER)  # replaces the settings of the terminal in which the server was started
         os.environ.pop("NO_COLOR", None)
     chosen = VERB.question((), vars(options))
     here, excuse = os.getcwd(), ""

@@ -15,7 +15,7 @@ _LISTED = 8  # most verbs that are listed as having an option
 def meant_by_value(verb: Verb, value: str, first: str | None) -> str:
     """Return a suggestion for a value that is not a number, or "".
 
-    `first` is the first word of the command if no verb was typed, else None.
+    `first` is the first word of the command; None if this word is a verb.
     """
     if value in VERBS:
         return f"{quoted(value)} is a verb, and the verb comes first: floatlab {value} …"

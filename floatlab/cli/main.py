@@ -8,13 +8,13 @@ from importlib import import_module
 
 from floatlab import __version__
 from floatlab.cli.output import (
-    Manner,
+    OutputSettings,
     check_outputs,
     is_watched,
-    manner_of,
     output,
     put,
     say,
+    settings_of,
     settle,
     write,
     write_files,
@@ -114,9 +114,9 @@ def _command(words: list[str]) -> int:
     name = words.pop(0) if named else "show"
     verb = verb_named(name)
     options = Parser(verb).parse(words)
-    manner = manner_of(options, output())
+    settings = settings_of(options, output())
     question = verb.question(options.values, vars(options))
-    check_outputs(manner, verb.words(question) if verb.reads_files else [], question.option("resume"))
+    check_outputs(settings, verb.words(question) if verb.reads_files else [], question.option("resume"))
     values = list(question.values)
     if not values and verb.needs_values:
         example = verb.examples[0]
@@ -124,10 +124,10 @@ def _command(words: list[str]) -> int:
     if "-" in values and verb.needs_values:
         if values != ["-"]:
             raise UsageError("- reads the values from standard input and takes no other value (sub A B subtracts)")
-        if manner.svg is not None:
+        if settings.svg is not None:
             raise UsageError("--svg draws one picture, and - may bring many values: give the value itself instead of -")
         split = str.split if verb.joins else lambda text: [text]
-        return _stream(lambda text: answer_question(question.replace(values=tuple(split(text)))), manner)
+        return _stream(lambda text: answer_question(question.replace(values=tuple(split(text)))), settings)
     with ExitStack() as held:
         if "-" in values and verb.reads_array:
             from floatlab.cli.standard_input import input_as_file
@@ -135,7 +135,7 @@ def _command(words: list[str]) -> int:
             path = held.enter_context(input_as_file())
             question = question.replace(values=tuple(path if value == "-" else value for value in values))
         started = None
-        if manner.quiet is None and (verb.takes_long or is_watched()):
+        if settings.quiet is None and (verb.takes_long or is_watched()):
             from floatlab.cli.progress import Bar
 
             bar = Bar()
@@ -143,9 +143,9 @@ def _command(words: list[str]) -> int:
             started = bar.begin
         answers = _answers(question, None if named else words[0], started)
     document = ""
-    if (manner.html, manner.plot, manner.plan) != (None, None, None):
-        document = write_files(question, answers[0], manner)
-    write(answers, manner, document=document)
+    if (settings.html, settings.plot, settings.plan) != (None, None, None):
+        document = write_files(question, answers[0], settings)
+    write(answers, settings, document=document)
     missing = [answer.missing for answer in answers if answer.missing]
     if missing:
         raise MissingPartError(missing[0])
@@ -184,7 +184,7 @@ def _help(words: list[str]) -> int:
 
 
 def _answers(question: Question, first: str | None, started: Started | None) -> list[Answer]:
-    """Answer a question; `first` is the first word of the command if no verb was typed, else None.
+    """Answer a question; `first` is the first word of the command, or None if this word is a verb.
 
     Raises UsageError with a suggestion for a value that cannot be read, or LiteralError if there is no suggestion.
     """
@@ -200,7 +200,7 @@ def _answers(question: Question, first: str | None, started: Started | None) -> 
         raise
 
 
-def _stream(ask: Callable[[str], list[Answer]], manner: Manner) -> int:
+def _stream(ask: Callable[[str], list[Answer]], settings: OutputSettings) -> int:
     """Answer standard input line by line; a bad line is reported, and the remaining lines are still answered."""
     from floatlab.cli.standard_input import MAX_LINE, lines
 
@@ -210,7 +210,7 @@ def _stream(ask: Callable[[str], list[Answer]], manner: Manner) -> int:
             if text is None:
                 raise LiteralError(f"longer than {MAX_LINE:,} bytes")
             answers = ask(text)
-            write(answers, manner, first)
+            write(answers, settings, first)
         except FloatlabError as error:
             say(f"line {number}: {error}")
             status = BAD_USAGE

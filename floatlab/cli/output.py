@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _HTML_WIDTH = 100
 _TO_OUTPUT = ("svg", "csv", "html", "plan")  # options that name a file to write, or - for standard output
-# Endings of the files of a checkpoint, which no output may overwrite; and the most entries of a folder to look at.
+# No output may overwrite a file of a checkpoint: the endings of such files, and the most entries of a folder to check.
 _PARTS, _MOST_PARTS = (".safetensors", ".gguf", ".npz", ".npy", "config.json", ".index.json"), 1 << 16
 _WRITING = (*_TO_OUTPUT, "plot")
 _KINDS = {"svg": "SVG", "html": "HTML", "csv": "CSV"}  # options that write one kind of file, whatever its name
@@ -117,7 +117,7 @@ def settle() -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-class Manner(Record):
+class OutputSettings(Record):
     """The output settings."""
 
     json: bool
@@ -137,7 +137,7 @@ class Manner(Record):
         return not (self.json or self.quiet or "-" in (self.svg, self.csv, self.html, self.plan))
 
 
-def manner_of(options: argparse.Namespace, out: TextIO) -> Manner:
+def settings_of(options: argparse.Namespace, out: TextIO) -> OutputSettings:
     """Return the settings that the options, the environment and the terminal determine; raises UsageError."""
     color = "auto" if options.color is None else options.color
     if color not in ("auto", "always", "never"):
@@ -154,7 +154,7 @@ def manner_of(options: argparse.Namespace, out: TextIO) -> Manner:
             raise UsageError(f"--{name} writes {_KINDS[name]}: name a file that ends in .{name}, not {quoted(path)}")
     if files["plot"] == "-":
         raise UsageError("--plot takes the name of a file, such as plot.png: a figure does not go to standard output")
-    return Manner(
+    return OutputSettings(
         json=bool(options.json),
         colour=_colour(color, out),
         width=_width(options.width, out),
@@ -188,43 +188,43 @@ def _width(text: str | None, out: TextIO) -> int:
     return min(max(columns, WIDTHS[0]), 120) if columns else 80
 
 
-def write(answers: list[Answer], manner: Manner, first: bool = True, document: str = "") -> None:
+def write(answers: list[Answer], settings: OutputSettings, first: bool = True, document: str = "") -> None:
     """Write answers; `first` is false if other answers were written before on the same stream.
 
     A `document` goes to standard output in place of the answers. Everything is drawn before anything is written, so
     standard output stays empty if an answer fails.
     """
-    text = _drawn(answers, manner, first, document)
+    text = _drawn(answers, settings, first, document)
     for hint in dict.fromkeys(hint for answer in answers for hint in answer.hints):
         say(hint)
-    put(text, drawn=manner.draws)
+    put(text, drawn=settings.draws)
 
 
 @in_default_mode
-def _drawn(answers: list[Answer], manner: Manner, first: bool, document: str) -> str:
+def _drawn(answers: list[Answer], settings: OutputSettings, first: bool, document: str) -> str:
     """Return the text for standard output; a picture or table that goes to a file is saved here."""
-    if manner.svg is not None:
-        picture = _picture(_page(answers), manner.width)
-        if manner.svg == "-":
+    if settings.svg is not None:
+        picture = _picture(_page(answers), settings.width)
+        if settings.svg == "-":
             return picture
-        save("--svg", manner.svg, picture)
-    if manner.csv is not None:
+        save("--svg", settings.svg, picture)
+    if settings.csv is not None:
         table = "".join(answer.table() for answer in answers if answer.table is not None)
-        if manner.csv == "-":
+        if settings.csv == "-":
             return table
-        save("--csv", manner.csv, table)
+        save("--csv", settings.csv, table)
     if document:
         return document
-    if manner.json:
+    if settings.json:
         from floatlab.wire.codecs import json_line
 
         return "".join(json_line(record) for answer in answers for record in answer.records())
-    if manner.quiet:
-        found = [answer.codes() if manner.quiet == "code" else answer.words() for answer in answers]
+    if settings.quiet:
+        found = [answer.codes() if settings.quiet == "code" else answer.words() for answer in answers]
         return "".join(f"{word}\n" for words in found for word in words)
     from floatlab.page.text_layout import to_text
 
-    return ("" if first else "\n") + to_text(_page(answers), manner.width, manner.colour, manner.ascii)
+    return ("" if first else "\n") + to_text(_page(answers), settings.width, settings.colour, settings.ascii)
 
 
 def _page(answers: list[Answer]) -> Page:
@@ -248,29 +248,29 @@ def _with_references(markup: str) -> str:
 
 
 @in_default_mode
-def write_files(question: Question, answer: Answer, manner: Manner) -> str:
+def write_files(question: Question, answer: Answer, settings: OutputSettings) -> str:
     """Write the page, the plan and the figure to the files given by --html, --plan and --plot.
 
     Return the document that goes to standard output; empty if none does.
     """
     document = ""
-    if manner.html is not None:
+    if settings.html is not None:
         from floatlab.page.svg import to_html
 
         command = command_of(question)
         text = answer.document(command) if answer.document else to_html(answer.page(), _HTML_WIDTH, command)
-        if manner.html == "-":
+        if settings.html == "-":
             document = _with_references(text)
         else:
-            save("--html", manner.html, text)
-    if manner.plan is not None and answer.plan is not None:
-        if manner.plan == "-":
+            save("--html", settings.html, text)
+    if settings.plan is not None and answer.plan is not None:
+        if settings.plan == "-":
             document = answer.plan()
         else:
-            save("--plan", manner.plan, answer.plan())
+            save("--plan", settings.plan, answer.plan())
     plot = verb_named(question.verb).plot
-    if manner.plot is not None and plot is not None:
-        plot(answer, manner.plot)
+    if settings.plot is not None and plot is not None:
+        plot(answer, settings.plot)
     return document
 
 
@@ -296,17 +296,17 @@ def refusing(option: str, path: str) -> Iterator[None]:
     raise FileFormatError(f"{option} {quoted(path)} cannot be written: {reason}")
 
 
-def check_outputs(manner: Manner, read: list[str], resumed: str | None = None) -> None:
+def check_outputs(settings: OutputSettings, read: list[str], resumed: str | None = None) -> None:
     """Before the work starts, refuse output files that cannot be written, or that the command also reads or writes.
 
     `read` are words that may name files or arrays in files, such as `FILE::NAME`; other words are ignored. `resumed` is
     the file of `--resume`.
     """
-    if manner.plot is not None:
+    if settings.plot is not None:
         from floatlab.page.figures import require_matplotlib
 
-        require_matplotlib(manner.plot)  # before the work, not after it
-    files = {f"--{name}": path for name in _WRITING if (path := getattr(manner, name)) not in (None, "-")}
+        require_matplotlib(settings.plot)  # before the work, not after it
+    files = {f"--{name}": path for name in _WRITING if (path := getattr(settings, name)) not in (None, "-")}
     if not files:
         return
     from floatlab.atomic_write import state_of

@@ -27,7 +27,7 @@ _HELP_WIDTH = 78
 # Values that look like options: -3, -.5, -0x1p3, -inf, -nan, -snan, -1/3, -2^-24.
 _NEGATIVE_VALUE = re.compile(r"-(?:\.?[0-9]|inf|[sq]?nan)", re.IGNORECASE)
 
-# argparse cannot express an optional value that must be joined with =.
+# `--quiet` takes an optional value that must follow a =. argparse cannot express this, so each value is an option.
 _QUIET = {"--quiet=value": "--quiet", "--quiet=code": "--quiet-code"}
 
 
@@ -132,7 +132,7 @@ def add_verb(parser: argparse.ArgumentParser, verb: Verb) -> None:
     metavar, help = verb.takes
     if help:
         parser.add_argument("values", nargs="*", metavar=metavar, help=help)
-    else:  # the values are another command
+    else:  # `tui`, whose values are a whole command
         parser.usage = f"%(prog)s [options] {metavar}"
     notes = dict(verb.notes)
     groups: dict[str, argparse._ActionsContainer] = {"": parser}

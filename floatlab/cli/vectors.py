@@ -9,7 +9,7 @@ from itertools import islice
 from math import inf
 from typing import IO
 
-from floatlab.cli.output import Manner, manner_of, output, put
+from floatlab.cli.output import OutputSettings, output, put, settings_of
 from floatlab.cli.parser import Parser
 from floatlab.cli.progress import Watched
 from floatlab.cli.standard_input import bounded_lines, standard_input
@@ -31,8 +31,8 @@ _BATCH = 2_000
 def run(words: list[str]) -> int:
     """Run `vectors check` or `vectors generate`; return 1 if a line differs."""
     options = Parser(VERB).parse(words)
-    manner = manner_of(options, output())
-    if manner.svg is not None:
+    settings = settings_of(options, output())
+    if settings.svg is not None:
         flag = VERB.option("svg").flag
         raise UsageError(f"vectors draws nothing: {flag} FILE is for the command that a mismatch names")
     question = VERB.question(options.values, vars(options))
@@ -40,7 +40,7 @@ def run(words: list[str]) -> int:
     context = question.context.replace(nan="x86" if rule == "any" else rule)
     function = parse_function(question.values[1], question.option("exact", True))
     if question.values[0] == CHECK:
-        return _check(function, context, question, manner)
+        return _check(function, context, question, settings)
     return _generate(function, context, question)
 
 
@@ -109,11 +109,11 @@ def _place(name: str) -> str:
     return "standard input" if name == "-" else printable(name)
 
 
-def _check(function: Function, context: Context, question: Question, manner: Manner) -> int:
+def _check(function: Function, context: Context, question: Question, settings: OutputSettings) -> int:
     total = wrong = 0
     failure = ""
     any_nan = question.option("nan") == "any"
-    most = 0 if manner.quiet else inf if question.option("all") or manner.json else SHOWN
+    most = 0 if settings.quiet else inf if question.option("all") or settings.json else SHOWN
     for name in question.values[2:]:
         progress, lines, differ = _Progress("checked"), 0, 0
         shown = "standard input" if name == "-" else quoted(name, 80)
@@ -125,7 +125,7 @@ def _check(function: Function, context: Context, question: Question, manner: Man
                 differ += mismatch is not None
                 if mismatch is not None and differ <= most:
                     progress.clear()
-                    put(_record(mismatch, name, context) if manner.json else _written(mismatch, name, context))
+                    put(_record(mismatch, name, context) if settings.json else _written(mismatch, name, context))
             if not lines:
                 failure = f"{shown} holds no line of vectors"
         except FloatlabError as error:
@@ -134,13 +134,13 @@ def _check(function: Function, context: Context, question: Question, manner: Man
         finally:
             progress.clear()
         total, wrong = total + lines, wrong + differ
-        if differ > most and not manner.quiet:
+        if differ > most and not settings.quiet:
             more = counted(differ - SHOWN, "more line")
             put(f"{_place(name)}: {more} differ; {VERB.option('all').flag} writes them\n")
         if failure:
             break
     if total or not failure:
-        put(_summary(function, context, total, wrong, any_nan, manner))
+        put(_summary(function, context, total, wrong, any_nan, settings))
     if failure:
         raise FileFormatError(failure)
     return 1 if wrong else 0
@@ -155,11 +155,13 @@ def _json(function: Function, **members: object) -> str:
     return json_line(record | members)
 
 
-def _summary(function: Function, context: Context, total: int, wrong: int, any_nan: bool, manner: Manner) -> str:
+def _summary(
+    function: Function, context: Context, total: int, wrong: int, any_nan: bool, settings: OutputSettings
+) -> str:
     """Return the last line: the number of lines checked, the rules, and the number of lines that differ."""
-    if manner.json:
+    if settings.json:
         return _json(function, lines=total, differ=wrong)
-    if manner.quiet:
+    if settings.quiet:
         return f"{wrong}\n"
     rule = "any NaN" if any_nan else f"NaNs as {context.nan.value}"
     rules = f"{function.name} {context.rounding.value}, tininess {context.tininess.value} rounding, {rule}"

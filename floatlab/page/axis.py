@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     Place = Callable[[float], float]
 
-LITTLE_ROOM = 48  # with fewer columns, only the part `middle` of an axis is drawn
+LITTLE_ROOM = 48  # with fewer columns, only the part `Axis.middle` of an axis is drawn
 _BETWEEN = 2  # columns between labels on one line
 _LEAST = 8
 
@@ -59,7 +59,7 @@ class _Cells:
 
 
 def lanes_of(axis: Axis, width: int) -> list[tuple[str, list[Line], list[Line]]]:
-    """For each lane, return its label, the lines above the axis line, and the axis line with the lines below it.
+    """For each lane of an axis, return its label, the lines above its axis line, and all lines from there on.
 
     >>> lane = Lane("x", marks=(Mark(0.25, "●", (Span("1"),)), Mark(0.75, "▼", (Span("here"),), pointer=True)))
     >>> [(label, above, rest)] = lanes_of(Axis((lane,)), 21)
@@ -129,9 +129,10 @@ def _marks(lane: Lane, place: Place, width: int, ink: _Ink) -> list[_Cells]:
 def _label(
     rows: list[_Cells], column: int, mark: Mark, leader: str = "", waiting: set[int] | frozenset[int] = frozenset()
 ) -> None:
-    """Put a mark's label, else its short label, on the first line with room near its column; without room, omit it.
+    """Write the label of a mark on the first line that has room near the mark's column.
 
-    A leader (a stroke) is drawn from the mark to the label. `waiting` are the columns of marks that have no label yet.
+    If no line has room, the short label is tried, and then the label is omitted. A leader (a stroke) is drawn from the
+    mark to the label. `waiting` are the columns of marks that have no label yet.
     On the last line, a label may cover or touch these columns; on other lines, it may not.
     """
     for label in (mark.label, mark.short):
@@ -204,7 +205,7 @@ def _bin(row: _Cells, span: AxisInterval, start: float, end: float, ink: _Ink) -
 
 
 def _beside(row: _Cells, span: AxisInterval, first: int, last: int) -> None:
-    """Put the label beside an interval without end strokes: on its preferred side, or on the other for lack of room."""
+    """Write the label of an interval without end strokes beside it, if possible on its preferred side."""
     for label in (span.label, span.short):
         length = len(text_of(label))
         after, before = (last + 2, 1, _BETWEEN), (first - 1 - length, _BETWEEN, 1)

@@ -30,7 +30,8 @@ _LEAST = 8  # least number of columns of the plot area
 _ROWS_A_TICK = 3
 _COLUMNS_A_TICK = 12
 _APART = 2  # spaces between the name of the horizontal scale and a number beside it
-_LEAST_SPAN, _LEAST_SHARE = 1e-290, 2.0**-30  # least spans with round ticks: absolute, and relative to the larger end
+# On a shorter scale, only the ends are marked: the least length, and the least length relative to the larger end.
+_LEAST_SPAN, _LEAST_SHARE = 1e-290, 2.0**-30
 
 
 def thinned(count: int, most: int = POINTS) -> list[int]:
@@ -76,7 +77,7 @@ def legend(chart: Chart) -> Line:
     runs: list[Span | str] = []
     for each in chart.curves:
         if not each.label:
-            continue  # the rest of a curve that is named already
+            continue  # a further piece of a curve whose first piece has the name
         mark = f"━\N{NO-BREAK SPACE}{each.mark}" if chart.dots else each.mark
         runs += ["  " if runs else "", Span(mark, each.role), f" {each.label}".replace(" ", "\N{NO-BREAK SPACE}")]
     return line(*runs)
@@ -383,7 +384,7 @@ def _scale_lines(chart: Chart, scale: Scale, room: int) -> list[Line]:
         start = min(max(column - len(text) // 2, 0), room - len(text))
         if start >= 0 and "".join(below[max(start - 1, 0) : start + len(text) + 1]).isspace():
             below[start : start + len(text)] = text
-    # The title is in the last gap that has room for it, else at the right end, where it covers labels.
+    # The title goes into the last gap with room for it. If there is none, it covers the labels at the right end.
     gap = ("".join(below) + " " * _APART).rfind(" " * (len(name) + 2 * _APART))
     named = gap + _APART if gap >= 0 else room - len(name)
     below[named : named + len(name)] = name

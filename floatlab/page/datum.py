@@ -111,7 +111,7 @@ def _exponent_words(datum: Datum) -> str:
 
 
 def significand_row(datum: Datum, label: str = "") -> Row:
-    """Return a row with a finite datum as d.ddd × 2^e; in formats given by a table, with the reading of its fields."""
+    """Return a row with a finite datum as d.ddd × 2^e; if a table gives the format, with the meaning of its fields."""
     if given_by_table(datum.format):
         return Row(label or "fields", datum.format.reading(datum.code) if datum.magnitude else "zero")
     return Row(label or "significand", significand(datum), _exponent_words(datum))
@@ -177,7 +177,7 @@ def _rounding(derivation: Derivation) -> list[Block]:
 
 
 def _in_words(datum: Datum) -> str:
-    """Return a remark about a special value, an end of a range, a subnormal, or integers beyond 2^p; else ""."""
+    """Return a remark about a special value, an extreme number, a subnormal or a large integer; "" for other values."""
     fmt, kind = datum.format, datum.number_class
     if datum.is_nan:
         if not fmt.ieee_nans:

@@ -25,7 +25,7 @@ th[aria-sort=ascending] button::after{content:" \\25B4"}th[aria-sort=descending]
 figure{margin:.6rem 0}figcaption{color:#656d76}svg{max-width:100%;height:auto}code{overflow-wrap:anywhere}
 .map td{text-align:right;min-width:3.2rem}
 """
-# Sorts a table by the column whose title is pressed, and hides the rows without the text in the box above the table.
+# Sorts a table by the column whose title is clicked, and hides rows without the text that is typed in the search box.
 _SCRIPT = """
 const size=t=>{const s=t.replace(/[!,%]|dB/g,'').trim();
 if(s==='\\u221e')return Infinity;if(s.startsWith('2^'))return 2**+s.slice(2);
@@ -117,7 +117,7 @@ def _table(table: Table, name: str) -> str:
     box = (
         f'<input data-filters="{name}" aria-label="filter" placeholder="filter: part of a name, a type, a recipe …">\n'
     )
-    kind = "" if table.spare is None else " names"
+    kind = "" if table.optional is None else " names"
     return (
         f"{box if len(rows) >= _FILTERED else ''}"
         f'<div class="scroll"><table id="{name}" class="sorts{kind}"><thead><tr>{head}</tr></thead>\n'

@@ -111,7 +111,7 @@ def wrap(runs: Line, width: int) -> list[Line]:
 
 
 def _binds(text: str, space: int) -> bool:
-    """Return whether a space stands before `= ` or `%`, inside an index such as `(7, 15)`, or in `a posteriori`."""
+    """Return whether no line may end at this space: before `= ` or `%`, in an index `(7, 15)`, in `a posteriori`."""
     if text.startswith(" = ", space):
         return text[space - 1].isalpha()
     if text.startswith((" %", " priori", " posteriori"), space):
@@ -121,7 +121,7 @@ def _binds(text: str, space: int) -> bool:
 
 
 def padded(runs: Line, width: int, right: bool = False) -> Line:
-    """Fill a line with spaces up to a width: after it, or before it if it is aligned on the right."""
+    """Fill a line with spaces up to a width: on the right, or on the left if `right` aligns it on the right."""
     space = width - columns_of(runs)
     if space <= 0:
         return runs
@@ -158,8 +158,8 @@ class Row(Block):
 class Strip(Block):
     """Lines whose columns are aligned (ruler, field names, bits); if they are too long, all wrap at the same columns.
 
-    `breaks` are the columns before which the lines may wrap. The label is before the last line (the bits), or before
-    the first line if `label_first`; if the lines wrap, it is above them.
+    `breaks` are the columns before which the lines may wrap. If they wrap, the label is above them. Otherwise it is at
+    the left of the last line (the bits), or of the first line if `label_first` is true.
     """
 
     label: str
@@ -172,25 +172,25 @@ class Strip(Block):
 class Table(Block):
     """Rows of cells under a header. If the table is wider than the page, each row is shown as a list.
 
-    A table with `spare` has names in its first column. If it is too wide, columns are left out and names are shortened
-    instead (`page/name_tables.py`). `spare` are the columns that may be left out, in this order.
+    A table of names sets `optional`, the columns that may be omitted, the least important first. If it is too wide,
+    columns are omitted and the names in the first column are shortened (`page/name_tables.py`).
     """
 
     header: tuple[str, ...]
     rows: tuple[tuple[Line, ...], ...]
     right: tuple[int, ...]  # right-aligned columns
-    spare: tuple[int, ...] | None
+    optional: tuple[int, ...] | None
 
     def __init__(
         self,
         header: tuple[str, ...],
         rows: Iterable[Iterable[Text]],
         right: tuple[int, ...] = (),
-        spare: tuple[int, ...] | None = None,
+        optional: tuple[int, ...] | None = None,
     ) -> None:
         """Make a table of rows whose cells are texts, spans or lines."""
         cells = tuple(tuple(map(as_line, row)) for row in rows)
-        for name, value in (("header", header), ("rows", cells), ("right", right), ("spare", spare)):
+        for name, value in (("header", header), ("rows", cells), ("right", right), ("optional", optional)):
             object.__setattr__(self, name, value)
 
 
@@ -241,8 +241,8 @@ class Gap(Block):
 class Mark(Record):
     """A point of an axis: a symbol at a position from 0 (left) to 1 (right), with a label below it.
 
-    A `pointer` is above the line instead; if its position is past an end, it is shown as an arrowhead. If labels would
-    overlap, the labels of lower `priority` move, take their `short` form, or are omitted.
+    If `pointer` is true, symbol and label are above the line; past an end of the axis, an arrowhead is drawn there. If
+    labels would overlap, the labels of lower `priority` move, take their `short` form, or are omitted.
     """
 
     place: float
@@ -257,8 +257,8 @@ class Mark(Record):
 class AxisInterval(Record):
     """An interval of an axis; parts outside 0 to 1 are not drawn.
 
-    With `ends`, it has a bar at each end, and its label is inside. Without `ends`, it is a solid line. Its label is
-    after the line, or before the line if `before` is set. Without room there, the label is on the other side.
+    With `ends`, it has a bar at each end, and its label is inside. Without `ends`, it is a solid line, and its label is
+    on the right, or on the left if `before` is true. If there is no room on that side, the label is on the other.
     """
 
     start: float
@@ -281,7 +281,7 @@ class Lane(Record):
 
 
 class Axis(Block):
-    """Lanes on one horizontal scale; if the width is too small for all of it, only the part `middle` is shown."""
+    """Lanes on one horizontal scale; a narrow page shows only the part `middle` of the scale."""
 
     lanes: tuple[Lane, ...]
     middle: tuple[float, float] = (0.0, 1.0)

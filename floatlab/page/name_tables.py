@@ -7,24 +7,24 @@ from collections.abc import Iterator, Sequence
 from floatlab.errors import shortened
 from floatlab.page.model import Line, Role, Span, Table, aligned, columns_of, line, text_of
 
-# The smallest width of the column of names, if 0, 1 or more of the spare columns are shown; short names need less.
+# The smallest width of the column of names, if 0, 1 or more of the optional columns are shown; short names need less.
 _ROOMS = (16, 30, 39)
-# The share of a shortened name that its beginning takes. If different names become equal, the next share is tried.
+# How much of a shortened name is its beginning. If different names become equal, the next share is tried.
 _HEADS = (1 / 2, 1 / 3, 2 / 3)
 
 
 def set_names(table: Table, width: int, indent: int) -> list[Line] | None:
-    """Return a table with names as lines of at most `width` columns; None if not even its other columns fit.
+    """Return a table of names as lines of at most `width` columns; None if even the columns without names are wider.
 
-    To make room for the names, titles are broken after slashes, less important columns are left out, and names are
-    shortened in the middle. If there is still too little room, or different names would become equal, each name has its
-    own line above the cells of its row.
+    To make room for the names, titles are broken after slashes, optional columns are omitted, and names are shortened
+    in the middle. If there is still too little room, or different names would become equal, each name has its own line
+    above the cells of its row.
     """
     names = [text_of(row[0]) for row in table.rows]
     longest = max(map(len, (table.header[0], *names)))
     for columns, titles in _choices(table):
         room = width - indent - 2 - columns_of(_lines(table, columns, titles)[0])
-        left = len(columns) - len(table.header) + 1 + len(table.spare or ())
+        left = len(columns) - len(table.header) + 1 + len(table.optional or ())
         if room >= min(longest, _ROOMS[min(left, 2)]) and (fitting := _fitting(names, room)) is not None:
             above = [*[""] * (len(titles) - 1), shortened(table.header[0], room)]
             first = [*(line(Span(title, Role.LABEL)) for title in above), *map(line, fitting)]
@@ -41,10 +41,10 @@ Titles = list[list[str]]  # the lines of titles, each with a text for each colum
 
 
 def _choices(table: Table) -> Iterator[tuple[list[int], Titles]]:
-    """Yield the columns to show beside the names, with their titles: first all, then fewer of the spare ones."""
-    spare = table.spare or ()
-    for count in range(len(spare) + 1):
-        columns = [column for column in range(1, len(table.header)) if column not in spare[:count]]
+    """Yield the columns to show beside the names, with their titles: first all, then fewer of the optional ones."""
+    optional = table.optional or ()
+    for count in range(len(optional) + 1):
+        columns = [column for column in range(1, len(table.header)) if column not in optional[:count]]
         broken = [table.header[column].replace("/", "/\n").split("\n") for column in columns]
         height = max(map(len, broken), default=1)
         filled = [[""] * (height - len(title)) + title for title in broken]

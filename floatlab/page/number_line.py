@@ -15,7 +15,7 @@ _TYPED = 24  # at most this many characters of the typed number are shown
 _TAIL = 3  # number of last digits of a code that are shown if the whole codes do not fit
 _GAP = 14  # most characters of a power of two written as a decimal, and of a short label
 _WITH_LITERALS = ("add", "sub", "mul", "fma")  # operations whose exact result is a binary number
-_UNSEEN = 64  # digits below those of the format that are not visible on the line
+_UNSEEN = 64  # binary digits beyond the format's precision; more digits would not be visible on the line
 _LEFT, _RIGHT = -1.0, 2.0  # positions for numbers beyond the ends of the line
 
 
@@ -85,14 +85,14 @@ def exact_literal(derivation: Derivation) -> str:
     '0x1800010p-24'
     """
     exact = next((step.exact for step in reversed(derivation.steps) if isinstance(step, Combine)), None)
-    # The sign of a zero depends on more than the exact result.
+    # A literal for zero would not give the sign of the result, which the operands and the rounding direction determine.
     if derivation.operation not in _WITH_LITERALS or exact is None or exact == 0:
         return ""
     return f"{'-' * exact.negative}0x{exact.c:x}p{exact.q}"
 
 
 def _scale_rows(derivation: Derivation, exact: Exact | None, text: str, name: str) -> list[Block]:
-    """Return the number line around a result, with a number that is called `name` in the rows below the line."""
+    """Return the number line around a result with the number `exact` marked, and rows that call this number `name`."""
     datum, context = derivation.result, derivation.context
     axis = number_line(datum, context, exact, text)
     if axis is None:
@@ -193,9 +193,9 @@ def _typed(derivation: Derivation) -> Exact | None:
 
 
 def _distance(datum: Datum, context: Context, up: bool) -> Line:
-    """Return text with the distance to the next number on one side.
+    """Return text with the distance to the next number up or down.
 
-    If no number follows, the text says what becomes of numbers on this side when they are rounded.
+    If there is none, the text says from where on numbers overflow, or that all of them round to this datum.
     """
     if (following := _step(datum, up)) is not None:
         gap = abs(following.exact - datum.exact).normalized()
@@ -224,7 +224,7 @@ def _distance(datum: Datum, context: Context, up: bool) -> Line:
 def _offsets(derivation: Derivation) -> list[Line]:
     """Return the distances from the typed number to the numbers below and above it, in this order.
 
-    There are none if the result is exact, or if its error is not known exactly.
+    The list is empty if the result is exact, or if its error is too long a fraction to be computed exactly.
     """
     truth, datum = derivation.truth, derivation.result
     if isinstance(truth, Ratio) and not truth.is_short(EXACT_ERROR_BITS):
@@ -235,7 +235,7 @@ def _offsets(derivation: Derivation) -> list[Line]:
     offsets = [(datum, error)]
     if (other := _step(datum, up=error < 0)) is not None:
         offset = error + (other.exact - datum.exact).as_fraction()
-        if (offset < 0) != (error < 0):  # a neighbour on the same side does not enclose the typed number
+        if (offset < 0) != (error < 0):  # after flushing, both may be on one side of the typed number
             offsets.append((other, offset))
     offsets.sort(key=lambda pair: pair[1])
     return [line(Span(hexadecimal_code(each), Role.CODE), f" {plain_error(offset)}") for each, offset in offsets]

@@ -12,7 +12,7 @@ from floatlab.page.svg import SVG, SVG_BACKGROUND, SVG_BOLD, SVG_TEXT
 from floatlab.page.text_layout import set_page
 from floatlab.record import Record
 
-CELL = (16, 36)  # columns and rows of pixels of a character
+CELL = (16, 36)  # width and height of a character in pixels
 MARGIN = 32  # pixels around the page
 _BASE = 26  # pixels from the top of a character to its base line
 _ADVANCE = 1233 / 2048  # width of the characters of DejaVu Sans Mono, relative to the size of the font
@@ -62,7 +62,7 @@ def to_png(page: Page, width: int = 80, colours: PageColours = ON_WHITE) -> byte
             column, base = 0, MARGIN + y * CELL[1] + _BASE
             for run in runs:
                 pen.set_foreground(colours.roles.get(run.role, colours.text))
-                # Each character is drawn alone, since the font's own advances are not whole pixels everywhere.
+                # Each character is drawn alone, since the font's character widths need not be whole pixels.
                 for x, character in enumerate(run.text, column):
                     if not character.isspace():
                         canvas.draw_text(pen, MARGIN + x * CELL[0], base, character, fonts[run.role in SVG_BOLD], 0)

@@ -179,7 +179,7 @@ def _names(ends: list[tuple[tuple[float, float], Curve]]) -> list[str]:
     for (_, y), _curve in ends:
         heights.append(max(y, heights[-1] + _LINE) if heights else y)
     over = heights[-1] - (_HEIGHT - _BOTTOM) if heights else 0.0
-    for i in range(len(heights) - 1, -1, -1):  # move the names that are now below the plot up again
+    for i in range(len(heights) - 1, -1, -1):  # if names were moved below the plot, move them up
         limit = heights[i + 1] - _LINE if i + 1 < len(heights) else heights[i] - max(over, 0.0)
         heights[i] = min(heights[i], limit)
     parts = []

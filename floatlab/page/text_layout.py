@@ -142,7 +142,7 @@ def _table(table: model.Table, width: int) -> list[Line]:
     lines = aligned([[line(Span(name, Role.LABEL)) for name in table.header], *table.rows], table.right, INDENT)
     if columns_of(lines[0]) <= width:
         return lines
-    if table.spare is None:
+    if table.optional is None:
         return _stacked(table, width)
     from floatlab.page.name_tables import set_names  # imported here, since few pages have such a table
 
@@ -173,7 +173,7 @@ def _grid(grid: model.Grid, width: int) -> list[Line]:
     """Fill the grid column by column, so that each cell is below the preceding one."""
     widest = max(columns_of(cell) for cell in grid.cells) + 2
     columns = max(1, (width - INDENT + 2) // widest)
-    while columns & (columns - 1):  # with a power of two, the columns of a code table begin at round codes
+    while columns & (columns - 1):  # a power of two: in a table of 256 codes, each column begins at a round code
         columns -= 1
     height = -(-len(grid.cells) // columns)
     return [line(_SPACES, *(padded(cell, widest) for cell in grid.cells[top::height])) for top in range(height)]

@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fractions import Fraction
 
-# A page shows decimals of up to this many digits in full (binary64's longest has 767), and longer ones symbolically.
+# A page shows decimals of up to this many digits in full (binary64's longest has 767), longer ones as a product.
 PAGE_DIGITS = 800
 # In running text, an exact decimal is shown if it has at most this many characters.
 GLANCE = 20
@@ -29,7 +29,7 @@ _FIGURES = 5  # a rounded number has at least this many digits
 
 
 def brief(number: Datum | Exact) -> str:
-    """Return a number in a few characters: the exact decimal if it is short, else a power of two, else rounded after ≈.
+    """Return a number in a few characters: the exact decimal if it is short, a power of two, or ≈ and a rounded one.
 
     >>> [brief(Exact(False, c, -70)) for c in (5 << 68, 1, 3)]
     ['1.25', '2^-70', '≈ 2.5411e-21']
@@ -73,7 +73,7 @@ def bracketed(number: object) -> str:
 
 
 def ulps_text(ulps: Fraction) -> str:
-    """Return an error in ulps: an exact decimal if it is short, else a rounded one after ≈.
+    """Return an error in ulps: an exact decimal if it is short, else ≈ and a rounded one.
 
     An error that is not a finite decimal is also written as a fraction, if the fraction is short.
     """
@@ -123,7 +123,7 @@ def integer_not_held(derivation: Derivation) -> Exact | None:
 
 
 def plain_error(error: Fraction) -> str:
-    """Return a signed error: exact if it is short, else rounded after ≈."""
+    """Return a signed error: the exact decimal if it is short, else ≈ and a rounded one."""
     decimal = terminating_decimal(error, 40)
     if decimal is not None and len(decimal) <= GLANCE:
         return signed_text(decimal)
@@ -252,7 +252,7 @@ def cut(rounded: Rounded, format: Format) -> tuple[str, str]:
 def rounded_digits(rounded: Rounded, format: Format) -> Line:
     """Return the number before rounding: the digits kept, a `|` at the rounding position, the discarded digits.
 
-    In a format given by a table: the entries around the number.
+    If a table gives the format, return the two entries between which the number lies.
     """
     if rounded.between is not None:
         codes = dict.fromkeys((rounded.between.lower, rounded.between.upper))

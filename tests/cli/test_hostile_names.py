@@ -78,11 +78,11 @@ def commands(name, folder):
     ]  # fmt: skip
 
 
-def check(words, manner):
-    status, written = run(*words, *manner)
+def check(words, settings):
+    status, written = run(*words, *settings)
     assert status in (0, 1, 2, 3), (words, written)
     assert written
-    assert not obeyed(written, coloured="always" in manner), (words, manner, written)
+    assert not obeyed(written, coloured="always" in settings), (words, settings, written)
 
 
 @settings(max_examples=12, deadline=None)
@@ -99,18 +99,18 @@ def test_no_verb_writes_what_a_terminal_would_obey(name, data):
 def test_no_verb_at_all_writes_what_a_terminal_would_obey(name):
     with TemporaryDirectory() as folder:
         for words in commands(name, folder):
-            for manner in MANNERS if words[0] not in ("help", "tui", "vectors") else [[]]:
-                check(words, manner)
+            for settings in MANNERS if words[0] not in ("help", "tui", "vectors") else [[]]:
+                check(words, settings)
 
 
-@pytest.mark.parametrize("manner", MANNERS, ids=lambda manner: " ".join(manner) or "text")
-def test_names_of_files_are_shown_escaped(tmp_path, manner):
+@pytest.mark.parametrize("settings", MANNERS, ids=lambda settings: " ".join(settings) or "text")
+def test_names_of_files_are_shown_escaped(tmp_path, settings):
     path = tmp_path / f"a{HOSTILE}.npy"
     np.save(path, np.ones(3))
-    status, written = run("compare", str(path), "1,2,3", *manner)
+    status, written = run("compare", str(path), "1,2,3", *settings)
     assert status == 1
-    assert not obeyed(written, coloured="always" in manner)
-    if manner in ([], ["--svg", "-"]):
+    assert not obeyed(written, coloured="always" in settings)
+    if settings in ([], ["--svg", "-"]):
         assert r"a\x1b]0;title\x07\x1b[31m\x9b2J" in "".join(written.split())
 
 

@@ -52,8 +52,8 @@ def test_the_option_beats_the_variables_and_they_beat_the_terminal(monkeypatch, 
 
 def test_colour_is_for_pages_only(command):
     assert "\x1b[" in command("show", "1.5", "--color", "always").out
-    for manner in ("--json", "--quiet", "--quiet=code", "--svg=-"):
-        assert "\x1b" not in command("show", "1.5", manner, "--color", "always").out
+    for settings in ("--json", "--quiet", "--quiet=code", "--svg=-"):
+        assert "\x1b" not in command("show", "1.5", settings, "--color", "always").out
 
 
 @pytest.mark.parametrize(
@@ -121,10 +121,10 @@ def test_a_picture_of_several_values_is_one_picture(command):
 
 def test_a_picture_beside_json_or_one_word(command, tmp_path):
     # Neither draws a page, but the requested file must be written.
-    for manner in ("--json", "--quiet"):
-        path = tmp_path / f"picture{manner}.svg"
-        ended = command("show", "0.1", "--fp16", "--svg", str(path), manner)
-        assert ended == command("show", "0.1", "--fp16", manner)
+    for settings in ("--json", "--quiet"):
+        path = tmp_path / f"picture{settings}.svg"
+        ended = command("show", "0.1", "--fp16", "--svg", str(path), settings)
+        assert ended == command("show", "0.1", "--fp16", settings)
         assert ET.fromstring(path.read_text(encoding="utf-8")).tag.endswith("svg")
 
 

@@ -177,8 +177,8 @@ class Cells(PageView, can_focus=True):
 class ColumnTable(Cells):
     """A table whose header does not scroll. It shows the first column, and as many of the other columns as fit.
 
-    If not all columns fit, those in `Table.spare` are moved to the end. Their order is reversed: the column that a page
-    omits first is the last one here.
+    If not all columns fit, those in `Table.optional` are moved to the end. Their order is reversed: the column that a
+    page omits first is the last one here.
     """
 
     FROZEN = 1
@@ -220,9 +220,9 @@ class ColumnTable(Cells):
         if table is None:
             return []
         columns = [*range(1, len(table.header))]
-        if self.turned or (table.spare and self._columns_of(table, [0, *columns]) > width):
-            spare = tuple(table.spare or ())
-            columns = [*(column for column in columns if column not in spare), *reversed(spare)]
+        if self.turned or (table.optional and self._columns_of(table, [0, *columns]) > width):
+            optional = tuple(table.optional or ())
+            columns = [*(column for column in columns if column not in optional), *reversed(optional)]
         shown = [0]
         for column in columns[self.turned :]:
             if self._columns_of(table, [*shown, column]) > width:

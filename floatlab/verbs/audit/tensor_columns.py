@@ -16,7 +16,7 @@ ROLES = {SURVIVES: Role.PLAIN, DAMAGED: Role.FLAG, OVERFLOWS: Role.BAD}
 LISTED = 40  # the default number of tensors on a page
 OUTPUT = "*"  # marks an SQNR of a layer's output
 _NONE = "·"
-_SPARE = ("largest", "type", "shape", "recommended")  # columns that a narrow page leaves out, in this order
+_OPTIONAL = ("largest", "type", "shape", "recommended")  # columns that a narrow page leaves out, in this order
 DECIBELS = " dB"  # the end of the titles of columns with an SQNR
 
 Key = tuple[bool, float | str]  # whether the cell is empty, and its value
@@ -94,9 +94,9 @@ def _level_key(place: int, tensor: TensorFigures) -> Key:
 def tensors_table(columns: Sequence[TensorColumn], shown: Sequence[TensorFigures]) -> Table:
     """Return the table of these tensors; a narrow page leaves out some columns."""
     titles = tuple(column.title for column in columns)
-    spare = tuple(titles.index(title) for title in _SPARE if title in titles)
+    optional = tuple(titles.index(title) for title in _OPTIONAL if title in titles)
     right = tuple(place for place, column in enumerate(columns) if column.is_number)
-    return Table(titles, [[column.cell(each) for column in columns] for each in shown], right, spare)
+    return Table(titles, [[column.cell(each) for column in columns] for each in shown], right, optional)
 
 
 def arranged(

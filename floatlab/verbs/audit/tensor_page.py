@@ -86,7 +86,7 @@ def plan_page(found: RecipeAudit) -> Page:
     advice = found.recommendation
     rows = sorted(advice.plan, key=lambda row: row[1] == advice.base)
     more = [hint(f"{counted(len(rows) - _LISTED, 'more tensor')}")] if len(rows) > _LISTED else []
-    table = Table(("tensor", "recipe"), [(name, recipe or "as it is") for name, recipe in rows[:_LISTED]], spare=())
+    table = Table(("tensor", "recipe"), [(name, recipe or "as it is") for name, recipe in rows[:_LISTED]], optional=())
     return Page((heading(advice.words), Row("rule", advice.rule), Gap(), table, *more), "plan")
 
 

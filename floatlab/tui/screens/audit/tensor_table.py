@@ -33,7 +33,7 @@ class TensorTable(ColumnTable):
         if table is None:
             return None
         rows = tuple((self._fitting(text_of(first)), *others) for first, *others in table.rows)
-        return Table(table.header, rows, table.right, table.spare)
+        return Table(table.header, rows, table.right, table.optional)
 
     @property
     def count(self) -> int:
