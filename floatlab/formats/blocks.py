@@ -1,9 +1,9 @@
 """Block formats: numbers of few bits that share a scale. To add a block format, add a row to `BLOCK_CATALOG`.
 
 The elements of a block are floats, or integers with an implied scale. An integer element type is not a `Format`,
-because its codes have no sign and magnitude. However, the magnitudes of its numbers (without the lowest integer) are
-the numbers of a `Format` with one exponent bit (`Integers.magnitudes`); in mxint8, they are the multiples of 2^−6 below
-2. Rounding and comparison use this format; only the codes differ.
+because its codes are not a sign and a magnitude. To round an element, take the magnitude, round it to the format
+`Integers.magnitudes` (all magnitudes but the largest, which only the lowest integer has), and give the integer its
+sign. In mxint8, these magnitudes are the multiples of 2^−6 below 2.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ NVFP4 = "NVIDIA, Pretraining Large Language Models with NVFP4 (arXiv:2509.25149)
 GGML = "ggml 0.13.1, ggml-common.h (block_q8_0, block_q4_0, block_q4_1, block_q4_K)"
 HIF4 = "Luo et al., HiFloat4 Format for Language Model Inference (arXiv:2602.11287)"
 LARGEST_BLOCK = 1 << 20
-_SMALL_SCALE = 8  # the most bits that scales of the family `nvfp4` have
+_SMALL_SCALE = 8  # largest width, in bits, of a scale in the family `nvfp4`
 _HALF = 16
 
 
 class Integers(Record):
     """Integers of `width` bits, times 2^`quantum`; the code of n is n + `zero`, modulo 2^width.
 
-    With `zero` = 0 the codes are two's complement. There is one more integer below zero than above it. floatlab's own
-    scale rules round no element to the lowest integer, so that results are symmetric around zero. The rules of some
-    libraries do round to it.
+    With `zero` = 0 the codes are two's complement. The lowest integer, such as −128, has no positive counterpart.
+    floatlab's own scale rules round no element to the lowest integer, so that results are symmetric around zero. The
+    rules of some libraries do round to it.
 
     >>> int8 = Integers("int8", 8, quantum=-6)
     >>> int8.largest, hex(int8.code(True, 127)), int8.integer(0x81)
@@ -85,12 +85,13 @@ class BlockFormat(Record):
     """A block format: the elements of a block share a scale, and blocks may share a tensor scale.
 
     A block has `rows` rows (usually 1) of `block` consecutive elements. If `block` is None, a block is a whole row
-    (`channel`); if `rows` is None too, it is the whole tensor. If `tensor` is a format, there is one tensor scale for
-    the whole tensor, for each row (`by_row`), or for every `superblock` elements. With `flat`, blocks are parts of the
-    flattened tensor. With `minimum`, a minimum is stored beside each scale and each tensor scale, in the same format.
-    In HiF4, `groups` is (8, 4): each group of 8 elements in a block has a bit, and so has each group of 4. A bit that
-    is set doubles the elements of its group. Scales are stored as their codes minus `first_scale`. The decoded value of
-    an element is element × scale × tensor scale, unless the scale rule has another formula.
+    (`channel`); if `rows` is None too, it is the whole tensor. If `tensor` is a format, the scales of blocks are
+    multiplied by a second, coarser scale, the tensor scale. There is one for the whole tensor, one for each row
+    (`by_row`), or one for every `superblock` elements. With `flat`, blocks are parts of the flattened tensor. With
+    `minimum`, a minimum is stored beside each scale and each tensor scale, in the same format. In HiF4, `groups` is (8,
+    4): each group of 8 elements in a block has a bit, and so has each group of 4. A bit that is set doubles the
+    elements of its group. Scales are stored as their codes minus `first_scale`. The decoded value of an element is
+    element × scale × tensor scale, unless the scale rule has another formula.
 
     >>> mxfp4 = parse_block_format("mxfp4")
     >>> mxfp4.element.name, mxfp4.scale.name, mxfp4.block, float(mxfp4.bits)
@@ -167,7 +168,7 @@ class BlockFormat(Record):
 
     @property
     def bits(self) -> Fraction:
-        """Bits per element, with its share of scales, minima and group bits; scales of a row or tensor are left out."""
+        """Bits stored per element, with its share of scales, minima and group bits (but none for a row or tensor)."""
         from fractions import Fraction
 
         share = 0 if self.block is None or self.rows is None else Fraction(self.scale_bits, self.block * self.rows)
@@ -287,8 +288,7 @@ def _lookup(name: str) -> BlockFormat:
 def parse_block_format(name: str | BlockFormat) -> BlockFormat:
     """Return the block format of a name; a BlockFormat is returned unchanged.
 
-    Case is ignored, and `-` equals `_`. Raises FormatError for a name that is not that of a block format; the message
-    suggests a near one.
+    Case is ignored, and `-` equals `_`. Raises FormatError for an unknown name; the message suggests a similar one.
 
     >>> parse_block_format("MXFP8-E4M3").element.largest
     Fraction(448, 1)

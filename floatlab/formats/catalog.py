@@ -100,8 +100,8 @@ def p3109(k: int, p: int, signed: bool, extended: bool) -> Format:
     )
 
 
-# The names of block formats and their aliases; `formats.blocks` defines these formats. The names stand here so that
-# `parse_format`, which does not import that module, can say in its error that a name is that of a block format.
+# The names of block formats and their aliases; `formats.blocks` defines these formats. With them, `parse_format` can
+# say “this is a block format” in its error without importing that module.
 BLOCK_NAMES: dict[str, tuple[str, ...]] = {
     "mxfp8_e4m3": ("mxfp8_e4m3fn",),
     "mxfp8_e5m2": (),
@@ -156,7 +156,7 @@ def _ieee(name: str) -> Format:
 
 
 def catalog_row(format: Format) -> CatalogRow:
-    """Return the format's row; a format outside the catalog gets a new row: P3109, unsigned (`ue<W>m<T>`) or custom.
+    """Return the format's row of the catalog; make one for a format outside of it (P3109, unsigned or custom).
 
     >>> from floatlab.formats import parse_format
     >>> catalog_row(parse_format("fp8_e5m2")).aliases
@@ -240,9 +240,9 @@ def parse_format(name: str | Format) -> Format:
     ----------
     name : str or Format
         A name or alias of the catalog (`fp16`, `FP8-E4M3`) or of a table format (`nf4`, `posit16`), a P3109 name
-        (`p3109_k8p4se`, `Binary8p4se`), or a pattern (`e<W>m<T>[fn|f|fnuz]`, `ue<W>m<T>`). The
-        suffix `_ieee` chooses the infinities and NaNs of IEEE 754 where the name alone means another format: `e4m3`
-        is `e4m3fn`, `e4m3_ieee` is not. Case is ignored, and `-` equals `_`. A Format is returned unchanged.
+        (`p3109_k8p4se`, `Binary8p4se`), or a pattern (`e<W>m<T>[fn|f|fnuz]`, `ue<W>m<T>`). The suffix `_ieee` asks for
+        the infinities and NaNs of IEEE 754: `e4m3` alone means `e4m3fn`, which has no infinity; `e4m3_ieee` has one.
+        Case is ignored, and `-` equals `_`. A Format is returned unchanged.
 
     Returns
     -------
@@ -251,8 +251,8 @@ def parse_format(name: str | Format) -> Format:
     Raises
     ------
     FormatError
-        The name is unknown (the message suggests a name that is near), or is that of a family, a block format or a type
-        of integers.
+        The name is unknown (the message suggests a similar one), or it names a family, a block format or a type of
+        integers.
 
     Examples
     --------
@@ -274,7 +274,8 @@ def format_called(name: str) -> Format | None:
     if kind.strip("0123456789") not in ("float", "bfloat"):
         return None
     try:
-        # Library names are complete: float8_e4m3 is IEEE's format, whereas `e4m3` alone is short for e4m3fn here.
+        # In libraries, float8_e4m3 is the format with infinities, and e4m3fn is always spelled out. Here, `e4m3` means
+        # e4m3fn.
         return parse_format({"e4m3": "e4m3_ieee", "e5m2": "e5m2"}.get(variant, variant) or kind)
     except FormatError:
         return None

@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fractions import Fraction
 
-_GUARD = 32  # working digits beyond the requested ones; the sums below lose fewer than ten of them
+_GUARD = 32  # working binary digits beyond the requested ones; rounding in the sums below spoils fewer than ten
 
 
 def _inverse_tanh(n: int, bits: int) -> int:

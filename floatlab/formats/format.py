@@ -28,8 +28,8 @@ MAX_TRAILING_BITS = 236  # as in binary256 (IEEE 754-2019 table 3.5, column bina
 class Format(Record):
     """A format of floating-point numbers (IEEE 754-2019 clause 3, generalised to machine-learning formats).
 
-    Lengths are in bits. `bias=None` and `nans=None` select the values of IEEE 754: the bias 2^(w−1) − 1, and 2^t − 1
-    NaNs per sign, which are all codes above infinity.
+    Lengths are in bits. The defaults are those of IEEE 754, with w = `exponent_bits` and t = `precision` − 1:
+    `bias=None` is 2^(w−1) − 1, and `nans=None` is 2^t − 1 NaNs per sign, all codes above infinity.
 
     >>> half = Format("half", precision=11, exponent_bits=5)
     >>> half.emin, half.emax, half.width, half.largest
@@ -45,9 +45,9 @@ class Format(Record):
     zero: bool  # False for e8m0
     negative_zero: bool  # False: the code of −0 is a NaN (fnuz, signed P3109), or there is no sign
     signed: bool
-    subnormals: bool  # False: exponent field 0 has no number but zero (in e8m0, a power of two)
+    subnormals: bool  # False: the only number with exponent field 0 is zero (in e8m0: 2^−127)
     explicit_integer_bit: bool  # x87 extended
-    ties_to_even_code: bool  # at p = 1: not in IEEE 754-2019 (4.3.1). True marks P3109, whose overflow also differs
+    ties_to_even_code: bool  # P3109: at p = 1, ties go to the even code; also selects P3109's overflow
     trailing_bits: int  # t = p − 1
     width: int  # k
     emin: int
@@ -137,7 +137,7 @@ class Format(Record):
 
     @property
     def is_p3109(self) -> bool:
-        """Whether P3109's rules apply to ties at p = 1 and to overflow; also true in formats given by a table."""
+        """Whether ties at p = 1 and overflow follow P3109. True also for formats given by a table."""
         return self.ties_to_even_code
 
     @property
@@ -178,7 +178,7 @@ class Format(Record):
 
     @property
     def ties_away(self) -> bool:
-        """Whether roundTiesToEven rounds ties away from zero, as IEEE 754 requires at p = 1: no significand is even."""
+        """Whether roundTiesToEven rounds ties away from zero: at p = 1, no significand is even (IEEE 754, 4.3.1)."""
         return not self.trailing_bits and not self.ties_to_even_code
 
     @property
@@ -190,8 +190,8 @@ class Format(Record):
     def nan_code(self) -> int:
         """The default NaN's code; raises FormatError if the format has no NaN.
 
-        If NaNs have a quiet bit, it is the positive quiet NaN with payload 0. Else, it is the last positive code (in
-        formats with NaNs at the end of the strip), or the code of −0.
+        With a quiet bit: the positive quiet NaN with payload 0. Without: the last positive code if that is a NaN, else
+        the code of −0.
         """
         if self.ieee_nans:
             return self.compose(False, self.infinity_magnitude + self.quiet_bit)
@@ -232,7 +232,7 @@ class Format(Record):
         return self.nan_code
 
     def magnitude(self, code: int) -> int:
-        """Return a code without its sign and without an explicit integer bit: its rank among the codes of its sign.
+        """Return a code without its sign bit (x87: and without its integer bit). It orders the codes of each sign.
 
         >>> from floatlab import parse_format
         >>> hex(parse_format("fp16").magnitude(0xBC00))
@@ -243,7 +243,7 @@ class Format(Record):
         if self.explicit_integer_bit:
             t = self.trailing_bits
             field = code >> (t + 1)
-            # A set integer bit with a zero exponent field (a pseudo-denormal) has the value of exponent field 1.
+            # A pseudo-denormal (exponent field 0, integer bit 1) has the same value as the code with exponent field 1.
             return (field or code >> t) << t | (code & ((1 << t) - 1))
         return code
 

@@ -1,8 +1,8 @@
 """Formulas of scales, such as `amax / (6 * tensor)`: parses text into a tree of operations.
 
 Libraries that implement the same block format differ in the order of their operations, and in the precision of each. A
-formula states the operations in order. `arith.blocks.formulas` and `arrays.recipes.formulas` evaluate it. They round
-each operation once to the working precision of the rule, and inside `fp32(…)` and `fp64(…)` to that format.
+formula states the operations in order. `arith.blocks.formulas` and `arrays.recipes.formulas` evaluate it. Each
+operation is rounded once: to the working precision of the rule or, inside `fp32(…)` and `fp64(…)`, to that format.
 
 sum        products joined by + or -
 product    atoms joined by * or /
@@ -17,7 +17,7 @@ from fractions import Fraction
 from floatlab.errors import FormatError
 from floatlab.record import Record
 
-WORKING = "input"  # name of the function that rounds its argument to the working precision (if `working="input"`)
+WORKING = "input"  # in formulas, `input(x)` rounds x to the format of the values (see `ScaleRule.working`)
 _TOKEN = re.compile(r"\s*([0-9][0-9.]*(?:e-?[0-9]+)?(?:\^-?[0-9]+)?|[A-Za-z_][A-Za-z_0-9]*|.)")
 
 

@@ -5,8 +5,8 @@ base       a block format (mxfp4, q4_0), a format (e4m3, int8), or block(element
 shape      N (1×N), RxC, tensor, channel (row), or flatN (N elements of the flattened tensor)
 rule       a scale rule of floatlab (floor, nearest, 4over6, none) or of a library (torchao, te, modelopt)
 
-A base that is a format of single numbers has binary32 scales. If no shape follows it, its default rule is `none`, which
-rounds the elements as they are.
+If the base is a plain format (`e4m3/128x128`), the scales are binary32. Without a shape (`e4m3`), the default rule is
+`none`: elements are rounded without scaling.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ NAMED_RECIPES = (
     *("nvfp4/16x16", "e4m3/tensor", "e4m3/channel", "e4m3/1x128", "e4m3/128x128", "e5m2/tensor", "nf4/64"),
     *("bnb_fp4/64", "int8/channel", "int4/32"),
 )
-# Words that the field uses for several recipes. Each has the element formats and the recipes that it may mean.
+# Ambiguous words such as "fp4". For each, the element formats and the recipes that it may mean, for the error message.
 RECIPE_FAMILIES = {
     **dict.fromkeys(
         ("fp8", "float8", "f8"),
@@ -61,7 +61,7 @@ SPELLINGS = {"ocp": "floor", "rceil": "up"}  # alternative names of scale rules
 class Recipe(Drawn, Record):
     """A block format and the rule for its scales.
 
-    Together with the rounding context, they determine the codes of a tensor, unless the caller gives a tensor scale.
+    They and the rounding context determine the codes of a tensor, except if the caller passes a tensor scale.
 
     >>> recipe = parse_recipe("nvfp4/16x16:te")
     >>> recipe.format.element.name, recipe.format.rows, recipe.rule.name, recipe.name
@@ -80,8 +80,7 @@ class Recipe(Drawn, Record):
     def with_rule(self, word: str | ScaleRule | None) -> Recipe:
         """Return the recipe with this scale rule, or the recipe itself for None.
 
-        Raises ContextError if the format has no such rule, or if the recipe already has another rule that is not the
-        default.
+        Raises ContextError if the format has no such rule, or if the recipe already names another one.
 
         >>> parse_recipe("mxfp4").with_rule("up").name
         'mxfp4:up'
@@ -123,7 +122,7 @@ def _applies(rule: ScaleRule, format: BlockFormat) -> bool:
 def default_rule(format: BlockFormat) -> ScaleRule:
     """Return the rule of a recipe that names no rule.
 
-    It is `none` for a format of single numbers without a shape.
+    A plain format without a shape, such as `e4m3`, has the rule `none`; others have the first of `rules_for`.
 
     >>> default_rule(_named("mxfp4")).name
     'floor'
@@ -204,9 +203,9 @@ def _read(text: str) -> Recipe:
 def parse_recipes(text: str | Recipe | Sequence[str | Recipe]) -> tuple[Recipe, ...]:
     """Return the recipes of a list, or of a text with commas between them; commas in parentheses belong to a recipe.
 
-    A recipe that is named twice is returned once. Words such as `fp8` and `fp4` do not say which recipe is meant; they
-    raise an error that lists the recipes which they may mean. Raises RecipeError for a text that is not a recipe, and
-    FormatError for other types and for texts that are too long.
+    A recipe that is named twice is returned once. Raises RecipeError for a text that is not a recipe, and for an
+    ambiguous word such as `fp8`; the message lists the recipes that it may mean. Raises FormatError for other types and
+    for texts that are too long.
 
     >>> [each.name for each in parse_recipes("mxfp4, block(e2m1, ue5m3, 16),mxfp4")]
     ['mxfp4', 'block(e2m1, ue5m3, 16)']
@@ -300,7 +299,7 @@ class _Reader:
         return Recipe(format, rule)
 
     def _base(self) -> tuple[BlockFormat, bool]:
-        """Read the base. Return its block format, and whether the base is a format of single numbers."""
+        """Read the base. Return its block format, and whether the base is a plain format."""
         name, place = self.tokens.take()
         if name.lower() == "block" and self.tokens.peek() == "(":
             return self._custom(), False
@@ -328,7 +327,7 @@ class _Reader:
                 raise self._refuse(f"{name} is a block format, not a format of single numbers", place) from None
             near = guess(plain, list(BLOCK_NAMES)) if is_base else ""
             message = f"unknown block format {quoted(name)}{near}" if near else str(error)
-            for family in RECIPE_FAMILIES:  # these words name formats, but would be refused as recipes
+            for family in RECIPE_FAMILIES:  # do not suggest an ambiguous word: as a recipe it would be refused, too
                 message = message.replace(f"; did you mean '{family}'?", "")
             if is_base and message.startswith("unknown"):
                 message = f"{message} (block formats: {known})"

@@ -2,9 +2,9 @@
 
 A rule belongs to a family of block formats. The families are `mx` (scales are powers of two, without a tensor scale),
 `nvfp4` (other scales of at most 8 bits), `fp16` (scales of 16 bits), `fp32` (scales of other widths), `minimum` (a
-minimum beside each scale), `nested` (scales and minima in units that a group of blocks shares), and `hif4`. The
-formulas of a library's rule have the library's order of operations and its precision. Codes and scales thus equal those
-of the library bit for bit; docs/decisions/0022-recipes.md lists the exceptions.
+minimum beside each scale), `nested` (a superblock has one more scale for its scales, and one for its minima), and
+`hif4`. A library's rule computes in the same order and precision as the library, so codes and scales are equal bit for
+bit; docs/decisions/0022-recipes.md lists the exceptions.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ _FP32 = [
     _library("deepseek", "fp32", DEEPSEEK, "scale = max(amax, 1e-4) / largest"),
     _library("deepseek_pow2", "fp32", DEEPSEEK, "scale = exp2(ceil(log2(max(amax, 1e-4) / largest)))"),
     _library("deepgemm", "fp32", DEEPGEMM, "scale = max(amax, 1e-4) / largest", _BY_INVERSE),
-    # As for `transformers`, torch divides a number by a tensor in two steps.
+    # torch computes `largest / amax` in two steps; see `transformers`, below.
     _library("deepgemm_1", "fp32", DEEPGEMM_1, "scale = max(amax, 1e-4) / largest",
         "scaled = x * (1 / max(amax, 1e-4) * largest)"),
     # torch divides a Python number by a tensor in two steps: it multiplies the reciprocal of the tensor by the number.

@@ -1,16 +1,16 @@
 """Scale rules: formulas that compute the scale of a block from its values, in the order of their evaluation.
 
-A rule is a list of lines, `name = formula`. Every operation of a line is rounded once to the rule's working precision;
-inside `fp32(…)` and `fp64(…)`, it is rounded to that format. Exact rules round only their results. A rule has three
-results, each in the line of this name: `tensor` and `scale` are rounded to the formats in which they are stored, and
-`scaled` is rounded to the element's format. Formats with minima have two more results, `minimum` and `tensor_minimum`.
-The lines may use these quantities of the values: `x` (an element), `amax` (the largest magnitude in the block), `peak`
-(the first number with this magnitude), `low` and `high` (the smallest and the largest number), and `tensor_amax` (the
-largest magnitude in the blocks that share a tensor scale). They may use these constants of the block format: `largest`
-(the largest element), `emax` (the exponent of this element), `p` (the precision of elements), and `top` (the largest
-scale). They may use two constants of the values' format: `input_max` (its largest number) and `input_eps` (2^(1 − its
-precision)). In HiF4, groups of elements also have exponents. There, `amax8` and `amax4` are the largest magnitudes in
-the groups of the element, and the results `micro8` and `micro4` are the factors of these groups, 1 or 2.
+A rule is a list of lines, `name = formula`. Three names are the results of a rule: `tensor` and `scale` are rounded to
+the formats in which they are stored, and `scaled` to the element's format. Formats with minima have two more results,
+`minimum` and `tensor_minimum`. Exact rules round only the results. Other rules round every operation to their working
+precision or, inside `fp32(…)` and `fp64(…)`, to that format. The lines may use these quantities of the values: `x` (an
+element), `amax` (the largest magnitude in the block), `peak` (the first number with this magnitude), `low` and `high`
+(the smallest and the largest number), and `tensor_amax` (the largest magnitude in the blocks that share a tensor
+scale). They may use these constants of the block format: `largest` (the largest element), `emax` (the exponent of this
+element), `p` (the precision of elements), and `top` (the largest scale). They may use two constants of the values'
+format: `input_max` (its largest number) and `input_eps` (2^(1 − its precision)). In HiF4, each element is in a group of
+8 and in a group of 4. `amax8` and `amax4` are the largest magnitudes in these groups; the results `micro8` and `micro4`
+are their factors, 1 or 2.
 
 To add a rule, add a row to `SCALE_RULES` in `formats.scale_rules`.
 """
@@ -44,13 +44,13 @@ class RuleLine(Record):
 
 
 class ScaleChoice(Record):
-    """A choice between scales: a block is rounded once for each factor, and the result with the smallest error is kept.
+    """Try several scales: round a block once for each factor, and keep the result with the smallest error.
 
     In the lines of the rule, the factor is the variable `grow`. `error` is the formula of an element's error, where `q`
-    is the rounded element. `measure` says how the errors of a block are combined: the sum of their squares (`square`),
-    the sum of their magnitudes (`absolute`), or the `largest` magnitude. A sum adds the elements of each row one after
-    the other. It then adds the n sums of rows in pairs until one sum is left: the sum of row i + ⌈n/2⌉ is added to the
-    sum of row i. If several factors give the same error, the first one is kept.
+    is the rounded element. The error of a block is the sum of the squares (`measure` = `square`) or of the magnitudes
+    (`absolute`) of these errors, or the largest magnitude (`largest`). On equal errors, the first factor wins. The
+    order of a sum matters, because it is rounded: each row is added serially, then the sums of rows pairwise, row i +
+    ⌈n/2⌉ to row i, until one is left.
     """
 
     factors: tuple[str, ...]
@@ -61,21 +61,21 @@ class ScaleChoice(Record):
 class ScaleRule(Record):
     """A rule for scales; the module's docstring explains its lines.
 
-    `working` is the format to which every operation is rounded: the name of a format, `input` for the format of the
-    values, or empty for exact arithmetic. `stored` is the direction in which scales are rounded to their format.
-    `rounding` says how elements are rounded: in a direction, with `RNZ` or `RND` (nearest with ties toward zero, or
-    toward −∞), or `closest` (the first code with the smallest |q·scale − x|, computed in the working precision). A
-    direction of the context other than RNE takes precedence, except over `closest`. `nan` is the code that a library's
-    rule gives for NaN in formats without NaN (exact rules give zero). If `wraps` is true, elements beyond the largest
-    number do not saturate; the excess bits of the exponent are lost. `elements` are the element formats to which a
-    library's rule applies. If it is empty, the rule applies to the floating-point formats that are not given by a
-    table, unless an earlier rule of the same name and family lists them. Exact rules apply to all elements. `value` is
-    the exact formula that decodes an element `q`. `search` names an algorithm (`arith.blocks.searches`) that computes
-    more variables of a block for the lines, such as `step`. `tensor_step` is then the largest step among the blocks
-    that share a tensor scale, and `found` is the element that the search gave. `takes` is the format to which values
-    are rounded first. If it is empty, exact rules take the values as they are; other rules keep a format narrower than
-    binary32, and round everything else to binary32. `shapes` are the shapes of blocks to which the rule applies; if it
-    is empty, it applies to all.
+    - `working`: the format to which every operation is rounded; `input` is the format of the values, empty is exact.
+    - `stored`: the direction in which scales are rounded to their format.
+    - `rounding`: how elements are rounded: a direction; `RNZ` or `RND` (nearest, ties toward zero or −∞); or `closest`,
+      the first code with the smallest |q·scale − x| in working precision. A direction of the context other than RNE
+      replaces it, unless it is `closest`.
+    - `nan`: the code for NaN in formats without NaN, for rules of libraries. Exact rules give zero.
+    - `wraps`: elements beyond the largest number do not saturate; the excess bits of the exponent are lost.
+    - `value`: the exact formula that decodes an element `q`.
+    - `elements`: the element formats to which a library's rule applies. Empty: the floating-point formats not given by
+      a table, except those that an earlier rule of the same name and family lists. Exact rules apply to all elements.
+    - `search`: an algorithm of `arith.blocks.searches` that computes more variables of a block, such as `step`, and an
+      element `found`. `tensor_step` is the largest `step` of the blocks that share a tensor scale.
+    - `takes`: the format to which values are rounded first. Empty: exact rules take the values as they are; other rules
+      round all values to binary32, except those in a narrower format.
+    - `shapes`: the shapes of blocks to which the rule applies. Empty: all.
 
     >>> rule = ScaleRule("own", "mx", ("scale = amax / largest",), source="custom")
     >>> [str(line) for line in rule.steps()]

@@ -72,7 +72,7 @@ class HiFloat8(Listed):
         return (2, 4 - (bits >> 5 ^ 3)) if leading < 2 else (3, 1) if leading == 2 else (4, 0)
 
     def number(self, code: int, width: int) -> Real:
-        """Return the magnitude 1.M·2^E; if the four bits after the sign are 0, 2^(M − 23), or 0 for M = 0."""
+        """Return the magnitude: 1.M·2^E or, if the four bits after the sign are 0, 2^(M − 23) (0 for M = 0)."""
         bits = code & 0x7F
         if bits < 8:
             return (1, bits - 23) if bits else (0, 0)
@@ -107,13 +107,12 @@ class HiFloat8(Listed):
 
 
 class ValueList(Listed):
-    """Sixteen values of binary32 that bitsandbytes scales and packs.
+    """A 4-bit format of bitsandbytes: sixteen binary32 values, of which a code is the index.
 
     The boundary between two adjacent values is their midpoint, rounded to binary32.
 
-    To round a number, bitsandbytes counts the boundaries below it, so a tie goes to the lower value. For fp4, it counts
-    the boundaries below the magnitude, so a tie goes toward zero. Numbers beyond the
-    lowest or highest value are rounded to that value.
+    Ties go to the lower value, because bitsandbytes counts the boundaries below a number. In fp4 they go toward zero,
+    because it counts the boundaries below the magnitude. Numbers beyond the lowest or highest value are rounded to it.
     """
 
     values: tuple[float, ...]  # by code
@@ -146,7 +145,7 @@ class ValueList(Listed):
         return rounded_to_single(midpoint(self.real(rank, negative), self.real(rank + 1, negative)))
 
     def sign(self, code: int) -> int:
-        """Return 1 for the codes of negative values and −0, which may be anywhere in the table; else 0."""
+        """Return 1 if the value with this code is negative or −0, else 0. The values are in any order."""
         return int(str(self.values[code])[0] == "-")
 
     def fields(self, code: int) -> tuple[Field, ...]:
@@ -168,7 +167,7 @@ AF4 = (
     1.0, 0.72424863, 0.55496234, 0.42563882, 0.31675666, 0.21961274, 0.12934483, 0.04273164, 0.0,
     -0.04934812, -0.14982478, -0.25607552, -0.3736951, -0.51243739, -0.69441008, -1.0,
 )  # fmt: skip
-# By code: bitsandbytes finds the code of a number with a decision tree. Values are multiples of 1/12.
+# The values in the order of their codes; bitsandbytes has a decision tree instead of a table.
 FP4 = tuple(sign * twelfths / 12 for sign in (1.0, -1.0) for twelfths in (0, 0.0625, 8, 12, 4, 6, 2, 3))
 
 

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
 Real = tuple[int, int]  # (c, q): the number c·2^q, c ≥ 0
-# Magnitudes below 2^(qmin − GUARD) are replaced by this power. Irrational numbers get GUARD digits beyond the width.
+# Magnitudes below 2^(qmin − GUARD) are rounded as if they were this power. Irrational numbers are computed to the
+# format's width plus GUARD binary digits.
 GUARD = 64
 _TIES = {"even": "to the even code", "away": "away from zero", "zero": "toward zero", "down": "to the lower value"}
 _KINDS = {"S": "sign", "fraction": "significand", "mantissa": "significand", "index": "significand"}
@@ -38,29 +39,29 @@ class Field(Record):
 class Place(Record):
     """The position of a number among the entries of a table.
 
-    `rank` is that of the last entry that does not exceed the number's magnitude. `rest2` is below, equal to or above
-    `unit` if the number is below, on or above the boundary to the next entry. For stochastic rounding, rest2/(2·unit)
-    is the relative position of the number between these two entries.
+    `rank` is the rank of the largest entry that is not larger than the number in magnitude. Comparing `rest2` with
+    `unit` compares the number with the boundary between this entry and the next (<, = or >). For stochastic rounding,
+    rest2/(2·unit) is the relative position of the number between these two entries.
     """
 
     rank: int
     rest2: int
     unit: int
-    boundary: Real | None  # None if it is irrational or not needed (the number is an entry, or `beyond`)
-    beyond: bool = False  # whether it reaches the number that would follow the last entry; `rank` is then that number's
+    boundary: Real | None  # None if irrational, or if the number is an entry or `beyond`
+    beyond: bool = False  # the number reaches what would be the next entry; `rank` is then that entry's rank
 
 
 class TableFormat(Format):
     """A format given by a table; a subclass defines its numbers (`number`), their order and the fields of codes.
 
     `ties` says where rounding to nearest takes a number on a boundary: to the `even` code, `away` from zero, toward
-    `zero`, or `down` to the lower value. If `saturates`, numbers beyond the range become its ends, since the format
-    defines no overflow.
+    `zero`, or `down` to the lower value. If `saturates`, numbers beyond the range are rounded to the largest or lowest
+    number: there is no overflow.
     """
 
     ties: str
     saturates: bool
-    lowest_magnitude: int  # rank of the most negative number; other than largest_magnitude in asymmetric formats
+    lowest_magnitude: int  # rank of the most negative number; differs from largest_magnitude in asymmetric formats
     _found: dict[int, Real]  # numbers by rank, computed at their first use
 
     is_table = True
@@ -71,8 +72,8 @@ class TableFormat(Format):
     ) -> None:  # fmt: skip
         """Set all fields.
 
-        In formats of rational numbers, `precision` is the largest number of digits that a significand has. `largest`,
-        `lowest` and `smallest_normal` are ranks of numbers.
+        `precision` is the length of the longest significand (if the numbers are rational). `largest`, `lowest` and
+        `smallest_normal` are ranks.
         """
         settled: dict[str, object] = {
             "name": name, "width": width, "precision": precision, "trailing_bits": precision - 1, "bias": 0,
@@ -86,16 +87,16 @@ class TableFormat(Format):
         for field, value in settled.items():
             object.__setattr__(self, field, value)
         least = self.exponent_of(self.real(1))
-        # One below the last place of the smallest number, if it had a significand of full precision.
+        # The last place of the smallest number, if its significand had one digit more than full precision.
         object.__setattr__(self, "qmin", least - precision)
         object.__setattr__(self, "emin", self.exponent_of(self.real(smallest_normal)))
 
     # --- defined by subclasses
 
     def number(self, code: int, width: int) -> Real:
-        """Return the magnitude of the number with this code; a code in two's complement must be positive.
+        """Return the magnitude of the number with this code of `width` bits.
 
-        For boundaries, `width` may be one more than the format's.
+        To compute boundaries, `width` is one more than the format's. A code in two's complement must be positive.
         """
         raise NotImplementedError
 
@@ -104,7 +105,7 @@ class TableFormat(Format):
         raise NotImplementedError
 
     def reading(self, code: int) -> str:
-        """Return how the fields determine the number, in the words of the definition."""
+        """Return in words how the fields determine the number."""
         raise NotImplementedError
 
     def compose(self, negative: bool, magnitude: int) -> int:
@@ -193,7 +194,7 @@ class TableFormat(Format):
         return c * Fraction(2) ** q
 
     def most(self, negative: bool) -> int:
-        """Return the rank of the positive, or negative, number with the largest magnitude."""
+        """Return the rank of the largest positive number or, if `negative`, of the lowest negative number."""
         return self.lowest_magnitude if negative else self.largest_magnitude
 
     def next_beyond(self) -> Real | None:
@@ -209,12 +210,12 @@ class TableFormat(Format):
         return compare(x, self.boundary(rank, negative))
 
     def place(self, x: Real, negative: bool, linear: bool = False) -> Place:
-        """Return the place of a magnitude among the numbers of a sign; stochastic rounding sets `linear`."""
+        """Return the place of a magnitude among the numbers of one sign, for stochastic rounding if `linear`."""
         most = self.most(negative)
         if not x[0]:
             return Place(0, 0, 1, None)
         if self.exponent_of(x) < self.qmin - GUARD:
-            # x is so far below the smallest number that the power of two rounds the same way.
+            # x is far below the smallest number; replacing it by this power of two does not change the rounding.
             x = 1, self.qmin - GUARD
         rank, above = 0, most + 1
         while above - rank > 1:
@@ -283,7 +284,7 @@ class TwosComplementFormat(TableFormat):
     """
 
     def __init__(self, name: str, width: int) -> None:
-        """Set the fields. The precision is that of the numbers from 1 to 2, whose fraction is the longest."""
+        """Set the fields. The precision is that of the numbers from 1 to 2, which have the longest fraction."""
         self._set(name, width, width - 4, (1 << (width - 1)) - 1, ties="even", saturates=True)
 
     def compose(self, negative: bool, magnitude: int) -> int:
@@ -306,9 +307,9 @@ class TwosComplementFormat(TableFormat):
         return "between the codes: the number whose code has one bit more"
 
     def boundary(self, rank: int, negative: bool) -> Real:
-        """Return the number whose code, which is one bit longer, lies between the codes of `rank` and `rank` + 1.
+        """Return the number of the format one bit wider whose code lies between those of `rank` and `rank` + 1.
 
-        The boundary above zero is 0, since no nonzero number is rounded to zero.
+        Above zero, the boundary is 0: no nonzero number is rounded to zero.
         """
         return self.number(2 * rank + 1, self.width + 1) if rank else (0, 0)
 
@@ -340,7 +341,7 @@ class Listed(TableFormat):
         object.__setattr__(self, "_ranks", ranks)
 
     def compose(self, negative: bool, magnitude: int) -> int:
-        """Return the code of a sign and a rank; a rank past the last one gives the last code."""
+        """Return the code of a sign and a rank; a rank that is too large gives the last code."""
         codes = self._codes[negative]
         return codes[min(magnitude, len(codes) - 1)]
 

@@ -1,8 +1,8 @@
 """Posits and takums: the further a number is from 1, the more bits its exponent takes, and the fewer its fraction has.
 
-Codes are in two's complement. The fields of a negative number are read from its code without negating it; the formulas
-include the sign. Rounding to nearest changes at a boundary between two neighbours. This boundary is a number of the
-format that is one bit wider; its code is the code of the lower neighbour with a 1 appended.
+Codes are in two's complement. The fields of a negative number are those of its code itself, not of the negated code;
+the formula for the value accounts for it. Rounding to nearest changes at a boundary between two neighbours. This
+boundary is a number of the format that is one bit wider; its code is the code of the lower neighbour with a 1 appended.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class Takum(TwosComplementFormat):
 
 
 class LogarithmicTakum(Takum):
-    """A logarithmic takum (arXiv:2404.18603): ±√e^ℓ, where ℓ = c + m is read from the code of a positive number."""
+    """A logarithmic takum (arXiv:2404.18603): ±√e^ℓ, where ℓ is the characteristic plus the mantissa (`power`)."""
 
     _fields: ClassVar[tuple[str, ...]] = ("name", "width")
 
@@ -128,7 +128,7 @@ class LogarithmicTakum(Takum):
     def power(self, code: int, width: int | None = None) -> Fraction:
         """Return ℓ, the exponent of √e: c + m for a positive code, −(c + m) for a negative one.
 
-        The bits of a negative code are read as they are, without negating the code.
+        The fields of a negative code are read without negating it.
 
         >>> LogarithmicTakum("takum_log8", 8).power(0x04)
         Fraction(-191, 1)
