@@ -1,6 +1,6 @@
-"""Candidate computations of a product or a sum: an order and an adder, which may be those of a model of a matrix unit.
+"""Candidate computations of a product or a sum. Each has an order and an adder, for example those of a tensor core.
 
-One candidate has no order and no adder: the exact sum, rounded once.
+One candidate has neither: the exact sum, rounded once.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SCHEDULES = (
     *(f"unrolled({1 << k}, lanes({1 << k}))" for k in range(2, 7)),
 )  # fmt: skip
 FUSED = tuple(f"fused({1 << k})" for k in range(1, 6))
-_FEW = 1 << 8  # if all sums together have more terms, orders whose nodes add many operands are tried only on request
+_FEW = 1 << 8  # if all sums together have more terms, the orders `FUSED` are tried only on request
 _LONG = 1 << 14  # if a sum has more terms, models of matrix units are tried only on request
 _ONE_BY_ONE = 1 << 12  # if a sum has more terms, floatlab does not probe which products a library fuses
 WIDER = ("binary32", "binary64")
@@ -43,7 +43,7 @@ T = TypeVar("T")
 
 
 class InputRounding(Record):
-    """Rounding of all inputs to `format` in direction `rounding`; the directions in `alike` round them equally."""
+    """Rounding of all inputs to `format` in direction `rounding`; the directions `alike` give the same results."""
 
     format: Format
     rounding: str
@@ -62,7 +62,7 @@ class Candidate(Record):
     adder: CandidateAdder | None
     machines: tuple[Machine, ...] = ()  # all machines that this model describes
     same: tuple[Schedule, ...] = ()  # other requested schedules with the same tree for these terms
-    order: str = ""  # how messages name the order; if it is empty, they have its expression
+    order: str = ""  # the name of the order in messages; if it is empty, they show the expression
     inputs: InputRounding | None = None
 
     @property
@@ -131,11 +131,11 @@ def list_candidates(
     elements: int = 1,
     context: Context = DEFAULT,
 ) -> list[Candidate]:
-    """Return candidates for sums of n terms, or of n products of two factors: each once, simple ones first.
+    """Return candidates for sums of n terms, or of n products of two factors, simple ones first.
 
     Models of machines have their own rounding; all other candidates use `context`. Two orders with the same tree give
-    one candidate, unless n is above 2^11. If `schedules`, `formats` or `machines` is None, usual ones are tried;
-    `elements` is the number of sums, which limits the usual schedules.
+    one candidate, unless n is above 2^11. If `schedules`, `formats` or `machines` is None, usual ones are tried. If
+    there are many terms in all `elements` sums, these do not include the orders `FUSED`.
     """
     usual = SCHEDULES + FUSED * (n * elements <= _FEW)
     orders = _orders(n, usual if schedules is None else _listed(schedules, "schedules"))
@@ -160,10 +160,10 @@ def adders_along(
 ) -> Iterator[CandidateAdder]:
     """Yield candidate adders for the order that was inferred for a library, simple ones first.
 
-    The first adders are those that are tried with every order. The next ones use FMA, but round both products of a node
-    that adds two products. Then come pairs of different adders, one for each operand of the last node: a library may
-    use a loop for most terms, and another format for the remaining ones. Last, if `fused` is given, it is called to
-    probe which products the library fuses; adders that fuse only these follow.
+    The adders of `list_adders` come first. The next ones use FMA, but round both products of a node that adds two
+    products. Then come pairs of different adders, one for each operand of the last node, since a library may use
+    another format for the terms that remain after its main loop. If `fused` is given, it is called last: it probes
+    which products the library fuses. The last adders fuse only these products.
     """
     nodes = schedule.plan(n).nodes
     adders: list[Adder | PartlyFused] = [*list_adders(factors, into, context=context)]
@@ -188,7 +188,7 @@ def _listed(tried: Iterable[T], name: str) -> list[T]:
 
 
 def _orders(n: int, schedules: Iterable[str | Schedule | Plan]) -> dict[Schedule, tuple[Schedule, ...]]:
-    """Group schedules that have the same tree for n terms: return the first of each group, with the others.
+    """Group schedules that have the same tree for n terms: map the first of each group to the others.
 
     Trees are not compared if n is above 2^11, nor for `sorted`, whose tree depends on the terms.
     """
@@ -203,11 +203,11 @@ def _orders(n: int, schedules: Iterable[str | Schedule | Plan]) -> dict[Schedule
 def list_adders(
     factors: tuple[Format, ...], into: Format, kinds: list[Format] | None = None, context: Context = DEFAULT
 ) -> list[Adder]:
-    """Return candidate adders for each format of accumulators: for sums of terms, or of products of two factors.
+    """Return candidate adders for each accumulator format in `kinds`. Terms are numbers or products, as in `factors`.
 
     For products, there are also adders with FMA if FMA can give other results, and adders that round products to the
-    format of a factor. By default, the formats of accumulators are `into`, the formats of `factors` that contain all
-    the others, and the formats in WIDER that contain `into`.
+    format of a factor. By default, `kinds` are `into`, a format in `factors` that contains all the others, and the
+    formats in WIDER that contain `into`.
 
     >>> half, single = parse_format("fp16"), parse_format("fp32")
     >>> [(each.accumulator.name, each.products.name, each.fma) for each in list_adders((half, half), single)][1:3]

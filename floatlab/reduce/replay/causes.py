@@ -88,7 +88,7 @@ class Path(Individual):
 
 
 def moved(before: Array, after: Array, format: Format) -> Array:
-    """Return how many numbers of the format each number moved by, as int64; 0 if it is a NaN before or after."""
+    """Return the change of each number, counted in numbers of the format, as int64; 0 for a NaN before or after."""
     first, second = (ordinal(Source(codes, format)) for codes in (before, after))
     return np.where((first == NAN_RANK) | (second == NAN_RANK), 0, second - first)
 
@@ -105,9 +105,8 @@ class ExplanationPair(Individual):
 class Refutation(Individual):
     """A cause that does not explain why two results differ.
 
-    `tried` is the number of pairs of candidates that differ in this cause alone; none of these pairs reproduces both
-    results. `first` and `second` are one of the pairs (see `refutations_of`), and `path` shows how their results
-    differ.
+    `tried` pairs of candidates differ in this cause alone, and none of these pairs reproduces both results. `first` and
+    `second` are the pair chosen by `refutations_of`, and `path` shows how their results differ.
     """
 
     cause: Cause
@@ -124,9 +123,10 @@ class Refutation(Individual):
 def pairs_of(
     evaluator: Evaluator, explanations: tuple[tuple[Explanation, ...], ...], apart: PrintedDecimal | Fraction | None
 ) -> tuple[tuple[ExplanationPair, ...], int]:
-    """Return pairs of candidates that reproduce both results and the observed difference, and the number of all pairs.
+    """Return up to 256 pairs of candidates that reproduce both results, and the number of all such pairs.
 
-    The pairs that differ in the fewest causes come first; at most 256 are returned.
+    The difference of the two results must also be `apart`, unless that is None. Pairs that differ in the fewest causes
+    come first.
     """
     firsts, seconds = ([each for each in ranked if each.fits] for ranked in explanations)
     found = [(first, second) for first in firsts for second in seconds if _is_apart(first, second, apart)]
@@ -141,10 +141,10 @@ def pairs_of(
 def refutations_of(
     evaluator: Evaluator, explanations: tuple[tuple[Explanation, ...], ...], tried: list[Candidate]
 ) -> tuple[Refutation, ...]:
-    """Return refutations of FMA and of order as causes, for two results that neither cause explains alone.
+    """Refute FMA as the only cause of a difference, and order as the only cause, if neither explains it.
 
-    Each refutation has a pair of candidates that differ in this cause alone. If there is no such pair, the cause has no
-    refutation. Pairs that reproduce one of the results are preferred. Among equally good pairs, the simplest is chosen.
+    Each refutation has one pair of candidates that differ in this cause alone. If there is no such pair, the cause has
+    no refutation. Pairs that reproduce one of the results are preferred, and among these the simplest pair.
     """
     simplicity = {each: i for i, each in enumerate(tried)}
     firsts, seconds = ([each for each in ranked if each.candidate in simplicity] for ranked in explanations)

@@ -41,12 +41,11 @@ class Evaluator:
     into : Format
         The format of the results.
     context : Context
-        The rounding of exact sums, and of other sums from the accumulator's format to `into`. Models of machines round
-        to nearest even instead.
+        The rounding of results to `into`. Models of machines round to nearest even instead.
     """
 
     def __init__(self, sides: Sides, into: Format, context: Context = DEFAULT) -> None:
-        """Choose the sample: all elements, or elements at random positions, so that periodic data cannot mislead."""
+        """Choose the sample: all elements, or random ones, since regular positions could miss periodic differences."""
         self.sides, self.into, self.context = sides, into, context
         rows, self.terms = sides[0].codes.shape
         self.shape = (rows, sides[1].codes.shape[1] if len(sides) > 1 else 1)
@@ -139,16 +138,13 @@ class Evaluator:
         first, *others = self.sides
         sides = Source(first.codes[row], first.format), *(Source(s.codes[:, column], s.format) for s in others)
         totals = exact_totals(*sides)
-        if totals is None or not totals[0]:  # the sum is not finite; or it is zero, and its sign must be found
+        if totals is None or not totals[0]:  # `exact_totals` gives neither ∞ and NaN nor the sign of a zero sum
             fused = Adder(self.into, fma=len(sides) > 1, context=self.context)
             return int(simulate(sides, Fused(max(self.terms, 2)), fused)[()])
         return round_exact(totals[0], self.into, self.context).code
 
     def _exact_product(self) -> Array:
-        """Return the codes of the exact product.
-
-        Pairs of binary64 numbers are used wherever the error of a pair cannot change the code.
-        """
+        """Return the codes of the exact product; use pairs of binary64 numbers where they are precise enough."""
         if len(self.sides) == 1 or not self._has_pairs:
             return self._exact(range(self.size))
         a, b = (decode(side.codes, side.format, np.float64) for side in self.sides)
@@ -158,11 +154,11 @@ class Evaluator:
 
     @property
     def _has_pairs(self) -> bool:
-        """Whether all products are exact in binary64, and pairs of binary64 numbers are precise enough."""
+        """Whether all products are exact in binary64, and `into` is narrow enough for `_rounded`."""
         return all(holds(SINGLE, each) for each in self.formats) and is_enough(DOUBLE, self.into)
 
     def _rounded(self, high: Array, low: Array, size: Array, places: Array) -> Array:
-        """Return the codes of high + low, rounded; where the error of this sum matters, round the exact sum instead."""
+        """Return the codes of high + low, rounded. Where the error of high + low could change a code, sum exactly."""
         with np.errstate(all="ignore"):
             missing = size * (self.terms**2 * 2.0**-100)
             codes, other = (
@@ -177,7 +173,7 @@ class Evaluator:
 def candidate_codes(candidate: Candidate, sides: Sides, into: Format, context: Context = DEFAULT) -> Array:
     """Return the codes of the sums that a candidate computes, rounded to `into`; the candidate must have a schedule.
 
-    `sides` has the terms (n, *batch), or two factors whose axes after the first broadcast.
+    `sides` has the terms, of shape (n, *batch), or two factors that broadcast to this shape.
     """
     if candidate.machines and len(sides) > 1:
         terms, reading = candidate.machines[0].terms, candidate.machines[0].reading
@@ -190,7 +186,7 @@ def candidate_codes(candidate: Candidate, sides: Sides, into: Format, context: C
     adder, format = candidate.adder, candidate.adder.accumulator
     separate = isinstance(adder, Adder) and not adder.fma and adder.products != format
     if isinstance(adder, Adder) and separate and sides[0].codes.ndim == 2 == len(sides):
-        # Separately rounded products become the terms of a sum, so that the processor can add them.
+        # With rounded products as its terms, the sum can be left to the processor.
         products = operate("multiply", [*sides], adder.products, context=adder.context, as_codes=True)
         sides = (Source(products, adder.products),)
     sums = simulate(sides, candidate.schedule, adder)

@@ -24,10 +24,9 @@ from floatlab.reduce.simulate.matrix_units import Machine
 class Explanation(Individual):
     """A candidate computation, and how many of the observed elements it reproduces bit for bit.
 
-    `total` of the `elements` elements were compared. Only a sample is compared if the product is huge. If the product
-    is large but not huge, the other elements are usually computed only if the sample matches. `codes` holds the codes
-    of the candidate's results for the compared elements, in C order; it is None if elements were not computed because
-    the sample did not match.
+    `total` of the `elements` elements were compared: only a sample if the product is huge, and usually if it is large
+    and the sample did not match. `codes` holds the codes of the candidate's results for the compared elements, in C
+    order; it is None for a large product of which only a sample was compared.
     """
 
     candidate: Candidate
@@ -111,9 +110,9 @@ class Explanation(Individual):
 
 
 def replay(evaluator: Evaluator, candidate: Candidate, goal: Observed, in_full: bool = False) -> Explanation:
-    """Compare a candidate's results with `goal` in the sample, and in full if the sample matches or `in_full` is true.
+    """Compare a candidate's results with `goal`: the sample first, and then all elements, unless the product is huge.
 
-    For a huge product, only the sample is compared.
+    If the sample does not match, all elements are compared only if `in_full` is true.
     """
     into, codes = evaluator.into, evaluator.sampled(candidate)
     part = goal
@@ -139,7 +138,7 @@ def replay_along(
 ) -> Iterator[Explanation]:
     """Yield an explanation for each adder of `adders_along` with one order, up to the first that fits.
 
-    If no simple adder fits, `fused` is called to probe which products the library fuses.
+    `fused`, which probes which products the library fuses, is called only if no simpler adder fits.
     """
     inputs = evaluator.terms, evaluator.formats, evaluator.into, evaluator.context
     for adder in adders_along(schedule, *inputs, fused):

@@ -1,4 +1,4 @@
-"""Observed results: exact bits, or printed decimals. A decimal stands for all numbers that may be printed as it."""
+"""Observed results: exact bits, or printed decimals. Each decimal may stand for several numbers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class PrintedDecimal(Record):
     place: int
 
     def holds(self, value: Fraction) -> bool:
-        """Return whether this decimal is a number's value, rounded to nearest even at the last printed digit.
+        """Return whether a number, rounded to nearest even at the last printed digit, gives this decimal.
 
         >>> printed = parse_printed("0.0559577")
         >>> printed.holds(Fraction("0.05595774")), printed.holds(Fraction("0.05595776"))
@@ -59,7 +59,7 @@ class PrintedDecimal(Record):
 
 
 class PrintedArray(Individual):
-    """A printed array. Each element stands for all numbers from `low` to `high`, which may print as the same text."""
+    """A printed array. All numbers from `low` to `high` may have been printed as the element."""
 
     codes: Array
     format: Format
@@ -78,11 +78,11 @@ class PrintedArray(Individual):
 
 
 def printed_array(source: Source) -> PrintedArray | None:
-    """Return the ranges of numbers for which the elements of a printed array stand.
+    """Return the numbers that may have been printed as the elements of an array.
 
-    Libraries may omit trailing zeros. Every element is thus taken to be printed with as many digits as the longest one,
-    but not beyond the last decimal place that any element shows. The result is None if no element is finite, if NumPy
-    has no dtype for the format, or if so many digits are printed that they identify each number of the format.
+    Libraries may omit trailing zeros. Every element is therefore taken to have as many digits as the longest one, but
+    no more decimal places than any element shows. The result is None if no element is finite, if NumPy has no dtype for
+    the format, or if the printed digits identify each number of the format.
 
     >>> found = printed_array(source_of(np.float32([[3.042, -12.3456, 0]])))
     >>> found.low.round(6).tolist(), found.high.round(6).tolist()
@@ -182,7 +182,7 @@ def read_observed(observed: object, name: str, into: Format, shape: tuple[int, .
 
 
 def difference_of(difference: object, results: int, shape: tuple[int, ...]) -> PrintedDecimal | Fraction | None:
-    """Return the absolute difference of two results as a printed decimal or a number; None if it is not given.
+    """Read the absolute difference of two results, a printed decimal or a number; None stays None.
 
     Raises UnsupportedError if there are not two single results, or if the difference is not finite.
     """

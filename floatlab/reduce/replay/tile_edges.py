@@ -48,11 +48,10 @@ class TileEdge(Individual):
 def find_tile_edge(
     evaluator: Evaluator, best: Explanation, goal: Source, tried: Iterable[Candidate]
 ) -> TileEdge | None:
-    """Return the few rows or columns in which the best candidate fails, with a candidate that reproduces them.
+    """If the best candidate fails only in some rows or columns, find a candidate that reproduces these.
 
-    The result is None if the best candidate reproduces all elements, or was not compared with all of them. It is also
-    None if the failures are spread over more than half of the rows and of the columns, if there are too few of them, or
-    if no candidate reproduces these rows or columns.
+    At most half of the rows (or columns) may have failures, and together they must have 16 elements or more. The result
+    is None if no candidate reproduces them, if `best` has no failures, or if it was compared with only a sample.
 
     >>> import floatlab as fl
     >>> a, b = (np.random.default_rng(1).random((40, 40), np.float32) for _ in "ab")

@@ -41,7 +41,7 @@ def smallest_step(format: Format, context: Context) -> Fraction:
 def first_bound(
     batches: Batches, whole: Fraction, is_dot: bool, terms: Sequence[Format], adder: Adder
 ) -> Fraction | None:
-    """Return an a priori bound on |sum − exact| from `whole`, which is Σ|x| or Σ|x·y|, and the order of the additions.
+    """Return a bound on |sum − exact| that needs only the order of the additions and `whole`, which is Σ|x| or Σ|x·y|.
 
     Return None if a result may overflow, if inputs are flushed, if a format has no sign or no zero or is defined by a
     table, or if the order is so deep that h·u reaches 1.
@@ -82,10 +82,12 @@ def final_bound(bound: Fraction | None, exact: Fraction, format: Format, context
 def running_bound(nodes: Sequence[Node], terms: Sequence[Term], adder: Adder | TensorCore) -> Fraction | None:
     """Return a bound on |sum − exact| from the computed values of the nodes.
 
-    The bound is the sum of one term for each rounding: half an ulp to nearest, and otherwise one ulp; more if results
-    near zero are flushed. A node of a tensor core contributes the weight of the last aligned bit for each truncation,
-    and one unit in the last place of its result. Return None if a result is not finite, if a format is defined by a
-    table, if inputs are flushed, after an overflow, or if the context changes what overflow gives.
+    Each rounding adds half an ulp to the bound if it is to nearest, otherwise one ulp, and more if results near zero
+    are flushed. A node of a tensor core adds one unit of the last bit that the alignment keeps for each truncation, and
+    one unit in the last place of its result.
+
+    Return None if inputs are flushed, if a format is defined by a table, if a result is not finite or overflowed, or if
+    the context changes the results of overflows.
     """
     if adder.context.flush_inputs or (isinstance(adder, Adder) and adder.context.overflow is not Overflow.NATIVE):
         return None
@@ -112,7 +114,7 @@ def _missed_at_most(value: Datum, context: Context) -> Fraction:
     if context.rounding in _NEAREST:
         step /= 2
     if (context.flush_results or not fmt.subnormals) and value.magnitude <= fmt.smallest_normal_magnitude:
-        return max(step, fmt.smallest_normal)  # zero and its neighbours are this far apart
+        return max(step, fmt.smallest_normal)  # the format has no numbers between 0 and the smallest normal number
     return step
 
 

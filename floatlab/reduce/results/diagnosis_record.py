@@ -12,8 +12,8 @@ class DiagnosedCause(Record):
     """One cause of a difference. `side` is the affected result; `share` is the fraction of its elements affected.
 
     `stage` is the stage of the computation at which the cause acts. `evidence` holds details as pairs (name, text).
-    `where` holds the indices of affected elements, half-open ranges of affected rows and columns (for regions), or
-    half-open ranges of terms. For elements that were moved, it holds pairs (new index, old index). If `where` is empty,
+    `where` lists the affected elements by their indices, or regions by two half-open ranges of rows and columns. For
+    missing terms, it lists half-open ranges of terms; for moved elements, pairs (new index, old index). If it is empty,
     the cause affects all elements.
     """
 

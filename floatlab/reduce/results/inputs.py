@@ -31,8 +31,8 @@ from floatlab.reduce.simulate.simulation import AnyAdder
 
 _DEEPEST = 64  # the largest number of axes of a NumPy array
 _MOST_INTEGER = 1 << 53  # float64 represents every integer up to this one
-# NumPy may not read these types exactly, or not at all. A list that has one of them is read number by number, except in
-# two cases (see `_given`).
+# NumPy may not read these types exactly, or not at all. `_given` therefore reads lists with such numbers one by one,
+# with two exceptions.
 _ONE_BY_ONE = (Datum, Derivation, Literal, Exact, str, Fraction, Decimal, int, np.generic)
 
 
@@ -94,7 +94,7 @@ def read_operands(
 
 
 def read_factor(x: object, name: str, formats: tuple[Format, ...]) -> Source:
-    """Return an operand's codes; they keep its format if it is one of `formats`, else numbers are rounded to the first.
+    """Return an operand's codes. Unless its format is in `formats`, round its numbers to `formats[0]`.
 
     >>> read_factor([1, 0.3], "a", (parse_format("e2m1"),)).codes.tolist()
     [2, 1]
@@ -136,11 +136,11 @@ def _given(x: object, name: str) -> _Given:
 
 
 def _terms(given: _Given, wanted: Format | None, into: Format, exactly: bool, reading: Context) -> Source:
-    """Return an operand's codes, in its own format if it keeps it, else in `wanted`, or in `into` if that is None.
+    """Return an operand's codes.
 
-    An array keeps its format if `wanted` is None, or if `exactly` is false and `wanted` contains this format. An
-    operand that is read number by number keeps none. Raises UnsupportedError for integers that the new format cannot
-    represent.
+    An array keeps its format if `wanted` is None, or if `exactly` is false and `wanted` contains this format. All other
+    numbers are converted to `wanted`, or to `into` if `wanted` is None. Raises UnsupportedError for integers that the
+    new format cannot represent.
     """
     own, source, name = given.format, given.source, given.name
     if source is None:
@@ -174,7 +174,7 @@ def _leaves(x: Iterable[object], depth: int = 0) -> list[object]:
 
 
 def _encoded(x: object, name: str, format: Format, reading: Context) -> Source:
-    """Return the codes of numbers that are read one by one. If all have the same format, the `origin` names it."""
+    """Read numbers one by one and return their codes. If all had the same other format, `origin` names it."""
     origins: set[Format | None] = set()
     inexact: list[bool] = []
 

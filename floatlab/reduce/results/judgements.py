@@ -34,7 +34,7 @@ _MOST = 1 << 25  # if a product has more elements, only a part of it is measured
 _DROPPED = 16  # the largest number of terms that are omitted, one at a time, to measure the effect of a missing term
 _ALIKE = 4.0  # two causes cannot be distinguished if the ratio of their q is at most this
 _NEAR = 3.0  # a cause explains a difference if the ratio of their q is at most this
-# If at most this fraction of the elements exceeds rounding errors, the other elements are judged without them.
+# If at most this fraction of the elements exceeds rounding errors, these elements are left out of the judgement.
 _FEW = 0.05
 
 
@@ -42,8 +42,8 @@ class DifferenceCause(Enum):
     """A cause that may make two products differ."""
 
     ORDER = "order"  # another order of the additions, with or without FMA: only rounding differs
-    SINGLE = "fp32 arithmetic"  # the inputs and the arithmetic of a wider product are in fp32
-    FP32 = "fp32"  # in this cause and the next three, the inputs are rounded to the format
+    SINGLE = "fp32 arithmetic"  # a product in a wider format was computed in fp32, from inputs rounded to fp32
+    FP32 = "fp32"  # this cause and the next three: the inputs are rounded to the format
     TF32 = "tf32"
     FP16 = "fp16"
     BF16 = "bf16"
@@ -51,10 +51,10 @@ class DifferenceCause(Enum):
 
 
 class Effect(Record):
-    """The effect of a cause on these inputs: the root mean square of q and the largest q, over the elements tried.
+    """The q that a cause produces on these inputs: its root mean square `rms`, and its largest value.
 
-    If a cause has several variants, `rms` and `largest` are the maxima over the variants, and `least` is the smallest
-    root mean square.
+    A cause may have several variants, such as orders of the additions. `rms` and `largest` are then the maxima over the
+    variants, and `least` is the smallest root mean square.
     """
 
     cause: DifferenceCause
@@ -68,9 +68,9 @@ class Judgement(Answering, Record):
     """How much two products differ, and the causes that produce differences of this size.
 
     If `causes` is empty, no cause that was tried explains the difference. If it has several causes, these inputs cannot
-    distinguish them. `looked_at` of the `elements` elements were measured. `beyond` of the measured elements have a q
-    far larger than any tried order of the additions produces. If these are few, `causes` describes the other elements.
-    `at` is the index of the measured element with the largest q, or None if no element was measured.
+    distinguish them. `looked_at` of the `elements` elements were measured. In `beyond` of these, q is far larger than
+    in any tried order of the additions. If `beyond` is small, `causes` describes the other elements. `at` is the index
+    of the measured element with the largest q, or None if no element was measured.
     """
 
     terms: int
@@ -245,12 +245,9 @@ def _effects(x: Array, y: Array, high: Array, low: Array, size: Array, format: F
 
 
 def _explained(rms: float, effects: tuple[Effect, ...]) -> tuple[DifferenceCause, ...]:
-    """Return the causes that produce differences of this size, and causes that cannot be distinguished from them.
-
-    `rms` is the observed root mean square of q.
-    """
+    """Return all causes that may have produced the observed q, whose root mean square is `rms`."""
     order, *others = effects
-    # A cause whose effect is far larger than the observed q is excluded.
+    # Causes that are hard to distinguish from rounding, unless their effect is far larger than the observed q.
     alike = [each.cause for each in others if each.rms <= min(_ALIKE * order.rms, _NEAR * rms)]
     if rms <= order.rms:
         return (DifferenceCause.ORDER, *alike)

@@ -31,7 +31,7 @@ def quotients(difference: Array, size: Array, format: Format) -> Array:
 class ProductErrors(Record):
     """Magnitudes of errors: in ulps of the element, and as q = |error| / (u·Σ|a·b|)."""
 
-    looked_at: int  # number of measured elements whose errors are finite in ulps and as q; the others do not count
+    looked_at: int  # number of measured elements; those whose error or q is not finite are left out
     nearest: int  # number of elements whose error is at most half an ulp
     largest: float
     rms: float
@@ -47,7 +47,7 @@ class ExactProduct:
     """
 
     def __init__(self, x: Source, y: Source, format: Format) -> None:
-        """Compute the product by `matrix_totals`; `format` is the format of the products that the methods take."""
+        """Compute the product by `matrix_totals`. The methods read their arguments as codes of `format`."""
         (rows, n), columns = x.codes.shape, y.codes.shape[1]
         self.format, self.shape = format, (rows, columns)
         most = min(rows, max(1, MOST_EXACT // max(1, n * columns)))

@@ -52,7 +52,7 @@ class MatrixOptions(ProductOptions, total=False):
 
 
 class ProductElement(Record):
-    """One element: its index, its value, the exact sum, and the value minus the exact sum (None if not finite)."""
+    """One element of a product. `error` is its value minus the exact sum; both are None if they are not finite."""
 
     index: tuple[int, ...]
     value: Datum

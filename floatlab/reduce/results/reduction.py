@@ -33,7 +33,7 @@ from floatlab.reduce.simulate.matrix_units import Machine
 from floatlab.reduce.simulate.simulation import AnyAdder, evaluate, places_of
 
 MAX_TRACED = 1 << 14  # if a sum has more terms, its nodes and their derivations are not kept
-_CLOSE = 4  # for each requested node, this many are evaluated exactly, because the ranking of nodes is only approximate
+_CLOSE = 4  # the ranking of nodes is approximate: this many are evaluated exactly for each requested one
 
 
 @methods_in_default_mode
@@ -85,7 +85,7 @@ class Reduction(Answering, Individual):
 
     @property
     def settled(self) -> Schedule:
-        """The schedule; if it sorts terms by magnitude, a fixed permutation that puts these terms in the same order."""
+        """The schedule; instead of a `sorted` schedule, the permutation that sorts these terms."""
         if not isinstance(self.schedule, Sorted):
             return self.schedule
         return Permuted(tuple(places_of(self.sides, self.schedule).tolist()), self.schedule.inner)
@@ -233,7 +233,7 @@ def _totals(reduction: Reduction) -> tuple[Fraction, Fraction] | tuple[None, Non
 
 
 def last_context(schedule: Schedule, adder: AnyAdder, terms: int) -> Context:
-    """Return the context of the last rounding, to the result's format; its random draw follows those of all nodes."""
+    """Return the context of the final rounding to the result's format; its random draw comes after those of nodes."""
     inner = schedule.inner if isinstance(schedule, Sorted) else schedule
     return stream_context(adder.context, terms + inner.batches(terms).nodes)
 

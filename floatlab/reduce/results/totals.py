@@ -124,8 +124,7 @@ def dot(
     a, b : array_like
         The factors, one row of n numbers each.
     schedule, format, terms, accumulator, adder, context : optional
-        As for `sum`: the order, the formats of the result, of the factors and of partial sums, the kind of sum, and the
-        rounding.
+        As for `sum`; `terms` is the format of the factors.
     fma : bool
         Whether fused multiply-add adds products to partial sums. A fused product is not rounded. In a node that adds
         two products, only one is fused.
