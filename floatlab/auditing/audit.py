@@ -1,4 +1,4 @@
-"""Checks a quantised checkpoint against its original; without an original, reports what its bytes prove."""
+"""Checks a quantised checkpoint against its original; without one, finds only NaNs and wrong or missing parts."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class Audit(Record, Answering):
     `original` is the name of the original checkpoint; it is empty if none was given. Only quantised weights are
     audited; all other tensors are counted by dtype. `unscaled` counts the tensors of signed floats of 8 bits or less:
     these are probably codes whose scales are missing. `unchecked` counts the rest. `missing` has the tensors of the
-    original that the checkpoint lacks, as far as names can tell. A missing weight is broken if the checkpoint has other
-    tensors of its layer. `unchecked`, `missing` and `unscaled` are empty if weights were chosen by a glob.
+    original whose names the checkpoint lacks. A missing weight is broken if the checkpoint has other tensors of its
+    layer. `unchecked`, `missing` and `unscaled` are empty if weights were chosen by a glob (`only`).
     """
 
     _ASKS = ".is_sound"
@@ -103,10 +103,10 @@ def audit(
 ) -> Audit | RecipeAudit:
     """Check a quantised checkpoint; or, with `to`, measure what recipes would do to a checkpoint.
 
-    Without `to`, only quantised weights are looked at. With an original, a weight is broken if its error is larger than
-    that of any quantiser with the right scales, or if correcting a mistake removes most of its error. Without an
-    original, it is broken if it has NaNs or infinities. It is also broken if parts are missing or do not fit together.
-    A mistake in a stored part is named only if the corrected weight fits the original.
+    Without `to`, only quantised weights are checked. With an original, a weight is broken if its error is too large for
+    any quantiser with the right scales, or if correcting a mistake removes most of the error. Without an original, a
+    weight is broken if it has NaNs or infinities. It is also broken if parts are missing or do not fit together. A
+    mistake in a stored part is reported only if the corrected weight has a plausible error.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ def audit(
         raise UnsupportedError(f"{next(iter(options))} is for audits of recipes, which need to")
     if isinstance(place, Sequence) and not isinstance(place, str):
         raise UnsupportedError("one quantised checkpoint is checked at a time")
-    # With an original, the numbers of matrices in fp8 without scales can be checked, too.
+    # With an original, a matrix in fp8 can be checked even if it has no scales.
     with QuantizedCheckpoint(open_checkpoint(place), takes_unscaled=against is not None) as read:
         original = None if against is None else load_quantized(against)
         try:

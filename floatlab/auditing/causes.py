@@ -36,18 +36,20 @@ from floatlab.record import Individual
 _SMALL_SAMPLE = 1 << 16
 _MOSTLY = 0.4  # if a weight has a small error, a repair must leave less than this share of the error
 _UNRELATED = 0.1  # numbers with a smaller cosine are unrelated
-_TURNED = 0.5  # a rotation leaves a smaller cosine
-# A repaired weight fits in three cases. Quantisers that round to nearest: the share of nearest codes is at least
-# _ROUNDED. Quantisers that feed errors back: it is at least _FED_BACK, and the share of far codes is at most _FAR.
-# Quantisers that truncate: the share of far codes is at most _NONE_FAR.
+_TURNED = 0.5  # after a rotation, the cosine is smaller than this
+# A repaired weight is right if it looks like the result of one of three kinds of quantisers:
+# * rounding to nearest: at least _ROUNDED of the codes are the nearest ones;
+# * error feedback: at least _FED_BACK of the codes are the nearest ones, and at most _FAR are far from the original;
+# * truncation: at most _NONE_FAR of the codes are far from the original.
 _ROUNDED, _FED_BACK, _FAR, _NONE_FAR = 0.97, 0.7, 0.06, 0.002
 _BETTER = 0.02
-_MOST_FED_BACK, _FEW_BITS = 0.6, 3.0  # feedback leaves a smaller error in codes of at least 3 bits
-_COARSE = 0.1  # scales of 8 bits change by less, unless they are subnormal
-_CERTAIN = 0.99  # a repair after which so many codes are nearest is the right one
+_MOST_FED_BACK, _FEW_BITS = 0.6, 3.0  # with error feedback, codes of at least 3 bits have a smaller relative error
+_COARSE = 0.1  # rounding a scale to 8 bits changes it by a smaller share, unless it is subnormal
+_CERTAIN = 0.99  # if a repair makes this share of the codes the nearest ones, no other repair is tried
 _ABOUT = 50  # repairs whose shares of nearest codes differ by less than 1/50 are equally good: the simplest one counts
-_SLACK, _FEW = 2.0**-7, 0.005  # rounding is directed if a share below _FEW moves by more than the slack against it
-_FINER = 0.008  # the step by which the mean factor is changed
+# Rounding is directed if a share below _FEW of the numbers moved the other way, each by more than _SLACK of its size.
+_SLACK, _FEW = 2.0**-7, 0.005
+_FINER = 0.008  # the relative distance between factors that are tried
 _LEAST_FACTOR = 0.01  # factors nearer to 1 cannot be distinguished from rounding
 
 
@@ -87,11 +89,11 @@ class ComparedWeight(Individual):
             return is_refitted(q, self.x, grid, size, most) or is_fed_back_by_columns(q, self.x, grid)
 
     def _rounding_of_scales(self) -> float:
-        """Return by which share scales may change when they are rounded to the type in which they are stored."""
+        """Return the largest relative change of a scale when it is rounded to the type in which it is stored."""
         tensors = self.read.checkpoint.tensors
         if has_rounded_scales(self.weight):
             return inf  # double quantisation rounds small scales coarsely
-        is_ggml = not tensors[self.weight.codes].kind  # llama.cpp may weight the squares when it fits scales
+        is_ggml = not tensors[self.weight.codes].kind  # llama.cpp also changes scales by weighted least squares
         is_coarse = is_ggml or any(tensors[name].kind == "e4m3fn" for name in self.weight.parts if is_scale(name))
         return _COARSE if is_coarse else 0.0
 
@@ -196,9 +198,9 @@ def _other_groups(found: ComparedWeight) -> WeightCause | None:
 
 
 def owner_of_codes(found: ComparedWeight, originals: Callable[[Weight], Counterpart | None]) -> str:
-    """Return the name of the weight to which the codes belong, if it is another one; "" if none is found.
+    """Return the name of another weight to which the codes belong; "" if there is none.
 
-    With the scales of that weight, the codes give its original. `originals` finds the original of a weight.
+    Together with the other weight's scales, the codes must give the other weight's original, which `originals` finds.
     """
     own = found.read.checkpoint.tensors[found.weight.codes]
     for other in similar_weights(found.read, found.weight):
@@ -251,7 +253,7 @@ def _one_factor(found: ComparedWeight) -> WeightCause | None:
             mean = float((q * x).sum() / np.square(x).sum())
             if not isfinite(mean) or abs(mean - 1) < _LEAST_FACTOR:
                 return None
-            # Clipped numbers change the mean.
+            # The mean is not exactly the factor if numbers are clipped, so factors around it are tried.
             tried = [mean * (1 + step * _FINER) for step in (0, 1, -1, 2, -2, 3, -3, 4, -4)]
             found_with = [agreement(HeldSource(q), HeldSource(x * each), grid, _SMALL_SAMPLE) for each in tried]
             factor = tried[max(range(len(tried)), key=lambda at: found_with[at].nearest)]
@@ -285,12 +287,12 @@ def repaired(found: ComparedWeight) -> WeightCause | None:
             if share and left.left < most:
                 causes.append((repair.is_exchange, -round(share * _ABOUT), len(causes), left.left, repair.words))
                 if share >= _CERTAIN:
-                    break  # the repairs that follow are not simpler
+                    break  # the later repairs are less simple
     if not causes:
         return None
     is_exchange, _, _, amount, words = min(causes, key=lambda each: (each[1], *each))
     if is_exchange and (factor := _one_factor(found)):
-        return factor  # scales of another weight may happen to fit
+        return factor  # simpler than an exchange: the scales of another weight may fit by chance
     return WeightCause(f"{words}; corrected, the relative error is {amount:.2g} instead of {found.fidelity.left:.3g}")
 
 
@@ -323,7 +325,7 @@ def _nearest_after(found: ComparedWeight, repair: Repair, sample: int) -> float:
         return 0.0
     is_fed_back = near >= _FED_BACK and far <= _FAR
     if not repair.is_exchange and abs(found.fidelity.cosine) < _TURNED:
-        is_fed_back |= after.is_fed_back  # numbers that had little in common with the original's fit now
+        is_fed_back |= after.is_fed_back  # unrelated numbers became similar, so weaker evidence is enough
     return near if near >= _ROUNDED or is_fed_back or (far <= _NONE_FAR and not repair.is_exchange) else 0.0
 
 

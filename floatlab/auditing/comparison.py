@@ -43,7 +43,7 @@ class TensorDifference(Record):
     `result` is one of: unreadable (`reason` says why), only in expected, only in actual, other shape, beyond tolerance,
     close, equal (the same numbers), same bits. `failing` of the `size` elements are beyond tolerance. `share` is the
     largest quotient of an element's error and its tolerance. `absolute` and `relative` are the largest errors. `ulps`
-    is the largest distance in ulps of `ulp_format`. `rounded` is set if one tensor equals the other one after rounding.
+    is the largest distance in ulps of `ulp_format`. `rounded` is the rounding that turns one tensor into the other.
     """
 
     tensor: str
@@ -84,7 +84,7 @@ class CheckpointDifferences(Record, Answering):
 
     @property
     def rounded(self) -> NarrowedCopy | None:
-        """The rounding that explains all tensors that differ; None if no single rounding does, or if none differs."""
+        """The one rounding that explains all differences between tensors; None if there is none, or no difference."""
         apart = [each.rounded for each in self.tensors if each.result not in (EQUAL, SAME)]
         return apart[0] if apart and apart[0] is not None and all(each == apart[0] for each in apart) else None
 

@@ -18,18 +18,17 @@ MOST_LEFT = 0.5
 # Quantisers of less than 3 bits may leave a larger error, even with the right scales.
 MOST_LEFT_OF_FEW_BITS = 0.9
 _FEW_BITS = 3.0
-# Small numbers may all become 0 if they share a scale with larger ones. So a block is bad only if its largest error
-# also exceeds two limits. The first is for formats of 4 bits, where a row or 8 neighbouring blocks may share a scale:
-# 0.26 of the largest number in either. The second is for formats of 8 bits, where the whole tensor may share a scale:
-# 2^-7 of the tensor's largest number, rounded up to a power of two. If each group has its own scale, the limits are
-# lower: 0.26 of the largest number in the group, and 2^-13 of that in the tensor. Smaller scales would be subnormal in
-# e4m3 (NVFP4) or binary16.
+# A relative error above MOST_LEFT does not prove that a block is bad: small numbers may all become 0 if they share a
+# scale with larger ones. The largest error of a bad block must also exceed two limits:
+# 1. 0.26 of the largest number in its row and in its 8 neighbouring blocks (4-bit formats may have a scale for either);
+# 2. 2^-7 of the largest number in the tensor, rounded up to a power of two (8-bit formats may have one scale for all).
+# If each group has its own scale, the limits are lower: 0.26 of the largest number in the group, and 2^-13 of that in
+# the tensor but at least 2^-17. With smaller errors, scales may be subnormal in e4m3 (NVFP4) or in binary16.
 _BESIDE, _AROUND, _ANYWHERE = 0.26, 8, 6
 _ANYWHERE_OF_GROUPS, _TINY = 12, 2.0**-17
-# The largest change by rounding to nearest, if a scale maps the largest number of its group into the format. It is a
-# share of the number itself or, below the smallest normal number, a share of the largest number in the group. The scale
-# may be too large by a factor of up to 2, since some formats have only powers of two. Codes of 4 bits may be those of
-# e2m1, NF4 or integers.
+# The largest change of a number by rounding to nearest. For normal numbers, it is relative to the number (_OWN); for
+# subnormal ones, to the largest number in the group (_OF_GROUP), which the scale maps into the format. The scale may be
+# too large by a factor of up to 2, if it is a power of two. Codes of 4 bits may be those of e2m1, NF4 or integers.
 _OWN = {"e4m3fn": 2.0**-4, "e4m3fnuz": 2.0**-4, "e5m2": 2.0**-3, "e5m2fnuz": 2.0**-3}
 _OF_GROUP = {"e4m3fn": 2.0**-17, "e4m3fnuz": 2.0**-16, "e5m2": 2.0**-31, "e5m2fnuz": 2.0**-31}
 _OWN_OF_4_BITS, _BITS_OF_INTEGERS = 0.25, 8
@@ -81,14 +80,14 @@ def allowed(bits: float, kind: str = "", group: int = 0) -> tuple[float, float]:
     """Return two limits of the error of rounding to nearest.
 
     The first is relative to the number itself, the second to the largest number of its group. `kind` is the type of the
-    codes; it is empty for blocks of ggml, whose `bits` include up to one bit for scales. Codes of more than 4 bits are
-    taken for integers, unless they are fp8.
+    codes. It is empty for blocks of ggml; their `bits` include up to one bit for scales. Codes of more than 4 bits
+    count as integers, unless they are fp8.
 
     >>> allowed(8, "e4m3fn"), allowed(8.5), allowed(5)
     ((0.0625, 7.62939453125e-06), (0.0, 0.003937007874015748), (0.25, 0.07142857142857142))
     """
     if kind in _OWN:
-        # The power of two of a block in MXFP8 may be so small that the largest numbers saturate: 511 to 448.
+        # In MXFP8, the power of two that scales a block may be so small that the largest numbers saturate: 511 to 448.
         return max(_OWN[kind], _SATURATED if group == _MX_BLOCK else 0.0), _OF_GROUP[kind]
     count = min(int(bits) if kind else ceil(bits) - 1, _BITS_OF_INTEGERS)
     return 0.0 if count > 4 else _OWN_OF_4_BITS, 1 / (2**count - 2)
@@ -123,7 +122,7 @@ def measure(
     nans = unknown = blocks = 0
     bad = np.zeros(1 << 12, np.int64)  # number of bad blocks, indexed by the exponent of the block's largest error
     few = bits < _FEW_BITS
-    tops: list[float] = []  # for each piece, the sum over its elements of the largest square in the element's group
+    tops: list[float] = []  # for each piece: Σ over its elements of the largest square in the element's group
     with np.errstate(all="ignore"):
         for first in range(0, total, BLOCK):
             count = min(BLOCK, total - first)
@@ -157,7 +156,7 @@ def measure(
     nearest, is_fixed = limit, False
     if signal and not few:
         own_share, share = allowed(bits, kind, group)
-        # The scale of integers may be far larger than their group needs, if it was fixed in advance.
+        # Some integers have a scale that was fixed before their numbers were known; it may be far too large.
         is_fixed = bool(kind) and not own_share
         squares = fsum(tops) if tops else total * largest * largest
         nearest = sqrt(own_share**2 + share**2 * squares / signal) + _ORIGINAL

@@ -32,7 +32,7 @@ _UE4M3[0x7F], _UE4M3[0xFF] = 0.0, 480.0
 def reader(source: ArraySource, dtype: str) -> Reader:
     """Return a reader of a tensor of a quantised type; `source` has its bytes.
 
-    Raises UnsupportedError for types that are not read.
+    Raises UnsupportedError for other types.
     """
     block, decode = block_of(dtype), _DECODERS.get(dtype)
     if decode is None or block is None:
@@ -48,14 +48,14 @@ def reader(source: ArraySource, dtype: str) -> Reader:
 
 
 def unsupported(name: str, dtype: str) -> UnsupportedError:
-    """Return the error for a tensor of a type that is not read."""
+    """Return the error for a tensor whose type floatlab cannot decode."""
     if dtype.startswith("IQ"):
         return UnsupportedError(f"{name} is {dtype}, which is not read: its codes are indices of a codebook of ggml")
     return UnsupportedError(f"{name} is {dtype}, which is not one of the types read: {', '.join(_DECODERS)}")
 
 
 def is_read(dtype: str) -> bool:
-    """Return whether a quantised type is read."""
+    """Return whether floatlab can decode a quantised type."""
     return dtype in _DECODERS
 
 
@@ -169,7 +169,7 @@ def _iq4_xs(blocks: Array) -> Array:
 def _trits(octets_: Array, count: int) -> Array:
     """Return numbers −1, 0 and 1.
 
-    A byte b stands for the fraction b/256. Each of the fraction's first `count` digits in base 3, minus 1, is a number.
+    A byte b stores the fraction b/256 in base 3. Each of its first `count` digits, minus 1, is a number.
     """
     shifted = octets_[:, None, :] * _POWERS_OF_3[:count, None]  # modulo 256, so that the preceding digits are lost
     return (shifted.astype(np.uint16) * 3 >> 8).reshape(len(octets_), -1) - 1.0

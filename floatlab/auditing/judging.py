@@ -31,13 +31,12 @@ from floatlab.errors import FloatlabError, UnsupportedError, counted, plural, qu
 from floatlab.record import Individual, Record
 
 SOUND, BROKEN, UNKNOWN = "sound", "broken", "cannot tell"
-# Each pair has a number of bits, and the usual relative error of codes with at least this many bits. If a weight fits
-# and its error is below the usual one, no cause is looked for.
+# Pairs: codes of at least so many bits, and their usual relative error. Smaller errors need no cause.
 _USUAL = ((7.0, 0.05), (3.0, 0.15))
-# A weight whose codes agree is still not sound if its relative error and its share of zeros exceed the first two
-# limits, or its share of clipped numbers exceeds the third.
+# Bad scales may lose most of a weight even if its codes are those of the original. The weight is then not sound: its
+# relative error and its share of zeros exceed the first two limits, or its share of clipped numbers exceeds the third.
 _LOST, _MOST_FLUSHED, _MOST_CLIPPED = 0.9, 0.9, 0.3
-_SEVERAL = 0.02  # a smaller share of numbers that became 0 or are clipped does not explain an error
+_SEVERAL = 0.02  # zeros and clipped numbers explain an error only if their share is at least this
 _OTHER = 0.75  # with a smaller cosine, numbers may be those of another tensor
 _IMPLAUSIBLE = 1e4  # without an original, a weight with a larger magnitude is reported as unusual
 
@@ -137,8 +136,8 @@ def _vanished(read: QuantizedCheckpoint, weight: Weight) -> tuple[str, ...]:
             found.append(f"{counted(negative, 'scale')} in {part} {plural(negative, 'is', 'are')} negative")
         if not is_zero.any():
             continue
-        # Each scale of 0 is replaced by 1, and every other scale by 0. Numbers of the weight that are then not 0
-        # are the codes that a scale of 0 has removed.
+        # Replace each scale of 0 by 1, and every other scale by 0. Then the weight has the codes of the blocks whose
+        # scale was 0, and zeros elsewhere.
         marked = stored.replace(open=partial(HeldSource, is_zero.astype(np.float32), part))
         marks = recognised(read.parts.having(marked), read.checkpoint.tensors[weight.codes])
         if marks is not None:
@@ -180,7 +179,7 @@ def _beside(read: QuantizedCheckpoint, weight: Weight, found: Counterpart | None
             return _Opinion(UNKNOWN, None, (_not_finite(fidelity),))
         opinion = _by_codes(beside) or _by_errors(beside)
         if fidelity.nans:
-            opinion = opinion.replace(verdict=BROKEN)  # numbers were lost, whatever the others are
+            opinion = opinion.replace(verdict=BROKEN)  # NaNs are a loss, even if all other numbers are right
         if weight.convention == UNSCALED and opinion.verdict != SOUND:
             words = f"{weight.name} has codes of fp8, but no scale is stored beside it"
             opinion = opinion.replace(reasons=(words, *opinion.reasons))
@@ -238,7 +237,7 @@ def _by_codes(found: ComparedWeight) -> _Opinion | None:
 
 
 def _fitting(found: ComparedWeight) -> _Opinion:
-    """Return the verdict on a weight whose errors are small: it is sound if its codes are explained, too."""
+    """Return the verdict on a weight whose errors are small: it is sound if a known rounding explains its codes."""
     if found.agreement is None or found.is_explained:
         return _Opinion(SOUND, found.fidelity)
     share = 1 - found.agreement.share(found.agreement.nearest)

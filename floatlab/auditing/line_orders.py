@@ -11,7 +11,7 @@ SAMPLE = 1 << 22  # at most this many numbers of a weight are compared
 ALMOST_ALL = 0.95
 MOST_ROWS = 1 << 13  # at most this many rows are compared with each other
 SHORTEST = 24  # shorter rows may be similar by chance
-_FEW_LINES = 0.1  # if at most this share of the rows has large errors, the others are right
+_FEW_LINES = 0.1  # rows count as exchanged only if at most this share of all rows has large errors
 _ALIKE = 0.8
 
 

@@ -34,8 +34,8 @@ from floatlab.fpmode import in_default_mode
 
 Rule = Callable[[StoredParts, str], Weight | None]
 
-# Functions that recognise a convention, by the suffix of the name of the codes. The first function that returns a
-# weight decides.
+# The codes of a convention have names with a certain suffix. For each suffix: the functions that recognise conventions.
+# The first function that returns a weight decides.
 _RULES: tuple[tuple[str, tuple[Rule, ...]], ...] = (
     (".weight_packed", (compressed, packed_words)),
     ("_qdata", (lambda parts, stem: torchao(parts, f"{stem}_qdata"),)),
@@ -48,7 +48,7 @@ _RULES: tuple[tuple[str, tuple[Rule, ...]], ...] = (
     ("_weight", (partial(joined, end="weight"),)),
     ("_weight_packed", (partial(joined, end="weight_packed"),)),
 )
-# Suffixes of the names of scales and zero points, each with the suffixes that the name of their codes may have.
+# For each suffix of scales or zero points (`a.weight_scale`): the suffixes that their codes may have (`a.weight`).
 _OWNERS = (
     (".weight_scale_inv", (".weight",)),
     (".weight_scale_2", (".weight",)),
@@ -60,7 +60,7 @@ _OWNERS = (
     (".scale_weight", (".weight",)),
     ("_proj_scale_inv", ("_proj",)),
 )
-# Suffixes of the names of all parts that a weight has beside its codes, for weights that cannot be read.
+# The suffixes of all parts but the codes. If a weight cannot be read, tensors with these suffixes count as its parts.
 _PARTS = (
     ".weight_scale", ".weight_scale_2", ".weight_scale_inv", ".weight_global_scale", ".weight_zero_point",
     ".weight_shape", ".weight_g_idx", ".input_scale", ".input_global_scale", ".weight.absmax", ".weight.quant_map",
@@ -204,7 +204,7 @@ class QuantizedCheckpoint(Mapping[str, Array]):
 
 
 def recognised(parts: StoredParts, stored: StoredTensor) -> Weight | None:
-    """Return the quantised weight whose codes are in this tensor, or None; raises FloatlabError for wrong parts."""
+    """Return the quantised weight whose codes this tensor has, or None; raises FloatlabError for wrong other parts."""
     if not stored.kind:
         return _ggml(parts, stored)
     if stored.name.endswith(UNREAD_ENDS):

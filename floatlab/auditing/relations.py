@@ -22,11 +22,11 @@ RESCALED = "its columns are multiples of the original's, as after AWQ or SmoothQ
 
 # Factors are accepted if the relative error after the division is below _LEFT in nearly all groups.
 _LEFT = 0.35
-_SAME_NORM, _CORRELATED = 0.02, 0.9  # rotations keep the norms of rows or of columns, but for rounding errors
+_SAME_NORM, _CORRELATED = 0.02, 0.9  # rotations keep the norms of rows or columns up to rounding errors
 _SPREAD, _SPREAD_ROWS = 0.02, 0.15  # factors count as equal if their relative deviation is smaller; rows vary more
 _EXPLAINED = 0.8  # a factor must leave less than this share of the error
-_OFF = 0.08  # quantisers change the mean of medium-sized numbers by a smaller share (see `factor_off`)
-_BEGINNING = 1 << 8  # the rows of large weights are compared by this many numbers
+_OFF = 0.08  # quantisers change the mean size of medium-sized numbers (see `factor_off`) by less than this share
+_BEGINNING = 1 << 8  # of large weights, only this many numbers at the start of each row are compared
 _BLOCKS = (128, 64, 32, 16)  # the usual sizes of blocks that share a scale
 # The factors by which a scale is too large or too small if a step of its computation is left out.
 _STEPS = (
@@ -38,7 +38,7 @@ _STEPS = (
 
 
 def both(read: ArraySource, original: ArraySource) -> tuple[Array, Array] | None:
-    """Return the first rows of a weight and of its original as float64; None if they are empty or too long.
+    """Return the first rows of a weight and of its original as float64; None for empty arrays and for very long rows.
 
     An element that is NaN or infinite in one of them becomes 0 in both.
     """
@@ -91,7 +91,7 @@ def exchanged_lines(read: ArraySource, original: ArraySource) -> str:
 
 
 def order_of_all(read: ArraySource, original: ArraySource) -> str:
-    """Return in words the order of a weight's numbers, rows or columns, if they are the original's; else ""."""
+    """If a weight has the original's numbers in another order, return this order in words; else ""."""
     pair = both(read, original)
     if pair is None or len(read.shape) != 2 or pair[0].size != read.size:
         return ""
@@ -241,7 +241,7 @@ def _factor_of_rows(q: Array, x: Array) -> str:
 
 
 def _of_sign(factor: Array, off: Array, noun: str) -> str:
-    """Return in words that rows or blocks have the opposite sign, if all that are off (their indices) have it."""
+    """Return in words that the rows or blocks with the indices `off` have the opposite sign; "" if not all have it."""
     if not len(off) or (np.abs(factor[off] + 1) > MOST_LEFT).any():
         return ""
     return f"{len(off):,} of {len(factor):,} {noun} {plural(len(off), 'has', 'have')} the opposite sign"
@@ -260,7 +260,8 @@ def _factor_of_columns(q: Array, x: Array) -> str:
 
 def _factor_of_blocks(q: Array, x: Array, group: int) -> str:
     rows, length = q.shape
-    # If one of several blocks has a wrong scale, their common factor is a mean that belongs to none of them.
+    # If the size of the groups is known, only this size is tried: for a larger block in which one of several scales is
+    # wrong, the factor would be a mean.
     for size in (group,) if group in _BLOCKS else _BLOCKS:
         if length % size or (size == length and rows < 2):
             continue
@@ -276,7 +277,7 @@ def _factor_of_blocks(q: Array, x: Array, group: int) -> str:
             return f"1 block of {size} in a row{where} is {times_off(abs(float(factor[at])))}: is its scale wrong?"
         few = f"{len(off):,} of {len(factor):,} blocks of {size} in a row"
         return f"{few} are multiples of the original's, {_range(factor)}: are the scales those of another layer?"
-    for size in (each for each in _BLOCKS if length % each == 0):  # signs do not depend on scales
+    for size in (each for each in _BLOCKS if length % each == 0):  # blocks with wrong signs may have any size
         factor, left = _fitted(q.reshape(-1, size), x.reshape(-1, size))
         off = np.flatnonzero(np.abs(factor - 1) > MOST_LEFT)
         if _is_fit(factor, left) and (words := _of_sign(factor, off, f"blocks of {size} in a row")):
@@ -285,7 +286,7 @@ def _factor_of_blocks(q: Array, x: Array, group: int) -> str:
 
 
 def is_rotated(read: ArraySource, original: ArraySource) -> bool:
-    """Return whether the rows or columns of a weight have the same norms as the original's, but different numbers.
+    """Return whether the rows or columns of a weight have the same norms as those of the original.
 
     Quantisers such as QuaRot and SpinQuant multiply weights by an orthogonal matrix before they round them.
     """
@@ -321,7 +322,7 @@ def _shifted(q: Array, x: Array) -> str:
 
 
 def _place(q: Array, x: Array) -> str:
-    """Return in words which rows have large errors; "" if none or nearly all have them, or if there are few rows."""
+    """Return in words which rows have large errors; "" if no row or nearly every row has, or if there are few rows."""
     error, signal = np.square(q - x).sum(axis=1), np.square(x).sum(axis=1)
     bad = np.flatnonzero(error > MOST_LEFT**2 * signal)
     if not 0 < len(bad) < 0.9 * len(q) or len(q) < 4:

@@ -1,6 +1,6 @@
 """Possible repairs of a weight that has errors: each changes one stored part and reads the weight again.
 
-A cause is named only if the repaired weight fits the original, as measured.
+`causes` measures the repaired weights, and reports a cause only if one of them has the errors of a right weight.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _SHIFTS = (-1, 1, *(sign * by for by in range(2, 9) for sign in (-1, 1)))  # wro
 _ROLLS = tuple(sign * by for by in (1, 2, 4, 8, 16) for sign in (-1, 1))
 _ZEROS = ("qzeros", "zero_point")
 _INTEGERS = ("int8", "uint8", "int32")
-# AWQ's order of the codes in a word, for files that need it but do not have it, and the opposite.
+# Reorderings of the eight codes in a word: from the usual order to AWQ's, and from AWQ's to the usual one.
 _WORD_ORDERS = (
     ("the codes of a word are in the usual order instead of AWQ's", (0, 2, 4, 6, 1, 3, 5, 7)),
     ("the codes of a word are in AWQ's order", (0, 4, 1, 5, 2, 6, 3, 7)),
 )
-# Types of ggml whose codes are nibbles, and the place of the first byte with codes in a block; these bytes come last.
+# Types of ggml whose codes are nibbles. The codes are the last bytes of a block; the number is the first byte of them.
 _NIBBLES = {"Q4_0": 2, "Q4_1": 4, "Q4_K": 16, "IQ4_NL": 2, "IQ4_XS": 8, "MXFP4": 1, "NVFP4": 4}
 
 

@@ -17,13 +17,14 @@ from floatlab.record import Record
 # Formats to which numbers are often rounded before they are stored in a wider format.
 _NARROW = ("bf16", "fp16", "e4m3", "e5m2")
 _DIRECTIONS = (Direction.RNE, Direction.RTZ)
-_FIRST = 1 << 10  # number of elements in the first piece, in which most wrong candidates already differ
+_FIRST = 1 << 10  # number of elements in the first piece; it is small, but suffices to exclude most candidates
 
 
 class NarrowedCopy(Record):
-    """The relation between an array and its rounded copy: which one is the copy, its format, and what overflows become.
+    """The rounding that turns one of two arrays, actual and expected, into the other: its format and its rules.
 
-    `expected_is_rounded` is true if expected is the rounded array, and false if actual is.
+    `overflow` says what numbers beyond the range become. The rounded array is expected if `expected_is_rounded` is
+    true, else actual.
     """
 
     format: Format
@@ -142,7 +143,7 @@ def _candidates(actual: Format, expected: Format) -> Iterator[NarrowedCopy]:
 
 
 def _by_rounding(candidates: list[NarrowedCopy]) -> list[list[NarrowedCopy]]:
-    """Group candidates that differ only in the result of overflows."""
+    """Group candidates that differ only in their rule for overflow."""
     found: dict[tuple[Format, Direction, bool], list[NarrowedCopy]] = {}
     for each in candidates:
         found.setdefault((each.format, each.direction, each.expected_is_rounded), []).append(each)
@@ -152,7 +153,7 @@ def _by_rounding(candidates: list[NarrowedCopy]) -> list[list[NarrowedCopy]]:
 def _copies(copy: Piece, whole: Piece, candidates: list[NarrowedCopy]) -> list[NarrowedCopy]:
     """Return the candidates for which `copy` is `whole` after rounding.
 
-    The `candidates` differ only in what overflows become. If nothing overflows, all of them give the same numbers, so
+    The `candidates` differ only in their rule for overflow. If nothing overflows, all of them give the same numbers, so
     only the first one is computed.
     """
     kept, first = [], candidates[0]

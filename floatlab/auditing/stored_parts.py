@@ -82,14 +82,14 @@ def group_of(weight: Weight, tensors: Mapping[str, StoredTensor]) -> int:
     if not codes.kind and (block := block_of(codes.dtype)) is not None:
         return block[0]
     if any(name.endswith("g_idx") for name in weight.parts):
-        return weight.shape[-1]  # columns of a group need not be neighbours
+        return weight.shape[-1]  # g_idx assigns columns to groups in any order
     scales = [tensors[name] for name in weight.parts if name.endswith(_SCALES)]
     if not scales or not weight.shape:
         return 0
     scale = max(scales, key=lambda each: prod(each.shape))
     by_rows = rows in (scale.shape, scale.shape[:-1]) or (len(rows) == 1 and scale.shape[1:] == rows)
     if len(rows) > 1 and tuple(n for n in scale.shape if n != 1) == rows[:1]:
-        by_rows = True  # output channels of a convolution
+        by_rows = True  # a convolution with one scale for each output channel
     # Blocks of bitsandbytes (absmax) divide the whole tensor, without regard to rows.
     count = prod(scale.shape) if by_rows or scale.name.endswith(".absmax") else 0
     total = prod(weight.shape)
@@ -151,7 +151,7 @@ def check_shape(tensor: StoredTensor, shape: Shape, owner: str) -> None:
 
 
 def zero_points(parts: StoredParts, stem: str, owner: str, sizes: tuple[int, int, int]) -> StoredTensor | None:
-    """Return the zero points of integers, or None if they have none.
+    """Return the tensor of the zero points of a weight; None if the codes are symmetric.
 
     `sizes` are the bits of a code, the elements of a group and those of a row. Raises FileFormatError if the zero
     points are missing although the configuration says that these integers are not symmetric.
@@ -198,9 +198,9 @@ def block_of_scales(parts: StoredParts, scale: StoredTensor, shape: Shape, owner
     if len(shape) > 2 and squeezed == shape[:-2]:
         return rows, columns
     if len(shape) > 2 and scale.shape == (*shape[:-2], 2) and rows % 2 == 0:
-        return rows // 2, columns  # gate and up of an expert, in one matrix
+        return rows // 2, columns  # one scale for each half: an expert's gate and up projections in one matrix
     if len(shape) > 2 and squeezed == shape[:1]:
-        return prod(shape[1:-1]), columns  # an output channel of a convolution
+        return prod(shape[1:-1]), columns  # a convolution with one scale for each output channel
     blocks = parts.settings.blocks or {(128, 128)}
     fitting = [
         each for each in sorted(blocks) if (*shape[:-2], -(-rows // each[0]), -(-columns // each[1])) == scale.shape
@@ -227,7 +227,7 @@ def scale_reader(source: ArraySource, shape: Shape, block: tuple[int, int]) -> R
     if source.size == 1:
         value = one_number(source)
         return lambda first, count: value  # type: ignore[return-value]  # broadcasts
-    if source.size * prod(block) == prod(shape):  # blocks of whole rows may have the rows of several matrices
+    if source.size * prod(block) == prod(shape):  # no partial blocks: stack all matrices, so that a block can span them
         shape = prod(shape[:-1]), shape[-1]
     return spread(numbers(source), shape, block)
 

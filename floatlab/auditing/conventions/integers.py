@@ -254,7 +254,7 @@ def _check_groups(
 
 
 def _order(order: StoredTensor | None, inputs: int, groups: int, owner: str, least: int = 0) -> Array:
-    """Return the index of the group to which each input belongs; it is at least `least`."""
+    """Return the index of each input's group; raises FileFormatError for an index below `least` or too large."""
     if order is None:
         return np.arange(inputs) // (inputs // groups)
     with order.open() as source:

@@ -1,6 +1,7 @@
 """Weights whose parts are joined to the layer's name by an underscore, as `w13_weight` beside `w13_weight_scale`.
 
-vLLM names the weights of all experts so, in one tensor: `w13_weight` has the rows of gate and up, `w2_weight` is down.
+vLLM uses such names for tensors with the weights of all experts: `w13_weight` has the rows of gate_proj and up_proj,
+`w2_weight` those of down_proj.
 Source: vLLM (model_executor/layers/fused_moe/layer.py and the quantisation methods beside it).
 """
 

@@ -22,7 +22,7 @@ from floatlab.files.checkpoints import StoredTensor
 _BITS = (2, 3, 4, 5, 6, 8)
 _WORD = 32
 _E4M3 = decode_array(np.arange(256, dtype=np.uint8), "e4m3", np.float64)
-# The modes without biases: the values of the codes of elements and of scales, and the formula.
+# The modes without biases. For each mode: the values of the element codes, those of the scale codes, and the formula.
 _MODES = {
     "mxfp4": (E2M1, E8M0, "e2m1 × 2^(scales − 127)"),
     "mxfp8": (_E4M3, E8M0, "e4m3 × 2^(scales − 127)"),

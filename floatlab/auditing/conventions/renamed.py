@@ -19,7 +19,7 @@ _E8M0 = "e8m0fnu"
 _SCALES = (("scale_weight", "ComfyUI"), ("weights_scaling_factor", "TensorRT-LLM"), ("scale", "DeepSeek inference"))
 _ACTIVATIONS = ("scale_input", "activation_scaling_factor")
 _EXPERTS = ("_scale_inv", "_scales_inv", "_scale", "_weight_scale")
-# Formats of ComfyUI whose scales are plain, by the names in `comfy_quant`.
+# Names of formats in `comfy_quant` (ComfyUI) whose scales are numbers in row-major order.
 _COMFY = ("float8_e4m3fn", "float8_e5m2", "int8_tensorwise", "int8_blockwise")
 _MOST_DESCRIPTION = 1 << 16
 

@@ -187,7 +187,7 @@ def _of_another_layer(each: list[_Match], available: set[tuple[str, Numbers]]) -
 
 
 def _inverted(group: list[_Match]) -> list[_Match]:
-    """Return the matches whose originals are not in the order of the weights, or belong to another weight, too.
+    """Return the matches whose originals are not in the order of the weights, or are also those of other weights.
 
     `group` is sorted by the numbers in the names of the weights.
     """

@@ -31,7 +31,7 @@ from floatlab.auditing.stored_parts import Weight
 from floatlab.errors import FloatlabError, counted
 
 Shape = tuple[int, ...]
-# The fields of config.json, and the ends of keys of a GGUF file, that state the numbers of heads of q and of k.
+# Where the numbers of attention heads are stated: the field of config.json, and the end of the key in GGUF files.
 _HEADS = {
     "q_proj": ("num_attention_heads", ".attention.head_count"),
     "k_proj": ("num_key_value_heads", ".attention.head_count_kv"),

@@ -21,12 +21,12 @@ def missing_tensors(
     matches: Mapping[str, Counterpart],
     are_renamed: bool,
 ) -> tuple[str, ...]:
-    """Return the tensors of the original that the checkpoint lacks, as far as names can tell.
+    """Return the names of the original's tensors that the checkpoint lacks.
 
     `originals` has the names of the original's tensors, `judged` the names of weights with a verdict, and `matches` the
-    original of each weight. If weights have other names than their originals (`are_renamed`), an unused tensor counts
-    as missing only if the same tensor of another layer was used for a weight. If the original of some weight is not
-    known then, nothing is returned.
+    original of each weight. If `are_renamed` is true, weights have other names than their originals. Then an unused
+    tensor counts as missing only if the same tensor of another layer is the original of a weight, and nothing is
+    returned if the original of some weight is not known.
     """
     if not are_renamed:
         there = {*read.names, *judged}

@@ -24,9 +24,9 @@ from floatlab.errors import FloatlabError
 _PIECE, _PIECES = 1 << 10, 6
 _SAME, _OTHER = 0.8, 0.5  # tensors with a cosine above _SAME are the same; with one below _OTHER, they are different
 _CLEARLY, _LESS = 0.05, 0.15
-# Limits for finding a weight row by row: the rows and numbers of the weight, and the rows and numbers of the originals.
+# A weight is searched row by row only up to these sizes: its rows, its numbers, and the originals' rows and numbers.
 _MOST_ROWS, _MOST_NUMBERS, _MOST_OWN, _MOST_READ = 1 << 13, 1 << 22, 1 << 14, 1 << 25
-_MOST_PRODUCTS = 1 << 34  # products in all comparisons of rows of a weight with rows of originals
+_MOST_PRODUCTS = 1 << 34  # multiplications in such a search
 # Shorter rows may be similar by chance. Of longer rows, only the beginning is compared.
 _SHORTEST, _LONGEST = 24, 1 << 10
 _ALMOST_ALL = 0.95
@@ -59,7 +59,7 @@ def cosine(x: Array, y: Array) -> float:
 def best_of(weight: Weight, options: list[Counterpart]) -> Counterpart | None:
     """Return the first option unless another is clearly more similar to the weight; None if there are no options.
 
-    Its `rope_heads` becomes None if options with other values of `rope_heads` are about as similar.
+    If options with other values of `rope_heads` are about as similar, `rope_heads` of the result is None.
     """
     if len(options) < 2:
         return options[0] if options else None

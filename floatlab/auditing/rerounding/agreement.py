@@ -13,9 +13,10 @@ from floatlab.auditing.rerounding.blocks import Piece, factors_of
 from floatlab.auditing.rerounding.grids import CodeGrid, OpenGrid, indices
 from floatlab.record import Record
 
-# A quantiser may compute in bfloat16, from an original in bfloat16, and divide by a scale before it is rounded.
+# Numbers this close to a tie may be rounded to either side. The first limit is relative to the number, since a quantiser
+# may compute in bfloat16 or divide by a scale that is not yet rounded. The second is relative to the step of the code.
 _COARSE = 2.0**-7
-_FINE = 1e-5  # numbers this close to a tie may be rounded to either side, relative to the distance of two codes
+_FINE = 1e-5
 _SIZE = 16  # elements of a block in which far codes are counted, if this divides the rows
 # A block is bad if the squares of the errors of its far codes exceed this share of the squares of its numbers.
 _BAD = 0.1
@@ -26,13 +27,13 @@ _NEAREST = 0.99  # if this share of the codes is nearest to the original, the we
 # far, and at most the third share of the blocks has only nearest codes.
 _FED_BACK = 0.5, 0.15, 0.5
 _LOCAL = 0.2  # if more than this share of the blocks is wrong, damage is not local
-_FEW_BAD = 0.1  # feedback makes more blocks bad, or codes outside of them that are not nearest
-_LARGE = 0.12  # like _BAD, but for blocks with other numbers than the original, or with multiples of it
+_FEW_BAD = 0.1  # if at most this share of the blocks is bad and all other codes are nearest, no errors were fed back
+_LARGE = 0.12  # like _BAD, but for `other_blocks` (see `CodeAgreement`)
 # Directed and stochastic rounding leave more nearest codes than this share; a wrong factor leaves fewer.
 _ALL_NEXT = 0.4
-# In directed and stochastic rounding, at least the share _DEEP of the codes that are not nearest is deep (see
-# `CodeAgreement`): more than _QUARTER of a step from the original. Noise leaves fewer such codes.
-_DEEP, _QUARTER = 0.08, 0.75
+# A code is deep if it is more than _DEEP_FROM steps from the original, but not far. After directed or stochastic
+# rounding, at least the share _DEEP of the codes that are not nearest is deep; noise leaves fewer such codes.
+_DEEP, _DEEP_FROM = 0.08, 0.75
 # A block is odd if most of its codes are not nearest, although it is a multiple of the original. The scales of blocks
 # below the share _TINY of the largest one may be subnormal, and so may be far from exact.
 _ODD_FACTOR, _ODD_COSINE, _TINY = 1.25, 0.9, 2.0**-12
@@ -57,9 +58,9 @@ class CodeAgreement(Record):
     errors may be the fed-back errors of clipped or very small numbers. `other_blocks` are further bad blocks: they are
     a multiple of the original, or have other numbers.
 
-    Codes are `deep` if they are neither nearest nor far, and the original is less than a quarter of the way from the
-    next code. `odd_blocks` are multiples of the original in which most codes are not nearest; `in_odd`
-    counts these codes. `heavy_blocks` are those of `other_blocks` whose errors are larger than feedback makes them.
+    `deep` codes are not far, but more than 0.75 steps from the original. `odd_blocks` are multiples of the original in
+    which most codes are not nearest; `in_odd` counts these codes. `heavy_blocks` are those of `other_blocks` whose
+    errors are larger than feedback makes them.
 
     `bad_rows` has the indices of rows with other numbers than the original.
     """
@@ -227,7 +228,7 @@ class _Tally:
         part, shift = x * inverse, offset * inverse
         place = (part - shift).astype(np.float32)
         if not there.all():
-            # A scale of 0 is right for a number that would also become 0 with the smallest nonzero scale.
+            # A scale of 0 is accepted for numbers that the smallest nonzero scale would also round to 0.
             smallest = np.abs(scale[there]).min() if there.any() else 0.0
             is_small = np.abs(x) <= smallest * np.abs(self.values).max() / 4
             place = np.where(there | is_small, place, np.float32(np.inf))
@@ -278,7 +279,9 @@ class _Tally:
     ) -> None:
         """Count deep codes and odd blocks; `other` tells which codes are not nearest."""
         step = np.where(place > self.values[at], self.above[at] - self.values[at], self.values[at] - self.below[at])
-        self.counts[_DEEP_CODES] += np.count_nonzero(other & ~far & (np.abs(place - self.values[at]) > _QUARTER * step))
+        self.counts[_DEEP_CODES] += np.count_nonzero(
+            other & ~far & (np.abs(place - self.values[at]) > _DEEP_FROM * step)
+        )
         if len(q) % self.size:
             return
         others = np.count_nonzero(other.reshape(-1, self.size), axis=1)

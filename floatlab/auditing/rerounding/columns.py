@@ -22,13 +22,13 @@ from floatlab.record import Individual
 
 _FEWEST, _ENOUGH = 8, 16  # rows from which the factors of columns are estimated
 _SPREAD = 0.02  # factors count as equal if the standard deviation of their logarithms is smaller
-# The factors explain the codes if at most half as many are far as without factors, and at most the share _FAR. If
-# errors are fed back, more codes may be far, up to the share _MORE_FAR, but the error must be less than half.
+# The factors explain the codes if they make at least half of the far codes fit, and leave at most the share _FAR far.
+# If errors are fed back, up to the share _MORE_FAR may be far, but the factors must also halve the error.
 _FAR, _MORE_FAR = 0.03, 0.12
 _LEAST = 0.01  # if a smaller share of the codes is far from the original, no factors are looked for
-_FEW_COLUMNS = 0.3  # with feedback, at most this share of the columns has only nearest codes
+_FEW_COLUMNS = 0.3  # if a larger share of the columns has only nearest codes, no errors were fed back
 _MOST_GROUPS, _FEW_NUMBERS = 1 << 9, 1 << 14  # groups that are tried for each column, and numbers that are compared
-_BY_CHANCE = 0.01  # without feedback, so many such columns must be less probable than this
+_BY_CHANCE = 0.01  # columns with only nearest codes prove feedback if they are less probable than this by chance
 
 
 class ColumnFactors(Individual):

@@ -24,7 +24,7 @@ from floatlab.files.gguf import block_of
 from floatlab.record import Individual
 
 _PROBE = 1 << 12  # elements whose codes are read to check that they are on the grid
-_OFF_GRID = 1e-3  # a number farther from the grid, relative to the largest number of a code, is not on the grid
+_OFF_GRID = 1e-3  # numbers farther from the grid are not on it; relative to the largest number of a code
 _COUNTED = np.arange(256.0)
 # For each type of ggml: the bytes of a block that hold the codes, a byte of lowest codes, a byte of highest codes, and
 # the numbers of all codes.

@@ -10,7 +10,7 @@ from floatlab.arrays.types import Array
 from floatlab.auditing.rerounding.grids import CodeGrid, indices
 
 _SAMPLE = 1 << 18
-_FITTED = 0.004  # scales are fitted if the least squares change them by less
+_FITTED = 0.004  # a scale is fitted if the scale with the least squared error differs by a smaller share
 _SLACK = 2.0**-7  # as in `agreement`
 _ALMOST_ALL = 0.97  # the share of groups whose codes one factor must explain
 _FEWEST = 8  # groups with fewer numbers would agree by chance
@@ -21,7 +21,8 @@ def is_refitted(read: ArraySource, original: ArraySource, grid: CodeGrid, size: 
 
     A group has neighbouring elements of a row with the same scale, at most `size` of them (0: any number). Quantisers
     may round a scale after they have computed the codes with it, or fit it to the codes (llama.cpp's make_qx_quants).
-    Rounding changes scales by at most the share `most`. If this is 0, scales must be those with the least squares.
+    Rounding changes scales by at most the share `most`. If this is 0, only fitted scales are accepted: those with the
+    least squared error.
     """
     length = max(read.shape[-1], 1) if read.shape else 1
     if length > BLOCK:

@@ -14,8 +14,8 @@ from floatlab.record import Record
 
 SURVIVES, DAMAGED, OVERFLOWS = "survives", "damaged", "overflows"
 QUANTILE = 0.999  # the share of relative errors that do not exceed `relative_999`
-_EXPONENT_BIAS = 1023  # of the bins of Tally.exponents
-_SINGLE_BIAS = 127  # of binary32: the bins of Tally.relative_errors are the upper 16 bits of binary32 numbers
+_EXPONENT_BIAS = 1023  # bin i of Tally.exponents counts numbers with the exponent i − 1023
+_SINGLE_BIAS = 127  # exponent bias of binary32; the upper 16 bits of a binary32 number are its bin of relative_errors
 
 
 class RecipeFigures(Record):

@@ -154,7 +154,7 @@ def packed(job: AuditJob) -> AuditJob:
         try:
             job = job.replace(piece=_piece_of(job), place=None)
         except FloatlabError:
-            return job.replace(place={})  # the tensor cannot be read there either, and the result says so
+            return job.replace(place={})  # the tensor cannot be read; with this place, the job fails and says why
     if isinstance(job.inputs, Mapping):
         job = job.replace(samples=_samples_of(job), inputs=None)
     return job

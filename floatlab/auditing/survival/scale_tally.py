@@ -88,7 +88,7 @@ def _misfits(trip: RoundTrip, recipe: Recipe, scales: Array) -> tuple[int, int, 
         return 0, 0, none
     amax = _largest(np.abs(trip.x), fmt.rows, fmt.block)
     empty = amax == 0
-    if is_reciprocal or trip.unit is None:  # stored as binary32, in which reciprocals fit
+    if is_reciprocal or trip.unit is None:  # reciprocal scales are stored as binary32, whose range suffices
         return 0, 0, empty
     wanted = amax / (np.abs(trip.unit) * float(fmt.magnitudes.largest))
     known = np.isfinite(wanted) & ~empty

@@ -24,9 +24,10 @@ from floatlab.record import Record
 
 MARGIN = 3.0  # dB: the noise may be twice that of normally distributed numbers
 _SAVING = 0.99  # a recipe has to need less than this share of the stored bits
-# How far the share of numbers that become 0 may exceed the usual share. The SQNR may hide this loss.
+# The share of numbers that become 0 may exceed that of normally distributed numbers by at most this. A good SQNR does
+# not exclude such a loss, since small numbers hardly change it.
 MOST_FLUSHED = 0.25
-_NAMED = 3  # at most this many names are listed, if more than one is left out
+_NAMED = 3  # a longer list ends with the number of its other names; if only one more exists, it is listed, too
 _NOTABLE = 1e-3  # a share of numbers that is worth mentioning as a cause
 _SINGULAR = {"become": "becomes", "are": "is"}
 
@@ -49,7 +50,7 @@ def usual(recipe: Recipe) -> Usual:
     >>> [round(usual(parse_recipe(name)).sqnr, 1) for name in ("e4m3", "mxfp4", "nvfp4")]
     [31.5, 18.8, 20.4]
     """
-    # The generator of RandomState is the one whose numbers NumPy promises never to change.
+    # NumPy promises that RandomState will always give the same numbers for a seed; its newer generators may change.
     x = np.random.RandomState(1).standard_normal((128, 256)).astype(np.float32)
     sizes = [2.0**k for k in range(-4, 9, 2)] if is_unscaled(recipe) else [1.0]
     tallies = [tally_of(round_trip(x * np.float32(size), recipe), recipe) for size in sizes]

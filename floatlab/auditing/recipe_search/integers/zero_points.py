@@ -94,7 +94,7 @@ def search_with_zero_points(
     for each in sorted(
         (_matched(rule, x, held, weight) for rule in _rules(x, held, original.format)), key=_quality, reverse=True
     ):
-        tried.setdefault(each.recipe, each)  # the best of several precisions
+        tried.setdefault(each.recipe, each)  # of a rule in several precisions, keep the best
     found = [*tried.values()]
     exact = tuple(each for each in found if each.is_exact)
     exact = tuple(each for each in exact if not each.recipe.endswith(_ON_CUDA)) or exact

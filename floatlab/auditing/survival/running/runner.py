@@ -43,7 +43,7 @@ class _Batch:
         self._next = 0
 
     def keep(self, results: Sequence[Result]) -> None:
-        """Take results for the first jobs that still have none."""
+        """Store these results as those of the first jobs without a result."""
         for i, result in zip(self.missing, results, strict=False):
             self.results[i] = result
             if self.resume is not None:
@@ -151,7 +151,7 @@ class _Run:
                     yield from self.here(chain(waiting, batches))
                     return
         finally:
-            if not isinstance(executor, Processes):  # calls in `Processes` end with the processes
+            if not isinstance(executor, Processes):  # `Processes` ends its calls itself when it shuts down
                 for batch in waiting:
                     if batch.future is not None:
                         batch.future.cancel()
