@@ -13,8 +13,8 @@ from floatlab.auditing.rerounding.blocks import Piece, factors_of
 from floatlab.auditing.rerounding.grids import CodeGrid, OpenGrid, indices
 from floatlab.record import Record
 
-# Numbers this close to a tie may be rounded to either side. The first limit is relative to the number, since a quantiser
-# may compute in bfloat16 or divide by a scale that is not yet rounded. The second is relative to the step of the code.
+# Numbers this close to a tie may be rounded to either side. The first limit is relative to the number: a quantiser may
+# compute in bfloat16, or divide by a scale that is not yet rounded. The second is relative to the step of the code.
 _COARSE = 2.0**-7
 _FINE = 1e-5
 _SIZE = 16  # elements of a block in which far codes are counted, if this divides the rows
