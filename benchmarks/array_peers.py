@@ -80,7 +80,11 @@ def floatlab(lane: str, task: str, format: str, count: int) -> Calls:
 def casts(
     task: str, x: Any, read: Any, operands: list[Any], middle: Any, into: Any, home: Any, cast: Any, copy: Any
 ) -> Calls:
-    """Return the calls of a library whose arrays have a type for the format: casts to it, from it, or both."""
+    """Return the calls of a library that has a type for the format.
+
+    `x` has the numbers and `read` the codes to decode. `middle` and `into` are arrays for results, `middle` of the type
+    of the format. `cast` returns a new array, `copy(out, given)` writes into one; `copy` is None if the library cannot.
+    """
     if task in OPERATIONS:
         work, (a, b, _) = getattr(home, task), operands
         return lambda: work(a, b), copy and (lambda: work(a, b, out=middle))

@@ -113,7 +113,7 @@ def report(tasks: list[str], formats: list[str], count: int, markdown: bool) -> 
             continue
         found = compare(task, format, count)
         if len(found) == 1:
-            continue  # no implementation, only the copy
+            continue  # only the copy was measured: no library has this task
         for name, times, some in found:
             cells = [f"{each:.{places}f}" for ns in times for each, places in ((ns, 2), (ns / found[0][1][1], 1))]
             rows.append([task, format, name, *(cell.replace("nan", "–") for cell in cells), f"{some:,}"])

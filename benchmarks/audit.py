@@ -5,7 +5,7 @@
 
 All rows run in one process, alternately and after a warm-up, on the same file of normally distributed numbers, which is
 in the system's cache. Times are the shortest processor time of a row, in nanoseconds an element. "script" is a plain
-program for the same counts and errors, with NumPy and ml_dtypes. "audit" is `audit --to`, with everything included.
+program for the same counts and errors, with NumPy and ml_dtypes. "audit" is the whole command `audit --to`.
 --sparse also audits a sparse file of this many GiB in a process, and prints its largest memory. To measure the code for
 processors without AVX-512, build the extension with CFLAGS=-DFLOATLAB_MOST=3.
 """
@@ -136,7 +136,7 @@ def main() -> None:
     parser.add_argument("--sparse", type=int, metavar="GIB")
     given = parser.parse_args()
     count = given.elements >> 12 << 12
-    if given.sparse:  # first: the memory of a process is never counted as less than that of the one that started it
+    if given.sparse:  # first, because the peak memory of a child process is never below that of its parent
         sparse(given.sparse, "e4m3")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "weights.npy")

@@ -12,11 +12,11 @@ _FRAME = 1000  # least number of characters of a frame; control sequences are sh
 
 
 class FirstFrameDriver(HeadlessDriver):
-    """A driver without a terminal whose app draws as on a terminal."""
+    """A driver that needs no terminal, but makes the app draw as if there were one."""
 
     @property
     def is_headless(self) -> bool:
-        """Let the app draw."""
+        """False, because a headless app does not draw."""
         return False
 
     def write(self, data: str) -> None:

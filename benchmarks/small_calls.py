@@ -1,9 +1,9 @@
 """Times of calls with few elements, against NumPy's and ml_dtypes' casts: python benchmarks/small_calls.py [WORD ...]
 
-Times are processor times of one thread. All calls alternate in one process, several dozens of calls at a time. The
-shortest time of all rounds counts, since other processes can only increase it. The ratio is to NumPy's cast of the same
-float32 numbers to float16 in the same rounds. Words select lines that contain them. `--elements N` is the number of
-elements (default 1,024, which gives whole blocks).
+Times are processor times of one thread. The cases alternate in one process; in each round, a case is called several
+dozen times. The shortest time of all rounds counts, since other processes can only increase it. The ratio is to NumPy's
+cast of the same float32 numbers to float16. Only lines that contain one of the words are shown. `--elements N` is the
+number of elements (default 1,024, a multiple of the block lengths).
 """
 
 from __future__ import annotations
