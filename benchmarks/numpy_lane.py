@@ -2,7 +2,8 @@
 
 The unit is nanoseconds of processor time per element, with one thread. Of the two numbers in a cell, the first is the
 time without flags, the second the time with the flags of all elements. A time is the minimum of alternating rounds,
-since other processes can only increase it. The last column is the cast of NumPy or ml_dtypes, if there is one. `--elements N` (default 1,048,576), `--rounds N` (default 7).
+since other processes can only increase it. The last column is the cast of NumPy or ml_dtypes, if there is one.
+`--elements N` (default 1,048,576), `--rounds N` (default 7).
 """
 
 from __future__ import annotations
