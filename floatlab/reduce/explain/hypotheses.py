@@ -65,7 +65,8 @@ _BITS_OF_FOUR = 8.0  # the evidence, in bits, that is needed if four kinds of su
 _FEW = 4  # a result with fewer different numbers than this may also come from a final rounding
 _SUMS = 8  # sums of narrow formats are computed for this many rows and columns
 _STAGNANT = 2.0**-8  # sums in bfloat16 may lose this share of Σ|x·y| in each step
-_MOST_WRONG = 0.5  # largest share of wrong elements that is reported as a region
+_MOST_WRONG = 0.5  # a larger share of wrong elements is not reported as wrong elements but as another product
+_LISTED = 16  # up to this many wrong elements are listed even if they are most elements of the result
 
 
 class SideExplainer(ModelSearch):
@@ -77,7 +78,11 @@ class SideExplainer(ModelSearch):
         names = {each.name for each in found.causes}
         is_local = found.status == "bug" and bool(names & _LOCAL)
         # A computation that changes the errors of all elements is excluded if the others have the other result's bits.
-        is_alone = is_local and agree_elsewhere(view, view.fit().wrong, self.differing, self.problem.x, self.problem.y)
+        if found.model is PLAIN or found.wrong is None:
+            wrong = view.fit().wrong
+            is_alone = is_local and agree_elsewhere(view, wrong, self.differing, self.problem.x, self.problem.y)
+        else:
+            is_alone = is_local and not (self.differing & ~found.wrong).any() and share_of(found.wrong) < _MOST_WRONG
         may_be_fast = found.status == "unknown" or (is_local and not is_alone)
         if may_be_fast and (fast := find_fast_product(view, self.problem.x, self.problem.y)):
             if fast.is_sure:
@@ -312,11 +317,18 @@ class SideExplainer(ModelSearch):
             return self._found("bug", (self.faults.placed(view, fit.wrong),), z=fit.z, view=view)
         whole = have_few_digits(self.problem.x) and have_few_digits(self.problem.y)
         if are_exact(view, fit.wrong) and (whole or are_among_others(view, fit.wrong)):
-            return self._found("bug", (self.faults.placed(view, fit.wrong),), z=fit.z, view=view)
+            return self._found("bug", (self._placed(view, fit.wrong),), z=fit.z, view=view)
         certain = beyond_rounding(self.problem, view, 2.0**self.side.format.emin)
         if certain.any() and not is_shifted(self.problem, view, self.side):
-            fault = self.faults.placed(view, certain)
+            fault = self._placed(view, certain)
             if (fit.wrong & ~certain).any():
                 fault = fault.replace(evidence=(*fault.evidence, ("others", "off by more than rounding, too")))
             return self._found("bug", (fault,), view=view)
         return self._found("unknown", (), z=fit.z, view=view)
+
+    def _placed(self, view: View, wrong: Array) -> Fault:
+        """Return the places of the wrong elements, or that the result is another product if they are most elements."""
+        fault, count = self.faults.placed(view, wrong), int(wrong.sum())
+        if fault.name == "elements" and count > max(_LISTED, _MOST_WRONG * view.usable.sum()):
+            return Fault("not-the-product", (), (("wrong elements", f"{count:,} of {wrong.size:,}"),))
+        return fault

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from floatlab.reduce.explain.faults.patterns import explains_more, is_nearer, is
 from floatlab.reduce.explain.faults.rivals import narrow_share
 from floatlab.reduce.explain.findings import Fault, SampledModel, SideExplanation
 from floatlab.reduce.explain.input_changes.alike_formats import is_same_rounding, with_formats
-from floatlab.reduce.explain.input_changes.pairs import ChangePair, likely_pairs, with_equals
+from floatlab.reduce.explain.input_changes.pairs import ChangePair, alike_pairs, likely_pairs, with_equals
 from floatlab.reduce.explain.input_changes.with_faults import fault_beside, models_with_fault
 from floatlab.reduce.explain.precision.narrow import narrow_sums
 from floatlab.reduce.explain.precision.sampled_models import likely_models
@@ -75,13 +76,15 @@ class ModelSearch(SideReport):
         return self._first_pair(*self._likely_pairs, faulty=True)
 
     def _first_pair(self, pairs: list[ChangePair], tried: int, faulty: bool) -> SideExplanation | None:
-        for i, pair in enumerate(pairs):
-            self.tick()
-            product = self.problem.whole(pair.model)
-            view = view_of(self.problem, self.side, pair.accumulator)
-            if is_telling(view, product, tried) and self._verified(pair.model, pair.accumulator, faulty):
-                equals = [each for each in pairs[i + 1 :] if self._fits(each.model, each.accumulator)]
-                return self._verified(with_equals(pair, equals, self.problem), pair.accumulator, faulty)
+        for i, likely in enumerate(pairs):
+            # The sample may lack the elements that tell one change from another. A fault is looked for only later.
+            for pair in (likely,) if faulty else chain((likely,), alike_pairs(likely, self.problem)):
+                self.tick()
+                product = self.problem.whole(pair.model)
+                view = view_of(self.problem, self.side, pair.accumulator)
+                if is_telling(view, product, tried) and self._verified(pair.model, pair.accumulator, faulty):
+                    equals = [each for each in pairs[i + 1 :] if self._fits(each.model, each.accumulator)]
+                    return self._verified(with_equals(pair, equals, self.problem), pair.accumulator, faulty)
         return None
 
     def _models_beside_fault(self) -> SideExplanation | None:

@@ -91,6 +91,11 @@ def test_a_small_transposed_product_is_found():
         ("tf32 and region", 810013, {"inputs-rounded", "region"}),  # most sums are zeros
         ("inputs_rounded", 820006, {"inputs-rounded"}),  # beyond the largest number, toward zero
         ("small bias", 830001, {"bias"}),  # the zeros of sparse inputs show it
+        ("unrelated", 940002, {"not-the-product"}),  # 15 of 209 elements are right by chance
+        ("unrelated", 950003, {"not-the-product"}),  # the zeros of sparse inputs are right
+        ("region", 1030000, {"region"}),  # one element of the rectangle is right by chance
+        ("small_blocks", 940007, {"inputs-quantized"}),  # in all rows but one, the blocks round as e4m3 does
+        ("two_formats", 1030000, {"inputs-rounded"}),  # only one column has subnormal numbers of binary16
     ],
 )
 def test_blind_cases_that_were_missed(kind, seed, names):

@@ -36,6 +36,8 @@ _CANCELLED = 3  # large terms may cancel, so that this many partial sums are clo
 _STORED = 2.0**-23  # numbers that are multiplied by a scale again may change by this share
 _DECIMALS = 7  # numbers with fewer decimals than this may have been printed
 _SINGLE = 24  # the precision of binary32
+# A wrong element beside changed inputs is in doubt if its error is at most this many times the typical change.
+_LIKE_INPUTS = 4.0
 _RESCALED = 1 / 32  # a factor this close to 1 beside quantised inputs may be part of another scale
 
 
@@ -68,6 +70,9 @@ def rival_of(
     if is_local and found.wrong is not None and may_be_rounded_again(view, product, found.wrong, twice):
         format = found.side.narrowest.name
         return "wrong elements", f"results or partial sums that were rounded to {format} {IN_ANOTHER_WAY}"
+    if is_local and found.wrong is not None and product is not None and not is_alone:
+        if may_be_other_inputs(view, product, found.wrong):
+            return "wrong elements", "inputs that were rounded in another way"
     if names & {"bias", "not-the-product"} and may_be_fixed_point(view, product, found.side.format):
         return "a bias" if "bias" in names else "another product", "fixed-point numbers that were truncated"
     factors = [dict(each.evidence).get("factor", "") for each in found.causes if each.name == "scale"]
@@ -141,6 +146,19 @@ def is_rearranged(problem: ProductProblem, view: View, found: SideExplanation) -
     if found.status != "bug" or not {each.name for each in found.causes} <= _LOCAL:
         return False
     return rearranged_odds(view, view.fit().wrong, problem.x, problem.y) > CERTAIN
+
+
+def may_be_other_inputs(view: View, product: Array, wrong: Array) -> bool:
+    """Return whether the wrong elements are no farther from a model's product than this one is from the exact product.
+
+    Inputs that were rounded in a similar way, for example with another scale, would then explain them.
+    """
+    totals = view.totals
+    with np.errstate(all="ignore"):
+        scale = np.where(totals.squares > 0, np.sqrt(totals.squares), np.inf)
+        change = (np.abs(product - totals.product) / scale)[view.usable & ~wrong]
+        error = (np.abs(totals.error(view.values, product)) / scale)[wrong]
+    return bool(change.size and (error <= _LIKE_INPUTS * np.sqrt((change * change).mean())).all())
 
 
 def may_be_rounded_again(view: View, product: Array | None, wrong: Array, twice: bool = False) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from hashlib import sha256
 from itertools import product as every_pair
 
 import numpy as np
@@ -26,6 +27,7 @@ _MOSTLY = 0.5  # a pair explains at least this share of the sample
 _FEW = 0.03  # shares of wrong elements that differ by less than this count as equal
 _LISTED = 8  # at most this many pairs are returned
 _EQUALS = 2  # at most this many other changes are named
+_ALIKE = 6  # of changes that are equal in the sample, at most this many others are tried on whole inputs
 _ONE, _BOTH = 5, 10  # the weights of changing one input only, and of changing both in different ways
 _ROOM = 1.5  # in the sample, errors may exceed their limits by this factor
 
@@ -38,12 +40,16 @@ class _Group(Individual):
 
 
 class ChangePair(Record):
-    """A model made of two changes, with the format of its sums and the share of wrong elements in the sample."""
+    """A model made of two changes, with the format of its sums and the share of wrong elements in the sample.
+
+    `alike` holds, for each input, all changes with the same effect on the sampled rows or columns.
+    """
 
     model: Model
     accumulator: Format
     wrong: float
     changes: tuple[InputChange, InputChange]
+    alike: tuple[list[InputChange], list[InputChange]]
 
     __hash__ = object.__hash__
 
@@ -79,13 +85,38 @@ def likely_pairs(
         if least > _MOSTLY or wrong[0, 0] <= least:
             continue
         for i, j in np.argwhere(wrong <= min(least + _FEW, _MOSTLY)):
-            weight, pair = min(_weighed(groups[0][i], groups[1][j]), key=lambda each: each[0])
-            model = _model(*pair, weight)
+            alike = groups[0][i].changes, groups[1][j].changes
+            weight, changes = min(_weighed(*alike), key=lambda each: each[0])
             key = float(wrong[i, j] > least), weight, float(rms[i, j])
-            wrongly = float(wrong[i, j])
-            found.append((key, ChangePair(model=model, accumulator=accumulator, wrong=wrongly, changes=pair)))
+            pair = ChangePair(
+                model=_model(*changes, weight), accumulator=accumulator, wrong=float(wrong[i, j]), changes=changes,
+                alike=alike,
+            )  # fmt: skip
+            found.append((key, pair))
     found.sort(key=lambda each: each[0])
     return [pair for _, pair in found[:_LISTED]], len(groups[0]) * len(groups[1])
+
+
+def alike_pairs(pair: ChangePair, problem: ProductProblem) -> Iterator[ChangePair]:
+    """Yield the pairs that equal a pair in the sample but not in the whole inputs, the simplest first."""
+    groups, effects = [], []
+    for one, alike, (matrix, _) in zip(pair.changes, pair.alike, _lined(problem), strict=True):
+        others = sorted((each for each in alike if each is not one), key=lambda each: each.weight)
+        groups.append([one, *others[:_ALIKE]])
+        effects.append({each.evidence: _effect(each, matrix) for each in groups[-1]})
+    seen = {tuple(made[each.evidence] for made, each in zip(effects, pair.changes, strict=True))}
+    for weight, changes in sorted(_weighed(groups[0], groups[1]), key=lambda each: each[0]):
+        effect = tuple(made[each.evidence] for made, each in zip(effects, changes, strict=True))
+        if effect not in seen and all(effect):
+            seen.add(effect)
+            yield pair.replace(model=_model(*changes, weight), changes=changes)
+
+
+def _effect(change: InputChange, matrix: Array) -> bytes:
+    """Return a digest of the numbers that a change gives; empty if they are not finite."""
+    with np.errstate(all="ignore"):
+        numbers = np.ascontiguousarray(change.change(matrix, matrix, 1)) + 0.0
+    return sha256(numbers.tobytes()).digest() if np.isfinite(numbers).all() else b""
 
 
 def with_equals(pair: ChangePair, others: list[ChangePair], problem: ProductProblem) -> Model:
@@ -156,12 +187,14 @@ def _products(groups: list[list[_Group]], problem: ProductProblem, rows: Array, 
     return made
 
 
-def _weighed(first: _Group, second: _Group) -> Iterator[tuple[int, tuple[InputChange, InputChange]]]:
-    """Yield every pair of a change of the first group and a change of the second, as (complexity, pair).
+def _weighed(
+    first: list[InputChange], second: list[InputChange]
+) -> Iterator[tuple[int, tuple[InputChange, InputChange]]]:
+    """Yield every pair of a change of the first input and a change of the second, as (complexity, pair).
 
     A pair of equal changes is simpler than a pair of different ones.
     """
-    for one, other in every_pair(first.changes, second.changes):
+    for one, other in every_pair(first, second):
         if one.evidence == other.evidence:
             yield 2 * one.weight, (one, other)
         else:
