@@ -94,6 +94,7 @@ def test_a_small_transposed_product_is_found():
         ("unrelated", 940002, {"not-the-product"}),  # 15 of 209 elements are right by chance
         ("unrelated", 950003, {"not-the-product"}),  # the zeros of sparse inputs are right
         ("region", 1030000, {"region"}),  # one element of the rectangle is right by chance
+        ("region", 1200033, {"region"}),  # four sums of one term are right by chance
         ("small_blocks", 940007, {"inputs-quantized"}),  # in all rows but one, the blocks round as e4m3 does
         ("two_formats", 1030000, {"inputs-rounded"}),  # only one column has subnormal numbers of binary16
     ],

@@ -159,3 +159,16 @@ def test_a_factor_beside_a_missing_term_is_not_called_terms_that_are_counted_twi
     found = diagnose(x, y, x @ y, 3 * (x[:, :-1] @ y[:-1]))
     assert found.status == "bug"
     assert "terms-twice" not in found.names
+
+
+@pytest.mark.parametrize(("error", "status"), [(0.0, "unknown"), (1.0, "bug")])
+def test_a_row_that_was_rounded_with_another_scale_is_not_called_wrong(error, status):
+    rng = np.random.default_rng(64)
+    x, y = normal(rng, 30, 40), normal(rng, 40, 20)
+    narrow = x.astype(ml_dtypes.float8_e4m3fn).astype(np.float32)
+    narrow[12] = (x[12] * np.float32(0.7)).astype(ml_dtypes.float8_e4m3fn).astype(np.float32) / np.float32(0.7)
+    made = narrow @ y
+    made[12] += np.float32(error * 40)
+    found = diagnose(x, y, x @ y, made)
+    assert found.status == status, found.first
+    assert status == "bug" or "rounded in another way" in found.first

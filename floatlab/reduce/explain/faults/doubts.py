@@ -67,11 +67,11 @@ def rival_of(
     product = None if found.model is PLAIN else problem.whole(found.model)
     is_local = names & _LOCAL and names <= _LOCAL | _PRECISION
     twice = any(("rounding", "twice") in each.evidence for each in found.causes)
-    if is_local and found.wrong is not None and may_be_rounded_again(view, product, found.wrong, twice):
-        format = found.side.narrowest.name
-        return "wrong elements", f"results or partial sums that were rounded to {format} {IN_ANOTHER_WAY}"
-    if is_local and found.wrong is not None and product is not None and not is_alone:
-        if may_be_other_inputs(view, product, found.wrong):
+    if is_local and found.wrong is not None:
+        if may_be_rounded_again(view, product, found.wrong, twice):
+            format = found.side.narrowest.name
+            return "wrong elements", f"results or partial sums that were rounded to {format} {IN_ANOTHER_WAY}"
+        if product is not None and not is_alone and may_be_other_inputs(view, product, found.wrong):
             return "wrong elements", "inputs that were rounded in another way"
     if names & {"bias", "not-the-product"} and may_be_fixed_point(view, product, found.side.format):
         return "a bias" if "bias" in names else "another product", "fixed-point numbers that were truncated"
@@ -155,10 +155,11 @@ def may_be_other_inputs(view: View, product: Array, wrong: Array) -> bool:
     """
     totals = view.totals
     with np.errstate(all="ignore"):
-        scale = np.where(totals.squares > 0, np.sqrt(totals.squares), np.inf)
-        change = (np.abs(product - totals.product) / scale)[view.usable & ~wrong]
-        error = (np.abs(totals.error(view.values, product)) / scale)[wrong]
-    return bool(change.size and (error <= _LIKE_INPUTS * np.sqrt((change * change).mean())).all())
+        scale = np.sqrt(totals.squares)
+        change = (np.abs(product - totals.product) / scale)[view.usable & ~wrong & (totals.squares > 0)]
+        room = _LIKE_INPUTS * np.sqrt((change * change).mean()) * scale if change.size else 0.0 * scale
+        error = np.abs(totals.error(view.values, product))
+    return bool((error <= room)[wrong].all())
 
 
 def may_be_rounded_again(view: View, product: Array | None, wrong: Array, twice: bool = False) -> bool:

@@ -47,6 +47,7 @@ _FAR = 4.0  # in error bounds; beside wrong elements, a bias or factor is report
 _TELLING = 0.5  # largest median error bound, relative to the product; above it, any shift would fit
 _SURELY = 3.0  # among narrow sums, an element is wrong only if its error exceeds this many error bounds
 _BY_CHANCE = 3.0  # a rectangle may have this many times as many right elements as would be right by chance
+_ONE_TERM = 1.5  # (Σ|x·y|)² / Σ(x·y)² is 1 if only one term is not zero
 _UNSURE = 4.0  # a factor differs from its estimate by at most this many standard deviations
 _AXES = ("column", "row", "result")
 CUT = "inputs that were cut off to fewer digits"
@@ -201,9 +202,11 @@ class ShiftFinder:
     def _has_right(self, view: View, wrong: Array, places: Places) -> bool:
         """Return whether more elements of the rectangles are right than can be right by chance.
 
-        By chance, a wrong number may be as close to the product as a right one. Sums of zeros do not count.
+        By chance, a wrong number may be as close to the product as a right one. Elements with about one nonzero term do
+        not count: a tile of old data may have the same term there.
         """
-        box = mask_of(places.where, wrong.shape) & view.usable & (view.totals.size > 0)
+        totals = view.totals
+        box = mask_of(places.where, wrong.shape) & view.usable & (totals.size**2 > _ONE_TERM * totals.squares)
         room = (view.noise.limit(view.totals) + view.half)[box]
         error = np.abs(view.totals.error(view.values))[wrong & view.usable]
         if not error.size or not room.size:
