@@ -1,9 +1,8 @@
-"""Build the tree of a class with few elements: combine its blocks of terms as another class combines its blocks.
+"""Guess the tree of a class with few elements from the tree of another class.
 
 A class is a set of elements of a product that are computed in the same way. Libraries divide the terms of a product
-into blocks before they call the routines that add each block. If a class has too few elements for probing all terms,
-one block of each length is probed. The blocks are then combined as in another class. The result is a guess, which a
-replay has to confirm.
+into blocks, and call a routine that adds each block. If a class has too few elements for probing all terms, one block
+of each length is probed. The blocks are then combined as in another class. A replay has to confirm the guess.
 """
 
 from __future__ import annotations

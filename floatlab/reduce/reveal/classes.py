@@ -2,8 +2,8 @@
 
 If all rows of the left operand are equal, and all columns of the right operand are equal, every element is the same
 sum. Elements with different bits were then computed differently: either the order of the additions differs or the
-arithmetic of a node. Three kinds of vectors are tried. A mask has two huge terms of opposite sign. They absorb all
-terms that are added to one of them before the two meet. Masks distinguish two orders even if only a few terms are at
+arithmetic of a node. Three kinds of vectors are tried. A mask has two huge terms of opposite sign. Terms that are added
+to one of them are lost, until the two huge terms cancel. Masks distinguish two orders even if only a few terms are at
 different places. Vectors with two opposite products show which of them is fused. Random vectors show other differences.
 In some of them, the first or the last terms are largest; in others, only few terms are not zero, or the terms nearly
 cancel.
@@ -28,7 +28,7 @@ _WORK = 1 << 36  # at most this many multiply-adds are spent on probing a single
 _RANDOM_PAIRS = 12  # this many random pairs of terms get a mask
 _QUIET = 12  # after this many vectors in a row without a new class, no more are tried
 _MOST_VECTORS = 96  # at most this many random vectors are tried
-_LANES = 5  # the pairs of terms (0, 2^k) are tried for k < 5, which shows fused products in 2^k vector lanes
+_LANES = 5  # fused products are looked for at the terms 0 and 2^k for k < 5, which meet in 2^k vector lanes
 _FEW_VECTORS = 2  # this many random vectors are tried if only the class of the first element is needed
 
 
@@ -123,7 +123,7 @@ class Prober:
     def _search(self, most: int | None = None) -> Plan:
         n = self.sized.terms
         usual = PROBES_A_TERM * n + 1000
-        # If the supposed plan is right, one probe per node proves it.
+        # Sums usually have NumPy's tree; then one probe per node proves it.
         supposed = _numpy_plan(n) if self.target.kind == "sum" else None
         most = usual if most is None else min(usual, most)
         return plan_of(self.reader.meetings, n, most, supposed, self._from_last, self.reader.batch)
@@ -140,7 +140,7 @@ class Prober:
             self.reader.probes += 1
             self.alike &= made.codes == made.codes.flat[0]
             left.append(values_of(made).flat[0])
-        if ends and n <= self.reader.masks.most:  # of the two pairs, the one that absorbed fewer terms is deeper
+        if ends and n <= self.reader.masks.most:  # the pair of huge terms that absorbs fewer terms is deeper
             self._from_last = bool(left[1] > left[0])
         self.reader.lines = Lines(self.alike)
 

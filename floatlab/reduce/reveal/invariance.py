@@ -1,11 +1,9 @@
-"""Find out whether the bits of a row of a product depend on anything but the numbers from which it is computed.
-
-The row is computed from the same row of the left operand, and from the right operand.
+"""Find out whether the bits of a row of a product depend only on this row of the left operand and the right operand.
 
 The bits may also depend on the number of rows, on the position of the row, on the alignment of the operands in memory,
 or on the number of threads; or they may change from run to run. If none of this changes the bits, the product has what
-inference servers call batch invariance. Otherwise, a request may get other bits in a batch than alone: the library
-chooses a routine by the number of rows, and each routine has its own order of additions.
+inference servers call batch invariance. Many libraries lack it: they choose a routine by the number of rows, and each
+routine has its own order of additions. The answer to a request then depends on the other requests in the batch.
 """
 
 from __future__ import annotations
@@ -30,11 +28,12 @@ from floatlab.reduce.reveal.targets import Target, target_of
 _RUNS = 8  # the same product is computed this many times
 _LINE, _PAGE = 64, 4096  # the bytes of a cache line and of a page of memory
 _SMALL = 64  # every number of rows up to this one is tried
-_REPEATED = 4  # so many results that differ from the first one are computed again
+_REPEATED = 4  # this many results that differ from the first one are computed again
 _AGAIN = "the same product again"
 _UNSTEADY = "the same product has other bits in another run"
 
-# For each value of a circumstance: the value, its result (a product or a row), and a function that computes it again.
+# A tuple for each value of a circumstance: the value, the result (a product or a row), and a function that computes the
+# result again.
 Results = Iterator[tuple[int, Source, Callable[[], Source]]]
 
 
@@ -47,8 +46,8 @@ class Circumstance(Record):
     `formats` has the names of the formats of the results, the one with the fewest digits first. If there are several
     formats, numbers are compared instead of bits, and `ulps` counts ulps of the first format. `nans` is true if an
     element is NaN in only one of two results; such elements do not count for `ulps`. If no value could be tried,
-    `reason` says why. `rows` is the number of rows of the batch in which the place, the alignment or the threads were
-    tried: all rows, or fewer if only a smaller batch shows an effect.
+    `reason` says why. The place, the alignment and the threads are tried in a batch of `rows` rows: of all rows, or of
+    fewer if only a smaller batch shows an effect.
     """
 
     name: str
@@ -245,7 +244,7 @@ def invariance(
     device: str = "cpu",
     seed: int = 1,
 ) -> Invariance:
-    """Find out which circumstances change the bits of a product's rows, although the operands have the same numbers.
+    """Find out which circumstances change the bits of a product's rows, although the operands stay the same.
 
     Parameters
     ----------
@@ -304,7 +303,7 @@ def invariance(
                     runs = _tried(
                         "runs", _AGAIN, ((i, each, partial(Source, each.codes, each.format)) for i, each in made)
                     )
-    if runs.changes:  # then a difference does not show the effect of another circumstance
+    if runs.changes:  # then other differences may be due to repetition, not to the circumstance
         found = [Circumstance(name, meaning, (), (), 0.0, 0, _UNSTEADY) for name, meaning, *_ in others]
     rows, terms, *columns = numbers
     return Invariance(asked.name, (rows, terms, columns[0] if columns else 1), dtype, (runs, *found))
@@ -315,7 +314,7 @@ class _Unsteady(Exception):
 
 
 def _tried_in(batches: list[int], name: str, meaning: str, results: Callable[[int], Results]) -> Circumstance:
-    """Return the effect of a circumstance in the first batch in which it changes bits, else in the first batch of all.
+    """Return the effect of a circumstance in the first batch whose bits it changes. By default, take the first batch.
 
     `batches` has the numbers of rows to try. The target may refuse all but the first.
     """
@@ -371,7 +370,7 @@ def _bits(made: Source) -> tuple[str, bytes]:
 
 
 def _distance(made: Source, first: Source) -> tuple[float, int, bool]:
-    """Return the share of elements that differ, their largest distance in ulps, and whether one of two is NaN.
+    """Return the share of elements that differ, their largest distance in ulps, and whether only one of two is NaN.
 
     If the results have two formats, numbers are compared, and ulps are those of the format with fewer digits.
     """

@@ -41,11 +41,11 @@ class KnownOrder(Individual):
 def find_known_orders(
     kind: str, terms: int, format_name: str, targets: Sequence[object] | None
 ) -> Iterator[KnownOrder]:
-    """Yield the orders in which the given targets add; without targets, those of the usual functions of a kind.
+    """Yield the orders in which `targets` add: functions or names, as for `reveal`.
 
-    Targets are functions or names, as for `reveal`. With targets, raises the errors of `reveal`, and UnsupportedError
-    if no library adds in the format. Usual functions that do not add along a tree or cannot be probed are left out. For
-    more than 2^12 terms, all usual functions are left out.
+    Raises the errors of `reveal`, and UnsupportedError if no library adds in the format. If `targets` is None, probe
+    the usual functions of this kind in imported libraries. Those that do not add along a tree or cannot be probed are
+    left out, and all of them if there are more than 2^12 terms.
     """
     dtype = DTYPES.get(format_name)
     if targets is not None:

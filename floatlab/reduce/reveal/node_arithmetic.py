@@ -21,7 +21,7 @@ from floatlab.reduce.simulate.adders import Adder, PartlyFused
 from floatlab.reduce.simulate.compensated import Compensated
 
 
-def usual_ways(format: Format, into: Format, plan: Plan, reader: ProbeReader | None) -> Iterator[Candidate]:
+def usual_candidates(format: Format, into: Format, plan: Plan, reader: ProbeReader | None) -> Iterator[Candidate]:
     """Yield one candidate for each usual arithmetic of a plan's nodes.
 
     If `reader` can probe which products are fused, the first candidate fuses exactly these. This needs nodes of two
@@ -36,13 +36,13 @@ def usual_ways(format: Format, into: Format, plan: Plan, reader: ProbeReader | N
         yield Candidate(schedule, adder)
 
 
-def compensated_ways(into: Format, plan: Plan) -> Iterator[Candidate]:
+def compensated_candidates(into: Format, plan: Plan) -> Iterator[Candidate]:
     """Yield candidates that add one term after the other along a plan, with Kahan's compensation.
 
-    Other rules of compensation recover the units that a probe absorbs, so no plan is found for them.
+    Other rules of compensation lose no units of a probe, so probes find no plan for them.
 
     >>> from floatlab.formats import parse_format
-    >>> ways = compensated_ways(parse_format("fp32"), Plan(3, ((2, 1), (3, 0))))
+    >>> ways = compensated_candidates(parse_format("fp32"), Plan(3, ((2, 1), (3, 0))))
     >>> [each.schedule.tree.nodes for each in ways][:2]
     [((2, 1), (3, 0)), ((1, 2), (3, 0))]
     """
@@ -62,11 +62,8 @@ def compensated_ways(into: Format, plan: Plan) -> Iterator[Candidate]:
             yield Candidate(ExplicitTree(Plan(plan.terms, nodes)), Compensated("kahan", format, format, DEFAULT))
 
 
-def kept_ways(format: Format, into: Format, plan: Plan, reader: ProbeReader | None) -> Iterator[Candidate]:
-    """Yield candidates that add along a plan and round some partial sums to a narrower format.
-
-    Probes find these partial sums.
-    """
+def narrowed_candidates(format: Format, into: Format, plan: Plan, reader: ProbeReader | None) -> Iterator[Candidate]:
+    """Yield candidates that round some partial sums of a plan, which probes find, to a narrower format."""
     if reader is None or any(len(node) > 2 for node in plan.nodes):
         return
     schedule = ExplicitTree(plan)

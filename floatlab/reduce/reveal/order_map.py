@@ -24,7 +24,7 @@ from floatlab.reduce.replay.evaluator import candidate_codes
 from floatlab.reduce.replay.explanations import agreement
 from floatlab.reduce.reveal.assembly import assemble_probed
 from floatlab.reduce.reveal.classes import Classes
-from floatlab.reduce.reveal.node_arithmetic import compensated_ways, kept_ways, usual_ways
+from floatlab.reduce.reveal.node_arithmetic import compensated_candidates, narrowed_candidates, usual_candidates
 from floatlab.reduce.reveal.order_map_record import OrderClass, OrderMap, Region, compute
 from floatlab.reduce.reveal.probes import Lines, ProbeReader, all_masks
 from floatlab.reduce.reveal.probing import PROBES_A_TERM, NotASum, plan_of
@@ -35,13 +35,13 @@ from floatlab.reduce.reveal.stripes import rectangles_of, stripes_of
 from floatlab.reduce.reveal.targets import target_of
 from floatlab.reduce.simulate.adders import PartlyFused
 
-# Probing a class may take _WORK multiply-adds, plus its share of _WORK_SHARED, in proportion to its elements.
+# Probing a class may take _WORK multiply-adds. Another _WORK_SHARED are divided among all classes, by their sizes.
 _WORK, _WORK_SHARED = 1 << 35, 1 << 39
 _SAMPLE = 256  # every kind of node arithmetic is tried on about this many elements of a class
-_REPLAYED = 1024  # at least this many elements of a class are replayed in all random products, if the limits allow it
+_REPLAYED = 1024  # so many random products are made that a class has this many elements in them, if memory allows
 _CONFIRMED = 4  # if no more random products can be kept, a claim for a part of a class is tested on this many new ones
 _ROUNDS = 4  # in one search, at most this many candidates are replayed on all elements of a class
-_IN_A_ROW = 8  # if an order was not found, a product is computed again this many times in a row
+_IN_A_ROW = 8  # if an order was not found, one product is computed this often again, since its bits may change
 _DEPTH = 6  # a class may be divided this many times
 
 Progress = Callable[[int, int], object]  # takes the number of elements in classes and the number of all elements
@@ -110,7 +110,7 @@ class _Mapping:
             parts = self._divided(places)
             if len(parts) > 1:
                 return parts
-            if reader is not None and len(reader.lines or "") > 1:  # probe only one element; replays test the others
+            if reader is not None and len(reader.lines or "") > 1:  # the trees may differ: probe a single element
                 only = np.zeros_like(places)
                 only.flat[places.argmax()] = True
                 plan, reader, reason = self._probed(only)
@@ -150,7 +150,10 @@ class _Mapping:
         return []
 
     def _probed(self, places: Array) -> tuple[Plan | None, ProbeReader | None, str]:
-        """Return the tree or None, its reader (None if too few elements can be probed), and why there is no tree."""
+        """Return the tree, and the reader of its probes. Without a tree, the third value says why.
+
+        The reader is None if too few elements can be probed.
+        """
         sized = self.sized
         lines, most = self._lines(places)
         if sized.terms > max(most, 1):
@@ -170,24 +173,24 @@ class _Mapping:
         return None, reader, reason
 
     def _lines(self, places: Array) -> tuple[Lines, int]:
-        """Return the elements at which probes are read, and the largest number of terms that can be probed there."""
+        """Return the elements at which probes are read, and how many terms can be probed with the allowed work."""
         lines = Lines(places.reshape(self.sized.shape), self.sized.is_gram)
         work = _WORK + int(places.sum() / self.size * _WORK_SHARED)
         return lines, work * len(lines) // (2 * self.sized.work)
 
     def _claim(self, way: Plan | Candidate, reader: ProbeReader | None, places: Array) -> Array:
-        """Replay a candidate, or a plan with the usual arithmetics of its nodes, on the elements at `places`.
+        """Replay a candidate on the elements at `places`; for a plan, replay candidates with usual arithmetics.
 
-        Add the elements that the best replay gives bit for bit as one class, and return the mask of these elements.
+        The elements that the best replay gives bit for bit become a class. Return their mask.
         """
         self.trials.make(-(-_REPLAYED // int(places.sum())))
         searches: list[Callable[[], Iterable[Candidate]]] = (
             [lambda: [way]]
             if isinstance(way, Candidate)
             else [
-                partial(usual_ways, self.sized.format, self.into, way, reader),
-                partial(compensated_ways, self.into, way),
-                partial(kept_ways, self.sized.format, self.into, way, reader),
+                partial(usual_candidates, self.sized.format, self.into, way, reader),
+                partial(compensated_candidates, self.into, way),
+                partial(narrowed_candidates, self.sized.format, self.into, way, reader),
             ]
         )
         best, claimed = np.zeros_like(places), None

@@ -27,9 +27,10 @@ from floatlab.reduce.simulate.code_engine import Sides
 _NAMED = 1 << 11  # above this many terms, no schedule is searched for the order
 _SHORT = 10  # up to this many terms, the tree is written in full
 _MOST_PARTS = 4  # a tree without a schedule is described as at most this many parts
-_FEW = 1 << 18  # up to this many products x·y, elements are collected in a list, and not computed as rectangles
-_GATHERED = 1 << 22  # the list is computed in parts of about this many products x·y
-_MOST_RECTANGLES = 64  # if a class needs more rectangles than this, its elements are also collected in a list
+# The elements of a class are computed as rectangles of the product. They are instead computed one by one if they take
+# at most _FEW products x·y in all, or if there are more than _MOST_RECTANGLES rectangles.
+_FEW, _MOST_RECTANGLES = 1 << 18, 64
+_GATHERED = 1 << 22  # about this many products x·y are computed at once
 
 
 class Region(Record):

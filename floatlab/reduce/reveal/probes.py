@@ -1,7 +1,7 @@
 """Send probes to a target, and read the results at elements that have the same tree.
 
-A probe is one vector of terms. Each row (or column) of a matrix product that contains an element with this tree takes
-one probe, so one product answers many probes. A sum answers one probe.
+A probe is one vector of terms. A sum answers one probe. A matrix product answers one probe in each row (or in each
+column) that has an element with this tree.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class Masks:
 
     `most` is the number of units that a sum can count exactly.
 
-    Partial sums may have another format than the terms. `emax` is the largest exponent assumed for them. If `few` is
-    true, they are assumed to have 8 significand bits, as in bfloat16, so that they can count 2^8 units.
+    Partial sums may have another format than the terms; `emax` is the largest exponent assumed for them. With `few`,
+    they are assumed to have 8 significand bits, as in bfloat16, so they count at most 2^8 units.
     """
 
     def __init__(self, format: Format, emax: int | None = None, few: bool = False) -> None:
@@ -78,9 +78,10 @@ class Lines:
 
 
 class ProbeReader:
-    """Finds the subtrees in which the terms of a target meet.
+    """Finds the smallest subtrees that contain two given terms of a target: the terms meet there.
 
-    Without `lines`, each vector takes one call of a sum or dot product. `probes` is the number of probes made.
+    `lines` has the elements of a product at which probes are read. It is None for a sum or dot product, which takes one
+    call per vector. `probes` is the number of probes made.
     """
 
     def __init__(self, sized: SizedTarget, lines: Lines | None = None) -> None:
@@ -104,7 +105,7 @@ class ProbeReader:
         return 1 if self.lines is None else len(self.lines)
 
     def check(self) -> None:
-        """Raise NotASum if the target does not count units correctly, or if a repeated count differs."""
+        """Raise NotASum if the target does not count units correctly, or counts differently when called again."""
         name, terms = self.sized.target.name, self.sized.terms
         counts = self._counts(self.values(np.array([units for units in self._units for _ in "ab"]))).tolist()
         if counts[::2] != counts[1::2]:
@@ -113,7 +114,7 @@ class ProbeReader:
             raise NotASum(f"the sum of {terms} ones is not {terms}")
 
     def meetings(self, first: Array, second: Array) -> Array:
-        """Return the sizes of the subtrees where terms meet (see `probing.Meetings`).
+        """Return the size of the subtree in which the terms `first[k]` and `second[k]` meet, for each k.
 
         Raises NotASum if a result is not a count of units.
         """
@@ -144,11 +145,11 @@ class ProbeReader:
         return np.concatenate(parts)
 
     def fused(self, plan: Plan) -> tuple[int, ...]:
-        """Return the terms whose products are added by FMA, so that they are not rounded before.
+        """Return the terms whose products are added by FMA.
 
-        Each node of the plan must add two numbers. Each probe has two inexact products, x·y and −x·y. If both are
-        rounded, their sum is 0. If only one is rounded, their sum is its rounding error. The rounded product is a power
-        of two, so a narrower partial sum can hold it.
+        Each node of the plan must add two numbers. A probe has two inexact products, x·y and −x·y; all others are 0. If
+        both are rounded, the result is 0. If FMA adds one of them exactly, the result is the rounding error of the
+        other. Rounded products are powers of two, so that narrower partial sums can hold them.
         """
         n, first = plan.terms, plan.first_terms
         nodes = [node for node in plan.nodes if min(node) < n]
@@ -165,10 +166,10 @@ class ProbeReader:
         return tuple(sorted(found))
 
     def kept(self, plan: Plan, into: Format) -> tuple[tuple[int, ...], int]:
-        """Return the nodes whose sums are rounded to fewer bits than others, and the number of bits.
+        """Return the nodes whose sums have fewer significand bits than other sums, and the number of bits.
 
-        Each node must add two numbers. If all nodes round to the same number of bits, the result has either all nodes
-        or no node. The root is returned only if its sum has fewer significand bits than the format of the results.
+        Each node must add two numbers. If all sums have the same number of bits, return all nodes, or none if there are
+        25 bits or more. The root is returned only if its sum has fewer bits than the format of the results.
         """
         ids = range(plan.terms, plan.root + 1)
         found: tuple[int, ...] = ()
@@ -194,11 +195,11 @@ class ProbeReader:
             return [(one, 1.0), (other, little), *((term, -1.0) for term in beside)]
 
         rests = self._values_of((vector(*each) for each in asked), len(asked), 16.0)
-        # The root has no parent, so the 1 is not subtracted.
+        # If the number is lost, subtracting the 1 leaves 0. The 1 is not subtracted from the root, which is the result.
         return [rest == (256.0 if id == plan.root else 0.0) for (id, _), rest in zip(asked, rests, strict=True)]
 
     def _values_of(self, vectors: Iterable[list[tuple[int, float]]], count: int, factor: float) -> Iterator[float]:
-        """Yield 16·factor times the sum of each vector; a vector is given by its terms that are not zero."""
+        """Yield the sum of each vector, times 16·`factor`. A vector lists its nonzero terms as pairs (index, value)."""
         waiting, n = iter(vectors), self.sized.terms
         batch = max(64, 0 if self.lines is None else len(self.lines))
         for low in range(0, count, batch):

@@ -7,9 +7,9 @@ Follow one term on its path to the result: all terms that it meets in subtrees o
 same node.
 
 P. Xie, Y. Gao and J. Xue, *FPRev: revealing floating-point accumulation orders* (USENIX ATC 2025; arXiv:2411.00442).
-This module goes beyond the paper: it first supposes that a group of terms forms the same tree as a known group of the
-same size. One probe per node proves this. The probe gives the size of the subtree in which a term of one known subtree
-meets a term of another. If this size is the sum of both sizes, the two subtrees are the children of one node.
+Unlike the paper, this module first tests whether a group of terms forms the same tree as a known group of the same
+size. This takes one probe per node. For a node with two subtrees, a term of one is probed with a term of the other. The
+two must meet in a subtree that has as many terms as both together.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from floatlab.reduce.plan.plan import Plan
 Meetings = Callable[[Array, Array], Array]
 PROBES_A_TERM = 64  # an order is too irregular if it needs more probes per term than this, on average
 _SERIAL = -1  # stands for the root of a tree that adds its terms one by one in ascending order
-_LONG = 32  # if proving a supposed tree takes more probes than this, a few of them are made first
-_FIRST = 4  # the number of these first probes
+_LONG = 32  # if testing a supposed tree takes more probes than this, the first _FIRST of them may already refute it
+_FIRST = 4
 
 
 class NotASum(PlanError):
@@ -47,9 +47,9 @@ def plan_of(
 ) -> Plan:
     """Return the plan of a sum, given the sizes of the subtrees in which its terms meet.
 
-    If all nodes add two numbers, about n probes are enough for a serial sum, and for a sum with the plan `supposed`:
-    one probe for each node. A sum with many equal parts, such as a pairwise one, takes about 2·n probes. `from_last`
-    says whether the last terms are deeper in the tree than the first ones, if this is known. `meetings` answers `batch`
+    If all nodes add two numbers, a serial sum of n terms takes about n probes, and so does a sum with the plan
+    `supposed`. A sum with many equal parts, such as a pairwise one, takes about 2·n probes. `from_last` says whether
+    the last terms are deeper in the tree than the first ones; None if this is not known. `meetings` answers `batch`
     probes at the cost of one. Raises NotASum if no tree has these sizes, or after `most_probes` probes.
 
     >>> halves = {(0, 1): 2, (2, 3): 2}
@@ -71,7 +71,7 @@ class _Shape(NamedTuple):
     sizes: Array
 
 
-_Forest = Generator["_Forest", list[int], list[int]]  # yields the forests that it needs first, and returns root ids
+_Forest = Generator["_Forest", list[int], list[int]]  # yields other forests, is sent their root ids, returns its own
 
 
 class _Search:
@@ -159,7 +159,7 @@ class _Search:
         current = self._chain(pivot, others[:start].tolist()) if start else pivot
         if start == len(others):
             return [current]
-        # If the pivot is near the root, the terms at the other end may be far from the root.
+        # If most terms join the path at its last node, the pivot is near the root, so start at the other end next time.
         turned = from_last ^ (4 * int(ends[-1] - ends[-2] if len(ends) > 1 else ends[-1]) > 3 * len(others) > 6)
         covered = covered[start:]
         roots: list[list[int]] = [[]] * len(covered)
@@ -196,10 +196,10 @@ class _Search:
         return first + len(others) - 1
 
     def _group_roots(self, groups: list[Array], parents: Array, is_flat: bool) -> list[list[int]]:
-        """Return the roots of each group that has the known form of its size, and an empty list for every other group.
+        """Return a list of roots for each group of terms: one root if the group forms the known tree of its size.
 
-        The parent of group k has `parents[k]` terms below it. If `is_flat` is true, the known form is another one:
-        every term of the group is a child of the parent.
+        If `is_flat` is true, test instead whether all terms of the group are children of one node; they are then the
+        roots. This node has `parents[k]` terms below it. The list is empty for groups that do not pass the test.
         """
         if not groups:
             return []
@@ -212,10 +212,9 @@ class _Search:
         return [group.tolist() if flat else [] for group, flat in zip(groups, fits, strict=True)]
 
     def _matched_roots(self, groups: Array, parent: int) -> list[int | None]:
-        """Return a root for each group of terms that has the known form of its size, and None for the others.
+        """Test whether each row of `groups` forms the known tree of its size; return its root, or None if it does not.
 
-        A group is a row of `groups`. The parents of the groups have at least `parent` terms. If a node has more than
-        two subtrees, each pair of them has to meet there.
+        The node above each group has at least `parent` terms below it.
         """
         count, m = groups.shape
         shape = self._shape(m) if m < parent and m > 2 else None

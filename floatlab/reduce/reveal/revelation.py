@@ -27,7 +27,7 @@ from floatlab.reduce.plan.schedules import ExplicitTree, Schedule
 from floatlab.reduce.replay.evaluator import Evaluator
 from floatlab.reduce.replay.explanations import Explanation, agreement, replay, replay_along
 from floatlab.reduce.reveal.classes import Prober
-from floatlab.reduce.reveal.node_arithmetic import compensated_ways
+from floatlab.reduce.reveal.node_arithmetic import compensated_candidates
 from floatlab.reduce.reveal.order_map import order_map
 from floatlab.reduce.reveal.order_map_record import OrderMap
 from floatlab.reduce.reveal.probing import NotASum
@@ -101,8 +101,8 @@ def reveal(
     dtype : str
         The type of the terms: "float16", "float32", "float64" or "bfloat16".
     kind : {"sum", "dot", "matvec", "matmul"}, optional
-        The operands of the function. By default, its name determines them, and they are one vector ("sum") if the name
-        is unknown.
+        The operands of the function. By default, its name determines them. A function with an unknown name gets one
+        vector ("sum").
     device : str
         The device on which its library computes, such as "cuda:1".
     shape : tuple of int, optional
@@ -149,8 +149,8 @@ def reveal(
 def prober_of(target: Target, n: int, dtype: str, mode: DefaultMode | None = None) -> Prober:
     """Return a prober for the order in which a target adds n terms; raises what `reveal` raises.
 
-    If `mode` is given, the target computes in the floating-point mode that was active before `mode` was entered. That
-    earlier mode may flush subnormal numbers; raises UnsupportedError if it does not round to nearest.
+    With `mode`, the target computes in the caller's floating-point mode, that before `mode` was entered. It may flush
+    subnormal numbers. Raises UnsupportedError if it does not round to nearest.
     """
     return Prober(SizedTarget(target, n, dtype, mode=check_mode(target, mode)))
 
@@ -221,8 +221,8 @@ def examine(
 class _Trials:
     """Random sums, and the results of a target for them.
 
-    For a product, the first row of trial t computes sum t, and the other rows compute the sums after it. So every row
-    computes each sum in one of the trials. `real` holds the first element of each product, and `whole` all elements.
+    For a product, row r of trial t computes sum t + r, modulo the number of trials. So every row computes each sum in
+    one of the trials. `real` holds the first element of each product, and `whole` all elements.
     """
 
     def __init__(self, prober: Prober, seed: int, trials: int) -> None:
@@ -257,7 +257,9 @@ class _Trials:
             *replay_along(self.evaluator, ExplicitTree(plan), self.real, fused=lambda: self.prober.reader.fused(plan))
         ]
         if not found[-1].fits:
-            found += [replay(self.evaluator, each, self.real) for each in compensated_ways(self.real.format, plan)]
+            found += [
+                replay(self.evaluator, each, self.real) for each in compensated_candidates(self.real.format, plan)
+            ]
         return sorted(found, key=lambda each: -each.matching)
 
     def agreeing(self, claim: Explanation) -> int:

@@ -30,8 +30,8 @@ class SizedTarget:
 
     `shape` is the shape of the results: () for sums and dot products, (rows,) or (rows, columns) for products.
     `carrier` is the NumPy dtype in which operands are prepared: that of their format, or else float32, which contains
-    the format. If `mode` is given, the target runs in the floating-point mode that was active before `mode` was
-    entered. In a batch, all products have the same right operand, and their rows are counted together.
+    the format. With `mode`, the target runs in the caller's floating-point mode, that before `mode` was entered. In a
+    batch, all products have the same right operand, and their rows are counted together.
     """
 
     def __init__(
@@ -159,7 +159,7 @@ class SizedTarget:
 
 
 def check_mode(target: Target, mode: DefaultMode | None) -> DefaultMode | None:
-    """Return `mode`; raises UnsupportedError if the mode before it was entered does not round to nearest."""
+    """Return `mode`; raises UnsupportedError if the caller's mode, before `mode` was entered, rounds differently."""
     if mode is not None and not mode.outside(rounds_to_nearest)():
         raise UnsupportedError(
             f"{target.name} can be probed only if this thread rounds to nearest, which it does not: "

@@ -24,14 +24,15 @@ from floatlab.reduce.reveal.sized_target import SizedTarget
 Explained = tuple[Sequence[Candidate | None], Array] | None
 _PERIODS = (8, 48)  # a smaller product has the same numbers of rows and columns as the large one, modulo one of these
 _WORK = 1 << 34  # at most about this many multiply-adds are spent on probing one element of a smaller product
-# If a layout uses one matrix as both operands, this other layout uses two matrices that are stored in the same way.
+# Layouts with one matrix as both operands, and layouts with two matrices that are stored like it.
 _APART = {"A@A.T": "A@B.T", "A.T@A": "A.T@B"}
 
 
 class SmallerProducts:
-    """Smaller products of a target; the orders in each of them are found once, when they are needed.
+    """Smaller products of a target, and the orders of their elements.
 
-    The function `explain` finds these orders: it returns the candidate of each class and the class of each element.
+    `explain` finds the orders of one product: it returns the candidate of each class and the class of each element. It
+    is called once for each product, when its orders are needed.
     """
 
     def __init__(self, sized: SizedTarget, explain: Callable[[SizedTarget], Explained]) -> None:
@@ -39,11 +40,11 @@ class SmallerProducts:
         self._made: dict[tuple[tuple[int, ...], int, str], Explained] = {}
 
     def guesses(self, places: Array, known: Sequence[Plan]) -> Iterator[Plan | Candidate]:
-        """Yield the orders that the elements at `places`, a mask of the product, may have; none for batches.
+        """Yield orders that the elements in the mask `places` may have; none for batches.
 
-        For each shape and layout of smaller products, trees with the blocks of a known plan come first. Each of their
-        blocks is added as in a smaller product with as many terms as the block. The orders of a smaller product with
-        all terms follow.
+        Each known plan gives a tree that combines its blocks of terms in the same way. Within a block of m terms, it
+        adds like a smaller product with m terms. Then come the orders of a smaller product with all terms. This is
+        repeated for each shape and layout of smaller products.
         """
         if self.sized.batch > 1:
             return

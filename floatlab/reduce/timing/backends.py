@@ -261,7 +261,7 @@ class _Work:
             self.started[name] = _Started(device, own, first, np.array(found.codes, order="C"))
 
     def run(self, name: str) -> tuple[float, float, float] | None:
-        """Return the seconds of sending, multiplying and fetching in another run; None after a run that failed."""
+        """Return the seconds of sending, multiplying and fetching in another run; None after a failure."""
         if name in self.absent:
             return None
         backend = self.started[name]
@@ -332,9 +332,9 @@ def _multiply(device: Device, x: Foreign, y: Foreign) -> Foreign:
 def in_one_format(sides: Sequence[object], format: Format | None = None) -> list[Source]:
     """Return matrices in one format: `format`, or else the format that all of them have.
 
-    If `format` is None and their formats differ, they are rounded to binary32. Only if binary64 contains all these
-    formats and binary32 does not, they are rounded to binary64. Numbers are rounded to nearest. Raises UnsupportedError
-    for a format in which no backend multiplies.
+    If `format` is None and their formats differ, they are rounded to nearest: to binary64 if it contains all these
+    formats and binary32 does not, and otherwise to binary32. Raises UnsupportedError for a format in which no backend
+    multiplies.
 
     >>> [side.format.name for side in in_one_format((np.ones((1, 1)), np.ones((1, 1), np.float16)))]
     ['binary64', 'binary64']

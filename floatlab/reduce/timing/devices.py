@@ -34,7 +34,7 @@ class AbsentDeviceError(UnsupportedError):
 
 
 class Device:
-    """NumPy's memory as a device, and the base class of all devices; the first entry of `kinds` is the default."""
+    """The CPU as NumPy uses it. The devices of other libraries are subclasses; `kinds[0]` is their default."""
 
     library: ClassVar[str] = "numpy"
     install: ClassVar[str] = "numpy"  # the name of the package for pip
@@ -70,7 +70,7 @@ class Device:
         return np.dtype(name)
 
     def scope(self, dtype: Foreign) -> AbstractContextManager[Foreign]:
-        """Return the context manager within which arrays of a dtype are made and used on this device."""
+        """Return a context manager; make and use arrays of a dtype within it."""
         return nullcontext()
 
     def array(self, values: Array, dtype: Foreign) -> Foreign:
@@ -274,7 +274,7 @@ def _imported(library: str, install: str) -> Foreign:
 def first_line(trouble: BaseException, limit: int = 120) -> str:
     """Return the first sentence of an error's message, from its first line and cut to `limit` characters.
 
-    The error's type precedes a sentence that is a single word.
+    If the sentence is a single word, the error's type precedes it.
 
     >>> first_line(ValueError("it is so. And more")), first_line(KeyError("code"))
     ('it is so', "KeyError: 'code'")

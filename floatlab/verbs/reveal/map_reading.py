@@ -14,7 +14,7 @@ from floatlab.record import Record
 from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.plan.schedules import ExplicitTree
 from floatlab.reduce.replay.candidates import Candidate, NodeAdder
-from floatlab.reduce.reveal.node_arithmetic import compensated_ways
+from floatlab.reduce.reveal.node_arithmetic import compensated_candidates
 from floatlab.reduce.reveal.order_map_record import OrderClass, OrderMap, Region
 from floatlab.reduce.reveal.sized_target import LAYOUTS, MOST_TERMS, checked_shape
 from floatlab.reduce.reveal.stripes import Stripes, stripes_of
@@ -121,7 +121,7 @@ def _candidate(plan: Plan | None, adders: tuple[NodeAdder, ...]) -> Candidate | 
     rounded = [each for each in adders if not isinstance(each, Compensated)]
     if len(rounded) < len(adders):
         way = Candidate(ExplicitTree(plan), adders[0])
-        if len(adders) > 1 or way not in compensated_ways(adders[0].accumulator, plan):
+        if len(adders) > 1 or way not in compensated_candidates(adders[0].accumulator, plan):
             raise FileFormatError("a compensated sum adds one term after the other, by Kahan's rule")
         return way
     for each in rounded:
