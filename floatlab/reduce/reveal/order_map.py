@@ -150,10 +150,7 @@ class _Mapping:
         return []
 
     def _probed(self, places: Array) -> tuple[Plan | None, ProbeReader | None, str]:
-        """Return the tree, and the reader of its probes. Without a tree, the third value says why.
-
-        The reader is None if too few elements can be probed.
-        """
+        """Return the tree, the reader of its probes (None if too few elements can be probed), or why there is no tree."""
         sized = self.sized
         lines, most = self._lines(places)
         if sized.terms > max(most, 1):
