@@ -47,7 +47,7 @@ _STEPS = (
     Option("brief", "", "one line"),
     Option("why", "", "add a sentence to each step that says why", also=("explain", "verbose")),
 )
-_INEXACT = Option("exact", "", "raise inexact if rounding changes the value", flags=("--notexact",), value=False)
+_INEXACT = Option("exact", "", "do not raise inexact", flags=("--notexact",), value=False)
 _SIGNALING = Option("signaling", "", "every NaN operand raises invalid")
 _INTEGER = Option(
     "integer",
