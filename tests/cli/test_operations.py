@@ -208,7 +208,7 @@ def test_flags(command, line, flags):
 @pytest.mark.parametrize("verb", ["rint", "toint"])
 def test_help_says_what_notexact_does(command, verb):
     (line,) = (line for line in command(verb, "--help").out.splitlines() if line.startswith("  --notexact"))
-    assert line.split()[1:] == "do not raise inexact".split()
+    assert line.split()[1:] == ["do", "not", "raise", "inexact"]
 
 
 @pytest.mark.parametrize(
