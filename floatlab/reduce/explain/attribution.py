@@ -52,8 +52,8 @@ __all__ = [
 
 _INPUTS = ("tf32", "bf16", "fp16")  # formats to which matrix units round their inputs
 _DIRECTIONS = ("RNE", "RNA", "RTZ")
-# A candidate that fails on the sample may still reproduce most of a result. At most _WHOLE of them are tried on all
-# elements, if each reproduces at least the share _NEAR of the sample and the product has at most _SHORT multiply-adds.
+# A candidate that fails on the sample may still reproduce most of a result. The best _WHOLE of those that reproduce at
+# least the share _NEAR of the sample are tried on all elements, if the product has at most _SHORT multiply-adds.
 _WHOLE, _NEAR, _SHORT = 4, 0.25, 1 << 26
 
 
@@ -61,11 +61,11 @@ class Attribution(Answering, Individual):
     """The candidate computations for each observed result. For two results, also pairs that reproduce both.
 
     `explanations` ranks the candidates for each result by how much of it they reproduce. `pairs` holds at most 256 of
-    the `pair_count` pairs; pairs with the fewest causes come first. If no single cause explains two results of one dot
-    product, `refutations` holds the best pair of candidates that differ only in FMA, and the best pair that differ only
-    in the order. `tile_edges` has one entry per result. The entry is None unless one candidate reproduces most of the
-    result, and another candidate reproduces the remaining rows or columns. All candidates except hardware models round
-    by `context`.
+    the `pair_count` pairs; pairs with the fewest causes come first. For two results of one dot product that no single
+    cause explains, `refutations` holds the best pair of candidates that differ only in FMA, and the best pair that
+    differ only in the order. `tile_edges` has one entry per result: if one candidate reproduces most of the result and
+    another the remaining rows or columns, the entry is a `TileEdge`, and otherwise None. `context` is the rounding of
+    all candidates except hardware models.
     """
 
     shape: tuple[int, ...]
@@ -77,7 +77,7 @@ class Attribution(Answering, Individual):
     refutations: tuple[Refutation, ...] = ()
     tile_edges: tuple[TileEdge | None, ...] = ()
     context: Context = DEFAULT
-    observed: tuple[str, ...] = ()  # the results that were given as text; for other results, their names
+    observed: tuple[str, ...] = ()  # for each result: its text if it was given as text, and otherwise its name
     product: tuple[Source, ...] = ()  # both factors and both results, if the results are arrays
     _ASKS = ".fitting or .verdict"
 
@@ -102,7 +102,7 @@ class Attribution(Answering, Individual):
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
-        """The verdicts on all pairs with the fewest causes, beginning with `verdict`; empty for one result."""
+        """The different verdicts on the pairs with the fewest causes, `verdict` first; empty for one result."""
         if len(self.explanations) < 2:
             return ()
         least = [pair.causes for pair in self.pairs if len(pair.causes) == len(self.pairs[0].causes)]
@@ -162,9 +162,9 @@ def attribute(
     machines : sequence of str or Machine, optional
         The models of matrix units to try. The default is all models that accept the format of the factors.
     targets : sequence of str or callable, optional
-        Functions whose orders of addition are found by `reveal` and tried, too. By default, these are functions of
-        NumPy and of the libraries that are already imported; they are tried only if `schedules` is not given and no
-        other candidate reproduces a result. With an empty list, neither these orders nor rounded inputs are tried.
+        Functions whose orders of addition are found by `reveal` and tried, too. The default is functions of NumPy and
+        of imported libraries. They are tried only if `schedules` is None and if no other candidate reproduces some
+        result. With an empty list, neither these orders nor rounded inputs are tried.
     context : Context or str
         The rounding of all candidates except hardware models. It can, for example, flush subnormal numbers. It cannot
         be stochastic.
@@ -232,7 +232,7 @@ def attribute(
         explanations = _with_rounded_inputs(evaluator, explanations, goals)
     if targets is not None or (schedules is None and not all(_is_explained(each) for each in explanations)):
         kind = _kind([source.codes.ndim for source in sources])
-        explanations = _with_habits(evaluator, explanations, goals, kind, targets)
+        explanations = _with_known_orders(evaluator, explanations, goals, kind, targets)
     pairs, count = pairs_of(evaluator, explanations, apart) if len(goals) == 2 else ((), 0)
     alone = len(goals) == 2 and not shape and not (pairs and len(pairs[0].causes) < 2)
     refutations = refutations_of(evaluator, explanations, tried) if alone else ()
@@ -336,9 +336,9 @@ def _explained(
 def _with_rounded_inputs(
     evaluator: Evaluator, explanations: tuple[tuple[Explanation, ...], ...], goals: list[Observed]
 ) -> tuple[tuple[Explanation, ...], ...]:
-    """Add the candidates that reproduce a result from rounded inputs, if at most hardware models reproduce it so far.
+    """Add candidates that reproduce a result from rounded inputs, unless a candidate without rounding reproduces it.
 
-    Some of these models also round their inputs.
+    Hardware models do not count here, because some of them round their inputs.
     """
     found = [list(ranked) for ranked in explanations]
     for inputs in _input_roundings(evaluator):
@@ -373,24 +373,23 @@ def _input_roundings(evaluator: Evaluator) -> list[InputRounding]:
     return [each for each, _ in found]
 
 
-def _with_habits(
+def _with_known_orders(
     evaluator: Evaluator,
     explanations: tuple[tuple[Explanation, ...], ...],
     goals: list[Observed],
     kind: str,
     targets: Sequence[object] | None,
 ) -> tuple[tuple[Explanation, ...], ...]:
-    """Try also the orders of `targets` for each result.
+    """Add explanations with the orders of `targets`. If it is None, try the orders of libraries, until one fits.
 
-    By default, try the orders of libraries for each result until a candidate reproduces it.
-    Each order is tried in several variants, up to the first one that reproduces every element.
+    Each order is tried with several adders, up to the first one that reproduces every element.
     """
     found = [list(ranked) for ranked in explanations]
-    for habit in find_known_orders(kind, evaluator.terms, evaluator.into.name, targets):
+    for known_order in find_known_orders(kind, evaluator.terms, evaluator.into.name, targets):
         for ranked, goal in zip(found, goals, strict=True):
             if targets is None and any(each.fits for each in ranked):
                 continue
             known = {each.candidate.plain for each in ranked}
-            tried = replay_along(evaluator, habit.schedule, goal, habit.name, habit.fused)
+            tried = replay_along(evaluator, known_order.schedule, goal, known_order.name, known_order.fused)
             ranked += [each for each in tried if each.candidate.plain not in known]
     return tuple(tuple(sorted(ranked, key=lambda each: -each.share)) for ranked in found)

@@ -36,7 +36,7 @@ def compare(
     rtol, atol : float
         The tolerances of `numpy.allclose`; the defaults are those of NumPy.
     inputs : tuple of two array_like, optional
-        The inputs x and y of the operation `op`, if both arrays should be its result. The member `diagnosis` then says
+        The inputs x and y of an operation `op` whose result both arrays should be. The member `diagnosis` then says
         whether the arrays differ by rounding or by a bug, why, and where.
     op : str
         The operation on the inputs: matmul, linear, dot, sum (y is None), `einsum:ij,jk->ik` or `conv2d:stride=2`.

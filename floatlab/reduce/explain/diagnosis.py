@@ -42,7 +42,7 @@ from floatlab.reduce.explain.residuals import mask_of, share_of
 from floatlab.reduce.explain.stages import PLAIN
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Diagnosis
 
-_FEW = 4  # fewer different numbers than this fit several computations
+_FEW = 4  # a result with fewer different numbers than this may fit a computation by chance
 
 
 @in_default_mode
@@ -165,7 +165,7 @@ class _PairDiagnosis:
         return self.found[-1]
 
     def _with_overflow(self, found: SideExplanation, other: Side) -> SideExplanation:
-        """Add the overflowed elements as a cause if the other result is finite there; the status is then "bug"."""
+        """If overflowed elements are finite in the other result, add them as a cause, with the status "bug"."""
         overflow = overflow_of(self.problem, found.side, other)
         return found if overflow is None else found.replace(status="bug", causes=(overflow, *found.causes))
 
@@ -177,7 +177,7 @@ class _PairDiagnosis:
             return False
         faults = [tuple((cause.name, cause.where, cause.evidence) for cause in each.causes) for each in self.explained]
         if faults[0] == faults[1] and faulty <= _ALIKE:
-            # Each result agrees, within rounding, with the same change of the product, except in wrong elements.
+            # The same fault explains all elements of both results, except the wrong ones. So only these may differ.
             wrong = np.zeros(self.problem.shape, bool)
             for cause in self.explained[0].causes:
                 wrong |= mask_of(cause.where, wrong.shape) if cause.name in ("elements", "region") else False
@@ -275,7 +275,7 @@ class _PairDiagnosis:
         return not wrong.any() or (not few and bits >= BITS_OF_SUMS)
 
     def _ways(self) -> tuple[list[Way], list[Way]]:
-        """Return, for each result, the computations that reproduce it; they are cached by formats and models."""
+        """Return, for each result, the computations that reproduce it."""
         key = tuple((each.side.narrowest, each.model) for each in self.explained)
         if key not in self._found:
             self._found[key] = self._searched_ways()
@@ -332,7 +332,7 @@ class _PairDiagnosis:
         return self._done("rounding", rounding_line(tuple(found), self._worth()), tuple(found))
 
     def _with_replayed_formats(self, causes: tuple[DiagnosedCause, ...]) -> tuple[DiagnosedCause, ...]:
-        """Name only TF32, or only binary16, if sums of inputs in the other format do not give the bits."""
+        """If TF32 and binary16 both explain the inputs, but only sums with one give the bits, name only this one."""
         for each in self.explained:
             models = [] if each.other_format is None else [each.model, each.other_format]
             into = each.side.narrowest
@@ -382,7 +382,7 @@ class _PairDiagnosis:
 
 _SHARED = {"bias", "scale", "terms-missing", "terms-twice", "transposed-operand", "transposed-output"}
 _SHARED |= {"rows-moved", "columns-moved"}
-# Faults after which every number of a result is known up to rounding; with positions, all numbers but those there.
+# With one of these faults, every number of a result is known up to rounding, except in wrong elements and regions.
 _ALIKE = {"transposed-operand", "transposed-output", "rows-moved", "columns-moved", "function-applied", "clipped"}
 _ALIKE |= {"elements", "region"}
 _CAST = {"output-rounded"}

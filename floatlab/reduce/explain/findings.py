@@ -39,8 +39,8 @@ class SideExplanation(Individual):
     accumulator: Format = SINGLE
     wrong: Array | None = None
     z: float = 0.0  # the median error in sigmas
-    doubt: str = ""  # a fault, such as a factor or a bias, that fits but is doubtful because an alternative fits, too
-    rival: str = ""  # that alternative; if empty, it is sums that are rounded in one direction
+    doubt: str = ""  # a fault that fits, such as a factor, but is doubtful because another explanation fits, too
+    rival: str = ""  # the other explanation; if empty, it is sums that are rounded in one direction
     other_format: Model | None = None  # a model that rounds the inputs to TF32 instead of binary16, or the reverse
 
 
@@ -65,7 +65,7 @@ class SampledModel(Individual):
 
 
 class Fault(Record):
-    """A fault that explains the residuals of a model. `name` is empty if another explanation fits equally well."""
+    """A fault that explains the residuals of a model. If another explanation fits equally well, `name` is empty."""
 
     name: str
     where: tuple[Place, ...] = ()
@@ -90,9 +90,9 @@ def find_overflow(problem: ProductProblem, side: Side) -> Array:
 
 
 def find_stray(problem: ProductProblem, side: Side) -> Array:
-    """Return the mask of elements whose kind (finite, infinite or NaN) differs from the kind that the inputs give.
+    """Return the mask of stray elements: they should be finite but are not, or should be a NaN or ∞ but differ from it.
 
-    An infinity that is due to overflow is not stray. An infinity with the wrong sign is.
+    An infinity that is due to overflow is not stray.
     """
     stray: Array = problem.known & ~side.finite & ~find_overflow(problem, side)
     if problem.special is not None:
@@ -123,7 +123,7 @@ def stray_words(side: Side, stray: Array) -> str:
 def overflow_of(problem: ProductProblem, side: Side, other: Side) -> DiagnosedCause | None:
     """Return a cause with the elements that overflowed but are finite in the other result; None if there are none."""
     overflow = find_overflow(problem, side) & other.finite
-    if other.format == side.format:  # where the product is far beyond the largest number, `other` is wrong if smaller
+    if other.format == side.format:  # far above the largest number, infinity is right; a small number in `other` is not
         largest = float(side.format.largest)
         product = np.abs(problem.totals.product)
         overflow &= (np.abs(other.values) >= largest) | (product < 2 * largest) | np.isinf(product)

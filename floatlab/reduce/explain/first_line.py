@@ -84,7 +84,7 @@ def shared_line(causes: tuple[DiagnosedCause, ...]) -> str:
 
 
 def lone_line(cause: DiagnosedCause) -> str:
-    """Return the line for a few elements that differ by no more than rounding, where another order is unlikely."""
+    """Return the line for a few elements that differ by no more than rounding, although all others are equal."""
     verb = "differs" if len(cause.where) == 1 else "differ"
     said = f"{_elements(cause)} alone {verb}, and rounding can explain a difference of this size"
     return f"I can't tell: {said}; computing the product again would settle it."
@@ -109,13 +109,13 @@ def outlying_line(cause: DiagnosedCause) -> str:
 
 
 def rough_line(letter: str, times: float) -> str:
-    """Return the line for a result within the rounding error bound, with larger errors than the usual orders make."""
+    """Return the line for errors within the rounding error bound that are larger than those of usual orders."""
     said = f"the errors of {letter} are small enough for rounding, but {times:.2g} times those of every order tried"
     return f"I can't tell: {said}; knowing how the sums are computed would settle it."
 
 
 def unexplained_line(letter: str, is_function: bool) -> str:
-    """Return the line for results that nothing explains; they may be a function of the product.
+    """Return the line for results that nothing explains; if `is_function`, a function of the product would.
 
     >>> unexplained_line("B", True).partition("; ")[2]
     'knowing what follows it would settle it.'
@@ -130,7 +130,7 @@ def unexplained_line(letter: str, is_function: bool) -> str:
 
 
 def bug_line(causes: tuple[DiagnosedCause, ...], differing: Array | None = None, are_known: bool = True) -> str:
-    """Return the line for a result that is wrong: it names first the faults, then other causes of the difference.
+    """Return the line for a wrong result. It names the faults first, and then other causes of the difference.
 
     `differing` marks the elements whose values differ. `are_known` says whether all elements that are not named as
     wrong agree within rounding.

@@ -1,7 +1,7 @@
 """Find the candidate computations that reproduce a result bit for bit, by replaying them on a sample of its elements.
 
 A *candidate* is an order of addition in an accumulator format, with or without FMA, or a model of a matrix unit. A
-`Way` is a candidate or another computation, such as a library call, that reproduces all replayed elements.
+*way* is a computation that reproduces all replayed elements: a candidate, a compensated sum or a library call.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from floatlab.reduce.simulate.compensated import Compensated
 from floatlab.reduce.simulate.simulation import simulate
 
 NUMPY = "numpy.matmul of this machine"
-_TERMS = 1 << 17  # about the largest number of terms in all replayed elements; _LEAST elements may have more
-_MOST, _LEAST = 256, 36  # about the largest and the smallest number of replayed elements
+# About _MOST elements are replayed, fewer if they have more than about _TERMS terms in all, but at least about _LEAST.
+_TERMS, _MOST, _LEAST = 1 << 17, 256, 36
 _LONG = 400  # for sums of more terms, formats without processor support are tried in only a few orders
 _WHOLE = 1 << 28  # ways are replayed on all elements until this number of multiply-adds is reached
-_TELLING = 16  # a way is tried on at most this many rows and columns in which the results differ
+_TELLING = 16  # later ways are replayed only on this many rows and columns in which the results differ
 _SLOWER = 16  # an addition in a format without processor support costs as much as this many others
 _NEAR_LARGEST = 2.0**-64  # sums above this fraction of the largest number are simulated in integers, which is slow
 _DIRECTED = ("serial", "reversed", "pairwise", "lanes(4)", "lanes(8)", "splitk(2)")
@@ -162,7 +162,7 @@ class CandidateGrid:
         return self._verified(ways, side, False)
 
     def ways(self, sides: Sequence[Side]) -> list[list[Way]]:
-        """Return, for each result, the ways that reproduce it in the sample and, if this is checked, outside of it."""
+        """Return the ways that reproduce each result, in the sample and in all elements that `_verified` checks."""
         goals = [self._observed(side) for side in sides]
         found: list[list[Way]] = [[] for _ in sides]
         formats = self.sides[0].format, self.sides[1].format
@@ -221,9 +221,9 @@ class CandidateGrid:
     def _verified(self, ways: list[Way], side: Side, keeps_nearest: bool = True) -> list[Way]:
         """Return the ways that also reproduce the elements outside the sample.
 
-        Once all checks together would exceed _WHOLE multiply-adds, ways are checked only in some elements in which the
-        two results differ. If an input is NaN or infinite, nothing is checked. If `keeps_nearest` is true, `nearest`
-        keeps the mask of the elements that the best rejected way does not reproduce.
+        If the checks would exceed _WHOLE multiply-adds in all, the remaining ways are checked only in a few rows and
+        columns in which the two results differ. If an input is NaN or infinite, nothing is checked. If `keeps_nearest`
+        is true, `nearest` keeps the mask of the elements that the best rejected way does not reproduce.
         """
         kept, work = [], 0
         each_work = self.problem.shape[0] * self.problem.shape[1] * self.problem.terms
@@ -267,10 +267,7 @@ class CandidateGrid:
         return None if self.problem.special is not None else self._missed(way, side, self.whole_sides, np.s_[:, :])
 
     def _missed(self, way: Way, side: Side, sides: tuple[Source, ...], index: tuple[Array | slice, ...]) -> Array:
-        """Return the mask of those elements at `index` that a way does not reproduce.
-
-        `sides` are the rows and columns of the factors that give these elements.
-        """
+        """Return the mask of the elements at `index`, the product of `sides`, that a way does not reproduce."""
         whole = Evaluator(sides if way.inputs is None else _in_format(sides, way.inputs), self.into, way.rules)
         if way.candidate is not None:
             codes = whole.whole(way.candidate)
@@ -313,12 +310,11 @@ def grid_of(problem: ProductProblem, model: Model, into: Format, tick: Callable[
 
 
 def names_between(first: list[Way], second: list[Way], own: Format) -> tuple[dict[str, str], tuple[Way, Way] | None]:
-    """Return why two results differ (causes with descriptions), and the best pair of ways or None.
+    """Return why two results differ, as a dictionary of causes and descriptions, and the best pair of ways or None.
 
-    The best pairs of candidates are those that differ in the fewest causes; the causes of all best pairs are returned.
-    If there is no pair, or if the candidates of some pair differ in no cause, None is returned instead of a pair. The
-    causes then say how each result differs from usual sums; if neither differs, the only cause is "order". `own` is the
-    accumulator format that libraries use for these results.
+    The best pairs of candidates differ in the fewest causes, and the causes of all of them are returned. If there are
+    no pairs, or if one pair differs in no cause, the causes instead say how each result differs from usual sums, or
+    "order" if neither does. `own` is the accumulator format that libraries use for these results.
     """
     pairs = [(one, other) for one in first for other in second if one.candidate and other.candidate]
     if pairs:
@@ -354,7 +350,7 @@ def _causes(one: Way, other: Way, own: Format) -> tuple[str, ...]:
         name = _NAMES[cause]
         adders = (*one.candidate.adders, *other.candidate.adders)
         if cause is Cause.ACCUMULATOR and _accumulators(one) == _accumulators(other) != (None,):
-            # The accumulators are equal, so the products differ. Only those narrower than `own` are a separate cause.
+            # The accumulators are equal, so the products are rounded differently. Call the cause so if one is narrow.
             name = "products" if any(each.products.precision < own.precision for each in adders) else name
         names.append(name)
     return tuple(dict.fromkeys(names))

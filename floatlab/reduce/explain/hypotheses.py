@@ -55,13 +55,13 @@ from floatlab.reduce.explain.stages import PLAIN
 from floatlab.reduce.results.diagnosis_record import Evidence
 from floatlab.reduce.simulate.narrow_sums import promoted
 
-_SCATTERED = 0.4  # largest share of wrong elements beside sums in a narrow format
+_SCATTERED = 0.4  # sums in a narrow format may miss at most this share of the elements
 _CHOICES = {"inputs-rounded", "inputs-quantized", "inputs-split", "output-rounded"}  # choices of precision
 _LOCAL = {"elements", "region", "not-the-product"}
-# Sums in a narrow format that miss some elements need this much more evidence, in bits, for each of these elements; but
+# If sums in a narrow format miss some elements, each of these raises the evidence that is needed by _BITS_EACH bits.
 # _BITS_ENOUGH bits always suffice.
 _BITS_EACH, _BITS_ENOUGH = 8.0, 60.0
-_BITS_OF_FOUR = 8.0  # the evidence, in bits, that is needed if four kinds of sums in narrow formats are tried
+_BITS_OF_FOUR = 8.0  # the bits of evidence that are needed for one of four kinds of sums in narrow formats
 _FEW = 4  # a result with fewer different numbers than this may also come from a final rounding
 _SUMS = 8  # sums of narrow formats are computed for this many rows and columns
 _STAGNANT = 2.0**-8  # sums in bfloat16 may lose this share of Σ|x·y| in each step
@@ -77,7 +77,8 @@ class SideExplainer(ModelSearch):
         found, view = self._first_found(), view_of(self.problem, self.side, self.accumulators[0])
         names = {each.name for each in found.causes}
         is_local = found.status == "bug" and bool(names & _LOCAL)
-        # A computation that changes the errors of all elements is excluded if the others have the other result's bits.
+        # If all other elements have the bits of the other result, no computation that changes all errors can explain
+        # the wrong ones.
         if found.model is PLAIN or found.wrong is None:
             wrong = view.fit().wrong
             is_alone = is_local and agree_elsewhere(view, wrong, self.differing, self.problem.x, self.problem.y)
@@ -101,7 +102,7 @@ class SideExplainer(ModelSearch):
         ):
             return self._found("rounding", (again,))
         is_shift = found.status == "bug" and bool(names & {"scale", "bias"}) and bool(view.fit().wrong.any())
-        # Truncation makes all numbers smaller, as a factor does.
+        # Truncation makes all numbers smaller, so it may look like a factor.
         if is_shift and any(not wrong.any() for _, wrong in other_roundings(self.side, view)):
             rival = "a factor or a bias", "results that were rounded to fewer digits"
         return found if rival is None else self._in_doubt(*rival)
@@ -134,7 +135,7 @@ class SideExplainer(ModelSearch):
         return self._unexplained()
 
     def _plain_or_flushed(self) -> SideExplanation | None:
-        """Recognise results that were flushed, printed, summed with directed rounding, or rounded once more."""
+        """Recognise the plain product, perhaps flushed, printed, rounded again, or summed with directed rounding."""
         view = view_of(self.problem, self.side, self.accumulators[0])
         fit = view.fit()
         flushed = self.faults.flushed(view, None, fit.wrong) if fit.wrong.any() else None
@@ -186,7 +187,7 @@ class SideExplainer(ModelSearch):
         for each in self.options:
             self.tick()
             left = self.faults.left(each.view, each.product)
-            # A model that barely changes the product does not count as a separate explanation.
+            # A model that barely changes the product is no alternative to the plain product.
             if left <= NEAR and (each.model is PLAIN or is_apart(each)) and each.view.usable.sum() > GAIN:
                 found.append((each.model.weight, left, each.model, each.accumulator))
         for _, _, model, accumulator in sorted(found, key=lambda each: each[:2])[:6]:
@@ -243,7 +244,7 @@ class SideExplainer(ModelSearch):
             return self._in_doubt("wrong elements", f"sums in {replay.format.name}")
         if not missed.any():
             return self._found("rounding", (fault,), PLAIN, SINGLE)
-        # The evidence is the elements that only these sums reproduce. The usual sums miss them by more than rounding.
+        # The evidence is the elements that these sums reproduce and that usual sums miss by more than rounding.
         least = BITS_OF_SUMS + _BITS_EACH * int(missed.sum())
         gained = int((wrong & ~missed).sum()) >= max(GAIN, int(missed.sum()))
         if not gained or share_of(missed) > _SCATTERED or bits < min(least, _BITS_ENOUGH):

@@ -23,18 +23,19 @@ from floatlab.reduce.explain.residuals import find_places, share_of
 from floatlab.reduce.explain.side_report import SideReport
 from floatlab.reduce.explain.stages import ALIKE, PLAIN, Model
 
-# A fault is looked for if the wrong elements are at most this share of the elements that narrower sums change.
+# If narrower sums fit, too, a fault must be surprising: it makes at most this share of the elements wrong that narrower
+# sums would change.
 _SURPRISING = 0.2
-_BESIDES = 3  # largest number of models beside which moved rows and missing terms are looked for on all elements
+_BESIDES = 3  # moved rows and missing terms are looked for, on all elements, with at most this many models
 _EDGES = 4
 _TRIED = 8  # largest number of models that are verified on all elements
-GAIN = 8  # a narrower format that is reported together with a fault must explain at least this many elements
+GAIN = 8  # if a model is reported together with a fault, it must explain at least this many elements
 
 
 class ModelSearch(SideReport):
     """Searches for models of the inputs that explain one result."""
 
-    besides = 0  # number of models beside which moved rows and missing terms were looked for
+    besides = 0  # number of models for which moved rows and missing terms were looked for
 
     # hypotheses that fit most elements
 
@@ -65,7 +66,7 @@ class ModelSearch(SideReport):
     def _pairs(self) -> SideExplanation | None:
         """Recognise inputs that were rounded or quantised in two different ways, or to blocks with scales."""
         if self._likely_pairs[1] and self.problem.scaled_output(self.side):
-            # Inputs with few digits give results that may lie on a grid by chance.
+            # If inputs have few digits, results may look like multiples of a scale by chance.
             with self.problem.unscaled(self.side):
                 pairs = likely_pairs(self.problem, self.side, self.accumulators, self.tick)
                 if found := self._first_pair(*pairs, faulty=False):
@@ -123,22 +124,22 @@ class ModelSearch(SideReport):
         return None
 
     def _with_other_format(self, found: SideExplanation, used: SampledModel) -> SideExplanation:
-        """Name both TF32 and binary16 as the format of rounded inputs if either explains the result."""
+        """If inputs rounded to TF32 and to binary16 both explain the result, name both formats."""
         for other in self.near:
             if is_same_rounding(used.model, other.model) and self._fits(other.model, used.accumulator, found.wrong):
                 return found.replace(causes=with_formats(found.causes, self.side.name, ALIKE), other_format=other.model)
         return found
 
     def _verified(self, model: Model, accumulator: Format, faulty: bool) -> SideExplanation | None:
-        """Return the explanation by a model if it leaves only rounding errors, plus at most one fault if `faulty`.
+        """Return the explanation by a model; None if the model does not fit, or if the plain product fits as well.
 
-        Return None if the model does not fit, or if it is not needed.
+        A model fits if it leaves only rounding errors and, if `faulty` is true, one fault.
         """
         view = view_of(self.problem, self.side, accumulator)
         product = None if model is PLAIN else self.problem.whole(model)
         fit = view.fit(product)
         if model.name not in ("", "flush-to-zero") and not view.values[view.usable].any():
-            return None  # zeros do not support a model of the inputs
+            return None  # a result of zeros is no evidence of changed inputs
         is_usual = product is not None and accumulator is self.accumulators[0]
         if product is not None and is_usual and not is_nearer(view, product):
             return None
@@ -164,7 +165,7 @@ class ModelSearch(SideReport):
             return self._found("rounding", (), model, accumulator, fit.z, view, product)
         right = view.usable & ~fit.wrong & (view.totals.size > 0)
         if not faulty or (product is not None and not 2 * (view.values[right] != 0).sum() > max(right.sum(), GAIN)):
-            return None  # zeros or few numbers do not support a model of the inputs
+            return None  # zeros and a few numbers are no evidence of changed inputs
         if self.narrower is not None and share_of(fit.wrong) > _SURPRISING * narrow_share(
             self.problem, self.narrower.accumulator, view_of(self.problem, self.side, self.accumulators[0])
         ):
@@ -178,8 +179,8 @@ class ModelSearch(SideReport):
                 fault = fault_beside(self.problem, self.side, model, accumulator, self.tick)
         if fault is not None and not fault.name:
             return None
-        # If some elements stay wrong, the model must explain at least three times as many elements whose errors exceed
-        # the limits without the model. A rectangle counts as much as four elements: it has four edges.
+        # The elements that are wrong only without the model must be three times as many as those that stay wrong. A
+        # rectangle of wrong elements counts as four, because four numbers describe it.
         gained = 0 if product is None else int((view.fit().wrong & ~fit.wrong).sum())
         unknowns = 0 if places is None else places.count
         if places is not None and places.name == "region":

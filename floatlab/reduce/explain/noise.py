@@ -3,10 +3,10 @@
 When n terms are added one after the other, each step errs by about a third of an ulp of the partial sum. Let P be the
 result, and T the sum of the squared terms. Partial sum k is about P·k/n plus a random deviation, so the squares of all
 partial sums add up to about n·(P²/3 + T/6). This gives the standard deviation of the error, called sigma. The limit is
-a multiple of sigma. For binary32 and binary64, a simulation on the given inputs may increase this multiple. It is also
-at least a multiple of the errors that were simulated in single elements (see `faults.orders`). The limit is at most
-2·n·u·Σ|x·y|: to first order, no order of addition and no rounding direction causes larger errors (Higham, *Accuracy and
-Stability of Numerical Algorithms*, section 3.1).
+a multiple of sigma. For binary32 and binary64, a simulation on the given inputs may increase this multiple. In single
+elements whose sums were simulated in several orders (see `faults.orders`), the limit is at least a multiple of their
+errors. It is at most 2·n·u·Σ|x·y|: to first order, no order of addition and no rounding direction causes larger errors
+(Higham, *Accuracy and Stability of Numerical Algorithms*, section 3.1).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ROWS, _COLUMNS = 16, 32  # the simulation uses at most this many rows and colum
 _SLICES = 4  # each input is divided into this many slices of digits
 # `tick` is called after each block of rows; a block has at least this many rows, and about this many multiply-adds.
 _ROWS_AT_ONCE, _AT_ONCE = 128, 1 << 31
-_EXACT_ELEMENTS = 1 << 22  # elements that need more digits are computed in blocks of about this many terms
+_EXACT_ELEMENTS = 1 << 22  # elements that `_in_slices` computes too inexactly are summed in blocks of so many terms
 _BITS = 53  # the precision of binary64
 _SUMS = 8  # a model adds at most this many products of parts of the inputs
 _LARGER = 1.1  # rounding the inputs or the sums increases Σ|x·y| at most by this factor
@@ -63,10 +63,10 @@ class Totals(Individual):
         return Totals(self.product[index], missed, self.size[index], self.squares[index], grain, self.terms, simulated)
 
     def off_grid(self, values: Array) -> Array:
-        """Return the mask of the finite values that no sum of products of these inputs can give, however it is rounded.
+        """Return the mask of the finite values that are not multiples of the smallest grain.
 
-        All products and sums are multiples of the smallest grain, also after they are rounded. Other numbers come from
-        inputs that were divided, or multiplied by other numbers, and rounded again.
+        All sums of products of these inputs are multiples of it, also if they are rounded. So other values come from
+        other inputs, for example from inputs that were multiplied by a scale and rounded again.
         """
         grain = np.zeros(0) if self.grain is None else self.grain[(self.grain > 0) & np.isfinite(self.grain)]
         if not grain.size:
@@ -228,7 +228,7 @@ class Noise(Record):
         with np.errstate(all="ignore"):
             exact: Array = (totals.size * self.u <= totals.grain) & (totals.grain >= self.quantum)
             exact |= totals.size == 0  # sums of zeros are exact
-            if product is not None:  # the product is that of a model, which rounds the inputs or the sums of blocks
+            if product is not None:  # a model rounds the inputs or the sums of blocks, so its terms may be larger
                 exact &= (totals.size * self.u * _LARGER <= totals.grain) & (np.remainder(product, totals.grain) == 0)
                 exact &= product != 0  # 0 is a multiple of every grain, so it says nothing
         return exact

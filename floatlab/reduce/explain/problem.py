@@ -24,9 +24,9 @@ from floatlab.reduce.results.product_error import spread_indices
 _SINGLE, _DOUBLE = parse_format("fp32"), parse_format("fp64")
 _NARROW = tuple(parse_format(name) for name in ("e5m2", "e4m3", "bf16", "fp16", "tf32", "fp32"))
 _FEW = 4  # if more values than this have the same magnitude, they are not evidence of a narrower format
-_CHANCE = 10  # a narrower format is accepted only if at least this many bits of the values must be 0 for it
-_LEAST_APART = 6  # two formats are told apart if the values have this many more bits in the wider one
-_LEAST_SCALED = 20  # a scale is looked for only if the numbers of the result need at least this precision
+_CHANCE = 10  # numbers of a narrower format end in 0 bits; it is accepted if these are at least this many in all
+_LEAST_APART = 6  # two formats are told apart if the wider one has at least this many more bits in all values
+_LEAST_SCALED = 20  # a scale is looked for only in results that need a format of at least this precision
 _STEPS = 2.0  # each term of a scaled product is rounded twice: when an input is scaled, and when it is multiplied
 # The sample has at least _SAMPLE_ROWS rows and columns and about _SAMPLE elements, if the product has as many.
 _SAMPLE_ROWS, _SAMPLE = 32, 32 * 32
@@ -35,7 +35,8 @@ _SAMPLE_ROWS, _SAMPLE = 32, 32 * 32
 def _spare_bits(values: Array, own: Format, format: Format) -> int:
     """Return how many more significant bits `own` has than `format`, added up over the distinct magnitudes of `values`.
 
-    Subnormal numbers of `own` have fewer bits. The result is 0 for more than four values of one magnitude.
+    Subnormal numbers of `own` have fewer bits. If there are more than four values but only one magnitude, the result is
+    0.
     """
     different = np.unique(np.abs(values[values != 0]))
     if values.size > _FEW and different.size < 2:
@@ -95,7 +96,7 @@ class Side:
     def narrowest(self) -> Format:
         """The format to which this result was probably rounded: the widest of `held`; its own if `held` is empty.
 
-        The widest is chosen because narrower formats may hold all numbers by chance, if there are few.
+        Narrower formats in `held` may hold all numbers by chance, if there are few.
         """
         return self.held[-1] if self.held else self.format
 
@@ -106,10 +107,10 @@ class Side:
 
     @cached_property
     def held(self) -> tuple[Format, ...]:
-        """The usual formats to which this result may have been rounded, the narrowest first.
+        """The usual formats, narrower than its own, to which this result may have been rounded, the narrowest first.
 
-        Each is narrower than the result's own format and holds all finite values. The values do not distinguish these
-        formats. There are none if all values are 0, or too few to be evidence.
+        All of them hold all finite values, and the values do not show which one it was. There are none if all values
+        are 0, or too few to be evidence.
         """
         values = self.values[self.finite]
         found: list[Format] = []
@@ -150,7 +151,7 @@ class ProductProblem:
         product, `tick` is called after each block of rows.
         """
         self.sources, self.has_bias = (x, y), has_bias
-        # The most precise format of inputs and results. A result in a less precise format was rounded to it at the end.
+        # The most precise format of inputs and results. Results in less precise formats were rounded at the end.
         self.widest = max((x.format, y.format, *results), key=lambda each: each.precision)
         first, second = (np.asarray(decode(side.codes, side.format), np.float64) for side in (x, y))
         rows = np.asarray(np.isfinite(first).all(axis=1))
@@ -184,10 +185,10 @@ class ProductProblem:
         return self._noises[accumulator.name]
 
     def scaled_output(self, side: Side) -> tuple[Evidence, Array] | None:
-        """Return the evidence that a result was quantised with a scale, and the largest errors of this quantisation.
+        """If a result was quantised with a scale, return the evidence and the largest errors of this quantisation.
 
-        All numbers of such a result are numbers of a narrow format times a scale, but most exact products are not.
-        Return None for other results.
+        The evidence is that all numbers of the result are numbers of a narrow format times a scale, although most exact
+        products are not.
         """
         if side.name not in self._scaled:
             known, found = side.finite & self.known, None
@@ -321,7 +322,7 @@ class View:
             size = np.abs(values) + np.abs(factor * base)
             extra = 2.0**-self.format.precision * size * 1.01 + self.noise.quantum
             limit: Array = self.noise.limit(totals, product) + self.slack
-            if np.any(factor != 1):  # an input may have been multiplied by the factor and rounded; no sum is exact then
+            if np.any(factor != 1):  # if an input was multiplied by the factor and rounded, sums are no longer exact
                 limit = np.maximum(limit, _STEPS * self.noise.u * totals.size)
             room = abs(factor) * limit + self.half * (1 + 1e-6) + extra * (not is_narrow)
             sigma = abs(factor) * self.noise.sigma(totals, product) + extra / 2

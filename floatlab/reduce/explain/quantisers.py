@@ -71,7 +71,7 @@ def clipped(share: float, part: Array, whole: Array, axis: int) -> Array:
 def fixed_point(bits: int, part: Array, whole: Array, axis: int) -> Array:
     """Round to fixed-point numbers with `bits` bits, including the sign.
 
-    Their range ends one step below the smallest power of two that is at least the largest magnitude of the input.
+    The largest number is one step below a power of two: the smallest that is at least the input's largest magnitude.
     """
     one = 2.0 ** (bits - 1)
     scale = _stored(_largest(False, part, whole, axis), "a power of two") / one
@@ -120,11 +120,11 @@ def scaled(name: str, most: float, by_row: bool, part: Array, whole: Array, axis
 
 
 def scaled_formats(values: Array, exact: Array, known: Array) -> Iterator[tuple[tuple[tuple[str, str], ...], Array]]:
-    """Yield formats to which a result may have been quantised: at most one each for a scale per tensor, row or column.
+    """Find formats to which a result may have been quantised: at most one each for scales per tensor, row and column.
 
-    Each value of the result is then a number of the format times its scale. An item has the evidence, and an array with
-    the largest rounding error of each value. `known` is the mask of the values that count. A format is left out if the
-    values may lie on its grid by chance, or if at least half of the exact products lie on it, too.
+    Each value of the result is then a number of the format times its scale. Yield the evidence, and an array with the
+    largest rounding error of each value. `known` is the mask of the values that count. A format is left out if the
+    values may have this form by chance, or if at least half of the exact products have it, too.
     """
     sizes = np.where(known, np.abs(values), 0.0)
     for axis, words in ((None, "tensor"), (1, "row"), (0, "column")):
@@ -178,8 +178,8 @@ def in_blocks(recipe: str, part: Array, whole: Array, axis: int) -> Array:
     rows, every = (side if axis else side.T for side in (part, whole))
     count, terms = rows.shape
     if format.tensor is not None and count < len(every):
-        # The scale of the tensor depends on its largest number. The row of this number is appended, after padding that
-        # keeps it out of the last tile.
+        # The scale of the tensor depends on its largest number, so append the row of this number. The padding keeps it
+        # out of the tiles of other rows.
         rows = np.pad(rows, [(0, -count % (format.rows or 1)), (0, 0)])
         rows = np.vstack([rows, every[np.unravel_index(int(np.abs(every).argmax()), every.shape)[0]]])
     block = format.block or terms

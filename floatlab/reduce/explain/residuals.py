@@ -22,16 +22,17 @@ _CERTAIN = 0.2  # a fitted count of a term may differ from an integer by less th
 _FILLED = 0.6  # a rectangle is reported if more than this share of its elements is wrong
 EXACT = 0.999  # a value of `filled`: a rectangle is reported only if nearly all of its elements are wrong
 _FEW = 8  # up to this many wrong elements that form no rectangles are reported one by one
-_SHARE = 0.02  # more wrong elements are also reported one by one if they are at most this share of all elements
-# Wrong elements are divided into at most this many rectangles; the second number is for those in one band of rows or of
-# columns, such as the last row of each tile.
+_SHARE = 0.02  # more than _FEW are reported one by one if they are at most this share of all elements
+# Wrong elements are divided into at most _BOXES rectangles, or _LINES if all rectangles lie in one band of rows or of
+# columns.
 _BOXES, _LINES = 16, 256
 LISTED = 1 << 12  # at most this many elements are listed
 _FLAT = 1e-6  # numbers count as equal up to this relative difference
 _LEAST = 3  # rectangles are reported only if more than this many elements are wrong
 _LARGEST_FACTOR = 1e5  # factors above this, or below its reciprocal, are not tried
-_CLEAR = 9.0  # a part of a result is examined if the sum of (shift/sigma)² in it exceeds this
-# A shift is accepted if the median of error/shift exceeds _FOLLOWED in at least the share _MOST_PARTS of all parts.
+# `follows_everywhere` examines the parts of a result in which the sum of (shift/sigma)² exceeds _CLEAR. In at least the
+# share _MOST_PARTS of them, the median of error/shift must exceed _FOLLOWED.
+_CLEAR = 9.0
 _FOLLOWED, _MOST_PARTS = 0.25, 0.75
 
 
@@ -239,8 +240,9 @@ def is_moved_exactly(pairs: Sequence[Sequence[object]], axis: int, made: Array, 
 def term_range(x: Array, y: Array, error: Array, limit: Array) -> tuple[int, int, int] | None:
     """Find terms that were omitted (−1) or counted twice (1): return (first, stop, −1 or 1).
 
-    The error of each element is then plus or minus the sum of these terms, that is, the difference of two prefix sums.
-    Some elements with clear errors are tested. Return None if no error is clear, or if no range explains them.
+    The error of each element is then plus or minus the sum of these terms, which is the difference of two prefix sums.
+    The terms are a range that explains some of the largest errors. Return None if there is no such range, or if all
+    errors are within their limits.
     """
     m, columns = error.shape
     with np.errstate(all="ignore"):
@@ -254,7 +256,7 @@ def term_range(x: Array, y: Array, error: Array, limit: Array) -> tuple[int, int
     sums = np.concatenate([np.zeros((1, len(at))), np.cumsum(terms, axis=0)])
     r, most = error.ravel()[at], 2 * limit.ravel()[at] + 1e-13 * np.abs(terms).sum(axis=0)
     for times in (-1, 1):
-        goal = sums[:, 0] + times * r[0]  # a range that begins at term k must end at this prefix sum
+        goal = sums[:, 0] + times * r[0]  # if the range begins at term k, it ends at the prefix sum goal[k]
         order = np.argsort(sums[:, 0])
         low, high = (np.searchsorted(sums[order, 0], goal + s * most[0]) for s in (-1, 1))
         count = high - low
@@ -333,11 +335,11 @@ def follows_everywhere(error: Array, shift: Array, sigma: Array) -> bool:
 
 
 def robust_shifts(values: Array, exact: Array, sigma: Array) -> Iterator[tuple[float, int | None]]:
-    """Yield candidate factors, each with the kind of bias that is combined with it.
+    """Yield pairs of a factor and a kind of bias that may explain a result, those with the fewest unknowns first.
 
     The kind is None without a bias, 0 for one number per column, 1 for one number per row, and 2 for one number for all
-    elements. Candidates with fewer unknowns come first. A factor is 1 or a median, which a few wrong elements hardly
-    change. Implausibly large or small factors are left out.
+    elements. A factor is 1 or a median, which a few wrong elements hardly change. Implausibly large or small factors
+    are left out.
 
     >>> exact = np.arange(12.0).reshape(3, 4) ** 2
     >>> [factor for factor, axis in robust_shifts(2 * exact + 5, exact, np.ones((3, 4))) if axis == 2]

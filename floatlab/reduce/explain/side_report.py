@@ -48,7 +48,7 @@ class SideReport:
         self.problem, self.side, self.differing, self.tick = problem, side, differing, tick
         self.faults = FaultFinder(problem, side, tick)
         self.stray = find_stray(problem, side)
-        self.doubt: tuple[str, str] | None = None  # two explanations that fit equally well: a factor or bias, a model
+        self.doubt: tuple[str, str] | None = None  # two explanations that fit equally well: a factor or bias; a model
         self.before: tuple[DiagnosedCause, ...] = ()
         if self.stray.any():
             places = find_places(self.stray)

@@ -36,12 +36,12 @@ DIRECTIONS = ("RNE", "RNA", "RTZ")
 _NARROWER = ("fp32", "tf32", "fp16", "bf16", "e4m3", "e5m2")
 _MOST_PRODUCTS = 1 << 26  # the flushing of single products x·y is modelled for at most this many of them
 _CHUNK = 64  # the products of this many terms are rounded at once
-# Each pair is a number of parts and a limit: products of parts i and j are added only if i + j is below the limit.
+# Inputs may be split into parts: (number of parts, limit). Products of parts i and j are added if i + j < limit.
 _PARTS = ((2, 2), (2, 3), (3, 2), (3, 3), (3, 4))
 _GROUPS = (32, 64, 128)  # numbers of terms that share a scale
 _FP8 = (("e4m3", 448.0), ("e4m3", 240.0), ("e5m2", 57344.0))  # FP8 formats, with the largest magnitude after scaling
-# The largest magnitude after scaling is assumed to be an integer in this range, which spans a factor of 2. A further
-# power of two in the scale does not change how normal numbers are rounded.
+# The largest magnitude after scaling is assumed to be an integer in this range. A factor of 2 is enough: powers of two
+# in the scale do not change how normal numbers are rounded.
 _LARGEST = 224, 449
 _STORED = 2.0**-26  # relative changes up to this do not change numbers that are stored in binary32
 ALIKE = ("tf32", "binary16")  # they have the same precision
@@ -69,10 +69,7 @@ class Model(Record):
 
     @property
     def is_one_rounding(self) -> bool:
-        """Whether the evidence names one format and direction to which inputs are rounded; sums can then be replayed.
-
-        This is also true of inputs that are first rounded to binary32.
-        """
+        """Whether inputs are rounded to one format in one direction (perhaps after binary32): sums can be replayed."""
         return self.name == "inputs-rounded" and {"format", "rounding"} <= dict(self.evidence).keys()
 
     @property
