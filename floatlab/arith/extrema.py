@@ -1,6 +1,6 @@
 """Minimum and maximum (IEEE 754-2019 clause 9.6): by value or by magnitude, with NaNs propagated or ignored.
 
-−0 is less than +0. The result is rounded into its format like any other; in the operands' own format it is exact.
+−0 is less than +0. The chosen operand is rounded into the result's format, which changes it only if that is narrower.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ def maximum_magnitude(
 def minimum_magnitude_number(
     a: object, b: object, format: Format | str | None = None, context: AnyContext = DEFAULT
 ) -> Derivation:
-    """Return what `minimum_magnitude` returns; but if one operand is a NaN, return the other.
+    """Like `minimum_magnitude`, but if one operand is a NaN, return the other.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ def minimum_magnitude_number(
 def maximum_magnitude_number(
     a: object, b: object, format: Format | str | None = None, context: AnyContext = DEFAULT
 ) -> Derivation:
-    """Return what `maximum_magnitude` returns; but if one operand is a NaN, return the other.
+    """Like `maximum_magnitude`, but if one operand is a NaN, return the other.
 
     Parameters
     ----------
@@ -252,7 +252,7 @@ def _extreme(
     return done.replace(flags=done.flags | flags) if flags else done
 
 
-_Extended = tuple[int, Exact]  # (±1, 0) for ±∞, (0, value) for finite numbers; pairs compare like the numbers
+_Extended = tuple[int, Exact]  # (±1, 0) for ±∞, (0, value) for finite numbers; tuples sort in the order of the numbers
 
 
 def _extended(work: DerivationBuilder, index: int) -> _Extended:

@@ -55,7 +55,7 @@ def multiply_then_add(
     ----------
     a, b, c : str, int, float, Datum, Fraction, Decimal or NumPy scalar
         Text is read into the result's format. A float is binary64; a NumPy scalar has the format of its dtype. An int
-        must be a number of the result's format.
+        must be representable in the result's format.
     format : Format or str, optional
         Format of the result. Default: the operands' common format, or binary32 if no operand has a format. If the
         operands have several formats: the first of binary16, bfloat16, binary32, binary64, binary128 that holds them
@@ -77,7 +77,7 @@ def multiply_then_add(
     ContextError
         Unknown rounding direction or rule.
     UnsupportedError
-        An int is not a number of the result's format.
+        An int is not representable in the result's format.
 
     Examples
     --------

@@ -113,7 +113,7 @@ def round_to_integral(
     ----------
     a : str, int, float, Datum, Fraction, Decimal or NumPy scalar
         Text is read into the result's format. A float is binary64; a NumPy scalar has the format of its dtype. An int
-        must be a number of the result's format.
+        must be representable in the result's format.
     format : Format or str, optional
         Format of the result. Default: the operand's format, or binary32 if it has none.
     context : Context or str, optional
@@ -137,10 +137,9 @@ def round_to_integral(
 
     Notes
     -----
-    IEEE 754-2019 clause 5.9 (roundToIntegral). A format with few exponents may not contain the integer: the largest
-    number of e2m3fn is 7.5, which rounds to 8. The integer is then rounded into the format like any other result, and
-    raises the flags of this rounding (in the example, overflow and inexact). In this case the error is measured from
-    the integer, otherwise from the operand.
+    IEEE 754-2019 clause 5.9 (roundToIntegral). A format with few exponents may lack the integer: in e2m3fn, 7.5 is the
+    largest number, and rounds to 8. The integer is then rounded into the format, which raises flags (in the example,
+    overflow and inexact), and the error is measured from the integer. Otherwise it is measured from the operand.
 
     Examples
     --------
@@ -176,8 +175,8 @@ def to_integer(
     Parameters
     ----------
     a : str, int, float, Datum, Fraction, Decimal or NumPy scalar
-        Text is read into `format`. A float is binary64; a NumPy scalar has the format of its dtype. An int must be a
-        number of `format`.
+        Text is read into `format`. A float is binary64; a NumPy scalar has the format of its dtype. An int must be
+        representable in `format`.
     width : int or str, optional
         Width in bits, from 1 to 4096, or the name of a type (`"i32"`, `"u8"`). Default: 32.
     signed : bool, optional
@@ -206,9 +205,8 @@ def to_integer(
     Notes
     -----
     IEEE 754-2019 clause 5.8 (convertToInteger). The context's NaN rule determines the result for NaN and for numbers
-    out of range. `first` and `x86` give one integer for all of them: the least if signed, the greatest if unsigned. The
-    other rules give the integer of the type that is nearest to the number; for NaN, `arm` gives 0 and RISC-V's rules
-    give the greatest integer.
+    out of range. `first` and `x86` give the least integer of a signed type, and the greatest of an unsigned one. The
+    other rules saturate to the end of the range; for NaN, `arm` gives 0, and RISC-V's rules give the greatest integer.
 
     Examples
     --------

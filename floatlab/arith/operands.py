@@ -1,4 +1,4 @@
-"""The state of an operation: operands in their formats, the result's format, and the steps so far."""
+"""The operands of an operation: how they are read and promoted to a format; and the builder that records its steps."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 PROMOTIONS = ("binary16", "bfloat16", "binary32", "binary64", "binary128")
 DEFAULT_FORMAT = "binary32"
 _FULL = DEFAULT.precision
-_TRIED = 16  # largest width of formats whose numbers are all looked up in another format's table
+_TRIED = 16  # formats of up to this width are compared with a table format by trying all their numbers
 
 CONTROLLED = ("add", "subtract", "multiply", "divide", "sqrt")  # operations that precision control applies to
 
@@ -58,7 +58,7 @@ def lacks(wide: Format, narrow: Format) -> tuple[Lack, ...]:
         Lack.DIGITS: wide.precision < narrow.precision,
         Lack.LARGE: wide.largest < narrow.largest,
         Lack.SMALL: small,
-        # The spacing of `narrow` near its smallest number is finer than that of the subnormal numbers of `wide`.
+        # The last places of the smallest numbers of `narrow` are below those of the subnormal numbers of `wide`.
         Lack.STEPS: not small and wide.subnormals and wide.qmin > narrow.qmin,
         Lack.ZERO: narrow.zero and not wide.zero,
         Lack.SIGN: narrow.signed and not wide.signed,
@@ -68,9 +68,9 @@ def lacks(wide: Format, narrow: Format) -> tuple[Lack, ...]:
 
 @lru_cache(maxsize=256)
 def _has_all(wide: Format, narrow: Format) -> bool:
-    """Return whether `wide` has every finite number of `narrow`, by trying them.
+    """Return whether `wide` has every finite number of `narrow`, by trying them all.
 
-    If `narrow` has more than 16 bits, nothing is tried: the result is whether the formats are equal.
+    If `narrow` has more than 16 bits, they are too many; the result is then false unless the formats are equal.
     """
     if wide == narrow or narrow.width > _TRIED:
         return wide == narrow
@@ -107,7 +107,7 @@ def common_format(formats: list[Format]) -> Format:
 
 
 def at_precision(precision: int) -> Format:
-    """Return the format whose numbers are x87's results under precision control: fewer digits, the same exponents.
+    """Return the format of x87's results under precision control: x87's exponents with `precision` digits.
 
     >>> at_precision(53).name, at_precision(53).emin
     ('e15m52', -16382)
@@ -187,7 +187,7 @@ class DerivationBuilder:
 
 
 def reading_context(context: Context) -> Context:
-    """Return the context for reading operands, as a compiler reads constants: to nearest, results not flushed."""
+    """Return the context for reading operands, as compilers read constants: rounded to nearest, not flushed."""
     if context.rounding is Direction.RNE and not context.flush_results:
         return context
     return context.replace(rounding=Direction.RNE, flush_results=False)
@@ -231,7 +231,7 @@ def begin(
 
 
 def _share_format(values: tuple[object, ...], format: Format | None) -> TypeGuard[tuple[Datum, ...]]:
-    """Return whether all operands are already Datum objects of the result's format: none has to be read or promoted."""
+    """Return whether all operands are Datum objects of the result's format, so that none is read or promoted."""
     shared = format
     for value in values:
         if type(value) is not Datum or (shared is not None and value.format is not shared):

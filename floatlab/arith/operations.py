@@ -1,9 +1,9 @@
 """The operations of IEEE 754-2019 clauses 5.4.1 and 5.3.1: computed exactly, rounded once at the end.
 
-Every operation accepts Datum objects, derivations, text or numbers. The result's format is `format`. If that is None,
-it is the format to which the operands are promoted, as in frameworks, or binary32 if no operand has a format. This
-format may be narrower or wider than those of the operands (the standard's *formatOf* operations); the result is still
-rounded once. Raises FormatError, LiteralError or UnsupportedError for operands that cannot be read.
+Every operation accepts Datum objects, derivations, text or numbers. The result's format is `format`; by default, the
+format to which frameworks would promote the operands, or binary32 if no operand has a format. `format` may be narrower
+or wider than the operands' formats (the standard's *formatOf* operations); the result is still rounded once. Raises
+FormatError, LiteralError or UnsupportedError for operands that cannot be read.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def add(a: object, b: object, format: Format | str | None = None, context: AnyCo
     ----------
     a, b : str, int, float, Datum, Fraction, Decimal or NumPy scalar
         Text is read into the result's format. A float is binary64; a NumPy scalar has the format of its dtype. An int
-        must be a number of the result's format.
+        must be representable in the result's format.
     format : Format or str, optional
         Format of the result. Default: the operands' common format, or binary32 if no operand has a format. If the
         operands have several formats: the first of binary16, bfloat16, binary32, binary64, binary128 that holds them
@@ -50,7 +50,7 @@ def add(a: object, b: object, format: Format | str | None = None, context: AnyCo
     ContextError
         Unknown rounding direction or rule.
     UnsupportedError
-        An int is not a number of the result's format.
+        An int is not representable in the result's format.
 
     Notes
     -----

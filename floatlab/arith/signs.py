@@ -105,7 +105,7 @@ def scale_b(a: object, n: object, format: Format | str | None = None, context: A
     a, format, context
         As for `add`.
     n : int, str, Datum or Derivation
-        An integer from −2^20 to 2^20, or text or a number that has such a value.
+        An integer from −2^20 to 2^20, as an int, text or a floating-point number.
 
     Returns
     -------
@@ -115,7 +115,7 @@ def scale_b(a: object, n: object, format: Format | str | None = None, context: A
     Raises
     ------
     LiteralError
-        n is not such an integer.
+        n is not an integer, or out of range.
 
     Notes
     -----
@@ -241,7 +241,7 @@ def next_down(a: object, format: Format | str | None = None, context: AnyContext
 
 
 def _sign(datum: Datum) -> bool:
-    """Return the sign bit; false for a NaN that takes the code of −0, since it has no sign."""
+    """Return the sign bit, as false for the NaN that has the code of −0 (fnuz): its bit is set, but it has no sign."""
     return bool(datum.sign_bit) and not (datum.is_nan and datum.format.nan_in_place_of_negative_zero)
 
 
@@ -260,10 +260,10 @@ def _with_sign(work: DerivationBuilder, negative: bool) -> Derivation:
 
 
 def _code_with_sign(x: Datum, negative: bool) -> int:
-    """Return the code of x, in a signed format, with this sign bit; the code of a NaN without a sign is unchanged."""
+    """Return the code of x with this sign bit; in a format where −0 is a NaN, return NaN and 0 unchanged."""
     sign = 1 << (x.format.width - 1)
     code = (x.code & (sign - 1)) | sign * negative
-    if x.format.nan_in_place_of_negative_zero and sign in (code, x.code):  # −0's code is a NaN, without a sign
+    if x.format.nan_in_place_of_negative_zero and sign in (code, x.code):  # x is that NaN, or 0
         return x.code if x.is_nan else 0
     return code
 

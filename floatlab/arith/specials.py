@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 def default_nan(format: Format, context: Context) -> int:
     """Return the code of the default NaN: quiet, with payload 0, and negative only under `x86`.
 
-    Under `riscv-fp8`, it is 0x7f in 8-bit formats such as e5m2. In a format without NaNs, it is the result of
-    `absent_code`.
+    Under `riscv-fp8`, it is 0x7f in 8-bit formats such as e5m2. In a format without NaNs, `absent_code` replaces it.
     """
     if format.has_nan and not format.ieee_nans:
         return format.signed_nan(False)
@@ -36,7 +35,7 @@ def infinite(work: DerivationBuilder, negative: bool, also: Flags = Flags.NONE) 
 
 
 def _payload(datum: Datum) -> int:
-    """Return a NaN's payload; 0 for a code that replaces a NaN in a format without NaNs."""
+    """Return a NaN's payload; 0 if the format has no NaNs and the code is a replacement."""
     return datum.payload if datum.is_nan else 0
 
 
@@ -72,10 +71,10 @@ def propagate(work: DerivationBuilder, operands: tuple[Datum, ...], start: int |
     """Finish an operation with NaN operands: one of them propagates, quieted (6.2.3).
 
     The rules `first` and `x86` (as in SSE) take the first NaN. If an operand or the result is x87 extended, `x86`
-    follows the x87 instructions, two operands at a time. `arm` (as in Arm VFPv2) takes the first signaling NaN, else
-    the first NaN, two operands at a time. `riscv` and `riscv-fp8` always give the default NaN. An unsupported
-    operand gives the default NaN under every rule. `start` is the code of a NaN that an earlier part of the operation
-    produced; its flags are already raised.
+    follows the x87 instructions. `arm` (as in Arm VFPv2) takes the first signaling NaN, else the first NaN. These two
+    combine the first two operands, then the result with the third. `riscv` and `riscv-fp8` always give the default NaN,
+    as does every rule if an operand is an unsupported code. `start` is the code of a NaN from an earlier part of the
+    operation, whose flags are already raised.
     """
     flags = Flags.NONE
     chosen: Datum | None = None if start is None else Datum(work.format, start)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _SEARCHED = 6  # formats of up to this many bits are searched exhaustively
 _SEARCHED_POWERS = 8  # the same limit for formats of precision 1, which have few products
-_NEARBY = 3  # given operands, and addends, are changed by up to this many ulps
+_NEARBY = 3  # largest change of a factor or addend, in ulps
 _SHORT = 24  # number of odd integers tried as factors
 _EVERY = 256  # tries between two progress reports
 
@@ -44,10 +44,10 @@ def find_witness(
 ) -> Triple | None:
     """Return finite a, b and c for which fma and multiply-then-add return finite results with different bits.
 
-    Return None if no try succeeded. If `is_searched_exhaustively(format)`, None proves that there are no such operands,
-    unless `progress` stopped the search. The seed determines the random tries; `tries` is their number. The search
-    starts near the operands `near`. `progress` is called at intervals with the number of tries done and the total; if
-    it returns False, the search stops.
+    Return None if the search finds none. If `is_searched_exhaustively(format)`, None proves that there are none. The
+    search starts near the operands `near`, if given. It ends with `tries` random tries, which `seed` determines.
+    `progress` is called at intervals with the number of tries done and `tries`; if it returns False, the search stops,
+    and None proves nothing.
 
     >>> find_witness("fp16")
     (Datum(binary16 0x51a0 = 45), Datum(binary16 0x51e0 = 47), Datum(binary16 0xe822 = -2116))
@@ -138,7 +138,7 @@ def _addends(a: Datum, b: Datum, context: Context) -> Iterator[Datum]:
 
 
 def _beside(near: Triple, fmt: Format, context: Context) -> Iterator[Triple]:
-    """Yield the given operands; then the given factors with other addends; then factors some ulps away."""
+    """Yield the given operands, then the given factors and factors a few ulps away, with addends of `_addends`."""
     a, b, c = (each if each.format == fmt else convert(each, fmt, DEFAULT).result for each in near)
     if not (a.is_finite and b.is_finite):
         return
@@ -185,9 +185,10 @@ def _placed(fmt: Format, c: int, q: int) -> Datum | None:
 
 
 def _all(fmt: Format, context: Context) -> Iterator[Triple]:
-    """Yield all operands whose product a·b is inexact (all operands if inputs are flushed); factors near 1 come first.
+    """Yield every a, b and c that could be a witness, with factors near 1 first.
 
-    Because of symmetry, only a ≥ 0 is tried, and every product only once.
+    The product must be inexact (not if inputs are flushed). Since only it matters, a is not negative, and each product
+    is tried once.
     """
     data = [each for each in (Datum(fmt, code) for code in range(1 << fmt.width)) if each.is_finite]
     one = round_exact(Exact(False, 1, 0), fmt).code
@@ -196,7 +197,7 @@ def _all(fmt: Format, context: Context) -> Iterator[Triple]:
     seen: set[object] = set()
     for a in data:
         for b in data if not a.sign_bit else ():
-            # If subnormal operands are flushed, the product alone does not determine the result.
+            # If subnormal operands are flushed, equal products of different factors can give different results.
             product = (a, b) if flushing else a.exact * b.exact
             if product not in seen:
                 seen.add(product)

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from floatlab.arith.blocks import BY_EXPONENT, tensor_scale_for
+from floatlab.arith.blocks import BY_EXPONENT, full_range_tensor_scale
 from floatlab.arith.operands import holds
 from floatlab.arrays.codec import decode_array, round_array
 from floatlab.arrays.lanes import dispatch
@@ -187,7 +187,7 @@ class BlockScales:
             wanted = largest / self._most
             if 2.0**-120 < wanted < 2.0**120:
                 return np.float32(wanted)
-        return np.float32(float(tensor_scale_for(Fraction(largest), self.fmt)))
+        return np.float32(float(full_range_tensor_scale(Fraction(largest), self.fmt)))
 
     def codes(self, amax: Array, top: float, tensor: np.float32 | None) -> Array:
         """Return the codes of the scales of blocks with these largest magnitudes; `top` is the largest of all."""

@@ -86,7 +86,7 @@ class Datum(Drawn, Record):
 
     @property
     def is_canonical(self) -> bool:
-        """Whether encoding the value gives this code (3.3); false for any other code of the same value or NaN."""
+        """Whether this is the code that encoding its value, or NaN, gives (3.3)."""
         fmt = self.format
         if not fmt.subnormals and fmt.zero and 0 < self.magnitude < fmt.smallest_normal_magnitude:
             return False
@@ -209,7 +209,8 @@ class Datum(Drawn, Record):
     def ulp(self) -> Exact:
         """The unit in the last place, 2^q; raises UnsupportedError for NaN, ∞ and unsupported codes.
 
-        In a table format, it is the distance to the next larger magnitude (at the largest number: to the next smaller).
+        In a table format, it is the distance to the next number away from zero; at the largest number, to the next one
+        toward zero.
         """
         if not self.is_finite:
             raise UnsupportedError(f"{self!r} has no ulp")
@@ -221,7 +222,7 @@ class Datum(Drawn, Record):
 
     @property
     def ordinal(self) -> int:
-        """Rank among the format's values: neighbours differ by 1; zeros (or e8m0's smallest number) have rank 0.
+        """Signed rank of the value: neighbours differ by 1; zeros have rank 0 (in e8m0: the smallest number).
 
         >>> from floatlab import decode
         >>> decode(0x3C00, "fp16").ordinal, decode(0x8001, "fp16").ordinal
@@ -356,7 +357,7 @@ def code_in(datum: Datum, format: Format) -> int:
 
 
 def special_text(datum: Datum) -> str:
-    """Return ∞, a NaN (with its payload) or `unsupported` as text; `read` accepts the text of ∞ and NaN."""
+    """Return ∞, a NaN (with its payload) or `unsupported` as text; `read` accepts all but `unsupported`."""
     if datum.number_class is NumberClass.UNSUPPORTED:
         return "unsupported"
     signed = datum.is_infinite or datum.format.nans > 0

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     Truth = Exact | Ratio | SquareRoot | Datum  # a Datum if its value is irrational
 
 
-# Pages and JSON compute the error exactly only if the exact number has at most about this many bits when expanded.
+# Pages and JSON approximate the error if the exact number, written out, has more than about this many bits.
 EXACT_ERROR_BITS = 200_000
-ERROR_DIGITS = 30  # binary digits that an error computed from the leading digits of a literal must have
+ERROR_DIGITS = 30  # correct binary digits that an approximate error must have at least
 
 
 class Rule(Enum):
@@ -79,7 +79,7 @@ class Step(Record):
 
 
 class Read(Step):
-    """A literal or a number as the rounding receives it: exact, or truncated with a sticky bit."""
+    """The operand as a binary number, before it is rounded: exact, or truncated with a sticky bit."""
 
     exact: Exact
     sticky: bool
@@ -126,7 +126,7 @@ class Integral(Step):
 class Divide(Step):
     """A quotient, exact or truncated with a sticky bit.
 
-    In the derivation of a remainder, it is the nearest integer, and `sticky` says whether the quotient is inexact.
+    In a remainder, `quotient` is rounded to the nearest integer, and `sticky` says whether that changed it.
     """
 
     quotient: Exact
@@ -171,8 +171,8 @@ class Encode(Step):
     def error(self) -> Fraction | None:
         """Result − truth, exactly.
 
-        None if one of them is not a finite number, or if one is irrational and they differ. Raises UnsupportedError if
-        the error is too long to expand.
+        None if the result or the truth is not finite, or if it is irrational and they differ. Raises UnsupportedError
+        if the error is too long to expand.
         """
         from fractions import Fraction
 
@@ -185,7 +185,7 @@ class Encode(Step):
 
     @property
     def is_enclosed(self) -> bool:
-        """Whether the error is known by its bounds only, since the truth or the result is irrational."""
+        """Whether only bounds on the error are known, since the truth or the result is irrational."""
         truth = self.truth
         if isinstance(truth, SquareRoot):
             return True
@@ -196,7 +196,7 @@ class Encode(Step):
 
     @property
     def error_bounds(self) -> tuple[Fraction, Fraction] | None:
-        """Bounds on the error: equal if it is rational, else at most 2^−32 ulp apart (after overflow, perhaps more).
+        """Bounds on the error: equal if it is rational, else at most 2^−32 ulp apart (more if the result overflowed).
 
         None if the truth or the result is not a finite number.
         """
@@ -238,7 +238,7 @@ class Derivation(Answering, Record):
 
     @property
     def is_enclosed(self) -> bool:
-        """Whether the error is known by its bounds only, since the truth or the result is irrational."""
+        """Whether only bounds on the error are known, since the truth or the result is irrational."""
         last = self.steps[-1]
         return isinstance(last, Encode) and last.is_enclosed
 
@@ -255,7 +255,7 @@ class Derivation(Answering, Record):
 
     @property
     def error(self) -> Fraction | None:
-        """The error of the last step (`Encode.error`); raises UnsupportedError if there is no result yet."""
+        """Result − truth (`Encode.error`); raises UnsupportedError if the derivation has no `Encode` step."""
         last = self.steps[-1]
         if not isinstance(last, Encode):
             raise UnsupportedError("the derivation has no result yet")
@@ -285,10 +285,9 @@ class Derivation(Answering, Record):
     def approximate_error_ulps(self) -> Fraction | None:
         """The error in ulps, exactly or to about eight digits, computed quickly.
 
-        None if the truth or the result is not a finite number. If the truth is very long, the error is computed from
-        the leading digits of the literal, which were rounded. In this case, the error is also None if no literal was
-        read, if the remaining digits matter, or if the result is irrational. It is None, too, if the literal was so far
-        out of range that a substitute was rounded (`exact.FAR`).
+        None if the truth or the result is not finite. A literal of very many digits is replaced by its leading digits.
+        The error is then also None if the operand was not a literal, if the other digits matter, if the result is
+        irrational, or if the literal is far out of range (`exact.FAR`).
         """
         truth = self.truth
         if truth is None or not self.result.is_finite:
@@ -314,7 +313,7 @@ class Derivation(Answering, Record):
 
     @property
     def error_binade_ulps(self) -> int | None:
-        """An exponent k with |error| < 2^k ulp, computed from the leading digits that the rounding received.
+        """An exponent k with |error| < 2^k ulp, computed quickly from the leading digits of the literal.
 
         None if no literal was read, if it is far out of range (`FAR`), or if the result is irrational or not finite.
         """

@@ -15,8 +15,8 @@ from floatlab.record import Record
 class Dialect(Record):
     """A processor's or library's conversions into formats, and the document that defines them.
 
-    `words` describes the dialect in a phrase. `formats` are the names of the formats that the document covers. `rules`
-    has the settings of a Context by format; the entry "" is for all formats without an entry. `left` says what a
+    `words` is a short description. `formats` are the names of the formats that the document covers. `rules` has the
+    settings of a Context by format; the entry "" is for all other formats. `left` says which rules of the document a
     Context cannot express.
     """
 
@@ -28,9 +28,7 @@ class Dialect(Record):
     left: str = ""
 
     def context(self, format: Format, usual: Context) -> Context:
-        """Return the context for a format: `usual` with the choices that the dialect makes.
-
-        For a format that the document does not cover, this is `usual`.
+        """Return the context for a format: `usual` with the rules that the dialect has for it.
 
         >>> from floatlab.formats import parse_format
         >>> parse_dialect("torch").context(parse_format("e4m3"), Context())

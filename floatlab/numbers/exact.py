@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from floatlab.formats import Format
 
-# Number of digits kept below the rounding position before the rest becomes a sticky bit; stochastic rounding needs 32.
+# Digits kept below the last place; the rest becomes a sticky bit. Stochastic rounding needs 32 of them.
 GUARD_DIGITS = 64
 MAX_EXPANDED_BITS = 1 << 24  # larger integers are not expanded: an exponent is easier to read
 _HASH_MODULUS_BITS = 61  # sys.hash_info: Python hashes numbers modulo 2^61 − 1
@@ -71,7 +71,7 @@ class Exact(Record):
         return -n if self.negative else n
 
     def __add__(self, other: Exact) -> Exact:
-        """Add exactly; a zero sum of opposite signs is +0 (6.3, all directions but RTN)."""
+        """Add exactly; x + (−x) is +0 (6.3). In the direction RTN, where it is −0, the caller changes it."""
         if not isinstance(other, Exact):
             return NotImplemented
         q, a, b = self.q, self.c, other.c
@@ -140,7 +140,7 @@ class Exact(Record):
         return self._compare(other) <= 0 if isinstance(other, Exact) else NotImplemented
 
     def __hash__(self) -> int:
-        """Hash like Python's numbers, modulo 2^61 − 1 (where 2^61 is 1), for any size of q."""
+        """Hash like Python's numbers, modulo 2^61 − 1. Since 2^61 ≡ 1, a huge q needs no huge integer."""
         p = (1 << _HASH_MODULUS_BITS) - 1
         h = (self.c % p << self.q % _HASH_MODULUS_BITS) % p
         return -2 if h == 1 and self.negative else -h if self.negative else h
@@ -200,12 +200,13 @@ LONG = 8192
 # A number more than this many binades outside a format's range is replaced by a power of two that is also far outside
 # and rounds the same way.
 FAR = 1 << 17
-# Multiples of 2^q have fewer decimal digits than are read (200,000) if −_DECIDED_BELOW < q < _DECIDED_ABOVE.
+# If q is between these bounds, numbers c·2^q such as midpoints have fewer significant decimal digits than the 200,000
+# that are read.
 _DECIDED_BELOW, _DECIDED_ABOVE = 285_000, 660_000
 
 
 def _is_decided(format: Format, negative: bool, c: int, q: int) -> bool:
-    """Return whether no irrational boundary of rounding lies between c·2^q and (c + 1)·2^q."""
+    """Return whether no boundary of rounding lies between c·2^q and (c + 1)·2^q."""
     from floatlab.formats.table_format import TableFormat
 
     assert isinstance(format, TableFormat)
@@ -229,7 +230,7 @@ class Ratio(Record):
 
     @property
     def is_dyadic(self) -> bool:
-        """Whether the parts show, without a division, that it is an integer times a power of two."""
+        """Whether it is an integer times a power of two; False also if only reducing the fraction would show it."""
         return self.denominator == 1 and self.tens >= 0 and not self.truncated
 
     def _binade(self) -> tuple[int, int]:
@@ -240,12 +241,12 @@ class Ratio(Record):
         return near - slack, near + slack
 
     def enclose(self, format: Format) -> tuple[Exact, bool]:
-        """Return a binary number x and a sticky bit, which round into the format like this number in every direction.
+        """Return a binary number x and a sticky bit that round into the format like this number, in every direction.
 
-        If the number has a binary form of moderate length, x is this form. Otherwise x is truncated at least
-        GUARD_DIGITS digits below the format's precision, and the sticky bit says whether nonzero digits were cut off. A
-        number far outside the format's range (`FAR`) is replaced by a power of two that is far outside, too. Raises
-        LiteralError for a truncated decimal near which midpoints of the format may have more digits than were kept.
+        x is exact if that takes few enough digits. Otherwise x is truncated at least GUARD_DIGITS digits below the
+        format's precision, and the sticky bit says whether nonzero digits were cut off. For a number far outside the
+        format's range (`FAR`), x is a power of two that is far outside, too. Raises LiteralError for a decimal of over
+        200,000 digits if nearby midpoints may have as many, so that the first digits do not decide the rounding.
 
         >>> from floatlab import parse_format
         >>> Ratio(False, 3, 4).enclose(parse_format("e4m3"))
@@ -273,7 +274,7 @@ class Ratio(Record):
         for guard in (GUARD_DIGITS, LONG):
             scale = max(format.precision + guard + 2 - n.bit_length() + d.bit_length(), 0)
             c, rest = divmod(n << scale, d)
-            if not rest and not self.truncated:  # the numerator had the denominator's factors of five
+            if not rest and not self.truncated:  # the division is exact
                 return Exact(self.negative, c, twos - scale).normalized(), False
             if not format.is_irrational or _is_decided(format, self.negative, c, twos - scale):
                 break
@@ -321,8 +322,8 @@ class NotANumber(Record):
 class Code(Record):
     """A code that was typed instead of a value.
 
-    `width` is the number of bits that the typed digits have; `binary` says whether they are binary or
-    hexadecimal digits.
+    `width` is the number of bits of the digits typed, including leading zeros; `binary` is false for hexadecimal
+    digits.
     """
 
     code: int

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class Interval(Record):
     """The reals from `low` to `high` (None: unbounded), including an end if `low_closed` or `high_closed` is true.
 
-    If an unbounded end is closed, the infinity belongs to the interval. If `mirrored`, the negated interval belongs to
-    it, too. This happens where one NaN replaces positive and negative overflow, and where signs are dropped.
+    A closed unbounded end includes ±∞. If `mirrored`, the negated reals belong to it, too. This happens if positive and
+    negative overflow both give the one NaN, and if signs are dropped.
     """
 
     low: Exact | None
@@ -41,9 +41,9 @@ class Interval(Record):
 def preimage(datum: Datum, context: AnyContext = DEFAULT) -> Interval | None:
     """Return the interval of reals that round to a datum, or None if no real does.
 
-    Under stochastic rounding, the interval has all reals that may round to the datum; with few random bits or a given
-    draw, it may also have others. The interval of −0 contains negative reals only; 0 belongs to the interval of +0.
-    Raises UnsupportedError for an irrational datum.
+    Under stochastic rounding, the interval contains all reals that may round to the datum. With `random_bits` or `draw`
+    of the context, it may be larger than necessary. The interval of −0 contains negative reals only; 0 belongs to the
+    interval of +0. Raises UnsupportedError for an irrational datum.
 
     >>> from floatlab import decode
     >>> i = preimage(decode(0x3C00, "fp16"))
@@ -108,10 +108,10 @@ def _middle(a: Exact, b: Exact) -> Exact:
 
 
 def _above(datum: Datum, value: Exact, negative: bool = False) -> tuple[Exact, ...]:
-    """Return the possible outer ends (away from zero) of the interval, as magnitudes in ascending order.
+    """Return the candidates for the end of the interval that is farther from zero, as ascending magnitudes.
 
-    They are the point halfway to the next magnitude, and the next magnitude. In a format given by a table, the first is
-    the boundary to the next magnitude of the same sign; without a next magnitude, the result is empty.
+    They are the point halfway to the next magnitude, and the next magnitude. In a format given by a table, the rounding
+    boundary replaces the halfway point; if there is no next magnitude, the result is empty.
 
     Above the largest number, the next magnitude is the one that would follow if the exponent range were unbounded. If
     tiny results are flushed, the interval of zero may extend to the smallest normal number.
@@ -132,12 +132,12 @@ def _above(datum: Datum, value: Exact, negative: bool = False) -> tuple[Exact, .
 
 
 def _turns(format: Format) -> list[Exact]:
-    """Return the two points just below the smallest normal number at which tininess may end.
+    """Return the two candidates, just below the smallest normal number, for the point where numbers cease to be tiny.
 
-    Tininess after rounding (7.5) is a property of the number rounded to p digits with an unbounded exponent range. The
-    ulp of p digits is smaller there than the ulp of subnormal numbers. The points lie one such ulp, and half such an
-    ulp, below the smallest normal number. The rounding direction determines at which of them tininess ends. If tiny
-    results are flushed, the interval of zero ends at the same point.
+    A number is tiny after rounding (7.5) if it is below the smallest normal number even when it is rounded to p digits
+    without a lower limit of the exponent. The ulp of that rounding is half the ulp of subnormals. The candidates are
+    one and one half of this ulp below the smallest normal number; which one it is depends on the rounding direction. If
+    tiny results are flushed, the interval of zero ends there.
     """
     normal = Exact(False, 1, format.emin)
     return [normal - Exact(False, 1, format.emin - digits) for digits in (format.precision, format.precision + 1)]
@@ -150,10 +150,10 @@ def _between(low: Exact, ends: list[Exact], high: Exact) -> tuple[Exact, ...]:
 def _edge(
     start: Exact, ends: tuple[Exact, ...], sign: int, lands: Callable[[Exact], bool]
 ) -> tuple[Exact, bool] | None:
-    """Return an end of the interval around `start`, and whether it is closed; None if all `ends` round to the datum.
+    """Return the first of `ends` at or beyond which numbers no longer round to the datum, and whether it still does.
 
-    `ends` are the candidates, magnitudes in the order of their distance from `start`. `lands` says whether a number
-    rounds to the datum. If `sign` is negative, `lands` is called with the negated magnitudes.
+    None if there is no such end. `start`, which rounds to the datum, and `ends` are magnitudes; `ends` are ordered by
+    their distance from `start`. `lands` tells whether a number, with the given sign, rounds to the datum.
     """
 
     def at(x: Exact) -> bool:
@@ -192,10 +192,7 @@ def _overflowing(datum: Datum, context: Context, lands: Callable[[Exact], bool])
 
 
 def _ray(datum: Datum, context: Context, sign: int, lands: Callable[[Exact], bool]) -> Interval | None:
-    """Return the interval of the magnitudes beyond the largest number that, with this sign, round to the datum.
-
-    The result is None if there are none.
-    """
+    """Return the magnitudes beyond the largest number that, with this sign, round to the datum; None if none do."""
 
     def at(x: Exact) -> bool:
         return lands(-x if sign < 0 else x)

@@ -201,9 +201,9 @@ def _shortest(
     """Return the shortest decimal in an interval; all numbers are in units of 2^scale."""
     if scale > 0:
         value, low, high, scale = value << scale, low << scale, high << scale, 0
-    # Start at a power of ten 10^k so small that the interval certainly contains multiples of it: first·10^k to
-    # last·10^k. Then divide `first` and `last` by ten as long as a multiple remains between them. Both are short
-    # integers; the power of ten is a long one, and is not recomputed.
+    # Start with a 10^k so small that multiples of it lie in the interval: first·10^k to last·10^k. Multiply the power
+    # by ten while the interval still contains a multiple. This computes with `first` and `last`, which are short
+    # integers; 10^k, which may be a long one, is not recomputed.
     k = ((high - low).bit_length() - 1 + scale) * 30103 // 100_000 - 1
     unit, grow = _grid(k, scale)
     first, more = divmod(low * grow, unit)
@@ -217,7 +217,7 @@ def _shortest(
     unit, grow = _grid(k, scale)
     digit = min(max(_nearest(value * grow, unit), first), last)
     if digit == 1 and unit > value * grow:
-        # 1·10^k is above the value: 2 to 9 times 10^(k−1) have one digit, too, and one of them may be nearer.
+        # The value is below 1·10^k. The numbers 2·10^(k−1) to 9·10^(k−1) have one digit, too, and one may be nearer.
         finer = _nearest(10 * value * grow, unit)
         inside = 10 * low * grow <= finer * unit if low_closed else 10 * low * grow < finer * unit
         if finer < 10 and inside:

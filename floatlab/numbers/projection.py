@@ -1,9 +1,10 @@
 """Rounding an exact number into a format: the scalar form of the kernel, which records all intermediate values.
 
 The name is P3109's: to *project* is to round to the format's precision, and then to handle numbers beyond its range.
-Magnitudes (codes without their signs) count up one by one with the values. So, in a format with zero and subnormals,
-the rounded number has the magnitude (quantum − qmin)·2^t + kept + increment. A carry then propagates into the exponent
-field, and overflow is a comparison with the largest magnitude.
+The module computes with magnitudes, codes without their signs, since neighbouring values have consecutive magnitudes.
+In a format with zero and subnormals, the truncated number kept·2^quantum has the magnitude (quantum − qmin)·2^t + kept,
+and rounding away from zero adds 1. A carry then propagates into the exponent field, and the result overflows if it is
+above the largest magnitude.
 """
 
 from __future__ import annotations
@@ -63,8 +64,8 @@ class Tail(Enum):
 class Between(Record):
     """The codes of the two entries of a table format around a number, and the rounding boundary between them.
 
-    `upper` has the larger magnitude. The codes are equal if the number is an entry, or is beyond the last
-    entry. The boundary is a magnitude; it is None if it is irrational, or was not compared with the number.
+    `upper` has the larger magnitude. Both are the same code if the number is an entry, or is beyond the last one. The
+    boundary, a magnitude, is None in these two cases, and if it is irrational.
     """
 
     lower: int
@@ -75,10 +76,9 @@ class Between(Record):
 class Rounded(Record):
     """The result of one rounding, with all intermediate values.
 
-    `kept`·2^`quantum` is the truncated magnitude, before the increment. The discarded part, as a fraction of the last
-    kept place, is `rest2`/(2·`unit`); with `sticky_below`, it is larger by less than 1/`unit`. If a number lies more
-    than GUARD_DIGITS digits below the rounding position, a 1 at this distance stands for it. `code` is the result's
-    code.
+    `kept`·2^`quantum` is the truncated magnitude, before the increment. The discarded fraction of the last place is
+    `rest2`/(2·`unit`), or more by less than 1/`unit` if `sticky_below`. A nonzero number more than GUARD_DIGITS digits
+    below the last place is recorded as a single 1 at that distance. `code` is the code of the result.
 
     In a format given by a table, `between` has the entries around the number. There, `kept`, `rest2` and `unit` are the
     fields `rank`, `rest2` and `unit` of the number's place in the table (`formats.table_format.Place`).
@@ -93,7 +93,7 @@ class Rounded(Record):
     sticky_below: bool
     odd: bool  # whether the kept code is odd
     increment: bool
-    drawn: int | None  # the random draw of a stochastic rounding: 32 bits, or N
+    drawn: int | None  # the random draw of a stochastic rounding: 32 bits, or `Context.random_bits`
     tiny_before: bool
     tiny_after: bool
     overflowed: bool
@@ -127,7 +127,7 @@ class Rounded(Record):
 
     @property
     def threshold(self) -> int:
-        """The discarded fraction of the last place, times 2^32, truncated; SR steps away from 0 if its draw is less."""
+        """The discarded fraction of the last place times 2^32, truncated; SR rounds away from 0 if its draw is less."""
         return int(stochastic_threshold(self.rest2, self.unit))
 
     @property
@@ -156,9 +156,9 @@ def direction_in(format: Format, context: Context) -> Direction:
 def round_exact(x: Exact, format: Format, context: Context = DEFAULT, sticky: bool = False, index: int = 0) -> Rounded:
     """Round an exact number into a format in the context's direction; determine the code and the flags.
 
-    If `sticky`, the true magnitude is larger than x's, by less than one unit of x's last digit. Then the digits of x
-    must extend below the last kept digit; just below 2^emin, they must also extend below its p-th digit. Otherwise
-    UnsupportedError is raised, except in formats given by a table. `index` is the number of the stochastic draw.
+    If `sticky`, the true magnitude is larger than x's, by less than one unit of x's last digit. x must then have digits
+    below the last place of the result (just below 2^emin: more than p digits); otherwise UnsupportedError is raised,
+    except in formats given by a table. `index` selects the draw of stochastic rounding.
 
     >>> from floatlab import parse_format
     >>> r = round_exact(Exact(False, 4099, -12), parse_format("fp16"))
@@ -181,7 +181,7 @@ def round_exact(x: Exact, format: Format, context: Context = DEFAULT, sticky: bo
         quantum, lift = format.qmin, 0
     else:
         quantum, lift = format.emin, t  # no subnormals: the neighbours are zero and 2^emin
-    # The rank of `kept` among the codes is base + kept; zero, if the format has it, has rank 0.
+    # base + kept is the magnitude of the truncated number. Without a zero in the format, −1 stands for zero.
     base = 0 if lift else ((quantum - format.qmin) << t) - (not format.zero)
     kept, rest2, unit, odd, step = _decide(x, quantum, sticky, base, direction, compared)
     rank = base + ((kept + step) << lift)
@@ -202,7 +202,7 @@ def round_exact(x: Exact, format: Format, context: Context = DEFAULT, sticky: bo
 
 
 def _round_to_table(x: Exact, format: TableFormat, context: Context, sticky: bool, index: int) -> Rounded:
-    """Round into a format given by a table; the kernel decides between two entries, not between multiples of 2^q."""
+    """Round into a format given by a table: the kernel decides between two entries, not between multiples of 2^q."""
     direction, negative = direction_in(format, context), x.negative
     drawn, compared = _drawn(context, index) if direction.is_stochastic else (None, None)
     place = format.place((x.c, x.q), negative, linear=drawn is not None)
@@ -215,7 +215,7 @@ def _round_to_table(x: Exact, format: TableFormat, context: Context, sticky: boo
     )
     rank, most = place.rank + step, format.most(negative)
     nonzero = x.c != 0 or sticky
-    # No unbounded range of exponents is defined, so a number is tiny if it is below the smallest normal one.
+    # Tiny before and after rounding are the same: below the smallest normal number.
     tiny = nonzero and place.rank < format.smallest_normal_magnitude
     code, flags = _settle(rank, negative, format, context, direction, nonzero, tiny, inexact)
     lower, upper = (format.compose(negative, min(each, most)) for each in (place.rank, place.rank + inexact))
@@ -254,14 +254,14 @@ def _drawn(context: Context, index: int) -> tuple[int, int]:
 def _decide(
     x: Exact, quantum: int, sticky: bool, base: int, direction: Direction, compared: int | None
 ) -> tuple[int, int, int, bool, bool]:
-    """Split x at 2^quantum; return kept, 2·rest, unit, whether the code base + kept is odd, and the increment."""
+    """Split x at 2^quantum; return kept, 2·rest, unit, whether the magnitude base + kept is odd, and the increment."""
     c, shift = x.c, quantum - x.q
     if shift < 1:
         if sticky:
             raise UnsupportedError("a sticky bit must lie below the last digit kept")
         c, shift = c << -shift, 0
     elif shift > c.bit_length() + GUARD_DIGITS:
-        # x is so far below the rounding position that one digit in its place rounds the same way.
+        # x is far below the last place; a single digit GUARD_DIGITS below it rounds the same way.
         c, shift, sticky = int(c != 0 or sticky), GUARD_DIGITS, False
     kept, rest2, unit = split(c, shift)
     inexact, half, tie = tail(rest2, unit, sticky)
@@ -281,7 +281,7 @@ def _settle(
     tiny: bool,
     inexact: bool,
 ) -> tuple[int, Flags]:
-    """Convert the rounded number's rank among the codes to a code of the format; return the code and the flags."""
+    """Return the code and the flags of a rounded number; `rank` is its magnitude, before overflow is handled."""
     if negative and not format.signed:
         if nonzero and (rank > 0 or not format.zero):
             return _below_zero(format, context, direction)
@@ -290,7 +290,7 @@ def _settle(
         return format.signed_code(negative, 0), _UNDERFLOW
     if rank > format.largest_magnitude:
         return _beyond_largest(format, context, direction, negative), _OVERFLOW
-    if rank < 0:  # a format without zero: the result is the smallest number, or a NaN or an error for 0
+    if rank < 0:  # too small for a format without zero: the result is the smallest number; for 0, maybe NaN or an error
         if not nonzero and context.absent is Absent.ERROR:
             raise UnsupportedError(f"{format.name} has no zero, {_REFUSED}")
         if not nonzero and context.absent is Absent.NAN and format.has_nan:
@@ -318,7 +318,7 @@ def _beyond_largest(format: Format, context: Context, direction: Direction, nega
 
 
 def _stays_to_odd(format: Format, context: Context) -> bool:
-    """Return whether RTO overflows to the largest number: never by NONE_NAN, and by NONE only if its code is odd."""
+    """Return whether RTO overflows to the largest number: under NONE_NAN never; under NONE, if its code is odd."""
     if context.overflow is Overflow.NONE:
         return bool(format.largest_magnitude & 1)
     return context.overflow is not Overflow.NONE_NAN
@@ -327,7 +327,7 @@ def _stays_to_odd(format: Format, context: Context) -> bool:
 def _below_zero(format: Format, context: Context, direction: Direction | None) -> tuple[int, Flags]:
     """Return the code and flags for a negative number in an unsigned format; for −∞, `direction` is None."""
     clamps = context.negative is Negative.ZERO
-    if format.is_p3109:  # the range begins at 0: numbers below it overflow, and −∞ does not exist
+    if format.is_p3109:  # in P3109, a number below 0 overflows
         saturates = context.overflow in (Overflow.SATURATE, Overflow.PROPAGATE)
         inward = context.overflow is not Overflow.NATIVE and direction in (Direction.RTZ, Direction.RTP)
         clamps = clamps or saturates or inward
@@ -337,7 +337,7 @@ def _below_zero(format: Format, context: Context, direction: Direction | None) -
 
 
 def absent_code(format: Format, context: Context, negative: bool, why: str) -> int:
-    """Return the code that replaces an absent value, as `context.absent` says; `why` begins the message of an error."""
+    """Return the code that `context.absent` gives for a value the format lacks; `why` begins the error message."""
     if context.absent is Absent.ERROR:
         raise UnsupportedError(f"{why}, {_REFUSED}")
     if context.absent is Absent.ZERO:

@@ -138,7 +138,7 @@ def _payload(text: str | None, signaling: bool, whole: str) -> int:
 
 
 def parse_code(text: str, whole: str | None = None) -> Code:
-    """Read a code: hexadecimal, or binary digits, which `_` may separate. Errors quote `whole` (default: the text).
+    """Read a code: hexadecimal (`0x3c7c`) or binary (`_` may separate fields); errors quote `whole`, by default `text`.
 
     >>> parse_code("0_01111_0001111100")
     Code(code=15484, width=16, binary=True)
@@ -390,7 +390,7 @@ def _convert_irrational(datum: Datum, fmt: Format, context: Context) -> Derivati
     if fmt.is_irrational:
         from floatlab.numbers.table_values import is_boundary
 
-        # A number on a boundary, truncated, is below the boundary. If the tie goes up, use digits above it.
+        # The number is on a boundary, but its truncated digits are below it. If the tie goes up, use digits above it.
         goes_up = near.magnitude & 1 or context.rounding is Direction.RNA
         if goes_up and is_boundary(fmt, near.magnitude, datum.format, datum.code):
             exact = Exact(exact.negative, exact.c + 1, exact.q)

@@ -1,12 +1,12 @@
-"""Rounding rules: the directions, the one kernel that rounds, and Context, which holds the direction and other choices.
+"""The rounding directions, the kernel that decides every rounding, and Context, the settings of a rounding.
 
 The kernel determines the truncated number, the discarded tail, and whether to step away from zero. It uses only
 operators that Python integers and NumPy arrays share. It cuts off the lowest `shift` bits of c ≥ 0 in a number c·2^q:
 
     c = kept · unit + rest        unit = 2^shift, 0 ≤ rest < unit
 
-A rounding direction may depend on the sign, the parity of the kept code, and the comparison of 2·rest with unit
-(`sticky`: the exact number has nonzero digits below c's last digit):
+A rounding direction may depend on the sign, the parity of the kept code, and the tail: 2·rest compared with unit, and
+`sticky`, which is set if the exact number has nonzero digits below the last one of c:
 
     2·rest        sticky   the tail is      guard  round-or-sticky
     0             no       zero               0        0
@@ -39,7 +39,7 @@ class Direction(Enum):
     RTZ = "RTZ"  # toward zero: roundTowardZero
     RTP = "RTP"  # toward +∞: roundTowardPositive
     RTN = "RTN"  # toward −∞: roundTowardNegative
-    RTO = "RTO"  # to odd: of an inexact number's two neighbours, the one with the odd code
+    RTO = "RTO"  # to odd: an inexact number goes to that of its two neighbours whose code is odd
     RAZ = "RAZ"  # away from zero
     SR = "SR"  # stochastic
     SRA = "SRA"  # stochastic with N random bits: P3109's StochasticA, StochasticB and StochasticC
@@ -114,8 +114,8 @@ def split(c: Any, shift: Any) -> tuple[Any, Any, Any]:
 def tail(rest2: Any, unit: Any, sticky: Any) -> tuple[Any, Any, Any]:
     """Return whether the tail is nonzero, whether it is at least half a unit, and whether it is a tie.
 
-    If nothing is cut off (a shift of 0 in `split`, so that unit is 1), no special case is needed. But if `sticky` is
-    set, unit must be above 1: otherwise the tail cannot be compared with half a unit.
+    If `split` cut nothing off, unit is 1 and the result is right. But if `sticky` is set, unit must be above 1:
+    otherwise the tail cannot be compared with half a unit.
 
     >>> tail(8, 8, False), tail(8, 8, True)
     ((True, True, True), (True, True, False))
@@ -175,7 +175,7 @@ def draw(seed: int, index: Any = 0) -> Any:
 
 
 def increments_stochastic(rest2: Any, unit: Any, drawn: Any, marks: bool = False, sticky: Any = False) -> Any:
-    """Return whether a draw is below the threshold; for SR, this has the probability floor(2³²·rest/unit) / 2³².
+    """Return whether a draw is below the threshold: step away from zero. For SR, the probability is about rest/unit.
 
     >>> increments_stochastic(1 << 8, 1 << 8, (1 << 31) - 1), increments_stochastic(1 << 8, 1 << 8, 1 << 31)
     (True, False)
@@ -186,7 +186,7 @@ def increments_stochastic(rest2: Any, unit: Any, drawn: Any, marks: bool = False
 def stochastic_threshold(rest2: Any, unit: Any, marks: bool = False, sticky: Any = False) -> Any:
     """Return floor(2³²·rest/unit): draws below this threshold step away from zero.
 
-    With `marks`, an inexact division or `sticky` also sets the last bit of the threshold.
+    With `marks`, the last bit of the threshold is also set if the division is inexact, or by `sticky`.
 
     >>> hex(stochastic_threshold(1, 1 << 2)), hex(stochastic_threshold(1, 1 << 40, marks=True))
     ('0x20000000', '0x1')
@@ -196,17 +196,17 @@ def stochastic_threshold(rest2: Any, unit: Any, marks: bool = False, sticky: Any
 
 
 def draw_rule(context: Context) -> tuple[int, int, int, int]:
-    """Return `keep`, `plus`, `flip` and `low`, with which `compared_draw` turns a draw into the number to compare.
+    """Return four integers with which `compared_draw` turns a draw into the number to compare with the threshold.
 
-    SR compares all 32 bits. The other rules compare R, the first N bits of the draw, with ν, the fraction that is cut
-    off. P3109 (interim report 4.0, RoundToPrecision) steps away from zero if
+    SR compares all 32 bits of the draw. The other rules use only R, its first N bits. With ν, the discarded fraction,
+    P3109 (interim report 4.0, RoundToPrecision) steps away from zero if
 
         SRA  floor(ν·2^N) + R ≥ 2^N              that is, ν ≥ 1 − R/2^N
         SRB  floor(ν·2^(N+1)) + 2R + 1 ≥ 2^(N+1)          ν ≥ 1 − (R + 1/2)/2^N
         SRC  nearest_even(ν·2^N) + R ≥ 2^N                the same, but > if 2^N − R is odd
 
-    In units of 2^−32 the right sides are even. So the last bit of the threshold can mark a nonzero remainder of ν, and
-    the comparison is exact.
+    In units of 2^−32, the bounds on the right are even integers. So the last bit of the threshold is free to mark that
+    ν has nonzero digits below 2^−32, which makes the comparison exact.
     """
     direction, full = context.rounding, (1 << 32) - 1
     unit = 1 << (32 - context.random_bits) if direction.has_few_bits else 1
@@ -216,7 +216,7 @@ def draw_rule(context: Context) -> tuple[int, int, int, int]:
 
 
 def compared_draw(rule: tuple[int, int, int, int], drawn: int) -> int:
-    """Return the number to compare with a threshold, from a `draw_rule` and a draw of 32 bits (or an array of them)."""
+    """Return the number to compare with a threshold; `drawn` is one draw of 32 bits, or an array of them."""
     keep, plus, flip, low = rule
     return ((drawn & keep) + plus ^ flip) + (drawn & low != 0)
 
@@ -242,19 +242,19 @@ class Flags(Flag):
 
 
 class Overflow(Enum):
-    """The result of overflow, unless the rounding direction or the format itself stops at the largest number."""
+    """The result of overflow, except where the direction (RTZ) or the format (posits) requires the largest number."""
 
     NATIVE = "native"  # ∞, else NaN, else the largest
     SATURATE = "saturate"  # the largest, for infinite operands too (OCP's saturating conversion)
     PROPAGATE = "propagate"  # the largest, for finite operands only; ∞ stays ∞ (P3109's SatPropagate)
     NONE = "none"  # ∞, else the largest (SatNone of P3109's interim report 4.0)
-    NONE_NAN = "none-nan"  # as `native`, but RTO gives ∞ or NaN, too (SatNone of P3109's executable specification)
+    NONE_NAN = "none-nan"  # ∞, else NaN, also for RTO, which else gives the largest (P3109's executable specification)
 
 
 class Absent(Enum):
     """The replacement for a NaN, infinity or zero that the format lacks.
 
-    In an unsigned format, it also replaces a negative number that does not round to zero, unless `Negative` differs.
+    It also replaces negative numbers in an unsigned format if `Context.negative` is `native`.
     """
 
     LARGEST = "largest"  # NaN and ∞: a NaN if there is one, else the largest; zero: the smallest
@@ -282,10 +282,10 @@ class NanRule(Enum):
     """The NaN that an operation with NaN operands returns."""
 
     FIRST = "first"  # the first NaN operand, quieted; the default NaN is positive
-    X86 = "x86"  # the first, as in SSE; in x87 extended, as x87 instructions do; the default NaN is negative
+    X86 = "x86"  # as in SSE: the first; in x87 extended, as in x87 instructions; the default NaN is negative
     ARM = "arm"  # the first signaling NaN, else the first NaN
     RISCV = "riscv"  # always the default NaN
-    RISCV_FP8 = "riscv-fp8"  # as `riscv`, also if a number overflows to NaN; 0x7f in e5m2 and e4m3fn (Zvfofp8min)
+    RISCV_FP8 = "riscv-fp8"  # as `riscv`, also for overflow to NaN; 0x7f in e5m2 and e4m3fn (Zvfofp8min)
 
     @property
     def is_default(self) -> bool:

@@ -85,9 +85,9 @@ def gap(format: TableFormat, code: int) -> Exact:
 def catchment(format: TableFormat, code: int) -> tuple[Exact, Exact, bool, Exact, bool]:
     """Return the magnitude of a nonzero number, and the interval of the reals that are rounded to it (to nearest).
 
-    Each end of the interval is returned with a flag that says whether the end belongs to the interval. In an irrational
-    format, both ends are moved inward by a step far below the precision. If the interval of the
-    largest number is unbounded, the upper end that is returned is as far from the number as the lower end.
+    Each end is followed by a flag: whether it belongs to the interval. If the interval of the largest number is
+    unbounded, the upper end is set as far from the number as the lower one. In an irrational format the ends are
+    approximate, and lie slightly inside.
     """
     rank, negative = format.magnitude(code), bool(format.sign(code))
     value = Exact(False, *format.real(rank, negative))

@@ -6,6 +6,6 @@ __all__, __getattr__, __dir__ = lazy_names(__name__, {
     "quantization": "element_context quantize_block quantize_blocks",
     "quantizer": "BY_EXPONENT ERROR TIES_DOWN TIES_TO_ZERO wider",
     "records": "BlockDerivation Element ScaleStep TensorScale element_value zero_code",
-    "tensor_scale": "read_tensor_scale tensor_scale_for",
+    "tensor_scale": "read_tensor_scale full_range_tensor_scale",
     "values": "tiles",
 })  # fmt: skip

@@ -14,6 +14,6 @@ from floatlab.arith.blocks.records import ScaleStep as ScaleStep
 from floatlab.arith.blocks.records import TensorScale as TensorScale
 from floatlab.arith.blocks.records import element_value as element_value
 from floatlab.arith.blocks.records import zero_code as zero_code
+from floatlab.arith.blocks.tensor_scale import full_range_tensor_scale as full_range_tensor_scale
 from floatlab.arith.blocks.tensor_scale import read_tensor_scale as read_tensor_scale
-from floatlab.arith.blocks.tensor_scale import tensor_scale_for as tensor_scale_for
 from floatlab.arith.blocks.values import tiles as tiles

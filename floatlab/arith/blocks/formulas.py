@@ -222,7 +222,7 @@ def _log2(a: Value) -> Value:
         c = c * c >> _GUARD_BITS
         fraction = 2 * fraction + (c >> _GUARD_BITS + 1)
         c >>= c >> _GUARD_BITS + 1
-    # The logarithm of a number that is not a power of two is irrational. A last digit of 1 replaces the other digits.
+    # The logarithm is irrational, unless the number is a power of two. A last digit of 1 stands for the other digits.
     return ratio(e + (2 * fraction + 1) * power_of_two(-_LOG_BITS - 1))
 
 
@@ -311,7 +311,9 @@ _SQUARE, _SUM = parse_formula("e * e"), parse_formula("a + b")
 
 
 def measured(choice: ScaleChoice, errors: list[Value], working: Format | None, columns: int) -> Value:
-    """Combine the errors of a block, whose rows have `columns` elements, into one number (`ScaleChoice.measure`).
+    """Return the error of a block, from the errors of its elements, as `ScaleChoice` defines it.
+
+    `columns` is the length of the block's rows.
 
     Every operation is rounded to `working`, or is exact if `working` is None.
 

@@ -26,8 +26,7 @@ def element_context(context: Context, format: BlockFormat) -> Context:
     """Return the context that rounds elements: overflow saturates, as OCP MX 1.0 requires (section 6.3).
 
     In a format with minima, negative elements become 0. For integers, `flush_results` has no effect. Raises
-    ContextError for `flush_inputs`: the values may be exact numbers without a format, so "subnormal" means nothing for
-    them.
+    ContextError for `flush_inputs`: the values may be exact numbers, which are never subnormal.
 
     >>> from floatlab.formats.blocks import parse_block_format
     >>> element_context(Context(rounding="RTZ", flush_results=True), parse_block_format("mxint8"))
@@ -49,13 +48,12 @@ def quantize_blocks(
 ) -> tuple[BlockDerivation, ...]:
     """Scale and round values by a recipe, and record every step; the last block may be shorter.
 
-    `values` is one row, or a list of rows (lists) of a tensor with two axes. A value is anything that `read` accepts;
-    for a derivation, its result is used. Exact rules use text and fractions exactly. The rules of libraries first round
-    all values to a format. This format is `rule.takes` if the rule has one. Otherwise it is the format of all values if
-    they share one narrower than binary32; else it is binary32. If `tensor_scale` is None, the rule computes the tensor
-    scale, usually as amax / (largest element · largest scale). Under stochastic rounding, the value with index i takes
-    random draw i. Raises LiteralError for values that are not numbers, and UnsupportedError for numbers that are too
-    long for exact arithmetic and for an invalid tensor scale.
+    `values` is one row, or a list of rows (lists) of a tensor with two axes. A value is anything that `read` accepts,
+    or a derivation, which stands for its result. Exact rules use the values unrounded. The rules of libraries first
+    round them to `rule.takes` or, if that is empty, to binary32 (not if all values have the same narrower format). If
+    `tensor_scale` is None, the rule computes the tensor scale, usually as amax / (largest element · largest scale).
+    Under stochastic rounding, the value with index i uses random draw i. Raises LiteralError for values that are not
+    numbers; raises UnsupportedError for numbers with too many digits, and for an invalid tensor scale.
 
     >>> [block] = quantize_blocks(["957", "1"], "mxfp8_e4m3")
     >>> block.scale, [(hex(each.code), str(each.decoded.as_fraction())) for each in block.elements]
@@ -90,9 +88,9 @@ def quantize_block(
 ) -> BlockDerivation:
     """Scale and round one block of a tensor as `quantize_blocks` does, without quantizing the other blocks.
 
-    `places` are the indices of the values in the tensor. `others` are the other blocks that share the tensor scale (of
-    the tensor, the row or the group). If the recipe needs no search, only their largest magnitudes, NaNs and infinities
-    matter, so a few values can represent many blocks.
+    `places` are the indices of the values in the tensor. `others` are the other blocks that share the tensor scale.
+    Unless the rule has a `search`, only their largest magnitude, NaNs and infinities matter; one short block with these
+    values can then replace them all.
 
     >>> block = quantize_block(["1", "2"], [2, 3], parse_recipe("nvfp4"), others=[["2688", "0"]])
     >>> block.tensor.datum, block.scale

@@ -47,19 +47,19 @@ from floatlab.numbers.exact import Infinity, NotANumber, Ratio
 from floatlab.numbers.projection import Rounded, Tail, infinity_code, round_exact
 from floatlab.numbers.rounding import Context, Direction, Flags
 
-# The common properties of a tensor's blocks: its scale, the steps to the scale, and the variables of the rule by name.
+# What blocks share: the tensor scale, the steps that computed it, and the variables of the rule by name.
 OfTensor = tuple[TensorScale | None, tuple[ScaleStep, ...], dict[str, Value]]
-# A block rounded with one factor `grow`: scale, steps, elements, variables by name, exponents of groups.
+# A block, rounded with one factor `grow` (`ScaleChoice`): scale, steps, elements, variables by name, group exponents.
 Attempt = tuple[Datum, tuple[ScaleStep, ...], tuple[Element, ...], dict[str, Value], tuple[tuple[int, ...], ...]]
 
-BY_EXPONENT = ("floor", "even", "ceil")  # the rules that choose the exponent of a power of two
-ERROR = "error at grow"  # the first words in the names of the steps that measure the errors of a choice
+BY_EXPONENT = ("floor", "even", "ceil")  # rules whose scale is a power of two with an exponent near log2(amax)
+ERROR = "error at grow"  # steps with names that begin so record the error of a block for one factor (`ScaleChoice`)
 TIES_TO_ZERO, TIES_DOWN = "RNZ", "RND"
 _DISTANCE = parse_formula("q * scale - x")
 
 
 def wider(numbers: Format) -> Format:
-    """Return a format with the same small numbers and a larger range.
+    """Return the format with more exponent bits but the same smallest number and precision.
 
     >>> wider(parse_format("e2m1")).largest > 10**9
     True
@@ -97,10 +97,9 @@ class Quantizer:
     def tensor_scales(
         self, blocks: list[list[Value]], searched: list[Found], places: list[list[int]], columns: int
     ) -> list[OfTensor]:
-        """Return the tensor scale of each block, in the form in which `tensor` returns it.
+        """Return the result of `tensor` for each block.
 
-        `tensor` is called once for each set of blocks that share a tensor scale: the blocks of the whole tensor, of a
-        row, or of a group (`superblock`).
+        Blocks of the same tensor, row (`by_row`) or superblock share a tensor scale, and so one call of `tensor`.
         """
         size = self.format.superblock or (columns if self.format.by_row else 0)
         groups = [place[0] // size if size and place else 0 for place in places]
@@ -113,10 +112,10 @@ class Quantizer:
         return [found[group] for group in groups]
 
     def tensor(self, blocks: list[list[Value]], searched: list[Found]) -> OfTensor:
-        """Compute the tensor scale of the tensor that consists of `blocks`.
+        """Compute the tensor scale that `blocks` share.
 
-        Return three things: the scale (None if the format has none), the computed lines of the rule with their values,
-        and the values of all variables known so far, by name.
+        Return the scale (None if the format has none), the lines of the rule computed for it, with their values, and
+        the variables known so far.
         """
         known: dict[str, Value] = {**self.constants, "tensor": ratio(1)}
         largest = [largest_magnitude(block) for block in blocks if block]
@@ -188,7 +187,7 @@ class Quantizer:
         return BlockDerivation(*made, exponent, shown, scale, of_tensor, elements, literals, lines, minimum, groups)
 
     def _attempt(self, values: list[Value], places: list[int], known: dict[str, Value], found: Found) -> Attempt:
-        """Quantize a block with one of the factors `grow` that the rule tries; `known` contains this factor.
+        """Quantize a block with one factor `grow`, which is in `known`.
 
         Returns the scale, the lines of the rule that were computed for it, the elements, all variables by name, and the
         exponents of groups (in HiF4).
@@ -263,7 +262,7 @@ class Quantizer:
     def _integer(self, kind: Integers, scaled: Ratio, found: Rounded, index: int) -> tuple[Rounded, int, Flags]:
         """Return the rounding, the code and the flags of an element that is an integer.
 
-        Under the rules of libraries, it may also be the lowest integer, which has the magnitude of the largest plus 1.
+        The rules of libraries may give the lowest integer, such as −128, whose magnitude is one more than the largest.
         """
         n, numbers = kind.magnitudes.magnitude(found.code), wider(kind.magnitudes)
         if found.overflowed and found.negative and not self.rule.is_exact:
@@ -273,7 +272,7 @@ class Quantizer:
         return found, kind.code(found.negative, n), found.flags & ~Flags.UNDERFLOW
 
     def _once(self, scaled: Ratio, numbers: Format, index: int) -> Rounded:
-        """Round a scaled value once, in the caller's direction; if that is to nearest even, in the rule's direction."""
+        """Round a scaled value once: in the rule's direction, unless the context's is other than RNE."""
         exact, sticky = scaled.enclose(numbers)
         context = self.context
         if self.rule.rounding != "RNE" and context.rounding is Direction.RNE:
@@ -297,9 +296,9 @@ class Quantizer:
         return best
 
     def _before_wrapping(self, element: Element) -> Value:
-        """Return an element's value before it is multiplied by the scales.
+        """Return the rounded element, without the scales.
 
-        If the code lost excess bits of its exponent (`ScaleRule.wraps`), this is the value before they were lost.
+        If its code lost excess bits of the exponent (`ScaleRule.wraps`), this is the value before that.
         """
         found, numbers = element.rounded, self.format.magnitudes
         if not self.rule.wraps or found is None or not found.overflowed or element.scaled is None:

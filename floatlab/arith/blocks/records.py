@@ -52,7 +52,7 @@ class TensorScale(Record):
 
 
 class ScaleStep(Record):
-    """A line of a scale rule (or a result of a search or choice): its name, formula, and value before it is stored."""
+    """A computed line of a scale rule, or a result of its search or choice; `value` is not yet rounded for storing."""
 
     name: str
     formula: str
@@ -62,13 +62,12 @@ class ScaleStep(Record):
 class BlockDerivation(Answering, Record):
     """The derivation of a block, from its values to its codes.
 
-    `amax` is None if a NaN or an infinity is among the values. Exact rules whose scales depend on the values then give
-    a NaN as the scale. `wanted` is the scale before it is rounded to the scale's format; it is None if it is not
-    finite, or if amax is zero or None. `exponent` is the exponent of amax as the rule defines it; it is None if
-    `wanted` is None, or if the rule is not one of `BY_EXPONENT`. `steps` are the lines of the rule that were computed
-    for the tensor and for this block, the results of a search, and the errors of a choice. `groups` has a tuple for
-    each size of groups in the format: the exponents (0 or 1) of these groups. `minimum` is stored beside the scale, in
-    formats with minima.
+    - `amax`: None if any value is NaN or infinite. Exact rules then give a NaN scale, unless the scale is constant.
+    - `wanted`: the scale before it is rounded to its format; None if it is not finite, or if `amax` is zero or None.
+    - `exponent`: the exponent of amax as the rule defines it, for rules in `BY_EXPONENT`; None if `wanted` is None.
+    - `steps`: the computed lines of the rule, the results of a search, and the errors of a choice.
+    - `groups`: for each size of groups in the format, a tuple with the exponents (0 or 1) of these groups.
+    - `minimum`: the minimum stored beside the scale, in formats with minima.
     """
 
     format: BlockFormat

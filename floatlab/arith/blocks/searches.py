@@ -22,13 +22,13 @@ _TOP = 15  # the largest element of q4_k
 
 
 class Found(Record):
-    """What a search found for a block: variables of the rule by name (`values`), and an integer for each element."""
+    """The result of a search for one block: variables of the rule by name, and the integer of each element."""
 
     values: dict[str, Value] = {}
     elements: tuple[Value, ...] = ()
 
     def steps(self, search: str) -> tuple[ScaleStep, ...]:
-        """Return a step for each variable; its formula names the search, such as `qkx2(x)`."""
+        """Return a step for each variable, with a formula such as `qkx2(x)` that names the search."""
         return tuple(ScaleStep(name, f"{search}(x)", value) for name, value in self.values.items())
 
 
@@ -60,13 +60,12 @@ def _sum(terms: Sequence[float]) -> float:
 
 
 def qkx2(values: Sequence[Value]) -> Found:
-    """Return the scale `step` and the negated minimum `depth` of a block of q4_k, and the elements that result.
+    """Return the scale `step`, the negated minimum `depth` and the elements of a block of q4_k.
 
-    This is make_qkx2_quants of ggml, with the weights of quantize_row_q4_K_ref. The search tries 22 scales. The first
-    divides the range of the block into 15 steps, and the others into 14 to 16 steps. From the elements that a tried
-    scale gives, the search computes the scale and the minimum with the least weighted square error. It keeps the best
-    pair. The minimum is at most 0. At first, the range begins at the least value or at 0. After
-    each improvement, it begins at the new minimum.
+    This is make_qkx2_quants of ggml, with the weights of quantize_row_q4_K_ref. It tries 22 scales: it divides the
+    range of the block into 15 steps, then into 14 to 16. Each scale gives elements; for these, a least-squares fit
+    gives a new scale and minimum. The search keeps the pair with the least weighted square error. The minimum is at
+    most 0. The range begins at the least value or at 0; after each improvement, at the new minimum.
 
     >>> found = qkx2([ratio(n) for n in range(-3, 13)])
     >>> [int(each.as_fraction()) for each in found.values.values()], [int(q.as_fraction()) for q in found.elements][:4]
@@ -97,13 +96,13 @@ def qkx2(values: Sequence[Value]) -> Found:
 
 
 def _elements(x: list[float], count: float, low: float, high: float) -> tuple[float, list[int]]:
-    """Divide the range into `count` steps; return 1/step, and the elements as integers, in steps from the minimum."""
+    """Divide the range into `count` steps; return 1/step and, for each value, its distance from `low` in steps."""
     inverse = _quotient(count, _single(high - low))
     return inverse, [_nearest(_single(inverse * _single(each - low))) for each in x]
 
 
 def _fit(x: list[float], weights: list[float], q: list[int]) -> tuple[float, float] | None:
-    """Return the scale and the minimum with the least weighted square error; None for elements that are all equal."""
+    """Return the scale and the minimum with the least weighted square error; None if all elements are equal."""
     zeros = [0.0]
     w, wx = _sum(weights), _sum([_single(a * b) for a, b in zip(weights, x, strict=True)])
     wq = [_single(a * b) for a, b in zip(weights, q, strict=True)]

@@ -1,6 +1,6 @@
-"""The scale of a whole tensor: as given by the caller, or computed for arrays from the largest magnitude.
+"""The scale of a whole tensor: the caller's, or the one that uses the full range of elements and scales.
 
-Step by step, `Quantizer.tensor` computes it by the formula of the scale rule.
+Other rules have other formulas; `Quantizer.tensor` evaluates the formula of any rule.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from floatlab.numbers.rounding import Context
 
 
 def read_tensor_scale(value: object, kind: Format) -> Datum:
-    """Return the caller's tensor scale, rounded to nearest into its format; raises UnsupportedError if it is invalid.
+    """Return the caller's tensor scale, rounded into `kind`; raises UnsupportedError unless it is positive and finite.
 
     >>> from floatlab import parse_format
     >>> read_tensor_scale("0.1", parse_format("fp32"))
@@ -33,12 +33,14 @@ def read_tensor_scale(value: object, kind: Format) -> Datum:
     return scale
 
 
-def tensor_scale_for(amax: Fraction | int, format: BlockFormat) -> Datum:
-    """Return the scale of a tensor with largest magnitude `amax`; it is never zero or ∞, and is 1 if `amax` is zero.
+def full_range_tensor_scale(amax: Fraction | int, format: BlockFormat) -> Datum:
+    """Return amax / (largest element · largest scale), rounded, never zero or ∞; return 1 if `amax` is zero.
+
+    With this tensor scale, `amax` is stored as the largest element with the largest scale.
 
     >>> from floatlab.formats.blocks import parse_block_format
-    >>> tensor_scale_for(2688, parse_block_format("nvfp4")), tensor_scale_for(0, parse_block_format("nvfp4"))
-    (Datum(binary32 0x3f800000 = 1), Datum(binary32 0x3f800000 = 1))
+    >>> full_range_tensor_scale(2688, parse_block_format("nvfp4"))
+    Datum(binary32 0x3f800000 = 1)
     """
     kind = format.tensor
     assert kind is not None

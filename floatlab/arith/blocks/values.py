@@ -17,7 +17,7 @@ from floatlab.numbers.reading import read
 
 
 def tiles(format: BlockFormat, rows: int, columns: int) -> list[list[int]]:
-    """Return the indices of the elements of each block, for a tensor of this shape; blocks at its ends may be smaller.
+    """Return the indices of the elements of each block of a tensor; the last blocks of rows and columns may be smaller.
 
     >>> from floatlab.formats.recipes import parse_recipe
     >>> tiles(parse_recipe("e4m3/1x2").format, 2, 3), tiles(parse_recipe("e4m3/2x2").format, 2, 3)
@@ -53,14 +53,14 @@ def input_format(values: Sequence[object]) -> Format:
 
 
 def typed_text(value: object) -> str | None:
-    """Return the typed text of a value (None if it was not text); text that was read into a format gets `@FORMAT`."""
+    """Return the text of a value, or None if it was not text; if it was read into a format, `@FORMAT` is appended."""
     if isinstance(value, Derivation) and isinstance(value.operands[0], Literal):
         return f"{value.operands[0].text}@{short_name(value.result.format)}"
     return value if isinstance(value, str) else None
 
 
 def exact_value(value: object) -> Value:
-    """Return the exact value of anything that `read` accepts; raises an error for codes, and for very long numbers."""
+    """Return the exact value of anything that `read` accepts except codes; raises an error for very long numbers."""
     given = value.result if isinstance(value, Derivation) else value
     operand = given if isinstance(given, Datum) else read(given, "binary64").operands[0]
     if isinstance(operand, Datum):
@@ -74,7 +74,7 @@ def exact_value(value: object) -> Value:
 
 
 def without_tens(value: Value) -> Value:
-    """Return a value without a separate power of ten; a number that has one becomes a quotient of integers.
+    """Return the same value with `tens` = 0: a power of ten becomes part of the numerator or denominator.
 
     >>> without_tens(exact_value("0.1"))
     Ratio(negative=False, numerator=1, denominator=10, twos=0, tens=0, truncated=False)
