@@ -102,7 +102,7 @@ class Job:
         )
 
     def scales(self) -> tuple[Array, np.float32 | None]:
-        """Return the codes of the scales, with the shape (rows, 1, inner) of `BlockLayout`, and the tensor's scale."""
+        """Return the codes of the scales, in the shape (rows, 1, inner) of `BlockLayout`, and the tensor scale."""
         amax = self.largest()
         top = float(amax.max(initial=0))
         self.finite = top < np.inf
@@ -114,7 +114,7 @@ class Job:
 
     def largest(self) -> Array:
         """Return the largest magnitude of each block; NaN or ∞ if the block contains one."""
-        # Codes without their signs, compared as integers, are ordered as the magnitudes; NaNs come last.
+        # As integers, codes without their signs have the order of the magnitudes, with NaNs last.
         every = _EVERY[self.array.dtype]
         bits = self.array.view(every.dtype)
         rows, size, inner = self.cut.rows, self.cut.size, self.cut.inner
@@ -131,8 +131,8 @@ class Job:
     ) -> Iterator[tuple[slice, Array, Array]]:
         """Round the elements, a few rows of blocks at a time.
 
-        For each part, yield the slice of its rows, the codes of its elements (or their values in the format `target`),
-        and the factors s·t (scale times tensor scale). If `into` is given, the codes or values are written there.
+        For each part, yield the slice of its rows, the codes of its elements (or, with `target`, their values in this
+        format), and the products s·t of scale and tensor scale. The codes or values are written to `into`, if given.
         """
         cut, numbers = self.cut, self.steps.numbers
         blocks, held = cut.blocks(self.array), container(target or numbers)
@@ -149,7 +149,7 @@ class Job:
 
 @lru_cache(maxsize=64)
 def kernel_for(fmt: BlockFormat, rule: ScaleRule, context: Context, size: int) -> BlockKernel | None:
-    """Return the compiled kernel for blocks of `size` elements; None if the compiled lane cannot do this."""
+    """Return the compiled kernel for blocks of `size` elements; None if the compiled lane does not support them."""
     steps, element = scales_for(fmt, rule), fmt.element
     if not can_round_blocks(steps.numbers, context, fmt.scale):
         return None

@@ -1,4 +1,4 @@
-"""Quantizes one block of an array exactly, with every step; the other blocks only determine the tensor's scale."""
+"""Quantizes one block of an array exactly, with every step; other blocks are only read for the tensor scale."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from floatlab.numbers.rounding import DEFAULT, AnyContext
 from floatlab.record import Record
 
 MOST = 256  # the largest number of elements shown at once; larger blocks are shown in parts
-LARGEST = 1 << 14  # the largest size of a block whose rule needs every value
+LARGEST = 1 << 14  # limit on the size of blocks whose rule needs every value, such as a sum or a search
 
 
 class BlockPart(Record):
     """Elements of one block of an array, and where they are.
 
-    `places` are the positions of the elements in the array, in C order. `start` is the position of the first one in the
-    block, which has `size` elements. `before` is the array position of the last element of the previous part, or None
-    if this part is the first. `after` is the array position of the first element of the next part, or None if this part
-    is the last. These parts belong to the same block or to an adjacent one.
+    `places` are the positions of the elements in the array, in C order. The first of them is element `start` of the
+    block, which has `size` elements. `before` and `after` are for stepping through the array, part by part, also into
+    the next block: the array positions of the last element before this part, and of the first one after it. They are
+    None at the ends of the array.
     """
 
     block: BlockDerivation
@@ -51,9 +51,9 @@ def block_part(
 ) -> BlockPart:
     """Quantize the block of an array that contains the element at position `at` (in C order).
 
-    Blocks are split into parts of up to MOST elements, and the result is the part that contains this element. The array
-    may have millions of elements. The values have the same bits as those of `quantize_blocks` for the whole array.
-    Raises UnsupportedError for an empty array, and for a very large block whose rule needs every value.
+    Blocks are split into parts of up to MOST elements; return the part with this element. The results have the same
+    bits as in `quantize_blocks` of the whole array, but even with millions of elements this is fast. Raises
+    UnsupportedError for an empty array, and for a very large block whose rule needs every value.
 
     >>> from floatlab.arrays.sources import source_of
     >>> from floatlab.formats.recipes import parse_recipe
@@ -97,7 +97,7 @@ def values_part(
     context: AnyContext = DEFAULT,
     tensor_scale: object = None,
 ) -> BlockPart:
-    """Do the same as `block_part` for rows of values of any kind, such as text; each value is used exactly.
+    """Like `block_part`, for rows of exact values of any kind, such as text.
 
     >>> from floatlab.formats.recipes import parse_recipe
     >>> part = values_part([["1", "1/3", "0.1"]], parse_recipe("e2m1/2"), 1)
@@ -127,9 +127,8 @@ def _part(
 ) -> BlockPart:
     """Return the part that begins at position `first` of a block.
 
-    `own` are the array positions of all elements of the block. `derived` are those of the elements that the derivation
-    `block` contains. In a very long block, it contains only some of them. `ends` are two positions: `before` of the
-    block's first part, and `after` of its last part.
+    `own` are the array positions of all elements of the block, `derived` those of the elements in the derivation
+    `block` (in a very long block, not all). `ends` are `before` of the block's first part and `after` of its last one.
     """
     places = own[first : first + MOST]
     kept = [i for i, place in enumerate(derived) if places[0] <= place <= places[-1]]
@@ -169,11 +168,10 @@ def _extremes(values: Array, magnitudes: Array) -> list[int]:
 
 
 def _others(places: Array, number: int, magnitudes: Array, fmt: BlockFormat, shape: tuple[int, ...]) -> list[Array]:
-    """Return the positions of values that represent the other blocks that share the tensor's scale.
+    """Return the positions of values that stand for the other blocks with the same tensor scale.
 
-    If the format has superblocks, the result lists all values of the other blocks in the superblock. Otherwise it lists
-    up to three values: the largest magnitude in finite blocks, a NaN, and an infinity. Blocks with a NaN or an infinity
-    have no finite representative, because an exact rule ignores their finite values.
+    In a superblock, they are all values of the other blocks. Otherwise up to three values are enough: the largest
+    magnitude among the finite blocks, a NaN, and an infinity. Exact rules ignore finite values of other blocks.
     """
     if fmt.tensor is None:
         return []

@@ -1,9 +1,9 @@
 """Block formats on arrays (MX, NVFP4 and other recipes), with the same bits as `arith.blocks`.
 
-Let x be an element, amax the largest magnitude of its block, s the scale of the block, and t the scale of the tensor
-(or 1). Let `largest` be the largest number of the element format. `arith.blocks` computes the quotients amax /
-(`largest`·t) and x / (s·t) exactly and rounds them once. Here they are computed in float64 and then rounded;
-`quotients` explains why the bits are the same. A division by a power of two is always exact.
+Let x be an element, amax the largest magnitude of its block, s the scale of the block, t the tensor scale (or 1), and
+`largest` the largest number of the element format. `arith.blocks` computes the quotients amax / (`largest`·t) and x /
+(s·t) exactly and rounds them once. Here they are computed in float64 and then rounded; `quotients` explains why the
+bits are the same. A division by a power of two is always exact.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ from floatlab.formats.scaling import PRODUCT
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers.rounding import Context
 
-_CLOSE = 2.0**-40  # errors whose relative difference in float64 is smaller are compared exactly
+_CLOSE = 2.0**-40  # errors of two scales that differ by less than this, relatively, are compared exactly
 
 
 @in_default_mode
@@ -114,9 +114,9 @@ def encode_blocks(
 
 
 def _is_padded(shape: tuple[int, ...], recipe: Recipe, axis: object) -> bool:
-    """Return whether the last block along the axis is shorter than the others, and is padded.
+    """Return whether the last block along the axis is short and will be padded.
 
-    The result is always False for MX and NVFP4 with plain rules (`is_plain`): they reject short blocks later.
+    Always False for plain recipes (`is_plain`): they raise an error for a short block later.
     """
     fmt = recipe.format
     if fmt.family != "fp32" or fmt.block is None or not shape or not hasattr(axis, "__index__"):
@@ -184,9 +184,9 @@ def _unscaled(matrix: Array, recipe: Recipe, context: Context) -> Blocks:
 
 
 def _chosen(matrix: Array, recipe: Recipe, given: object, options: BlockRounding) -> Blocks:
-    """Encode each block with whichever of several scales gives the smallest error.
+    """Encode each block with the one of several scales that gives the smallest error (`ScaleChoice`).
 
-    Errors are computed in float64. If two of them are too close to be compared, the scalar derivation decides.
+    Errors are computed in float64. If two of them nearly agree, exact scalar arithmetic decides.
     """
     fmt, choice = recipe.format, recipe.rule.choice
     assert choice is not None
@@ -236,13 +236,13 @@ def quantize_blocks(
     Returns
     -------
     values
-        float64 for float64 arrays and Python floats; float32 for integers, and for arrays of formats that float32
-        contains. No narrower dtype has the range of the scales.
+        float64 for float64 arrays and Python floats; float32 for integers and narrower floats, since float16 lacks the
+        range of the scales.
 
     Notes
     -----
-    In MX the values are exact, except that the largest numbers of float32 can round up to 2^128, which is ∞ in float32.
-    The product of nvfp4 has up to 30 bits and is rounded once, to nearest, into float32.
+    In MX, element × scale is exact in float32, unless it reaches 2^128 and becomes ∞. In nvfp4, the product of element,
+    scale and tensor scale has up to 30 bits and is rounded once, to nearest.
 
     Examples
     --------
@@ -292,8 +292,8 @@ def decode_blocks(
     tensor_scale
         Scale of the tensor for nvfp4, if `blocks` is a pair.
     dtype
-        By default float64. It is float32 if the recipe is plain (`is_plain`) and float32 represents all its numbers,
-        which is false for MX and nvfp4. Values that are too large for float32 become infinite.
+        Default: float64 for MX, nvfp4 and all recipes whose numbers float32 does not contain; float32 for other plain
+        recipes (`is_plain`). Values that are too large for float32 become infinite.
 
     Raises
     ------
@@ -356,7 +356,7 @@ def _in_singles(fmt: BlockFormat, codes: Array, by: Array) -> Array | None:
 
 
 def _digits(fmt: BlockFormat) -> list[int]:
-    """Return the precisions of elements, scales and the tensor's scale, whose product is a decoded value."""
+    """Return the precisions of the factors of a decoded value: element, scale and tensor scale."""
     return [each.precision for each in (fmt.magnitudes, fmt.scale, fmt.tensor) if each is not None]
 
 
@@ -395,6 +395,6 @@ def _decode_tiles(blocks: Blocks, tensor_scale: object, recipe: Recipe, axis: in
     for size, exponents in zip(fmt.groups, groups, strict=True):
         known[f"micro{size}"] = np.exp2(np.repeat(exponents, size, axis=1).astype(np.float64))
     with silent():
-        # The product has at most 53 digits, and at most one division follows it, so a float64 value is rounded once.
+        # The product is exact (at most 53 digits). At most one division follows, so the value is rounded once.
         values = formulas.evaluate(parse_formula(rule.value), known, DOUBLE).astype(kind)
     return tiling.join(values)

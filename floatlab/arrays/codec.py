@@ -1,4 +1,4 @@
-"""What the calls on arrays share: rounding and decoding, keywords, operands, dtypes, results and flags."""
+"""What the functions on arrays share: keywords, operands, dtypes, rounding and decoding, results and flags."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from floatlab.numbers.rounding import DEFAULT, Absent, AnyContext, as_context
 from floatlab.numbers.scalars import whole_number
 
 _FLAGS = tuple(Flags)
-# Row n is for the set of flags whose integer is n: a 1 for each flag in the set, and a 0 for every other flag.
+# Row n has a 1 for each flag in the set of flags with the integer n, and a 0 for the others.
 _SETS = np.array([[flags & flag.value != 0 for flag in _FLAGS] for flags in range(32)], np.int64)
 _FEW = 1 << 13  # below this many elements, `bincount` is faster than one pass per flag
 _PIECE = 1 << 16  # elements per pass, so few that they stay in the cache
@@ -85,10 +85,9 @@ def round_array(
 
 
 def _in_dialect(name: str, format: Format, rules: Context) -> Context:
-    """Return `rules` with the choices of a processor or library.
+    """Return `rules` with the settings of a dialect (`numbers.dialects`), such as that for overflow.
 
-    These are the results for overflow, for NaNs, for negative numbers in unsigned formats, and for values that the
-    format lacks. Raises UnsupportedError if `rules` already differs from the default in one of these choices.
+    Raises UnsupportedError if one of these settings in `rules` is not the default.
     """
     from floatlab.numbers.dialects import parse_dialect
 
@@ -140,7 +139,7 @@ def _context_in_words(rounding: Direction | str, overflow: str) -> Context:
 
 
 def rules_of(context: AnyContext, rounding: AnyContext, overflow: str = "native") -> Context:
-    """Return `context` if given, else `rounding` if it is a Context, else the Context of `rounding` and `overflow`.
+    """Return the Context of a call: `context`, else `rounding` if that is a Context, else one of both words.
 
     Raises ContextError for an invalid context; UnsupportedError for conflicting arguments, and for precision control.
     """
@@ -174,8 +173,8 @@ def _is_irrational(format: Format) -> bool:
 def float_for(format: Format) -> DType:
     """Return float32 if it contains the format, else float64.
 
-    float64 is also returned for irrational formats (logarithmic takums), which it does not contain: their numbers are
-    rounded to nearest. Raises FormatError for any other format that float64 does not contain.
+    Also return float64 for irrational formats (logarithmic takums), whose numbers it can only approximate. Raises
+    FormatError for any other format that float64 does not contain.
     """
     for word in words_containing(format):
         return np.dtype(np.float32 if word.width == 32 else np.float64)
@@ -186,17 +185,17 @@ def float_for(format: Format) -> DType:
 
 @lru_cache(maxsize=256)
 def dtype_for(given: DType | None, format: Format) -> DType:
-    """Return the dtype for numbers of the dtype `given` after they were rounded into a format.
+    """Return the dtype of results: numbers of the dtype `given`, rounded into a format.
 
-    If `given` contains the format, or the format contains `given`, the result is `given`. Otherwise it is float32 or
-    float64, also if `given` is None (the numbers have no floating dtype).
+    It is `given` if that contains the format, or the format contains it. Otherwise, and if `given` is None (the numbers
+    have no floating dtype), it is float32 or float64.
 
     >>> from floatlab.formats import parse_format
     >>> dtype_for(np.dtype(np.float16), parse_format("e4m3")), dtype_for(np.dtype(np.float16), parse_format("bf16"))
     (dtype('float16'), dtype('float32'))
     """
     own = format_of(given) if given is not None else None
-    # If the format contains the dtype, rounding changes only special values that the format lacks.
+    # If the format contains the dtype, rounding changes no number.
     if given is not None and own is not None and (holds(own, format) or holds(format, own)):
         return given.newbyteorder("=")
     return float_for(format)
@@ -211,9 +210,8 @@ def operand(x: object, name: str, format: Format) -> Source:
 def exact_operand(x: object, name: str, format: Format, context: Context) -> Source:
     """Return an operand unrounded: an array in its own format, Python floats in binary64, Python integers exactly.
 
-    If `format` represents all numbers of an operand that is not an array, they are returned in `format`, which is
-    faster. But floats stay in binary64 if `context` flushes inputs. Raises UnsupportedError for a Python integer that
-    the format does not represent.
+    Python numbers and lists are returned in `format` if it represents them all, which is faster (floats not if
+    `context` flushes inputs). Raises UnsupportedError for a Python integer that `format` does not represent.
     """
     source = source_of(x, name)
     if is_typed(x):
@@ -273,11 +271,10 @@ def written(
 ) -> Any:  # fmt: skip
     """Run `work` on arrays; return the result, in `out` if given, or a pair of result and flags.
 
-    If `return_flags` is True or "each", the flags are an array with the flags of every element; if it is "counts", they
-    are a dict with the number of elements that raised each flag. After an error, `out` is unchanged. If `out` shares
-    memory with an operand, results are first written to a new array. With `in_place`, they are written to `out` at once
-    if its elements have the same addresses as those of the operand. `in_place` states that `work` never reads a block
-    of operands again after writing its results.
+    If `return_flags` is True or "each", the flags are an array with the flags of every element; if it is "counts", a
+    dict with the number of elements that raised each flag. After an error, `out` is unchanged. If `out` shares memory
+    with an operand, results are first written to a new array. `in_place` promises that `work` reads each block before
+    it writes it; an operand that is `out` itself is then overwritten without a copy.
     """
     _check_out(out, shape, dtype)
     flags: Array | None = None
@@ -317,9 +314,9 @@ def written(
 
 
 def _counting(work: Work, counts: list[Array]) -> Work:
-    """Return a function that calls `work`, and counts how many elements of the block raised each flag.
+    """Return `work`, extended to append to `counts` how many elements of its block raised each flag.
 
-    It appends these counts to `counts`. Several threads may call it, because appending to a list is atomic.
+    Several threads may call it, because appending to a list is atomic.
     """
 
     def counted(*arguments: Any) -> None:

@@ -103,8 +103,8 @@ def encode(
     Returns
     -------
     codes
-        Unsigned integers of the smallest sufficient size, in the shape of `x`; for block formats a `Blocks`, which
-        unpacks as (scales, codes). With `return_flags` a pair of codes and flags.
+        Unsigned integers of 8, 16, 32 or 64 bits, in the shape of `x`; with `return_flags`, a pair of codes and flags.
+        For block formats a `Blocks`, which unpacks as (scales, codes).
 
     Raises
     ------
@@ -141,8 +141,8 @@ def decode(
 ) -> Array:
     """Return the values of codes as floats.
 
-    They are exact, with two exceptions. Irrational numbers are rounded to nearest in float64. Values of blocks are
-    rounded to nearest if `dtype` cannot represent them.
+    They are exact, except for irrational numbers, and for values of blocks that `dtype` cannot represent: these are
+    rounded to nearest.
 
     NaNs keep their payloads if the format has payloads.
 

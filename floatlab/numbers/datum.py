@@ -209,8 +209,7 @@ class Datum(Drawn, Record):
     def ulp(self) -> Exact:
         """The unit in the last place, 2^q; raises UnsupportedError for NaN, ∞ and unsupported codes.
 
-        In a table format, it is the distance to the next number away from zero; at the largest number, to the next one
-        toward zero.
+        In a table format, it is the distance to the next larger magnitude, or from the largest to the next smaller.
         """
         if not self.is_finite:
             raise UnsupportedError(f"{self!r} has no ulp")

@@ -8,16 +8,14 @@ enum { GROUP = 1024 }; /* elements computed at a time, so few that they stay in 
 
 /* The parameters of a recipe, in the order in which arrays/lanes/compiled_blocks.py packs them. */
 typedef struct {
-    Stage element, scale; /* how elements (words of binary32) and scales (of binary64) are rounded */
-    int64_t size;         /* elements of a block */
-    int64_t by_exponent;  /* whether `by_field` gives the codes: at the exponent field of amax + `carry` */
-    int64_t carry, normal /* `by_field` is not valid for magnitudes below this word */;
-    int64_t by_power;  /* scales are powers of two */
-    int64_t in_double; /* elements are multiplied by scales in binary64 */
-    int64_t direct;    /* whether a rounding can write the values of elements, without their codes */
-    int64_t least, nan;    /* codes of scales: the smallest, and the one for blocks with infinities or NaNs */
-    int64_t most;          /* the word of the largest element */
-    double divisor, tensor; /* the divisor of the largest magnitudes; the scale of the tensor */
+    Stage element, scale; /* how elements (words of binary32) and scales (of binary64) are rounded */ int64_t size; /*
+    elements of a block */ int64_t by_exponent;  /* whether `by_field` gives the scale's code; the index is the exponent
+    field of amax + `carry` */ int64_t carry, normal /* `by_field` is not valid for magnitudes below this word */;
+    int64_t by_power;  /* scales are powers of two */ int64_t in_double; /* elements are multiplied by scales in
+    binary64 */ int64_t direct;    /* whether a rounding can write the values of elements, without their codes */
+    int64_t least, nan;    /* codes of scales: the smallest; the one of blocks with an infinity or a NaN */ int64_t
+    most;          /* the word of the largest element */ double divisor, tensor; /* the divisor of the largest
+    magnitudes; the scale of the tensor */
 } BlockRule;
 
 /* A call. */

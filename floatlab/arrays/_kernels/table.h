@@ -2,8 +2,8 @@
 
    The codes of a sign are segments of the words without sign: a segment starts where a rounding moves to the next code.
    A bucket is the words that share their upper bits. In narrow formats a bucket has at most one start inside it; its
-   entry has that start and the codes on both sides. In wide formats an entry is a straight line: it gives the number of
-   starts up to a word, or one less, and a comparison decides which. */
+   entry has that start, and the codes before and after it. In wide formats an entry is a straight line: it gives the
+   number of starts up to a word, or one less, and a comparison decides which. */
 
 /* The arguments of a call: buffers, the last of which is written, and then a number. */
 typedef struct {

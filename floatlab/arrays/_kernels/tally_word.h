@@ -9,7 +9,7 @@
 #define WIDER (BITS == 32 ? 1023 - 127 : 0) /* the difference of the exponent fields of binary64 and of the word */
 
 /* Count the elements of a piece by what the rounding did to them, and write x and y. If either is not finite, both are
-   written as zeros. Also write the exponent field that each x has in binary64; `count_small` corrects the fields of
+   written as zeros. Also write the exponent field that x would have in binary64; `count_small` corrects it for
    subnormal x. */
 CLONES static void NAME(classify)(const Unsigned *restrict x, const Unsigned *restrict y, const Unsigned *restrict smallest,
                                   const Unsigned *restrict threshold, Unsigned *restrict a, Unsigned *restrict b,

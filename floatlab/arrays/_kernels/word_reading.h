@@ -19,7 +19,7 @@ static int NAME(is_readable)(const void *numbers)
 
 /* Return the word of a code, for formats that the word contains. Normal numbers only need another bias. The
    significands of subnormal numbers are integers below 2^T; a subtraction gives them their exponent, and no mode of the
-   processor rounds or flushes its result. `how` is the path of the reading, or a slower path. */
+   processor rounds or flushes its result. `how` is the path of the reading, or a slower one. */
 static INLINE Unsigned NAME(word)(Unsigned code, const NAME(Reading) *r, int how)
 {
     if (how == SHIFTED)

@@ -13,7 +13,7 @@ from floatlab.presenter import Answering
 from floatlab.record import Record
 
 PERCENTILES = (50.0, 90.0, 99.0, 99.9)
-_DISTANCE_DIGITS = 12  # leading bits of a distance that select its counter; distances up to 4,096 are counted exactly
+_DISTANCE_DIGITS = 12  # distances that agree in this many leading bits share a counter; up to 4,096, each has its own
 _CUT = 53 - _DISTANCE_DIGITS  # the other bits of the binary64 significand, which are dropped
 _ONE = int(np.array([1.0]).view(np.int64)[0]) >> _CUT
 _LONGEST = 1 << 24  # on longer axes, single indices are not tracked
@@ -33,10 +33,9 @@ class Tolerance(Record):
 
     `share` is the largest |actual − expected| / (atol + rtol·|expected|): a share above 1 fails. It is infinite if the
     arrays fail with every tolerance, or if an element differs where the allowed difference is 0. `least_rtol` is the
-    smallest rtol that would pass with this atol, and `least_atol` the smallest atol that would pass with this rtol.
-    Both are numbers of the dtype in which tolerances are computed, or None if no such number would pass. The greatest
-    differences are those of failing elements. They are computed in the dtype of the arrays, as both libraries print
-    them.
+    smallest rtol that would pass with this atol, and `least_atol` the smallest atol that would pass with this rtol, or
+    None if none would. `greatest_absolute` and `greatest_relative` are the greatest differences of failing elements, in
+    the dtype of the arrays, as both libraries print them.
     """
 
     name: str
@@ -126,7 +125,7 @@ class Distances:
 
 
 def _place(distances: Array) -> Array:
-    """Return the index of the counter for a distance, computed from the upper bits of its binary64 code."""
+    """Return the counter's index for each distance: the upper bits of the distance's binary64 code."""
     # Clear the low bits of large distances, so that the conversion to float64 does not round them up.
     odd = np.where(distances >> 53 > 0, distances & ~np.int64((1 << 11) - 1), distances)
     bits = odd.astype(np.float64).view(np.int64) >> _CUT
@@ -155,12 +154,11 @@ class Extent(Record):
 
 
 class Map(Record):
-    """The number of selected elements in each tile of an array, which is viewed as a matrix and split into equal tiles.
+    """The number of selected elements in each tile of an array, which is viewed as a matrix.
 
-    The columns of the matrix are the indices of the last axis, and its rows the indices of all other axes, flattened.
-    For an array in column-major order, the rows are the indices of the first axis, and the columns those of all others.
-    `sides` has the numbers of rows and columns of the matrix, and `part` those of a tile; the last tiles may be
-    smaller.
+    The columns of the matrix are the indices of the last axis; its rows are those of all other axes, flattened. (In
+    column-major order, the rows are those of the first axis, and the columns those of all others.) `sides` has the
+    numbers of rows and columns of the matrix, and `part` those of a tile; the last tiles may be smaller.
     """
 
     sides: tuple[int, int]
@@ -252,7 +250,7 @@ class Finder:
         return Map(sides[::-1], part[::-1], counts) if by_columns else Map(sides, part, counts)
 
     def result(self, by_columns: bool = False) -> Structure | None:
-        """Return the structure of the elements, with axes reversed for column-major arrays; None if there are none."""
+        """Return the structure of the elements, or None if there are none; `by_columns` reverses the axes."""
         if not self.count or self._touched is None:
             return None
         extents = []
@@ -331,8 +329,8 @@ class Differences(Answering, Record):
     allclose: Tolerance
     assert_close: Tolerance
     worst: tuple[ComparedElement, ...]  # the elements with the largest shares of NumPy's tolerance
-    differing: Structure | None  # None if an element fails NumPy's test, or if no element differs
-    failing: Structure | None  # the structure of the elements that fail NumPy's test; None if there are none
+    differing: Structure | None  # the differing elements, if all pass NumPy's test; else None, and if none differ
+    failing: Structure | None  # the elements that fail NumPy's test; None if there are none
     diagnosis: object = None  # a Diagnosis of the causes, if the inputs are known
     _ASKS = ".within (NumPy's tolerance), .assert_close.passes (PyTorch's), or whether .equal is .size"
 

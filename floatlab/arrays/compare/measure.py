@@ -70,9 +70,8 @@ def compare(
     rtol, atol, equal_nan
         As in `numpy.allclose`.
     format
-        Format whose ulps are counted; by default the format of the arrays. If one array's format contains the other's,
-        the default is the narrower one; if neither contains the other, it is a common format. Arrays of other formats
-        are first rounded into it.
+        Format whose ulps are counted; arrays of other formats are first rounded into it. Default: the format of the
+        arrays. If they differ, it is the narrower one if the other contains it, else a format that contains both.
     torch_tolerances
         (rtol, atol) of `torch.testing.assert_close`; by default they depend on the dtype. Arrays of 8-bit floats must
         always be equal.
@@ -154,10 +153,7 @@ def compare(
 
 
 def ulp_format(x: ArraySource, y: ArraySource) -> Format:
-    """Return the format whose ulps are counted by default.
-
-    If one array's format contains the other's, the result is the narrower one, otherwise a common format.
-    """
+    """Return the default of `compare`'s parameter `format`."""
     for narrow, wide in ((x.format, y.format), (y.format, x.format)):
         if holds(wide, narrow):
             return narrow
@@ -247,7 +243,7 @@ class _Measure:
         self.equal += int(np.count_nonzero(p == q))
         self.specials += _count_specials(p, q)
         if self.judge.equal_nan:
-            # With equal_nan, two NaNs count as equal whatever their payloads.
+            # With equal_nan, a NaN in both arrays is no difference (of one format: only if the codes are equal).
             alike = np.isnan(p) & np.isnan(q) & (same[rest] | (a.format != b.format))
             rest, p, q, finite, index = (each[~alike] for each in (rest, p, q, finite, index))
             if not len(rest):
@@ -259,7 +255,7 @@ class _Measure:
             self.second.add(p, q, index)
         if self.judge.failing:
             self.failing.add(index[fails])
-        else:  # reported only if nothing fails
+        else:  # differences within tolerance are reported only if nothing fails
             self.differing.add(index)
         self._list(share, index, (p, q, a.codes[rest], b.codes[rest], absolute, distances))
 

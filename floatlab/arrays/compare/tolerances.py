@@ -53,7 +53,7 @@ class Allclose:
         return self.kind.type(atol) + self.kind.type(rtol) * size
 
     def bounded(self, error: Array, size: Array) -> Array:
-        """Return a mask of the elements whose expected number is finite; others pass only if they count as equal."""
+        """Return a mask of the elements with a finite expected number; the others pass only if equal."""
         return np.isfinite(size)
 
 
@@ -90,7 +90,7 @@ class AssertClose:
         return self._rounded(base + self._rounded(self.kind.type(rtol) * size))
 
     def bounded(self, error: Array, size: Array) -> Array:
-        """Return a mask of the elements whose error is finite; others pass only if they count as equal."""
+        """Return a mask of the elements with a finite error; the others pass only if equal."""
         return np.isfinite(error)
 
 
@@ -101,7 +101,7 @@ def default_tolerances(expected: ArraySource) -> tuple[float, float]:
 
 
 class ToleranceTest:
-    """Accumulates the result of one tolerance test over pairs. Pairs that are not passed to `add` count as equal."""
+    """Accumulates the result of one tolerance test. Only pairs that may differ need to be passed to `add`."""
 
     def __init__(self, rule: Allclose | AssertClose, rtol: float, atol: float, equal_nan: bool) -> None:
         self.rule, self.rtol, self.atol, self.equal_nan = rule, rtol, atol, equal_nan
@@ -113,7 +113,7 @@ class ToleranceTest:
         self._lowest = {"rtol": 0, "atol": 0}  # codes of the smallest sufficient tolerances
 
     def _code(self, tolerance: float) -> int:
-        """Return the code of a tolerance: codes of nonnegative numbers are in the same order as the numbers."""
+        """Return the code of a tolerance; codes of nonnegative numbers are in the order of the numbers."""
         return int(np.asarray(tolerance, self.rule.grid).view(self._codes))
 
     def _number(self, code: int) -> float:

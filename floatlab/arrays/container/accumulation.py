@@ -1,10 +1,10 @@
-"""Sums, products and matrix products of FloatArrays, in a stated order and a stated accumulator.
+"""Sums, products and matrix products of FloatArrays; the caller chooses the order and the accumulator's format.
 
 Three arguments determine the bits of a reduction:
 
-* `accumulator`: the format of terms, products of operands, and partial sums; each is rounded once to this format. By
-  default fp32, or the operands' format if fp32 does not contain it.
-* `schedule`: `serial` is the order of a loop, ((x0 + x1) + x2) + …; `adjacent` adds pairs of neighbours, then pairs of
+* `accumulator`: the format to which every term, product of operands and partial sum is rounded. By default fp32, or the
+* operands' format if fp32 does not contain it. `schedule`: `serial` is the order of a loop, ((x0 + x1) + x2) + …;
+* `adjacent` adds pairs of neighbours, then pairs of
   neighbouring sums, and so on; an unpaired last term goes to the next round unchanged. Terms are in C order.
 * `format`: the format of the result, which is rounded to this format once more. By default the operands' format.
 
@@ -51,7 +51,8 @@ class Summation(TypedDict, total=False):
 class Accumulator:
     """Adds, multiplies and divides in one format.
 
-    Its numbers are floats if the processor's binary32 or binary64 arithmetic gives the right results, else codes.
+    Numbers are held as floats if the processor's binary32 or binary64 arithmetic gives the right results, else as
+    codes.
     """
 
     def __init__(self, format: object, operands: Format, context: Context | None) -> None:
@@ -103,7 +104,7 @@ class Accumulator:
         return made
 
     def finished(self, found: Array, into: Format, context: Context | None) -> CodedArray:
-        """Return accumulated numbers, rounded to the result's format, as an array with the context `context`."""
+        """Return accumulated numbers, rounded into the format `into`, as an array with this context."""
         values = found if self.native is not None else decode(found, self.format)
         return finished(values, into, context, self.context)
 
@@ -139,10 +140,7 @@ def folded(terms: Array, accumulator: Accumulator, schedule: str, operation: str
 
 
 def _first(values: Array, axis: Axis) -> tuple[Array, tuple[int, ...]]:
-    """Return the array with all reduced axes flattened into its first axis.
-
-    Also return the array's own shape with length 1 on each reduced axis.
-    """
+    """Return the array with the reduced axes flattened into its first one, and the result's shape with `keepdims`."""
     axes = tuple(range(values.ndim)) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, values.ndim)
     rest = [i for i in range(values.ndim) if i not in axes]
     kept = tuple(1 if i in axes else length for i, length in enumerate(values.shape))

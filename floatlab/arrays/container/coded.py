@@ -1,4 +1,4 @@
-"""The base class of FloatArray: codes, their format, and a context; and the common format and context of operands."""
+"""The base class of FloatArray: codes with a format and a context. Also: the common format and context of operands."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def is_number(x: object) -> bool:
 
 
 def codes_in(x: object, format: Format, context: Context) -> Array:
-    """Return the codes of numbers rounded once into `format`; codes of numbers that have this format stay unchanged.
+    """Return the codes of numbers, rounded once into `format` unless they have this format.
 
     Raises UnsupportedError for arguments that are not numeric.
     """
@@ -329,10 +329,9 @@ def own_format(x: object) -> Format | None:
 
 
 def shared_format(values: Iterable[object]) -> Format:
-    """Return a result's format: that of the operands that have a format, or binary64 if none has.
+    """Return the format of a result: the operands' format, or binary64 if no operand has a format.
 
-    If the operands' formats differ, the result is the first of fp16, bf16, fp32 and fp64 that contains them all. Raises
-    FormatError if none of the four does.
+    If they differ, it is the first of fp16, bf16, fp32, fp64 that contains them all; raises FormatError if none does.
     """
     formats = [format for format in map(own_format, values) if format is not None]
     try:
@@ -351,7 +350,7 @@ def shared_context(values: Iterable[object]) -> Context | None:
 
 
 def typed(x: object, format: Format, context: Context) -> object:
-    """Return an operand unchanged if it has its own format; else (numbers, integers, lists) rounded into `format`."""
+    """Return an operand that has a format unchanged, and any other one (numbers, lists) rounded into `format`."""
     if own_format(x) is not None:
         return CodedArray(x) if isinstance(x, Datum) else x
     if isinstance(x, str):
@@ -367,7 +366,7 @@ def values_of(x: object, format: Format, context: Context, dtype: object = None)
 
 
 def finished(values: Array, format: Format, context: Context | None, rules: Context = DEFAULT) -> CodedArray:
-    """Round values into a format by `rules`; return an array with the given context. NaNs become the default NaN."""
+    """Return an array of values rounded by `rules`, with the context `context`; NaNs become the default NaN."""
     codes = np.asarray(encode(values, format, context=rules))
     if format.has_nan:
         codes[np.isnan(values)] = format.nan_code

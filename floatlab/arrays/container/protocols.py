@@ -1,8 +1,8 @@
 """NumPy's functions on FloatArrays.
 
-The results of some ufuncs are exact, others are correctly rounded, and some ufuncs only change a sign; the rest are
-computed in float64 and then rounded. Most functions that are not ufuncs either move codes or evaluate a predicate on
-the values.
+Arithmetic (`_ROUNDED`) is correctly rounded. Maxima, minima and changes of sign are exact. Other ufuncs are computed in
+float64 and then rounded. Of the functions that are not ufuncs, most move codes (`_MOVERS`) or test the values
+(`_READERS`).
 """
 
 from __future__ import annotations
@@ -68,10 +68,7 @@ _FILLS = {"zeros_like": 0, "ones_like": 1, "empty_like": 0}
 
 @in_default_mode
 def rounded_operation(name: str, values: tuple[object, ...], into: Format | None = None) -> CodedArray:
-    """Return the correctly rounded result of an operation on FloatArrays.
-
-    A NaN result is that of the scalar operation.
-    """
+    """Return the correctly rounded result of an operation on FloatArrays; NaNs are those of the scalar operation."""
     format, context = shared_format(values), shared_context(values)
     given = [typed(x, format, context or DEFAULT) for x in values]
     codes = operate(name, given, into or format, context=context, as_codes=True)
@@ -87,7 +84,7 @@ def _ordered(name: str, values: tuple[object, ...]) -> CodedArray:
 
 
 def _as_float(number: Any) -> float | None:
-    """Return the float that equals a number; None if no float does."""
+    """Return a number as a float; None if no float equals it."""
     try:
         ratio = number.as_integer_ratio()
     except (OverflowError, ValueError):  # an infinity or a NaN

@@ -1,9 +1,9 @@
 """FloatArrays in files: `save` and `load` an array, a list or a dict as `.npz` files, which NumPy can also read.
 
-A file is an uncompressed zip of `.npy` members, one per array: codes as plain unsigned integers, other arrays
-unchanged. The member `floatlab.json` lists the key, the format and the context of each array. So
-`numpy.load(path)["weight"]` gives the codes without floatlab. Nothing is ever unpickled. The sizes that a file declares
-are checked against its length, so that reading needs at most a few times its size in memory.
+A file is an uncompressed zip of `.npy` members, one per array. FloatArrays are stored as codes, plain unsigned
+integers, which `numpy.load(path)["weight"]` reads without floatlab. The member `floatlab.json` lists the key, the
+format and the context of each array. Nothing is ever unpickled. Reading needs at most a few times the size of the file
+in memory, since the sizes that the file declares are checked first.
 """
 
 from __future__ import annotations
