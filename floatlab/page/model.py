@@ -228,7 +228,7 @@ class Pair(Block):
 
 
 class Fresh(Block):
-    """Blocks that the previous page did not have: they are drawn unchanged, with a mark before the first line."""
+    """Blocks that are new on this page, compared with the previous one: a mark stands before their first line."""
 
     blocks: tuple[Block, ...]
     mark: str = "▸"

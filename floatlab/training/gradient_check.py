@@ -7,8 +7,8 @@ which the derivative of f changes noticeably.
 
 The function is evaluated in a format: its argument and the result of each of its operations are rounded, and
 `RoundedNumber` estimates the rounding error. With `round_all=False`, only its argument and its value are rounded.
-Then, or if the number of roundings is given, the estimate is √roundings·u·|f|. Both estimates (rounding and truncation)
-are doubled; they are not proven bounds.
+Then, or if the number of roundings is given, the estimate is √roundings·u·|f|. `check_gradient` doubles the estimates
+of both errors. They are still not proven bounds.
 """
 
 from __future__ import annotations
@@ -81,9 +81,9 @@ class StepSweep(Answering, Record):
 class Check(Record):
     """Result of checking a reported derivative: the difference quotient used, and a bound on the mismatch.
 
-    `bound` is `rounding` + `truncation`. `verdict` is *agrees* under two conditions: the mismatch is within `bound`,
-    and `bound` is below a tenth of |`quotient`| or of |`reported`|. The verdict is *a bug* if the mismatch exceeds ten
-    times the bound, and *unclear* otherwise.
+    `bound` is `rounding` + `truncation`; `truncation` is 0 if the function does not accept floats. `verdict` is
+    *agrees* under two conditions: the mismatch is within `bound`, and `bound` is below a tenth of |`quotient`| or of
+    |`reported`|. It is *a bug* if the mismatch exceeds ten times the bound, and *unclear* otherwise.
     """
 
     reported: float

@@ -175,7 +175,7 @@ def parse_optimizer(given: object, lr: object, adds: bool) -> Optimizer:
     Parameters
     ----------
     given
-        `sgd`, `momentum` (SGD with momentum 0.9), `adam` or `adamw`; or an optimizer, which is returned. None means
+        `sgd`, `momentum` (0.9), `adam`, `adamw` (weight decay 0.01), or an optimizer, which is returned. None means
         SGD. If `adds` is true, a name must be None or `updates`; both mean `Updates`.
     lr
         The learning rate. None means 0.001 for Adam and AdamW; SGD has no default, and `Updates` has no learning rate.

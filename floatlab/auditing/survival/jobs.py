@@ -266,10 +266,10 @@ def checkpoint_at(place: Place, version: str = "") -> QuantizedCheckpoint:
 
 
 def version_of(read: QuantizedCheckpoint) -> str:
-    """Return a text that identifies the files of a checkpoint by their names and sizes, and by when they changed.
+    """Return two hashes of a checkpoint's files with a full stop between them; an empty text for a mapping.
 
-    The times follow a full stop, so that they can be cut off: they change when a file is copied to another computer.
-    The text is empty for a mapping.
+    The first hash is that of the names and sizes, the second that of the times of the last changes. Other computers
+    compare only the first, because the times change if files are copied.
     """
     states = states_of(read.checkpoint)
     parts = [[(each.name, each.size) for each in states], [each.changed for each in states]]

@@ -43,8 +43,8 @@ class Usual(Record):
 def usual(recipe: Recipe) -> Usual:
     """Return the errors of normally distributed numbers in a recipe.
 
-    For a recipe without scales, several standard deviations are tried, and the best SQNR counts. Standard
-    deviations at which numbers become NaN or infinite do not count.
+    For a recipe without scales, several standard deviations are tried, and the best SQNR counts. A standard deviation
+    is skipped if numbers become NaN or infinite.
 
     >>> from floatlab.formats.recipes import parse_recipe
     >>> [round(usual(parse_recipe(name)).sqnr, 1) for name in ("e4m3", "mxfp4", "nvfp4")]
