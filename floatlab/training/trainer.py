@@ -46,10 +46,9 @@ class TrainingRun(Individual):
 
     `at` has the recorded steps: 0 is the start, and the last step is always included. `values` has the weights that the
     model computes with, as (recorded, n), or (recorded,) for a scalar weight. `kept` (the master copy) and
-    `compensation` (Kahan's) have the same shape, or are None. `scales` has a pair (step, loss scale) for each change of
-    the scale, with the first step (from 0) that uses it. `skipped` has the steps (from 0) that dynamic scaling skipped.
-    For each weight, `moves` is the number of steps that changed `carrier` or `compensation`; `last_moves` is the last
-    such step (from 1), or 0.
+    `compensation` (Kahan's) have the same shape, or are None. `scales` has pairs of a step (from 0) and the loss scale
+    from this step on; `skipped` has the steps (from 0) that dynamic scaling skipped. For each weight, `moves` is the
+    number of steps that changed `carrier` or `compensation`; `last_moves` is the last such step (from 1), or 0.
     """
 
     label: str

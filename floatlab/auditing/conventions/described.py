@@ -120,7 +120,7 @@ def _int4(
 ) -> Weight:
     """Return a weight of integers from −8 to 7; scales and offsets are stored as groups × rows.
 
-    `zero_point` has the number of the code 0, in the units of the weight (fbgemm, int4_row_quantize_zp).
+    The offset `zero_point` of a group is the number that the code 0 stands for (fbgemm, int4_row_quantize_zp).
     """
     weight, scale, zeros = stored
     parts.need(weight.name, owner, "uint8", "int8")
