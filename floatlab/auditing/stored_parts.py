@@ -56,7 +56,7 @@ def is_scale(name: str) -> bool:
 
 
 def stored_bits(weight: Weight, codes: StoredTensor) -> float:
-    """Return the bits per number, counting only the tensor with the codes; in GGUF, its blocks include their scales."""
+    """Return the bits per number in the tensor of the codes; in GGUF, this tensor includes the scales."""
     block = block_of(codes.dtype)
     if block is not None and not codes.kind:
         return 8 * block[1] / block[0]

@@ -32,7 +32,7 @@ from floatlab.files.checkpoints import StoredTensor
 _WORD = 32
 _WIDTHS = (4, 8, 2)
 _MOST_WORDS = 1 << 27  # the most words of a weight in the transposed layouts, which are read whole
-_AWQ_ORDER = np.array([0, 2, 4, 6, 1, 3, 5, 7])  # for each nibble of a word, from the lowest on, its column (of 8)
+_AWQ_ORDER = np.array([0, 2, 4, 6, 1, 3, 5, 7])  # the columns of a word's 8 nibbles, lowest nibble first
 
 
 def unpacked(words: Array, bits: int) -> Array:

@@ -46,8 +46,8 @@ from floatlab.files.checkpoints import StoredTensor
 E8M0 = decode_array(np.arange(256, dtype=np.uint8), "e8m0").astype(np.float64)
 _NVFP4_BLOCK, _MX_BLOCK = 16, 32
 UNSCALED = "FP8 without scales"
-# Tensors beside a weight that concern activations, and ComfyUI's description of a layer. Like the weight's scales, they
-# are not listed as tensors.
+# Tensors that are stored beside a weight but do not change its numbers: scales of activations, and ComfyUI's
+# description of a layer. Like the weight's scales, they are not listed as tensors.
 _ACTIVATIONS = (
     "input_scale", "input_global_scale", "input_zero_point", "input_amax", "output_scale", "comfy_quant",
 )  # fmt: skip

@@ -1,12 +1,12 @@
-"""Names the conventions that are not read, so that their tensors are not taken for plain numbers."""
+"""The conventions that floatlab cannot decode: their tensors must not be read as plain numbers."""
 
 from __future__ import annotations
 
 from floatlab.auditing.stored_parts import StoredParts, Weight
 from floatlab.errors import UnsupportedError, quoted
 
-# Each row has a suffix of the names of codes, the suffixes of the tensors stored beside them, and the library with the
-# reason why its codes are not read.
+# In each row: the suffix of the codes' names, the suffixes of the tensors stored beside them, the library, and the
+# reason why its codes cannot be decoded.
 _UNREAD = (
     (".codes", (".codebooks",), "AQLM's (indices into codebooks)"),
     (".indices", (".centroids",), "VPTQ's (indices into centroids)"),

@@ -72,7 +72,7 @@ def canonical(name: str) -> str:
     found = name.removesuffix(".weight")
     while (prefix := next((each for each in _PREFIXES if found.startswith(each)), None)) is not None:
         found = found.removeprefix(prefix)
-    if found == name.removesuffix(".weight"):  # these conventions have no prefixes
+    if found == name.removesuffix(".weight"):  # GGUF and Llama use no prefixes
         found = _GGUF.get(found, found) if found in _GGUF else _META.get(found, found)
         for pattern, table in _LAYERS:
             if (layer := pattern.fullmatch(found)) and layer[2] in table:

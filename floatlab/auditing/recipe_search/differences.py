@@ -150,7 +150,7 @@ def _nearest_share(trial: Trial, evidence: Evidence) -> float:
     best = 0.0
     for factor in whole:
         exact = tiling.cut(x) / (scale * factor)
-        for limited in (exact, np.clip(exact, -order[-1], order[-1])):  # int8 may have no −128
+        for limited in (exact, np.clip(exact, -order[-1], order[-1])):  # some quantisers to int8 never use −128
             at = np.clip(np.searchsorted(order, limited), 1, len(order) - 1)
             least = np.minimum(np.abs(order[at] - limited), np.abs(order[at - 1] - limited))
             is_near = np.abs(coded - limited) <= least * _SAME + _TIE

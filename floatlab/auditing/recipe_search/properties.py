@@ -19,7 +19,7 @@ _ROUNDINGS = {
     "RND": "to nearest, ties to the lower number", "RTZ": "toward zero", "RTP": "toward +∞", "RTN": "toward −∞",
     "RAZ": "away from zero", "closest": "the first code with the least error",
 }  # fmt: skip
-_COMMON = ("tensor", "channel", "128", "128x128")  # other shapes that cut the same blocks are not mentioned
+_COMMON = ("tensor", "channel", "128", "128x128")  # shapes that are mentioned if they cut the same blocks
 _UP = {"RTP": "up", "RTZ": "down"}
 
 

@@ -25,7 +25,7 @@ Agreements = dict[Trial, Agreement]
 _MOST_VARIED, _MOST_NEAREST, _MOST_EXAMPLES = 12, 3, 3
 _RESEMBLES = 0.2  # if no recipe gives at least this share of the codes, no variations are tried
 _MOST_COMPARED = 64  # the scales of at most this many trials that give the same codes are compared
-_PER_PASS = 8  # this many candidates are followed over a whole large tensor if none agrees on the sample
+_PER_PASS = 8  # if no candidate agrees on the sample, only this many of the best are compared over the whole tensor
 
 
 class Names(Individual):

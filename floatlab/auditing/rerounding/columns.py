@@ -20,7 +20,7 @@ from floatlab.errors import FloatlabError
 from floatlab.files.checkpoints import StoredTensor
 from floatlab.record import Individual
 
-_FEWEST, _ENOUGH = 8, 16  # rows from which the factors of columns are estimated
+_FEWEST, _ENOUGH = 8, 16  # the least number of rows for this test; with error feedback, it needs the second number
 _SPREAD = 0.02  # factors count as equal if the standard deviation of their logarithms is smaller
 # The factors explain the codes if they make at least half of the far codes fit, and leave at most the share _FAR far.
 # If errors are fed back, up to the share _MORE_FAR may be far, but the factors must also halve the error.

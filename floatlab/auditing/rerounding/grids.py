@@ -1,7 +1,7 @@
-"""The number that each possible code of a quantised weight would stand for, with the stored scales.
+"""The numbers that the codes of a quantised weight can stand for, with the stored scales.
 
-In each convention, a code stands for a·v + b. Here v is a number that belongs to the code; a and b are the scale
-and the offset of the element. Both follow from reading the weight again, with the same code for all elements.
+In each convention, a code stands for a·v + b, where v depends on the code, and the scale a and the offset b depend on
+the element. To find a and b, the weight is read again with the same code for all elements.
 """
 
 from __future__ import annotations

@@ -100,10 +100,10 @@ class TensorFigures(Record):
 class Recommendation(Record):
     """The recommended recipe of each tensor: of the recipes that the tensor survives, the one with the fewest bits.
 
-    `plan` has a pair for each tensor: its name and a recipe, which is empty if the tensor stays as it is. `base` is the
-    recipe that is recommended for the most elements; it is empty if none is. `words` is the recommendation as a
-    sentence, and `rule` states what a recipe must reach.
-    With this plan, the tensors have `bits` bits per number on average, and together an SQNR of `sqnr` dB.
+    `plan` has a pair for each tensor: its name and a recipe, which is empty if the tensor stays as it is. With this
+    plan, the tensors have `bits` bits per number on average, and together an SQNR of `sqnr` dB. `base` is the recipe
+    that is recommended for the most elements; it is empty if no recipe is recommended. `words` is the
+    recommendation as a sentence; `rule` is a sentence that says when a tensor survives a recipe.
     """
 
     words: str
@@ -194,7 +194,7 @@ def _error_exponents(tally: Tally) -> tuple[tuple[int, int], ...]:
 def figures_of(
     recipe: str, bits: float, tally: Tally, scales: ScaleTally | None, output: OutputErrors | None, expected: float
 ) -> RecipeFigures:
-    """Return the record of a tensor's errors in a recipe, made from their tally; verdict and reason are still empty."""
+    """Return a tensor's errors in a recipe, computed from their tally; verdict and reason are left empty."""
     both = sqrt(tally.squares) * sqrt(tally.rounded_squares)
     return RecipeFigures(
         recipe=recipe,
