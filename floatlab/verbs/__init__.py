@@ -1,1 +1,1 @@
-"""Layer 5: all commands, with a folder for each topic that holds its options, its answers and its pages."""
+"""The commands (layer 5). Each topic has a folder with its options, answers and pages."""

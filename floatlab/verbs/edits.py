@@ -1,4 +1,4 @@
-"""Edits of a datum by the user. An edit returns a new datum; `literal_of` returns text that denotes a datum exactly."""
+"""Edits of one floating-point number, such as flipping a bit or going to the next number."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from floatlab.numbers.rounding import DEFAULT
 from floatlab.record import Record
 from floatlab.verbs.question import code_of
 
-_GLANCE = 24  # longer decimals are inconvenient to edit
-_FIELD_DIGITS = 100  # more digits than any field has, so that an error message can report the excess
+_GLANCE = 24  # longer decimals are written in hexadecimal
+_FIELD_DIGITS = 100  # reading this many digits is enough to see that a number is too large for its field
 
 
 class Edit(Record):
-    """A change of a datum: its name, the sign on its button, its description, and its function."""
+    """An edit that has a button: its name, the symbol on the button, a description, and its function."""
 
     name: str
     sign: str
@@ -29,10 +29,10 @@ class Edit(Record):
 
 
 def literal_of(datum: Datum, context: Context = DEFAULT) -> str:
-    """Return text that is read as exactly this datum in its own format under `context`.
+    """Return text from which exactly this datum can be read again, in its own format and under `context`.
 
-    In another format, the text denotes the same number. The text is a short decimal (or inf, nan), else a hexadecimal
-    number. If a number would not be read back as the same datum, the text is a code with its format.
+    The text is a decimal (or inf, nan) if that is short, or else a hexadecimal number. If neither would be read as this
+    datum, the text is a code with its format.
 
     >>> from floatlab import decode
     >>> literal_of(decode(0x3C7C, "fp16")), literal_of(decode(0xFF, "e4m3")), literal_of(decode(1 << 64, "x87"))
@@ -43,13 +43,14 @@ def literal_of(datum: Datum, context: Context = DEFAULT) -> str:
     if datum.is_finite:
         text = decimal_within(datum.exact, _GLANCE) or hexadecimal(datum)
     elif datum.is_nan and (datum.is_signaling or datum.payload):
-        return code_of(datum)  # as text, the payload would apply to every format, and not all formats can hold it
+        # The text nan(0x…) could be read in another format, which may be too narrow for the payload.
+        return code_of(datum)
     else:
         text = shortest(datum)
     try:
         if encode(text, datum.format, context) == datum:
             return text
-    except FloatlabError:  # an unsupported code, or a special value that the context refuses
+    except FloatlabError:  # a code that denotes no number, or a special value that the context rejects
         pass
     return code_of(datum)
 
@@ -70,7 +71,7 @@ def with_bit(datum: Datum, bit: int, value: int | None = None) -> Datum:
 
 def _places(fmt: Format) -> dict[str, tuple[int, int]]:
     """Return the lowest bit and the width of each field; the width is 0 if the format lacks the field."""
-    if fmt.is_table:  # its fields have no fixed places
+    if fmt.is_table:  # the fields, if there are any, begin at different bits in different codes
         return dict.fromkeys("SEJT", (0, 0))
     return {
         "S": (fmt.width - 1, int(fmt.signed)),
@@ -81,7 +82,7 @@ def _places(fmt: Format) -> dict[str, tuple[int, int]]:
 
 
 def fields(datum: Datum) -> dict[str, str]:
-    """Return the code and its fields as editable text: the code and T in hexadecimal, the others in decimal.
+    """Return the code and its fields S, E, J and T as text: the code and T in hexadecimal, the others in decimal.
 
     >>> from floatlab import decode
     >>> fields(decode(0x3C7C, "fp16"))
@@ -96,7 +97,7 @@ def fields(datum: Datum) -> dict[str, str]:
 
 
 def with_field(datum: Datum, name: str, text: str) -> Datum:
-    """Return the datum with one field replaced; raises LiteralError, whose message gives the limits.
+    """Return the datum with one field replaced; raises LiteralError if the field cannot hold the value.
 
     >>> from floatlab import decode
     >>> with_field(decode(0x3C7C, "fp16"), "E", "16")
@@ -123,7 +124,7 @@ def _whole(text: str) -> int | None:
 
 
 def _scaled(datum: Datum, power: int) -> Datum:
-    """Return the datum multiplied by a power of two, rounded to the format (scaleB, 5.3.3)."""
+    """Return the datum multiplied by 2^power, rounded to its format (IEEE 754-2019 5.3.3, scaleB)."""
     if not datum.is_finite:
         return datum
     x = datum.exact
@@ -201,7 +202,7 @@ EDITS: dict[str, Edit] = {
 
 
 def edited(datum: Datum, name: str) -> Datum:
-    """Return the datum after an edit of EDITS; raises UnsupportedError if the format has no such value.
+    """Return the datum after the named edit of EDITS; raises UnsupportedError if the format lacks the new value.
 
     >>> from floatlab import decode
     >>> edited(decode(0x3C00, "fp16"), "up")

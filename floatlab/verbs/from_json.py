@@ -1,7 +1,6 @@
 """JSON documents: the schema of each kind of answer, for writing JSON and for reading it back.
 
-The schemas of a topic are imported when its first answer is written or read, so that NumPy is not imported for a
-derivation.
+Each schema is imported at its first use. So the JSON of a derivation is written and read without NumPy.
 """
 
 from __future__ import annotations
@@ -129,7 +128,11 @@ def _train() -> Schemas:
 
 
 class Document(Record):
-    """A kind of answer: the function that imports its schema, its operations, and the JSON member that only it has."""
+    """One kind of answer: how its JSON is recognised, and the function that imports its schema.
+
+    `operations` are the possible values of the JSON member `operation`. Among the kinds with the same operation, only
+    this one has the JSON member `member`.
+    """
 
     schemas: Callable[[], Schemas]
     operations: tuple[str, ...] = ()
@@ -142,7 +145,7 @@ DOCUMENTS = {
     "BlockDerivation": Document(_block, ("block",)),
     "Comparison": Document(_arithmetic, ("compare", "equal", "less", "less_equal")),
     "Contrast": Document(_arithmetic, ("fma",), "separate"),
-    "Conversion": Document(_convert),  # read back as a derivation with all stages
+    "Conversion": Document(_convert),  # written only; it is read back as a Derivation
     "Derivation": Document(_derivations),
     "Dequantization": Document(_dequantize, ("dequantize",), "weights"),
     "Differences": Document(_compare, ("compare",), "worst"),

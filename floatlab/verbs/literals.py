@@ -7,12 +7,12 @@ from floatlab.numbers.datum import hexadecimal, shortest
 from floatlab.numbers.printing import exact_decimal
 from floatlab.other_libraries import LIBRARIES
 
-# The suffixes of C23's and C++23's floating constants; a constant without a suffix is a binary64.
+# The suffixes of floating constants in C23 and C++23. A constant without a suffix is a `double`.
 _SUFFIXES = {"binary16": "f16", "bfloat16": "bf16", "binary32": "f", "binary64": "", "x87": "L", "binary128": "f128"}
 
 
 def literals_of(datum: Datum) -> dict[str, tuple[str, str]]:
-    """Return texts that denote a number exactly in its format: for each name, a description and the text.
+    """Return the notations that denote a number exactly in its format. Each has a name, a description and the text.
 
     Parameters
     ----------
@@ -27,8 +27,9 @@ def literals_of(datum: Datum) -> dict[str, tuple[str, str]]:
 
     Notes
     -----
-    `c` has the suffixes of C23 (`f16`, `f128`) and C++23 (`bf16`). A number of another format is a `double` in C, if
-    `double` can represent it. `numpy` has the code in the type of NumPy or ml_dtypes, so that NaNs keep their bits.
+    `c` has the suffixes of C23 (`f16`, `f128`) and C++23 (`bf16`). A number of a format without a suffix is written as
+    a `double`, if `double` can represent it. `numpy` gives the bits, viewed as the type of NumPy or ml_dtypes, so that
+    NaNs keep their payloads.
 
     Examples
     --------

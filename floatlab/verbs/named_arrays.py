@@ -1,4 +1,4 @@
-"""The arrays named by the arguments of `sum`, `dot` and `matmul`, and the presets that replace these arguments."""
+"""Open the arrays that the arguments of `sum`, `dot` and `matmul` name. A preset replaces these arguments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _OPERANDS = {"sum": (1, "one array"), "dot": (2, "two arrays"), "matmul": (2, "t
 
 
 def preset_of(operation: str, words: tuple[str, ...], name: str) -> list[object]:
-    """Return the vectors of a preset (a named example), which replaces the arguments; raises UnsupportedError."""
+    """Return the two vectors of a preset (a named example); raises UnsupportedError."""
     if name not in PRESETS:
         known = list(PRESETS)
         raise UnsupportedError(f"--preset is one of {', '.join(known)}, not {quoted(name)}{guess(name, known)}")
@@ -27,19 +27,20 @@ def preset_of(operation: str, words: tuple[str, ...], name: str) -> list[object]
 def operands_of(
     operation: str, words: tuple[str, ...], format: Format | None = None, model: Machine | None = None
 ) -> list[Piece]:
-    """Return the arrays that the arguments name; raises FloatlabError if the number of arrays is wrong.
+    """Return the arrays that the arguments name; raises FloatlabError if their number is wrong.
 
-    For an array read from text, `origin` has the number of values that were rounded.
+    If an array was read from text, its `origin` says how many values were rounded.
     """
     own = None if model is None else model.terms
     if own is not None and own.name == "tf32":
-        own = parse_format("binary32")  # the tensor core ignores the extra digits; it does not round
+        # A tensor core drops the extra digits of binary32; rounding to tf32 first would differ.
+        own = parse_format("binary32")
     return arrays_of(words, own or format, operation)
 
 
 @in_default_mode
 def arrays_of(words: tuple[str, ...], format: Format | None, operation: str = "sum") -> list[Piece]:
-    """Return the arrays that these words name, as `operands_of` does; text is read into `format`."""
+    """Return the arrays that these arguments name; numbers typed as text are rounded to `format`."""
     count, arrays = _OPERANDS[operation]
     if len(words) != count:
         lists = len(words) > count and all(kind_of(word) == "list" for word in words)

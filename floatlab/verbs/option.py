@@ -95,37 +95,37 @@ class Option(Record):
     name
         Its name in `Question.options`, or the field of `Context` that it sets.
     metavar
-        Placeholders of its arguments, such as `N` or `X Y`. An option without a metavar is a switch, which sets
-        `value`.
+        Placeholders of its arguments, such as `N` or `X Y`. An option without a metavar is a switch. Typing a switch
+        sets the option to `value`.
     help
-        The text in `--help`; an option without help is not listed, unless it has a metavar and choices.
+        The text in `--help`. An option is listed if it has this text, or a metavar and choices.
     flags
-        The flags on the command line; the first flag is used to write commands. By default, a flag made from the name,
-        as in `--little-endian`.
+        The flags on the command line; commands are written with the first one. The default is made from the name, as in
+        `--little-endian`.
     optional
         The value if the flag is typed without an argument.
     read
         Converts the typed text to the value; raises FloatlabError.
     default
-        The value that means the same as no option.
+        The value of the option if it is not typed.
     part
-        The part of the question to which the value belongs: "options", "context" or "formats"; "output" if it belongs
-        to none, because it only affects what the command writes.
+        Where the value is stored in the `Question`: "options", "context" or "formats". The part "output" is not stored;
+        it affects only how the command writes its answer.
     group
         The heading in `--help`.
     choices
         The possible values with descriptions; `title` is their heading in the explorer.
     forms
-        The subcommands of the verb that accept it; empty for all.
+        The subcommands that accept the option; empty if all do.
     names
-        Function that reads a value, such as the name of a format or a type, and raises FloatlabError for other words.
-        Error messages use it to recognise a misplaced value of this option.
+        Function that accepts the values of this option and raises FloatlabError for other words. It lets an error
+        message say that an unexpected word, such as fp16, is a value of this option.
     noun
-        The noun for such a value in an error message.
+        What an error message calls such a value, such as "format".
     also
         Names of this option in other programs, for "did you mean".
     suggests
-        Function that returns the values that shells complete, if there are too many to list them all.
+        Function that returns the values for completion in a shell, if they are not in `choices`.
     """
 
     name: str
@@ -163,11 +163,14 @@ class Option(Record):
         return next(flag for flag in self.spellings if flag.startswith("--"))
 
     def may_be(self, word: str) -> bool:
-        """Return whether a misplaced word may be a value of this option."""
+        """Return whether a word in the wrong place may be a value of this option."""
         return self.names is not None and can_read(word[:64], self.names)
 
     def value_of(self, typed: object) -> object:
-        """Return the option's value: text is converted; the value of a switch or of several arguments is unchanged."""
+        """Return the option's value.
+
+        Text is converted; the value of a switch, or a list of several arguments, is not.
+        """
         if isinstance(typed, str) and self.metavar:
             return self.read(typed, self.flag)
         return tuple(typed) if isinstance(typed, list) else typed
@@ -186,7 +189,7 @@ class Option(Record):
 
 
 class OptionRule(Record):
-    """A rule on options: they exclude the options `excludes`, or need one of the options `needs`; `reason` says why."""
+    """A rule: the options `options` exclude all of `excludes`, or need one of `needs`; `reason` says why."""
 
     options: tuple[str, ...]
     reason: str
@@ -195,7 +198,7 @@ class OptionRule(Record):
 
 
 def grouped(group: str, *options: Option, part: str = "options", forms: tuple[str, ...] = ()) -> tuple[Option, ...]:
-    """Return the options under one heading of `--help`; an option that names no subcommands gets those in `forms`."""
+    """Return the options under a heading of `--help`. Options that name no subcommands get those in `forms`."""
     return tuple(option.replace(group=group, part=part, forms=option.forms or forms) for option in options)
 
 
@@ -204,24 +207,24 @@ FORMATS = Option(
     names=parse_format, noun="format", also=("type", "fmt", "precision"),
 )  # fmt: skip
 
-# The choices of each rounding rule, with descriptions.
+# The values of the options on rounding, each with its description.
 _DIRECTIONS = tuple((direction.value, f"{direction.value}, {IN_WORDS[direction]}") for direction in Direction)
 _OVERFLOW = (
-    ("native", "the format's own result: ∞, else NaN, else the largest number"),
+    ("native", "∞ if the format has it, else NaN, else the largest number"),
     ("saturate", "the largest number, also for operands that are ∞"),
     ("propagate", "the largest number, but operands that are ∞ stay ∞"),
-    ("none", "∞, else the largest (P3109 report 4.0)"),
-    ("none-nan", "∞, else NaN (P3109's executable specification)"),
+    ("none", "∞ if the format has it, else the largest number (P3109 report 4.0)"),
+    ("none-nan", "∞ if the format has it, else NaN (P3109's executable specification)"),
 )
 _ABSENT = (
-    ("largest", "the largest number, or for 0 the smallest"),
+    ("largest", "the largest number; in place of 0, the smallest"),
     ("zero", "zero"),
     ("nan", "NaN"),
     ("error", "an error"),
 )
 _NEGATIVE = (("native", "NaN, or P3109's rule"), ("zero", "zero"), ("drop", "the sign is dropped"))
 _FTZ = ((False, "stay subnormal"), (True, "become zero (ftz)"))
-_DAZ = ((False, "count"), (True, "are read as zero (daz)"))
+_DAZ = ((False, "keep their values"), (True, "are read as zero (daz)"))
 _TININESS = (("after", "detected after rounding"), ("before", "detected before rounding"))
 _NAN = (
     ("first", "the first NaN operand, quieted"),
@@ -238,12 +241,12 @@ DIRECTION = grouped(
         flags=("-r", "--rounding"), choices=_DIRECTIONS, title="Rounding",
         also=("mode", "direction", "round", "rounding-mode", "rnd"),
     ),
-    Option("seed", "N", "the seed of SR's draws (default 0)", read=_seed),
+    Option("seed", "N", "the seed of stochastic rounding (default 0)", read=_seed),
     Option(
         "random_bits", "N", f"random bits of SRA, SRB and SRC (default {DEFAULT.random_bits})",
         read=whole(0, MOST_RANDOM_BITS), also=("bits",),
     ),
-    Option("draw", "R", "one draw, the same for every stochastic rounding", read=whole(0, (1 << 32) - 1)),
+    Option("draw", "R", "use the random number R in every stochastic rounding", read=whole(0, (1 << 32) - 1)),
     part="context",
 )  # fmt: skip
 FLUSH = grouped(
@@ -302,17 +305,17 @@ OUTPUT = grouped(
         "quiet", "", "only the result in short, such as the shortest decimal (--quiet=code: the code)", value="value",
         also=("code", "value-only"),
     ),
-    # argparse does not support an option whose value is optional but must be joined with =.
+    # argparse has no options with an optional value after =, so --quiet=code becomes --quiet-code.
     Option("quiet", flags=("--quiet-code",), value="code"),
     part="output",
 )  # fmt: skip
 
-# Options shared by the verbs whose results are rounded to formats; they follow the verb's own options.
+# Options of all verbs that round their results to a format, in the order of --help.
 RESULT = (FORMATS, *ROUNDING, *OUTPUT)
 
 
 class ContextChoice(Record):
-    """A choice of a rounding rule: the field of `Context`, its value, and its description."""
+    """One value of an option on rounding: the field of `Context`, its value, the option's title, and a description."""
 
     field: str
     value: object
@@ -321,7 +324,7 @@ class ContextChoice(Record):
 
     @property
     def name(self) -> str:
-        """A name for the choice, unique in RULES."""
+        """A unique name, such as overflow-saturate."""
         return f"{self.field}-{self.value}"
 
     def holds(self, context: Context) -> bool:
@@ -330,7 +333,7 @@ class ContextChoice(Record):
         return bool(getattr(chosen, "value", chosen) == self.value)
 
     def apply(self, context: Context) -> Context:
-        """Return the context with this choice; settings of random draws that the new direction ignores are reset."""
+        """Return the context with this choice. Resets `draw` and `random_bits` if the new direction ignores them."""
         found = context.replace(**{self.field: self.value})
         unused = {"draw": not found.rounding.is_stochastic, "random_bits": not found.rounding.has_few_bits}
         return found.replace(**{name: getattr(DEFAULT, name) for name, reset in unused.items() if reset})

@@ -1,7 +1,6 @@
-"""Makes the page and the JSON of every kind of answer, as the presenter that `floatlab/__init__` registers.
+"""Page and JSON of every kind of answer. `floatlab/__init__` registers this module as the presenter.
 
-For each kind of answer, a function imports the page module when the first such answer is shown. So NumPy is not
-imported to show a derivation.
+Each page module is imported at its first use. So a derivation is shown without NumPy.
 """
 
 from __future__ import annotations
@@ -81,7 +80,7 @@ def answer_of(answer: object) -> Answer:
     return ROWS[kind.__name__](answer)
 
 
-# The annotation of a function's parameter names the classes that it handles; the names of these classes are unique.
+# Functions by the name of the class that they handle. The name is read from the annotation of their parameter `answer`.
 ROWS: dict[str, Callable[[Any], Answer]] = {}
 
 

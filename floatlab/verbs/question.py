@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Question(Record):
-    """A request: a verb, its values as typed, formats, a context, and the options that differ from their defaults.
+    """A verb with its values as typed, its formats, a context, and the options that differ from their defaults.
 
     >>> from floatlab import parse_format
     >>> from floatlab.verbs.registry import command_of
@@ -78,8 +78,8 @@ class Question(Record):
         return self.replace(values=tuple(values)).having(bits=None, little_endian=None)
 
 
-# Callback at the start of a long computation. It receives the total amount of work and its unit, and returns a callback
-# that receives the amount done.
+# Called at the start of a long computation with the total amount of work and its unit. It returns the function to call
+# with the amount done.
 Started = Callable[[int, str], Callable[[int], None]]
 
 
@@ -87,9 +87,9 @@ class Scene(Record):
     """A step of a derivation as shown to the user.
 
     `page` has all rows so far, with the newest rows marked. `reason` explains the step. `flags` are the flags raised so
-    far; for `fma`, `separate_flags` are those of multiply-then-add. `frames` are animation frames between the previous
-    scene and this one, in which, for instance, the smaller term is shifted. `steps` are pairs of a derivation and the
-    index of the step that is shown.
+    far; for `fma`, `separate_flags` are those of multiply-then-add. `frames` are the animation that leads to this
+    scene, such as the shift of the smaller term. `steps` lists the steps shown, each as its derivation and its index
+    there.
     """
 
     name: str
@@ -102,15 +102,15 @@ class Scene(Record):
 
 
 class Answer(Record):
-    """The result of a question; its page and its JSON are made when they are needed.
+    """The result of a question, with functions that make its page, its JSON and other outputs on demand.
 
-    `page` returns the page, `records` the JSON objects (one per line), `words` the values in as few characters as
-    possible, and `codes` the codes. `results` are the resulting `Datum` objects. If the page consists of the pages of
-    several results, `parts` returns these pages. `operands` are the operands of an operation as read. `scenes` returns
-    the page as an animation, with or without the operands' bits. `found` is the object that is shown. `status` is the
-    exit status of the command: 1 if a check failed. `table` returns the numbers as CSV, and `chart` returns the chart
-    for a plot. `document` takes the command and returns the HTML document of `--html`; without `document`, the page is
-    written as HTML. `plan` returns the text of `--plan`.
+    `page` returns the page, `records` the JSON objects (one per line), `words` the values for `--quiet`, and `codes`
+    the codes. `results` are the resulting `Datum` objects. If the page consists of the pages of several results,
+    `parts` returns these pages. `operands` are the operands of an operation after reading. `scenes` returns the page as
+    an animation; its argument says whether to draw the bits of the operands. `found` is the object that is shown.
+    `status` is the exit status of the command, such as 1 if a check failed. `table` returns the numbers as CSV, `chart`
+    the chart for `--plot`, and `plan` the text for `--plan`. `document` takes the command and returns the document for
+    `--html`; the default is the page.
     """
 
     page: Callable[[], Page]
@@ -140,7 +140,7 @@ def plot_chart(answer: Answer, path: str) -> None:
 
 
 def written(*answers: object) -> Callable[[], list[Wire]]:
-    """Return a function that converts the objects to JSON objects."""
+    """Return the function `records` of an answer with these objects."""
 
     def records() -> list[Wire]:
         from floatlab.verbs.from_json import document_of
@@ -151,12 +151,12 @@ def written(*answers: object) -> Callable[[], list[Wire]]:
 
 
 def plain_answer(found: object, page: Callable[[], Page], *words: str) -> Answer:
-    """Return an answer with one page and one JSON object; `words` are both its values and its codes."""
+    """Return an answer with one page and one JSON object. `--quiet` and `--quiet=code` both print `words`."""
     return Answer(page, written(found), lambda: [*words], lambda: [*words], found=found)
 
 
 def answer_for(found: list[Derivation], interval: bool = False, hints: tuple[str, ...] = ()) -> Answer:
-    """Return the answer for these derivations; its page consists of their pages."""
+    """Return the answer for these derivations, whose pages are joined."""
 
     def parts() -> list[Page]:
         from floatlab.page.datum import show_page
@@ -190,7 +190,7 @@ class Verb(Record):
     summary, examples, explanation
         A one-line summary; example commands that run, without the word `floatlab`; an explanation of the values.
     takes
-        The placeholder of the values in `--help`, and their description.
+        The placeholder of the values in `--help`, such as VALUE, and the description of the values.
     options
         The options, in the order of `--help`.
     rules
@@ -198,22 +198,22 @@ class Verb(Record):
     notes
         Sentences that `--help` shows under the headings of groups of options.
     form
-        For verbs with subcommands: function that returns the subcommand that the values select.
+        Function that returns the subcommand, given the values; for verbs with subcommands.
     one_format
-        The error message for several formats, with `{}` for their names; empty if several are allowed.
+        The error message if several formats are named, with `{}` for their names; empty if several are allowed.
     formats_by
-        The error message for -f, for verbs whose formats are named in another way; it says in which.
+        The error message for -f if the formats of this verb are named in another way; it says how.
     settle
         Function that validates and completes a parsed question; raises UsageError.
     needs_values, joins
-        `needs_values`: whether values are required. `joins`: whether all values on a line of standard input are one
-        question.
+        `needs_values`: whether values are required. `joins`: whether a line of standard input is one question, with
+        several values.
     reads_array, reads_files
         Whether the value - reads an array from standard input; whether values may be names of files.
     takes_long
         Whether an answer can take minutes: its progress is then also written if standard error is no terminal.
     seeds_more
-        Whether the verb has random numbers besides those of stochastic rounding; `--seed` is then the seed of both.
+        Whether `--seed` is also the seed of other random numbers than those of stochastic rounding.
     plot
         Function that draws the figure of `--plot FILE` from the answer.
     also
@@ -269,7 +269,7 @@ class Verb(Record):
         return question if self.settle is None else self.settle(question)
 
     def _check(self, option: Option, chosen: Mapping[str, object], form: str) -> None:
-        """Reject an option that would be ignored, or that contradicts another option."""
+        """Raise UsageError if an option would be ignored or contradicts another one."""
         if form and option.forms and form not in option.forms:
             where = " ".join(option.forms)
             raise UsageError(f"{option.flag} is not an option of {self.name} {form} (only of: {where})")
@@ -284,7 +284,7 @@ class Verb(Record):
                 raise UsageError(f"{option.flag} needs {wanted}: {rule.reason}")
 
     def _check_draws(self, context: Context, chosen: Mapping[str, tuple[Option, object]]) -> None:
-        """Reject options of stochastic rounding that the direction ignores."""
+        """Raise UsageError if a setting of stochastic rounding is given, but the rounding direction ignores it."""
         drawn = [direction for direction in Direction if direction.is_stochastic]
         users = {"draw": drawn, "random_bits": [direction for direction in drawn if direction.has_few_bits]}
         if not self.seeds_more:
@@ -349,9 +349,9 @@ def read_operand(text: str, bits: bool = False) -> tuple[Literal, Format | None]
 
 
 def rules_of(dialect: str, context: Context) -> Callable[[Format], Context]:
-    """Return a function from a format to its context.
+    """Return the function that gives the context for a format under a dialect (the rules of a processor or library).
 
-    The dialect (the rules of a processor or library) has priority; what it leaves open is as in `context`.
+    The dialect has priority; `context` gives the rules that it leaves open.
 
     >>> from floatlab.formats import parse_format
     >>> rules_of("torch", Context(rounding="RTZ"))(parse_format("e4m3"))
@@ -366,7 +366,7 @@ def rules_of(dialect: str, context: Context) -> Callable[[Format], Context]:
 
 
 def code_of(datum: Datum) -> str:
-    """Return a datum as the text of its code and format, from which every datum can be read back.
+    """Return the text of a datum's code and format, from which the same datum is read again.
 
     >>> from floatlab import decode
     >>> code_of(decode(0x3C7C, "fp16"))
@@ -376,7 +376,7 @@ def code_of(datum: Datum) -> str:
 
 
 def as_code(literal: Literal, option: str) -> Code:
-    """Return the code that a literal denotes; if the literal is a number, raise LiteralError with the name `option`."""
+    """Return the code that a literal denotes. If the literal is a number, raise a LiteralError about `option`."""
     if not isinstance(literal.value, Code):
         raise LiteralError(f"{quoted(literal.text)}: {option} takes a code, such as bits:0x38")
     return literal.value

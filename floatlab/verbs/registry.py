@@ -1,6 +1,6 @@
-"""Table of all verbs. An entry has the verb's definition, its `answers` function and its screen in the explorer.
+"""Table of all verbs: the definition of each, its `answers` function, and its screen in the explorer.
 
-An entry imports modules only when it is used, so a command loads only the folder of its verb.
+The functions of an entry import their modules when they are called. So a command loads only the folder of its verb.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class Entry(Record):
     """A verb: a function that imports its definition, and a function that imports its `answers` function.
 
-    A verb without `answers` has no questions; the command line runs it directly. `screen` is the name of the explorer's
-    screen that shows the answers; it is empty if the verb exists only on the command line.
+    A verb without `answers`, such as `completion`, is run directly by the command line. `screen` is the name of the
+    explorer's screen that shows the answers; it is empty if there is none.
     """
 
     verb: Callable[[str], Verb]
@@ -224,7 +224,9 @@ def verb_named(name: str) -> Verb:
 
 
 def answer_question(question: Question, started: Started | None = None) -> list[Answer]:
-    """Answer a question: one answer per value if the verb treats values separately, else one answer for all values.
+    """Return the answers to a question.
+
+    Verbs such as `show` have one answer per value, verbs such as `add` one for all values.
 
     Parameters
     ----------
@@ -235,7 +237,7 @@ def answer_question(question: Question, started: Started | None = None) -> list[
     Raises
     ------
     FloatlabError
-        If the question has no answer, or its verb has no questions.
+        If the question cannot be answered, or its verb has no `answers` function.
 
     >>> from floatlab.verbs.question import Question
     >>> answer_question(Question("show", ("1.5",)))[0].codes()
@@ -245,12 +247,12 @@ def answer_question(question: Question, started: Started | None = None) -> list[
 
 
 def asks(name: str) -> bool:
-    """Return whether a verb has questions; the command line runs other verbs directly."""
+    """Return whether a verb has an `answers` function."""
     return name in VERBS and VERBS[name].answers is not None
 
 
 def answers_of(name: str) -> Answers:
-    """Import and return the `answers` function of a verb; raises FloatlabError for a verb without questions."""
+    """Import and return the `answers` function of a verb; raises FloatlabError if it has none."""
     entry = VERBS.get(name)
     if entry is None or entry.answers is None:
         raise FloatlabError(f"{name} has no answers: it can only be run on the command line")

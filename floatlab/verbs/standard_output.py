@@ -1,4 +1,4 @@
-"""Keep the standard output free of what the users' functions print."""
+"""Redirect what users' functions print, so that the standard output has only the answer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager, redirect_stdout
 
 
 class _Aside:
-    """The standard error stream, but a user's function cannot close it."""
+    """A stream that writes to the standard error, but that users' functions cannot close."""
 
     def __getattr__(self, name: str) -> object:
         return getattr(sys.stderr, name)
@@ -27,6 +27,6 @@ class _Aside:
 
 @contextmanager
 def printing_aside() -> Iterator[None]:
-    """Redirect the prints of users' functions to the standard error. The standard output has only the answer."""
+    """Send what is printed inside this block to the standard error."""
     with redirect_stdout(_Aside()):
         yield

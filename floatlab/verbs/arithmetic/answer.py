@@ -42,8 +42,8 @@ _OPERATIONS: dict[str, Callable[..., Derivation]] = {
     "logb": arith.log_b, "nextup": arith.next_up, "nextdown": arith.next_down,
 }  # fmt: skip
 
-Operand = str | Datum | Derivation  # the text of a value, the datum of a code, or the reading of a VALUE@FORMAT
-_EXAMPLE = 40  # characters of a typed code that an error message repeats
+Operand = str | Datum | Derivation  # what `operands` returns for a number, for a code, and for VALUE@FORMAT
+_EXAMPLE = 40  # an error message repeats up to this many characters of a code
 
 
 def operands(
@@ -99,8 +99,8 @@ def witness(
 ) -> tuple[str, str, str] | None:
     """Return operands a, b and c, as texts, for which fma and multiply-then-add differ; None if none are found.
 
-    The search starts near the three numbers in `near`, if all three can be read. `find_witness` explains `progress` and
-    the result None.
+    The search starts near the three numbers in `near`, if all three can be read. See `find_witness` for `progress` and
+    for the cases of None.
 
     >>> from floatlab import parse_format
     >>> witness(parse_format("fp16")), witness(parse_format("fp16"), near=("0.1", "10", "5"))
@@ -163,9 +163,9 @@ def operate(
 ) -> Answer:
     """Return the answer for one operation, given by its verb; raises FloatlabError for a wrong number of operands.
 
-    `integer` is an option of `toint`, `exact` is one of `toint` and `rint`, and `signaling` is one of `cmp`. `steps`,
-    `brief` and `why` (which adds the reason of each step) are options of all operations except `toint` and `cmp`.
-    `dialect` names the rules of a processor or library.
+    Some verbs have more options: `toint` has `integer`, `toint` and `rint` have `exact`, `cmp` has `signaling`. All
+    verbs except `toint` and `cmp` have `steps`, `brief` and `why`; `why` adds the reason of each step. `dialect` names
+    the rules of a processor or library.
 
     >>> from floatlab import parse_format
     >>> operate("add", ("1.125", "0.12457275390625"), parse_format("fp16")).codes()
@@ -184,7 +184,7 @@ def operate(
         kind = arith.parse_integer(integer)
         return answer_of(arith.to_integer(values[0], kind.width, kind.signed, format, context, exact))
     if verb == "cmp":
-        if format is None:  # numbers that name no format are then read into the default format
+        if format is None:  # numbers without a format are read into the default format
             home, rules = parse_format(DEFAULT_FORMAT), reading_context(context)
             values = tuple(read_literal(read_operand(x)[0], home, rules) if isinstance(x, str) else x for x in values)
         return answer_of(arith.compare(values[0], values[1], format, context, signaling))
@@ -198,9 +198,9 @@ def operate(
 
 
 def _result_format(values: tuple[Operand, ...]) -> Format:
-    """Return the format of a result if no option names one: the first that contains the formats of the operands.
+    """Return the format of a result if no option names it.
 
-    If no operand has a format, it is the default format.
+    It is the first format that contains the formats of all operands, or the default format if they have none.
     """
     data = (value.result if isinstance(value, Derivation) else value for value in values)
     own = [value.format for value in data if isinstance(value, Datum)]

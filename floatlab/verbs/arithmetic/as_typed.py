@@ -1,4 +1,4 @@
-"""The result of the numbers as they were typed, before they were rounded to the operands' format."""
+"""The result that an operation would have if the typed numbers were not rounded to a format first."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from floatlab.page.datum import coded
 from floatlab.page.model import Block, Row, line
 from floatlab.page.words import equals, listed, plural
 
-_MOST_DIGITS = 24  # a longer decimal result is not shown
-_SHORT = 4096  # bits of the numerator and the denominator of a typed number
+_MOST_DIGITS = 24  # a result with more decimal digits is not shown
+_SHORT = 4096  # typed numbers with a numerator or denominator of more bits are ignored
 
 _NOUNS = {"add": "sum", "subtract": "difference", "multiply": "product", "divide": "quotient"}
 
@@ -21,8 +21,8 @@ _NOUNS = {"add": "sum", "subtract": "difference", "multiply": "product", "divide
 def typed_result(derivation: Derivation) -> Fraction | None:
     """Return the exact result of the typed numbers; None if no operand was rounded.
 
-    The result is None, too, for operations outside `_NOUNS`, for a zero divisor, for operands that are not finite or
-    are irrational, and for typed numbers of more than `_SHORT` bits.
+    It is also None for operations outside `_NOUNS`, for a zero divisor, for non-finite or irrational operands, and for
+    typed numbers of more than `_SHORT` bits.
 
     >>> from floatlab import add
     >>> typed_result(add("0.1", "0.2", "fp64")), typed_result(add("1", "0.5", "fp64"))
@@ -59,9 +59,9 @@ def _readings(derivation: Derivation) -> tuple[Derivation | None, ...]:
 
 
 def typed_rows(derivation: Derivation) -> list[Block]:
-    """Return rows with the rounded result of the typed numbers, if it differs from that of the operands.
+    """Return rows on the exact result of the typed numbers, rounded.
 
-    There are rows only if the exact result of the typed numbers is a short decimal.
+    There are none if this is the result of the operation, too, or if the exact result is not a short decimal.
 
     >>> from floatlab import add
     >>> from floatlab.page.model import Page

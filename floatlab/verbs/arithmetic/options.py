@@ -21,10 +21,10 @@ from floatlab.verbs.option import (
 from floatlab.verbs.question import Question, Verb
 
 _EXPLANATION = (
-    "Operands are numbers; VALUE@FORMAT and codes (bits:…@FORMAT) keep their formats. Without -f the result has the "
-    "first of the formats fp16, bf16, fp32, fp64, fp128 that contains all these formats (binary32, if no operand names "
-    "a format). With -f the result is rounded once, directly into that format. Numbers without a format are rounded to "
-    "nearest into the result's format; cmp, which has no result, reads them into binary32."
+    "Operands are numbers; VALUE@FORMAT and codes (bits:…@FORMAT) keep their formats. With -f, the result is rounded "
+    "once, directly into that format. Without -f, its format is the first of fp16, bf16, fp32, fp64 and fp128 that "
+    "contains the formats of all operands (binary32 if they name none). Numbers without a format are rounded to "
+    "nearest into the result's format, for cmp into binary32."
 )
 _MAX_STEPS = 1000
 

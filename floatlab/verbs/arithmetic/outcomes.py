@@ -1,4 +1,4 @@
-"""Sentences on a rounding decision and its outcome: the result's code, its error, fma against multiply-then-add."""
+"""Sentences that explain a rounding and its result: the decision, the code, the error."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from floatlab.page.words import (
 
 _SIMPLE = 4096  # fractions with denominators up to this limit are written in full
 _LAST = "last kept digit"
-# For the directed roundings: the effect on positive and on negative numbers.
+# The effect of each directed rounding, on positive and on negative numbers.
 _DIRECTED = {
     Direction.RTZ: ("rounding toward zero drops the discarded digits",) * 2,
     Direction.RAZ: ("rounding away from zero adds a unit whenever a discarded digit is nonzero",) * 2,
@@ -44,7 +44,7 @@ _DIRECTED = {
 def portion(part: Fraction) -> str:
     """Return a positive number of ulps as text.
 
-    The text is a short fraction, "just over 1/2" (or under, or 1), or a rounded decimal after ≈.
+    The text is a short fraction; or just over or under 1/2 or 1; or a rounded decimal after ≈.
 
     >>> from fractions import Fraction
     >>> portion(Fraction(9, 16)), portion(Fraction(1, 3)), portion(Fraction(2**30 + 1, 2**31))
@@ -76,7 +76,7 @@ def rounding_reason(rounded: Rounded, format: Format, context: Context) -> list[
 
 
 def _between(rounded: Rounded, between: Between, fmt: Format, context: Context) -> list[str]:
-    """Explain a rounding to one of two neighbours, in a format whose numbers are listed in a table."""
+    """Explain a rounding in a format that is defined by a table of numbers."""
     direction = context.rounding
     if rounded.tail is Tail.ZERO:
         return [f"It is a number of {fmt.name} already, so there is nothing to round."]
@@ -123,10 +123,10 @@ def _cut(rounded: Rounded, fmt: Format, context: Context) -> list[str]:
 
 
 def _decided(rounded: Rounded, context: Context, what: str, one: str = "") -> str:
-    """Explain what the rounding direction does with the discarded part.
+    """Explain how the rounding direction and the discarded part decide.
 
-    `what` names the digit or integer that is increased or kept. In formats whose precision is 1, `one` names the number
-    to which a tie is rounded.
+    `what` names the digit or the integer that goes up or stays. If the precision is 1, `one` describes the neighbour to
+    which a tie is rounded.
     """
     stay = "the kept digits stay" if what == _LAST else f"the {what} stays"
     up = f"so the {what} goes up by one" if rounded.increment else f"so {stay}"
@@ -197,13 +197,13 @@ def _underflow(rounded: Rounded, fmt: Format, context: Context) -> str:
 
 
 def integral_reason(rounded: Rounded, context: Context) -> list[str]:
-    """Return sentences on the digits after the binary point, and on what the rounding direction does with them."""
+    """Return sentences on the rounding to an integer: the digits after the binary point, and the decision."""
     if rounded.tail is Tail.ZERO:
         return ["There are no digits after the binary point: the number is an integer already."]
     return [f"The part after the binary point is {_discarded_part(rounded)}.", _decided(rounded, context, "integer")]
 
 
-_FAR = 1_000_000  # errors above this many ulps are given as a number, not in ulps
+_FAR = 1_000_000  # larger errors, in ulps, are written as plain numbers
 
 # The name of each operation's exact result.
 _NOUNS = {
@@ -232,7 +232,7 @@ def encoding_reason(step: Encode, derivation: Derivation, index: int) -> list[st
 
 
 def _lost_term(derivation: Derivation) -> str:
-    """Return a sentence if a term was too small to change the other one, as happens to small updates of weights."""
+    """Return a sentence if one term was too small to change the other one."""
     if derivation.operation not in ("add", "subtract") or Flags.INEXACT not in derivation.flags:
         return ""
     a, b = derivation.operands

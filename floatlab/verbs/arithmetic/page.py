@@ -18,14 +18,14 @@ from floatlab.page.words import GLANCE, PAGE_DIGITS
 from floatlab.record import Record
 
 SYMBOLS = {"add": "+", "subtract": "−", "multiply": "×", "divide": "/", "remainder": "rem"}
-# Pages name these functions as the standard does, or as C does (rint); the library has other names for them.
+# The names of the standard (or of C: rint) for functions that have another name in this library.
 _FUNCTIONS = {
     "round_to_integral": "rint", "minimum_number": "minimumNumber", "maximum_number": "maximumNumber",
     "minimum_magnitude": "minimumMagnitude", "maximum_magnitude": "maximumMagnitude",
     "minimum_magnitude_number": "minimumMagnitudeNumber", "maximum_magnitude_number": "maximumMagnitudeNumber",
     "copy_sign": "copySign", "scale_b": "scaleB", "log_b": "logB", "next_up": "nextUp", "next_down": "nextDown",
 }  # fmt: skip
-# Why an operand was chosen as the result: a text for minimum operations, and one for maximum operations.
+# Why min or max returned this operand: a text for min, and one for max.
 _CHOSEN = {
     Preference.VALUE: ("the smaller", "the larger"),
     Preference.MAGNITUDE: ("the smaller magnitude", "the larger magnitude"),
@@ -63,7 +63,7 @@ SENTENCES: dict[Rule, tuple[str, str]] = {
 
 
 class StepGroup(Record):
-    """Steps that are shown together: their name, their rows, and the index of the last one in its derivation."""
+    """Steps that are shown together: a name, their rows, and the index of the last step in the derivation."""
 
     name: str
     blocks: tuple[Block, ...]
@@ -107,8 +107,8 @@ def expression(derivation: Derivation) -> str:
 def framed(x: Exact, top: int, fraction: int, least_tail: int = 0) -> tuple[str, str]:
     """Return |x| / 2^top in binary, as two texts.
 
-    The first text has the digits up to `fraction` places after the point. The second one has the digits after these, at
-    most `TAIL`.
+    The first text ends `fraction` places after the point. The second one has the digits that follow, at least
+    `least_tail` and at most `TAIL`.
 
     >>> framed(Exact(False, 0b1111111001, -13), 0, 10)
     ('0.0001111111', '001')
@@ -142,7 +142,7 @@ def _value(x: Exact) -> Line:
 
 
 def align_blocks(step: steps.Align, fmt: Format, moved: int | None = None) -> list[Block]:
-    """Draw two aligned terms; with `moved`, draw an animation frame: the smaller term shifted by `moved` places."""
+    """Draw two aligned terms. `moved` is for animation: the smaller term is shifted by only so many places."""
     top = max(step.left.exponent, step.right.exponent)
     t = fmt.trailing_bits
     last = top - t
@@ -198,7 +198,10 @@ def rounding_rows(rounded: Rounded, derivation: Derivation, fmt: Format) -> list
 
 
 def step_blocks(step: Step, derivation: Derivation, seen: tuple[Step, ...], strips: bool = True) -> list[Block]:
-    """Return the rows of one step; `seen` are the earlier steps. Without `strips`, no operand's bits are drawn."""
+    """Return the rows of one step; `seen` are the earlier steps.
+
+    `strips` says whether to draw the bits of the operands.
+    """
     fmt, own = derivation.rounding_format, derivation.result.format
     match step:
         case steps.Decode() if not any(isinstance(each, steps.Decode) for each in seen):
@@ -234,7 +237,7 @@ def step_blocks(step: Step, derivation: Derivation, seen: tuple[Step, ...], stri
 
 
 def precision_words(fmt: Format, own: Format) -> str:
-    """Describe to how many digits the x87's precision control rounds."""
+    """Describe the precision to which the x87 rounds under precision control."""
     return f"precision control: {fmt.precision} digits, {own.name}'s exponents ({fmt.name})"
 
 
@@ -254,9 +257,9 @@ def operand_rows(
     shared: Format | None,
     strips: bool = True,
 ) -> list[Block]:
-    """Draw the bits of the operands, labelled a, b and c; if an operand was rounded when it was read, show its text.
+    """Return rows for the operands a, b and c; if reading an operand rounded it, the rows show its text and error.
 
-    The format of an operand is named unless it is `shared`. Without `strips`, the bits are not drawn.
+    An operand whose format is not `shared` is labelled with its format. `strips` says whether to draw the bits.
     """
     blocks: list[Block] = []
     for name, datum, reading in zip("abc", operands, readings(operands, literals, context), strict=False):
@@ -283,7 +286,7 @@ def integral_rows(rounded: Rounded, context: Context) -> list[Block]:
 
 
 def result_rows(datum: Datum, derivation: Derivation, label: str) -> list[Block]:
-    """Return the rows of the result: bits, code, value, error and flags; and the remark of `replaced_words`, if any."""
+    """Return the rows of the result: bits, code, value, error, flags; and a remark, for instance on overflow."""
     error = words.error_words(derivation) if derivation.result == datum else ""
     flags = words.flags_line(derivation.flags)
     rows: list[Block] = [datum_strip(datum, label), Row("", line(error) if error else flags, flags if error else ())]
@@ -337,8 +340,8 @@ def stage_rows(derivation: Derivation, shown: list[StepGroup], why: bool) -> lis
 def closing_rows(derivation: Derivation) -> list[Block]:
     """Return the rows after the last step.
 
-    They show the result of the numbers as they were typed, if it differs. Under precision control, they show instead
-    the result as it is stored in narrower formats.
+    They show what the typed numbers would give without rounding, if that differs. Under x87 precision control, they
+    show instead what a store into a narrower format gives.
     """
     if derivation.context.precision == DEFAULT.precision:
         if not any(derivation.literals):

@@ -16,8 +16,8 @@ from floatlab.page.model import Line, line
 from floatlab.page.words import abbreviated, bracketed, brief, counted, listed
 from floatlab.verbs.arithmetic.outcomes import capital, encoding_reason, integral_reason, rounding_reason
 
-_GLANCED = 1_000_000  # factors below this limit are written out
-_LEGIBLE = 24  # most digits that tell two numbers apart at a glance
+_GLANCED = 1_000_000  # larger factors are not written out
+_LEGIBLE = 24  # with more digits than this, a difference is hard to see
 _BEYOND = (
     "It has more binary digits than the rounding needs; of the remaining digits, only whether one is nonzero matters."
 )
@@ -170,7 +170,10 @@ def _decode(derivation: Derivation) -> list[str]:
 
 
 def _apart(reading: Derivation) -> str:
-    """Return the number that was read, with enough digits to tell it from the typed one, or with its difference."""
+    """Return the number that was read, with so many digits that it differs visibly from the typed number.
+
+    If that takes more than `_LEGIBLE` digits, return fewer digits and the difference.
+    """
     datum, ulps = reading.result, reading.approximate_error_ulps
     text = brief(datum)
     if not ulps or not text.startswith("≈ ") or datum.symbol:

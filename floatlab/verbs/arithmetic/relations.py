@@ -1,4 +1,4 @@
-"""The pages of `fma` (fused beside separate multiply-add), of `cmp` and of `toint`."""
+"""The pages of `cmp`, of `toint`, and of `fma`, which compares it with multiply-then-add."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Result = Derivation | Contrast | Comparison | IntegerResult  # the results that 
 
 _SIGNS = {Relation.LESS: "<", Relation.EQUAL: "=", Relation.GREATER: ">", Relation.UNORDERED: "is unordered with"}
 
-_SYMBOLIC = 60  # a difference in powers of two with more characters is rounded
+_SYMBOLIC = 60  # a difference whose text in powers of two is longer is rounded
 
 
 def page_of(result: Result, steps: int | None = None, brief: bool = False, why: bool = False) -> Page:
@@ -66,7 +66,7 @@ def _equal_words(a: Datum, b: Datum) -> str:
 
 
 def with_changes_marked(blocks: list[Block]) -> list[Block]:
-    """Put a `^` above each bit of the second operand that differs from the first operand's."""
+    """Mark with `^` the bits in which the second operand differs from the first."""
     first, second = (i for i, each in enumerate(blocks) if isinstance(each, Strip))
     a, b = blocks[first], blocks[second]
     assert isinstance(a, Strip)
@@ -160,9 +160,9 @@ def _separate(contrast: Contrast, steps: int | None) -> list[StepGroup]:
 def fused_and_separate(
     contrast: Contrast, steps: int | None = None, strips: bool = True
 ) -> tuple[list[StepGroup], list[StepGroup], list[StepGroup]]:
-    """Return three lists of groups of steps: shared ones, those of the fma, and those of multiply-then-add.
+    """Return three lists of groups of steps: common steps, those of fma only, and those of multiply-then-add only.
 
-    With `steps`, the lists contain only the first `steps` steps of both. Without `strips`, no operand's bits are drawn.
+    `steps` limits the steps of each computation. `strips` says whether to draw the bits of the operands.
     """
     fused = contrast.fused
     opening = _opening(fused)
@@ -201,7 +201,7 @@ def side_by_side(fused: list[Block], separate: list[Block]) -> Pair:
 
 
 def verdict_rows(contrast: Contrast) -> list[Block]:
-    """Return rows that say whether both results have the same bits, and how far apart they are if not."""
+    """Return rows that compare the bits of both results, and say how far apart the results are."""
     fused, separate = contrast.fused.result, contrast.separate.result
     if contrast.same:
         return [Row("together", line(Span("the same bits", Role.GOOD), " both ways: ", *coded(fused)))]

@@ -27,8 +27,8 @@ _PRODUCT_ROUNDED = "round product"
 def scenes_of(result: relations.Result, *, strips: bool = True) -> tuple[Scene, ...]:
     """Return the scenes of an operation's result; the last one has the whole page.
 
-    For `fma`, fused and separate multiply-add advance together, and a last scene compares their results. Without
-    `strips`, the bits of the operands are not drawn.
+    For `fma`, each scene advances both fma and multiply-then-add; the last scene compares their results. `strips` says
+    whether to draw the bits of the operands.
 
     >>> from floatlab.arith import add, contrast, fma, multiply_then_add
     >>> film = scenes_of(add("1.125", "0.12457275390625", "fp16"))
@@ -81,7 +81,7 @@ def _fresh(blocks: Blocks) -> Blocks:
 
 
 def _distinct(names: list[str]) -> list[str]:
-    """Append numbers to repeated names, since the names in a bar of steps have to be distinct."""
+    """Append numbers to repeated names. The bar that lists the steps needs distinct names."""
     return [
         name if name not in names[:index] else f"{name} {names[:index].count(name) + 1}"
         for index, name in enumerate(names)
@@ -89,7 +89,7 @@ def _distinct(names: list[str]) -> list[str]:
 
 
 def _frames(derivation: Derivation, stage: StepGroup | None) -> list[Blocks]:
-    """Return the animation frames that shift the smaller term to its final position, as long as the term is in view."""
+    """Return the frames in which the smaller term moves to its final position, or out of view."""
     step = None if stage is None else derivation.steps[stage.index]
     if not isinstance(step, Align):
         return []
@@ -111,16 +111,15 @@ def _raised(derivation: Derivation, index: int) -> Flags:
     return raised & derivation.flags
 
 
-# The order of the groups of steps; groups of equal rank in the two computations appear together.
+# The rank of each group of steps. Groups of fma and of multiply-then-add with the same rank are shown together.
 _RANKS = {"flush": 0, "product": 1, "align": 2, "sum": 3, "rule": 4, "round product": 5, "round": 5, "result": 6}
 
 
 def _paired_groups(sides: list[list[StepGroup]], ends: tuple[int, int]) -> list[list[StepGroup | None]]:
-    """Return the groups of steps that are shown together, as pairs: one group of fma, one of multiply-then-add.
+    """Return pairs of groups with the same rank in `_RANKS`: one of fma, one of multiply-then-add.
 
-    A pair has two groups of the same rank (see `_RANKS`). If only one of the computations has such a group, None takes
-    the place of the other. The groups that compute the product come first; `ends` has the number of steps in these
-    groups, for each computation.
+    If only one computation has a group of that rank, the other element is None. The groups that compute the product
+    come first; `ends` says how many steps they have in each computation.
     """
     placed: list[dict[tuple[int, int, int], StepGroup]] = [{}, {}]
     for side, places, end in zip(sides, placed, ends, strict=True):
@@ -173,7 +172,7 @@ def _is_product(step: Step) -> bool:
 
 
 def _both_reasons(steps: tuple[tuple[Derivation, int], ...]) -> Line:
-    """Return the reasons of both computations; if the reasons are the same, only once."""
+    """Return the reasons of both computations; if they are the same, return one."""
     sides = [("Fused" if way.operation == "fma" else "Separate", reason(way, index)) for way, index in steps]
     if len(sides) == 2 and sides[0][1] == sides[1][1]:
         return sides[0][1]
@@ -181,7 +180,7 @@ def _both_reasons(steps: tuple[tuple[Derivation, int], ...]) -> Line:
 
 
 def _whole_scene(name: str, page: Page, reason: Line, flags: Flags, strips: bool) -> Scene:
-    """Return a page without steps as a single scene; without `strips`, omit the operands' bits and the title."""
+    """Return a page without steps as a single scene. Unless `strips` is true, omit the operands' bits and the title."""
     if strips:
         return Scene(name, Page((Fresh(page.blocks),), page.title), reason, flags)
     shown, whose = [], ""

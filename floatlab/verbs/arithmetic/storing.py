@@ -48,7 +48,10 @@ def store(derivation: Derivation, format: Format) -> StoredResult:
 
 
 def stored_rows(derivation: Derivation) -> list[Block]:
-    """Return a row for each format in which a result may be stored; none for NaNs, infinities and other operations."""
+    """Return a row for each format in which an x87 result may be stored.
+
+    There are none if the result is not finite, or if precision control does not apply to the operation.
+    """
     if derivation.operation not in CONTROLLED or not derivation.result.is_finite:
         return []
     rows: list[Block] = []

@@ -1,1 +1,1 @@
-"""`--observed`: the candidate computations that give an observed result."""
+"""`--observed`: which candidate computations give an observed result."""

@@ -1,4 +1,4 @@
-"""Candidate computations of observed results: for one sum or product, and for two arrays being compared."""
+"""The answer of `--observed`: which candidate computations (orders, formats, fused or not) give an observed result."""
 
 from __future__ import annotations
 
@@ -37,9 +37,8 @@ def attribute_words(
     """Return the answer with the candidate computations that give an observed result; raises FloatlabError.
 
     For a dot product or the sum of a vector, `observed` is one or two results as printed, separated by a comma. For
-    matrices, it names one or two arrays. `targets` names functions; the order in which each of them adds on this
-    machine is an additional candidate. Candidates round as the context says, except models of hardware, which have
-    their own rules.
+    matrices, it names one or two arrays. `targets` names functions such as numpy.sum: the order of each, found by
+    probing, is an additional candidate. `context` says how candidates round, except for models of hardware.
 
     >>> found = attribute_words("dot", (), "0.0559577,0.0559577569366", "8.19563865662e-08", preset="forum")
     >>> found.words()
@@ -54,7 +53,7 @@ def attribute_words(
     is_array = operation == "matmul" or (operation == "sum" and np.ndim(getattr(left, "codes", left)) > 1)
     results = tuple(each.strip() for each in split_arrays(observed))
     if is_array and (len(results) == 1 or any(map(_is_listed, results))):
-        results = (observed,)  # the numbers of one array
+        results = (observed,)  # the commas separate the elements of one array
     if len(results) > 2:
         raise UnsupportedError(f"--observed takes one or two results, not {len(results)}")
     goals: tuple[object, ...] = results
@@ -73,7 +72,7 @@ def attribute_words(
         return attribute(left, right, goal, difference=difference, targets=targets, context=context, started=started)
 
     found = attributed(goals)
-    # If no candidate gives every bit, the array may have been printed with fewer digits than its numbers have.
+    # If no candidate gives all bits, the printed array may have too few digits; then compare only the digits.
     loose = tuple(
         text if text is not None and not fits else goal
         for goal, text, fits in zip(goals, printed, found.fitting, strict=True)
@@ -91,7 +90,7 @@ def answer_of(found: Attribution, results: tuple[str, ...]) -> Answer:
 
 
 def _is_listed(word: str) -> bool:
-    """Return whether a word between two commas is a number, or several numbers separated by `;`, such as 2;3."""
+    """Return whether a word consists of numbers separated by `;`, such as 2;3, or is a single number."""
     return all(parse_printed(each) is not None for each in word.split(";"))
 
 
@@ -101,8 +100,8 @@ def attribute_pair(
 ) -> Attribution | None:
     """Attribute two results of a product to candidate computations.
 
-    `product` has x, y, and both results; `targets` is passed on to `attribute`. Returns None if the results have
-    different formats, since then no candidate gives both.
+    `product` has the operands x and y and both results. Returns None if the results have different formats, because no
+    candidate can give both. For `targets`, see `attribute_words`.
     """
     from floatlab.reduce.explain.attribution import attribute
 

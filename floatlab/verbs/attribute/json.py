@@ -1,4 +1,4 @@
-"""The schema of an attribution: candidates for each observed result, and pairs of candidates for two results."""
+"""The JSON schema of an attribution: the candidates for each observed result, and for two results their pairs."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from floatlab.wire.codecs import FORMAT, INTEGER, integer, list_of, optional
 from floatlab.wire.derivations import CONTEXT
 from floatlab.wire.schema import Schema, attributes, common_members, derived
 
-_MOST = 100  # at most this many explanations and pairs are written
+_MOST = 100  # the JSON lists at most this many candidates, and as many pairs
 
 
 def _code(codes: Array | None, format: Format) -> str | None:
-    """Return the code of a result with one element; None for larger arrays, and for results that are not known."""
+    """Return the code of a single-element result; None for larger or unknown results."""
     if codes is None or codes.size != 1:
         return None
     return hexadecimal_code(Datum(format, int(codes.reshape(-1)[0])))
@@ -72,7 +72,8 @@ _PAIR = Schema(
 )
 
 
-_OBSERVED = Schema(  # a result as typed, the candidates that give it, and the tile edge that explains it
+# An observed result: its text, the candidates that give it, and the tile edge (if any) that explains it.
+_OBSERVED = Schema(
     None,
     {
         "given": derived(lambda row: row[0]),

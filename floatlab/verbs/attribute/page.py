@@ -1,4 +1,4 @@
-"""The page of `--observed`: the candidates that give an observed result, and what differs between two candidates."""
+"""The page of `--observed`: which candidate computations give an observed result, and why two results differ."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from floatlab.reduce.replay.tile_edges import TileEdge
 from floatlab.reduce.results.diagnosis_record import Diagnosis
 
 _DIAGNOSED = {Cause.ORDER: "order", Cause.FMA: "fma", Cause.ACCUMULATOR: "accumulator", Cause.MACHINE: "accumulator"}
-_CHANCE = 0.25  # a candidate that gives a smaller share of the elements is not named: chance can give such a share
-_MOST = 6  # at most this many explanations and pairs are listed
+_CHANCE = 0.25  # a candidate that matches a smaller share of the elements may do so by chance, and is not named
+_MOST = 6  # at most this many candidates, and as many pairs, are listed
 
 
 def attribution_page(found: Attribution, observed: tuple[str, ...]) -> Page:
@@ -49,9 +49,9 @@ def attribution_page(found: Attribution, observed: tuple[str, ...]) -> Page:
 def attribution_blocks(
     found: Attribution, observed: tuple[str, ...], diagnosis: Diagnosis, libraries: tuple[str, ...] = ("", "")
 ) -> list[Block]:
-    """Return the rows of an attribution for a page of differences: the candidates for each result, and the cause.
+    """Return the rows that `compare` shows: the candidates for each result, and the cause of the difference.
 
-    `libraries` has a text for each result: the name of a library whose product equals the result, or an empty text.
+    `libraries` names, for each result, a library whose product equals it; the name is empty if there is none.
 
     >>> import numpy as np
     >>> from floatlab.reduce.explain.attribution import attribute
@@ -80,7 +80,7 @@ def _by_library(found: Attribution, library: str) -> str:
 
 
 def _cause_rows(found: Attribution, diagnosis: Diagnosis) -> list[Block]:
-    """Return rows with the cause, if the diagnosis is rounding and some candidates give both results."""
+    """Return rows with the cause, if the diagnosis is rounding and a pair of candidates gives both results."""
     causes = {cause for pair in found.pairs for cause in pair.causes if len(pair.causes) == len(found.pairs[0].causes)}
     if diagnosis.status != "rounding" or not causes:
         return []
@@ -91,13 +91,13 @@ def _cause_rows(found: Attribution, diagnosis: Diagnosis) -> list[Block]:
 
 
 def unlike_blocks(formats: tuple[str, str]) -> list[Block]:
-    """Return the rows shown if the two results have different formats."""
+    """Return the rows that say why two results of different formats are not explained."""
     words = "floatlab matmul X Y --observed FILE finds candidates for each result"
     return [Gap(), Row("cause", f"the formats, {formats[0]} and {formats[1]}, differ; {words}")]
 
 
 def _rules(context: Context) -> str:
-    """Describe the rules of a context that differ from the default; empty if none do."""
+    """Describe the rounding rules that differ from the default; empty if none do."""
     words = {
         f"rounds {IN_WORDS[context.rounding]}": context.rounding is not DEFAULT.rounding,
         "flushes tiny results to zero": context.flush_results,
@@ -114,11 +114,11 @@ def _compared(found: Attribution) -> str:
 
 
 def _best(explanations: tuple[Explanation, ...], edge: TileEdge | None) -> list[Line]:
-    """Describe the best candidates for a result, in one or two lines.
+    """Describe the best candidates for a result.
 
-    If a tile edge explains the result, one line describes the edge. If some candidates give all elements, the lines
-    name the first of them, and the nearest of the other candidates. Otherwise, one line names the nearest candidate, if
-    it gives at least the share `_CHANCE` of the elements.
+    If a tile edge explains the result, the only line describes the edge. If some candidates give all elements, the
+    first line names one of them, and the second line the best of the others. If no candidate does, the line names the
+    best one that gives at least the share `_CHANCE` of the elements.
     """
     fitting = [each for each in explanations if each.fits]
     others = [each for each in explanations if not each.fits and each.matching]
@@ -139,7 +139,7 @@ def _best(explanations: tuple[Explanation, ...], edge: TileEdge | None) -> list[
 
 
 def verdict_rows(found: Attribution, label: str = "verdict") -> list[Block]:
-    """Return rows with the cause of the difference of two results, and rows on causes that alone do not explain it."""
+    """Return rows with the cause of the difference between two results, and with the causes that are ruled out."""
     said = ", or ".join(each.value for each in found.verdicts) + _common_difference(found)
     blocks: list[Block] = [Row(label, Span(said, Role.VALUE if found.pairs else Role.FLAG))]
     if found.pairs and found.pairs[0].causes and found.shape:
@@ -157,7 +157,7 @@ def verdict_rows(found: Attribution, label: str = "verdict") -> list[Block]:
 
 
 def _common_difference(found: Attribution) -> str:
-    """Return the difference between the two results in ulps, as text; empty if pairs of candidates disagree on it."""
+    """Return the difference between the two results in ulps, as text; empty if it depends on the pair of candidates."""
     if any(codes.size != 1 for pair in found.pairs for path in pair.paths for codes in path.codes):
         return ""
     moves = {
@@ -186,9 +186,9 @@ def _summary(fitting: tuple[Explanation, ...], tried: int) -> str:
 
 
 def _candidates(word: str, explanations: tuple[Explanation, ...], single: bool) -> list[Block]:
-    """Return a table of the candidates that give a result or, if none does, of the nearest candidates.
+    """Return a table of the candidates that give a result; if none does, of those that come nearest.
 
-    For arrays, the table has the share of the elements that each candidate gives.
+    For arrays, it also has the share of the elements that each candidate gives.
     """
     fitting = [each for each in explanations if each.fits]
     heading = f"Candidates that give {word}" if fitting else f"No candidate gives {word}; results of the candidates"
@@ -210,7 +210,7 @@ def _row(each: Explanation, single: bool) -> tuple[Line, ...]:
 
 def _pairs(found: Attribution) -> list[Block]:
     if all(pair.first.text == pair.second.text for pair in found.pairs[:_MOST]):
-        return []  # no pairs, or pairs of a candidate with itself; such a candidate is shown above
+        return []  # there are no pairs, or one candidate gives both results, and is already listed
     title = f"{counted(found.pair_count, 'pair')} of candidates that give both results"
     title += f", the first {_MOST}" if found.pair_count > _MOST else ""
     blocks: list[Block] = [Gap(), heading(title)]
@@ -227,9 +227,9 @@ def _path(path: Path) -> tuple[Line, ...]:
 
 
 def _codes(path: Path) -> str:
-    """Return the code that each computation on a path gives, as text; empty for arrays with several elements.
+    """Return the codes of the results along a path, as text; empty for arrays with several elements.
 
-    A path changes one candidate into another, cause by cause.
+    A path leads from one candidate to another. Each step changes one cause, such as the order.
     """
     return " → ".join(
         hexadecimal_code(Datum(path.format, int(each.reshape(-1)[0]))) for each in path.codes if each.size == 1

@@ -1,4 +1,4 @@
-"""`block`: computes the answer for values that are scaled and rounded by a recipe, such as MX or NVFP4."""
+"""The answer of `block`: values scaled and rounded in blocks by a recipe, such as MX or NVFP4."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def block(
 ) -> Answer:
     """Return the answer of `floatlab block`: values rounded to a block format.
 
-    VALUE@FORMAT is first rounded to that format; all other values are exact. A single value may be rows of values
-    (`1,2;3,4`), a file with an array, or a random array. For an array, or if `at` is given, the answer has only one
-    block or a part of it. `at` is the index of an element of this block (default: the first element of the array).
+    VALUE@FORMAT is first rounded to that format; all other values are exact. A single value may also be rows of values
+    (`1,2;3,4`), a file with an array, or a random array. If an array or `at` is given, the answer shows only the block
+    (or the part of a large block) that has the element with the index `at`. The default is the first element.
 
     >>> answer = block(("957", "1"), "mxfp8_e4m3")
     >>> answer.words(), answer.codes()
@@ -62,7 +62,7 @@ def block(
 
 
 def _rows(values: tuple[str, ...]) -> list[list[str]]:
-    """Return the typed values as rows; a single text such as 1,2;3,4 has several rows, other values are one row."""
+    """Return the typed values as rows: several for a single text such as 1,2;3,4, otherwise one."""
     if len(values) > 1 or not any(mark in values[0] for mark in ",;"):
         return [list(values)]
     rows = [[text.strip() for text in row.split(",")] for row in values[0].split(";")]
@@ -74,13 +74,16 @@ def _rows(values: tuple[str, ...]) -> list[list[str]]:
 
 
 def _names_array(word: str) -> bool:
-    """Return whether a word names an array (a file, random:…, or [[1, 2], …]); a number never names a file here."""
+    """Return whether a word names an array: a file, random:…, or [[1, 2], …].
+
+    A number is a value even if such a file exists.
+    """
     is_name = word.startswith(("random:", "[")) or _FILE.search(word) is not None
     return (is_name or exists(word)) and not can_read(word, read_operand)
 
 
 def _place(text: str, shape: tuple[int, ...]) -> int:
-    """Return the position in C order of an element, from its index or from the position itself; raises LiteralError."""
+    """Return the position of an element in C order, from text such as 3,17 (an index) or 209 (the position itself)."""
     parts = [part.strip() for part in text.split(",")]
     if not all(re.fullmatch("[0-9]{1,12}", part) for part in parts):
         raise LiteralError(f"--at takes the index of an element, such as 3,17, not {quoted(text)}")
@@ -120,7 +123,7 @@ def _answer_of_part(part: BlockPart, name: str) -> Answer:
 
 
 def answer_of(*blocks: BlockDerivation) -> Answer:
-    """Return the answer that shows these blocks in sequence."""
+    """Return the answer that shows these blocks, one after another."""
 
     def page() -> Page:
         from floatlab.verbs.block.page import block_page
@@ -134,7 +137,7 @@ def answer_of(*blocks: BlockDerivation) -> Answer:
 
 
 def _value(text: str, context: Context) -> str | Derivation:
-    """Return a value as text; for VALUE@FORMAT, return the derivation of its rounding to this format."""
+    """Return a value as text. VALUE@FORMAT becomes the derivation that rounds VALUE to FORMAT."""
     literal, own = read_operand(text)
     if own is not None:
         return read_literal(literal, own)
@@ -152,7 +155,7 @@ def _words(blocks: tuple[BlockDerivation, ...]) -> list[str]:
 
 
 def _codes(each: BlockDerivation) -> str:
-    """Return the codes of a block: the code of the scale, that of the minimum, then those of the elements."""
+    """Return the codes of a block: of the scale, of the minimum (if stored), and of the elements."""
     from floatlab.verbs.block.page import element_code
 
     codes = [element_code(element, each.format) for element in each.elements]

@@ -1,4 +1,4 @@
-"""For the explorer's screen of blocks: the choices of recipes and scale rules, and the elements of blocks."""
+"""Data for the explorer's screen Block: the recipes and scale rules to choose from, and the elements that it shows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from floatlab.verbs.question import Question, code_of
 def recipe_choices() -> dict[str, str]:
     """Return the names of recipes, each with a description.
 
-    They are the names in `NAMED_RECIPES`, and each of these names with each scale rule other than its default.
+    Each name in `NAMED_RECIPES` is listed alone, which means its default scale rule, and with each of its other rules.
 
     >>> choices = recipe_choices()
     >>> choices["mxfp4"], choices["mxfp4:torchao_rceil"]
@@ -37,12 +37,12 @@ def recipe_choices() -> dict[str, str]:
 
 
 def _brief(rule: ScaleRule) -> str:
-    """Return the beginning of a rule's source: a paper, a library, or what the rule does."""
+    """Return the first words of a rule's source, which name a paper or a library or say what the rule does."""
     return rule.source.partition(",")[0].partition(" at ")[0]
 
 
 def rule_choices(fmt: BlockFormat) -> dict[str, str]:
-    """Return the scale rules of a block format by name, with the beginnings of their sources.
+    """Return the names of the scale rules of a block format, each with the first words of its source.
 
     >>> rule_choices(parse_recipe("mxfp4").format)["floor"]
     'OCP Microscaling Formats (MX) Specification 1.0'
@@ -51,7 +51,7 @@ def rule_choices(fmt: BlockFormat) -> dict[str, str]:
 
 
 class PlacedElement(Record):
-    """An element of a block: the block, and the element's position in it.
+    """One element, given as its block and its position in the block.
 
     >>> from floatlab.arith.blocks import quantize_blocks
     >>> [block] = quantize_blocks(["957", "0.25"], "mxfp4")
@@ -69,21 +69,21 @@ class PlacedElement(Record):
         return self.block.elements[self.place]
 
     def page(self) -> Page:
-        """Return the page of the element: its steps, and the rows of the block's scale."""
+        """Return the page of the element: its steps, and how the scale of the block is computed."""
         return element_page(self.block, self.place)
 
     @property
     def code(self) -> str:
-        """The code with its format; an empty text if `show` does not know the format."""
+        """The code of the element with its format, for `show`; empty if the format has no name."""
         fmt = self.block.format.element
         return code_of(Datum(fmt, self.element.code)) if isinstance(fmt, Format) and _is_named(fmt) else ""
 
     @property
     def rounding(self) -> Question | None:
-        """The question of `show` that rounds the element as its block does; None if `show` cannot.
+        """The question for `show` that rounds this element in the same way; None if there is none.
 
-        `show` cannot round to integers, or to formats without a name, such as that of HiF4's elements. Nor can it round
-        as the rules of some libraries do.
+        There is none for integers, for formats without a name (such as the elements of HiF4), and for the roundings of
+        some libraries.
         """
         block, scaled, fmt = self.block, self.element.scaled, self.block.format.element
         context, rule = block.context, block.rule.rounding
@@ -103,13 +103,10 @@ class PlacedElement(Record):
 
 
 class ShownBlocks:
-    """What the explorer shows of an answer: all its blocks, or one part of an array.
-
-    For a part, it also gives the places of the neighbouring parts.
-    """
+    """What the screen Block shows: all blocks of an answer, or one part of an array."""
 
     def __init__(self, found: tuple[BlockDerivation, ...] | BlockPart) -> None:
-        """Take `Answer.found` of `block`: its blocks, or a part of an array."""
+        """Take `Answer.found` of an answer of `block`."""
         self._part = found if isinstance(found, BlockPart) else None
         self._blocks = (found.block,) if isinstance(found, BlockPart) else found
 
@@ -119,13 +116,13 @@ class ShownBlocks:
         return self._blocks[0].recipe
 
     def table(self) -> Table:
-        """Return the elements as a table, with their indices if they are a part of an array."""
+        """Return the table of the elements. The elements of an array have their indices."""
         part = self._part
         names = None if part is None else [index_text(part, place) for place in part.places]
         return elements_table(self._blocks, names)
 
     def element(self, place: int) -> PlacedElement | None:
-        """Return the element in a row of the table; None if there are fewer rows."""
+        """Return the element in this row of the table; None if there is no such row."""
         for block in self._blocks:
             if place < len(block.elements):
                 return PlacedElement(block, place)
@@ -134,20 +131,20 @@ class ShownBlocks:
 
     @property
     def at(self) -> str:
-        """The index of the first element of a part; an empty text if all values are shown."""
+        """The index of the first element of the part, as text; empty if all values are shown."""
         return "" if self._part is None else index_text(self._part, self._part.places[0])
 
     def beside(self, by: int) -> str:
-        """Return the index of an element in the next part (1) or the previous one (-1); empty if there is none."""
+        """Return the index of an element of the next part (1) or the previous one (-1); empty if there is none."""
         part = self._part
         place = None if part is None else part.after if by > 0 else part.before
         return "" if part is None or place is None else index_text(part, place)
 
 
 def typed_values(text: str) -> tuple[str, ...]:
-    """Return the values of typed text, in which spaces or commas separate numbers.
+    """Split text at spaces and commas into values.
 
-    A text with rows, which are separated by ;, is a single value, and so is the name of an array.
+    Rows, separated by `;`, remain one value. So does the name of an array.
 
     >>> typed_values("1, 2 0.1@bf16"), typed_values("1 2; 3 4"), typed_values("[[1, 2], [3, 4]]")
     (('1', '2', '0.1@bf16'), ('1,2;3,4',), ('[[1, 2], [3, 4]]',))
@@ -161,7 +158,7 @@ def typed_values(text: str) -> tuple[str, ...]:
 
 
 def in_parts(question: Question) -> Question:
-    """Return the question; if it has more typed values than a part shows, limit it to the first part."""
+    """Return the question, limited to the first part if it has more values than one part shows."""
     rows = question.values if len(question.values) != 1 else question.values[0].replace(";", ",").split(",")
     return question if question.option("at") is not None or len(rows) <= MOST else question.having(at="0")
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from floatlab.arith.blocks.formulas import Value
     from floatlab.wire.codecs import Scope
 
-    Placed = tuple[BlockDerivation, Element, str | None]  # an element, its block, and its value as the user typed it
+    Placed = tuple[BlockDerivation, Element, str | None]  # an element, with its block and its value as typed
 
 
 def _read_exact(wire: object, scope: Scope) -> Ratio:
@@ -52,7 +52,7 @@ def _value_text(placed: Placed) -> str:
 
 
 def _result(placed: Placed) -> Datum | None:
-    """Return the datum of an element; None if the element is an integer or was not rounded."""
+    """Return the rounded element as a `Datum`; None if it is an integer or was not rounded."""
     block, element, _ = placed
     fmt = block.format
     is_datum = element.rounded is not None and fmt.element is fmt.magnitudes
@@ -145,5 +145,5 @@ BLOCK = schema(
         "values": derived(lambda block: [element.decoded for element in block.elements], list_of(_NUMBER)),
     },
     flags=derived("flags", FLAGS),
-    error=constant({"exact": None, "ulps": None}),  # each element has its own error
+    error=constant({"exact": None, "ulps": None}),  # a block has no single error: each element has one
 )

@@ -14,7 +14,7 @@ def _settle(question: Question) -> Question:
 
 
 def _recipes() -> tuple[str, ...]:
-    """Return the recipes that shells complete."""
+    """Return the recipes for completion in a shell."""
     from floatlab.formats.recipes import NAMED_RECIPES
 
     return NAMED_RECIPES

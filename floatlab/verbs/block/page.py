@@ -1,4 +1,4 @@
-"""The page of `block`: shows the largest magnitude, how the scale is derived from it, and the elements."""
+"""The page of `block`: the largest magnitude of the values, the scale derived from it, and the elements."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from floatlab.arrays.block_part import BlockPart
 
 
-FEW = 4  # up to this many elements are shown step by step; more elements are shown in a table
-_GLANCE = 12  # an exact decimal with more characters is rounded
+FEW = 4  # with more elements than this, a table replaces the steps
+_GLANCE = 12  # a decimal with more characters is rounded
 _FIGURES = 6
 
 
@@ -52,7 +52,7 @@ def block_page(blocks: tuple[BlockDerivation, ...]) -> Page:
 
 
 def part_page(part: BlockPart, name: str) -> Page:
-    """Return the page of a part of an array; `name` describes the array, and is empty if its values were typed."""
+    """Return the page of a part of an array. `name` describes the array; it is empty if the values were typed."""
     block, count = part.block, math.prod(part.shape)
     title = f"{name or words.counted(count, 'value')} in {block.recipe.name}"
     first, last = (index_text(part, part.places[end]) for end in (0, -1))
@@ -76,7 +76,7 @@ def _summary(blocks: tuple[BlockDerivation, ...]) -> str:
 
 
 def _typed(block: BlockDerivation) -> list[str]:
-    """Return the values as typed; values that were not typed are shown in a few characters."""
+    """Return the values as typed. Values from an array are shortened."""
     return [
         words.abbreviated(text, 20) if text is not None else value_text(element)
         for text, element in zip(block.literals, block.elements, strict=True)
@@ -125,7 +125,7 @@ def glance(x: Fraction) -> str:
 
 
 def _signed_glance(x: Ratio | Exact) -> str:
-    """Return a number, shortened to a few characters; a zero keeps its sign."""
+    """Return a number as `glance` does, but write −0 with its sign."""
     value = x.as_fraction()
     return "-0" if x.negative and not value else glance(value)
 
@@ -163,14 +163,14 @@ def _tensor_rows(block: BlockDerivation) -> list[Block]:
 
 
 def _in_words(block: BlockDerivation) -> bool:
-    """Return whether the page explains the rule in words; for other rules, it shows formulas."""
+    """Return whether the page explains the scale rule in words instead of by formulas."""
     return block.rule.is_exact and block.rule.choice is None and block.rule.name not in ("none", "range")
 
 
 def _formula_rows(block: BlockDerivation, level: int, stored: dict[str, Datum | None]) -> list[Block]:
-    """Return a row for each formula of the scale rule at one level: formulas of the tensor, or formulas of a block.
+    """Return a row for each formula of the scale rule that applies to the whole tensor, or to a block, as `level` says.
 
-    `stored` maps names of formulas to the data that are stored for them.
+    If the result of a formula is stored, `stored` has the stored datum under the name of the formula.
     """
     lines = {line.name: line.level for line in block.rule.steps()}
     names = {step.name for step in block.steps if lines.get(step.name, BLOCK) == level}
@@ -186,7 +186,7 @@ def _formula_rows(block: BlockDerivation, level: int, stored: dict[str, Datum | 
 
 
 def _group_rows(block: BlockDerivation) -> list[Block]:
-    """Return a row for each size of groups; in HiF4, each group of elements has an additional exponent."""
+    """Return a row for each group size of HiF4, where each group of elements in a block has an additional exponent."""
     return [
         Row(f"groups of {size}", f"exponents {' '.join(map(str, exponents))}")
         for size, exponents in zip(block.format.groups, block.groups, strict=True)
@@ -198,7 +198,10 @@ def _amount(value: Value) -> str:
 
 
 def _datum(datum: Datum, block: BlockDerivation | None = None) -> Line:
-    """Return a datum with its code. For a scale of `block`, it is the code that the block stores."""
+    """Return a datum with its code.
+
+    If `block` is given, the datum is its scale, and the code is that which the block stores.
+    """
     name = f", {datum.format.name}"
     if block is not None and block.format.first_scale:
         return line(Span(f"0x{block.scale_code:02x}", Role.CODE), f" {words.equals(datum)}", name)
@@ -206,7 +209,7 @@ def _datum(datum: Datum, block: BlockDerivation | None = None) -> Line:
 
 
 def scale_rows(block: BlockDerivation) -> list[Block]:
-    """Return rows with amax, the scale that the rule gives, and the scale that is stored."""
+    """Return rows with amax (the largest magnitude), the scale that the rule computes, and the scale that is stored."""
     fmt, amax = block.format, block.amax
     lost = amax is None and block.rule.is_exact and block.scale.is_nan
     if not _in_words(block) and not lost:
@@ -257,7 +260,7 @@ def _in_binary(amax: Ratio) -> Line:
 
 
 def _range_rows(wanted: Fraction, scale: Datum) -> list[Block]:
-    """Return a row if the scale's format cannot represent a scale of this size; else no row."""
+    """Return a row if the scale is outside the range of its format, otherwise none."""
     kind = scale.format
     if kind.smallest <= wanted <= kind.largest:
         return []
@@ -266,7 +269,7 @@ def _range_rows(wanted: Fraction, scale: Datum) -> list[Block]:
 
 
 def outcome(element: Element, fmt: BlockFormat) -> str:
-    """Return a remark on a rounded element, such as "exact" or "saturates at 6"; empty for an ordinary rounding."""
+    """Return a remark on a rounded element, such as "exact" or "saturates at 6"; empty if it was just rounded."""
     rounded = element.rounded
     if element.decoded is None:
         return "NaN"
@@ -295,7 +298,7 @@ def element_code(element: Element, fmt: BlockFormat) -> str:
 
 
 def digits_line(element: Element, fmt: BlockFormat) -> Line:
-    """Return the scaled value before rounding: the digits kept, the rounding position, the discarded digits."""
+    """Return the scaled value in binary, with `|` between the kept and the discarded digits."""
     rounded = element.rounded
     if rounded is None:
         return ()
@@ -303,7 +306,7 @@ def digits_line(element: Element, fmt: BlockFormat) -> Line:
 
 
 def _percent(element: Element) -> str:
-    """Return the error as a signed percentage of the value; an empty text if there is no error, or the value is 0."""
+    """Return the relative error as a signed percentage; empty if there is no error, or the value is 0."""
     error, value = element.error, element.value
     if not error or not isinstance(value, Ratio) or not value.numerator:
         return ""
@@ -320,7 +323,7 @@ def _element_blocks(block: BlockDerivation) -> list[Block]:
 
 
 def element_page(block: BlockDerivation, place: int) -> Page:
-    """Return the page of one element of a block: its steps, and the rows of the block's scale."""
+    """Return the page of one element of a block: its steps, and how the scale of the block is computed."""
     element = block.elements[place]
     alone = block.replace(elements=(element,), literals=block.literals[place : place + 1])
     return Page((*_element_blocks(alone), *scale_rows(block)), _typed(alone)[0])
@@ -345,7 +348,7 @@ def _rows(typed: str, element: Element, block: BlockDerivation) -> list[Block]:
 
 
 def _scaling_text(element: Element, block: BlockDerivation) -> str:
-    """Return the division by the scales and its result; for rules without a division, the rule's formula."""
+    """Return the division of the element by the scales, or the formula of the rule that replaces it, and the result."""
     scaled = "NaN" if element.scaled is None else _signed_glance(element.scaled)
     if not _in_words(block):
         return f"{block.rule.steps()[-1].formula} = {scaled}"
@@ -354,7 +357,7 @@ def _scaling_text(element: Element, block: BlockDerivation) -> str:
 
 
 def _decoding_text(element: Element, block: BlockDerivation) -> str:
-    """Return the value of an element's code, first without and then with the scales."""
+    """Return what the code of an element denotes, first without the scales and then with them."""
     plain = _plain_value(element, block.format)
     scale = words.brief(block.scale)
     if block.rule.value == PRODUCT:
@@ -363,7 +366,10 @@ def _decoding_text(element: Element, block: BlockDerivation) -> str:
 
 
 def elements_table(blocks: tuple[BlockDerivation, ...], names: list[str] | None = None) -> Table:
-    """Return a table with one row for each element of the blocks; `names` fill an additional first column."""
+    """Return a table with one row per element of the blocks.
+
+    If `names` are given, they fill an additional first column.
+    """
     rows: list[tuple[Text, ...]] = []
     for block in blocks:
         fmt = block.format

@@ -17,7 +17,7 @@ def convert_through(
 ) -> Answer:
     """Return the answer for a value rounded along a path of formats, compared with the direct rounding.
 
-    A code (`bits:…`) belongs to the first format of the path. `dialect`: the name of a processor's or library's rules.
+    A code (`bits:…`) belongs to the first format of the path. `dialect` names the rules of a processor or library.
 
     >>> from floatlab import parse_format
     >>> answer = convert_through("1.00048828126", (parse_format("fp32"), parse_format("fp16")))

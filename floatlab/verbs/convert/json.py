@@ -1,4 +1,4 @@
-"""The schema of a conversion along a path: the object of the last stage, with the path and the direct rounding."""
+"""The JSON schema of a conversion along a path: the stages as one derivation, their results, the direct rounding."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from floatlab.verbs.question import Question, Verb
 
 
 def _settle(question: Question) -> Question:
-    """Return the question; if no option names the formats, they are the last values, as in 0.1 fp16."""
+    """Return the question with its formats. Without `--through`, the last values name them, as in 0.1 fp16."""
     values, named = _formats_last(question.values)
     if question.formats:
         if named:
@@ -24,7 +24,7 @@ def _settle(question: Question) -> Question:
 
 
 def _formats_last(values: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Separate values from trailing formats, as in 0.1 fp32 fp16, or 0.1 to fp16; the first word is always a value."""
+    """Separate values from trailing formats, as in 0.1 fp32 fp16, or 0.1 to fp16. The first word is never a format."""
     count = len(values)
     while count > 1:
         try:

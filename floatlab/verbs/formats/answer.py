@@ -52,13 +52,13 @@ def formats(names: tuple[str, ...] = ()) -> Answer:
 
 
 def _is_recipe(name: str) -> bool:
-    """Return whether a name looks like that of a recipe; this avoids the import of recipes for other names."""
+    """Return whether a name looks like that of a recipe. Other names then do not import the recipes."""
     plain = name.strip().lower().replace("-", "_")
     return plain in BLOCK_ALIASES or any(mark in name for mark in "/:(")
 
 
 def recipes(names: tuple[str, ...]) -> Answer:
-    """Return the answer for recipes, each in full.
+    """Return the answer that describes these recipes.
 
     >>> recipes(("nvfp4", "e4m3/tensor:te")).words()
     ['nvfp4', 'e4m3/tensor:te']

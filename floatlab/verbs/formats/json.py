@@ -1,4 +1,4 @@
-"""The schemas of a format (parameters, extreme numbers, codes per class, names and source) and of a recipe."""
+"""The JSON schemas of a format and of a recipe."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _PARAMETERS = ("width", "precision", "exponent_bits", "bias", "emin", "emax", "signed", "infinities")
 _MORE = ("zero", "negative_zero", "subnormals")
-_SMALL = 8  # all codes of formats of up to this many bits are listed
+_SMALL = 8  # up to this width in bits, the JSON lists all codes of a format
 
 
 def _landmark(attribute: str) -> Callable[[CatalogRow], Datum]:
@@ -55,7 +55,7 @@ def _tensor_scale(recipe: Recipe) -> str | None:
     return None if recipe.format.tensor is None else recipe.format.tensor.name
 
 
-# The name of a recipe determines it, so only the name is read back.
+# A recipe is read back from its name alone, which determines everything else.
 RECIPE = schema(
     lambda name: parse_recipe(name),
     **common_members("formats"),

@@ -22,13 +22,13 @@ _CELL = 12  # characters of a value in a code table
 
 
 def _rounded(value: Fraction) -> str:
-    """Return a number rounded to five digits, or to three if five digits take more than nine characters."""
+    """Return a number as text, rounded to five digits; to three if the text would exceed nine characters."""
     text = rounded_decimal(value, 5)
     return text if len(text) <= 9 else rounded_decimal(value, 3)
 
 
 def _shown(format: Format, magnitude: int) -> str:
-    """Return the positive number whose code without the sign is `magnitude`, rounded to a few digits.
+    """Return the number with the code `magnitude` and sign 0, rounded to a few digits.
 
     Numbers of formats given by a table can be irrational.
     """
@@ -68,7 +68,7 @@ def _name(row: CatalogRow) -> Line:
 
 
 def _ranges(rows: list[CatalogRow]) -> Table:
-    """Return the range and the precision of each format."""
+    """Return the table of the range and precision of formats."""
     header = ("format", "bits", "p", "emin", "emax", "largest", "normal", "subnormal")
     found = []
     for row in rows:
@@ -83,7 +83,7 @@ def _ranges(rows: list[CatalogRow]) -> Table:
 
 
 def _codes(rows: list[CatalogRow]) -> Table:
-    """Return the number of codes of each kind in each format."""
+    """Return the table of how many codes of each kind formats have."""
     header = ("format", "zeros", "subnormals", "normals", "∞", "NaNs", "specials")
     found = []
     for row in rows:
@@ -94,7 +94,7 @@ def _codes(rows: list[CatalogRow]) -> Table:
 
 
 def _tables(rows: list[CatalogRow]) -> Table:
-    """Return the range and the special values of formats given by a table."""
+    """Return the table of the range and special values, for the formats that are defined by a table."""
     found = []
     for row in rows:
         f = row.format
@@ -105,7 +105,7 @@ def _tables(rows: list[CatalogRow]) -> Table:
 
 
 def formats_table(rows: list[CatalogRow]) -> Table:
-    """Return the tables of ranges and of codes joined into one, for a scrolling window.
+    """Return one wide table of ranges and codes, for a window that scrolls.
 
     >>> from floatlab.formats import CATALOG
     >>> formats_table(list(CATALOG)).header[6:11]
@@ -121,7 +121,7 @@ def formats_table(rows: list[CatalogRow]) -> Table:
 
 
 def formats_page(rows: list[CatalogRow]) -> Page:
-    """Return the page of all formats: tables of the ranges, of the codes, and of the formats given by a table."""
+    """Return the page of all formats."""
     others = (
         "Also p3109_k<K>p<P><s|u><e|f> (Binary<K>p…), any e<W>m<T>[fn|f|fnuz][_ieee], any ue<W>m<T>. Numbers "
         "in this table are rounded; floatlab formats NAME gives one format exactly, with its source. Recipes with "
@@ -158,7 +158,7 @@ def _stands_for(format: Format, literal: str, context: Context | None = None) ->
 
 
 def answers(format: Format) -> list[tuple[str, str]]:
-    """Return the format's behaviour in cases in which libraries disagree."""
+    """Return rows on the format's results in the cases in which libraries disagree, such as overflow and ties."""
     largest = Datum(format, format.compose(False, format.largest_magnitude)).bounds(format.precision)[1]
     beyond = largest + largest
     over = " · ".join(
@@ -196,7 +196,10 @@ def answers(format: Format) -> list[tuple[str, str]]:
 
 
 def _saturation(format: Format, beyond: Exact) -> list[tuple[str, str]]:
-    """Return the results of P3109's saturation rules, and of its executable specification where that differs."""
+    """Return the results of P3109's saturation rules.
+
+    If its executable specification differs, return that result too.
+    """
     found: dict[str, str] = {}
     for rule in ("saturate", "propagate", "none", "none-nan"):
         context = Context(overflow=rule)
@@ -212,7 +215,7 @@ def _saturation(format: Format, beyond: Exact) -> list[tuple[str, str]]:
 
 
 def _dialects(format: Format) -> list[Block]:
-    """Return the results of each dialect (the rules of a processor or library) in special cases, with its source."""
+    """Return rows on each dialect (the rules of a processor or library): results in special cases, and the source."""
     rows: list[Block] = []
     for dialect in dialects_of(format):
         context = dialect.context(format, Context())
@@ -228,7 +231,7 @@ def _dialects(format: Format) -> list[Block]:
 
 
 def format_page(row: CatalogRow) -> Page:
-    """Return one format in full, with its code table if it has at most 256 codes."""
+    """Return the full page of one format, with its code table if it has at most 256 codes."""
     f = row.format
     count = census(f)
     one = encode("1", f)

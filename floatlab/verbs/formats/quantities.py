@@ -1,4 +1,4 @@
-"""Quantities of a format under the names that people search for, and the question that shows each."""
+"""Quantities of a format, such as the machine epsilon, under the names that people search for."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from floatlab.page.model import AxisInterval, Block, Page, Role, Row, Span, Tabl
 from floatlab.page.words import counted, listed
 from floatlab.verbs.formats.page import specials_words
 
-_TICKS = 8  # the approximate maximum number of ticks on the scale
+_TICKS = 8  # the scale has about this many ticks at most
 _MANY = 3  # with this many other formats or more, reasons are omitted
 _SHORT = 9  # characters of a number in the table
 _DIGITS = (
@@ -48,7 +48,7 @@ def ranges_page(formats: list[Format]) -> Page:
 
 
 def ranges_axis(formats: list[Format]) -> model.Axis:
-    """Draw the positive ranges of formats as lanes of one axis: subnormal numbers thin, normal numbers thick."""
+    """Draw the positive range of each format as a line: thin for subnormal numbers, thick for normal ones."""
     low = min(each.least_exponent for each in formats)
     high = max(_top(each) for each in formats)
 
@@ -71,7 +71,7 @@ def ranges_axis(formats: list[Format]) -> model.Axis:
 
 
 def _obstacles(narrow: Format, wide: Format) -> list[str]:
-    """Return the reasons why `wide` cannot represent all numbers of `narrow`, as texts."""
+    """Return the reasons, as texts, why `wide` cannot represent every number of `narrow`."""
     words = {
         Lack.DIGITS: f"significands of {counted(wide.precision, 'bit')}, not {narrow.precision}",
         Lack.LARGE: f"nothing beyond {_largest(wide)}",
@@ -91,9 +91,9 @@ def _missing(narrow: Format, wide: Format) -> list[str]:
 
 
 def _conversions(format: Format, others: list[Format]) -> list[Block]:
-    """Return lines that name the formats to which conversion is always exact, and the others with their obstacles.
+    """Return lines that say to which of the other formats the conversion is always exact, and why not to the rest.
 
-    If there are `_MANY` others or more, the obstacles are left out.
+    With `_MANY` other formats or more, the reasons are left out.
     """
     exact = [(each, _missing(format, each)) for each in others if not lacks(each, format)]
     whole = [each.name for each, missing in exact if not missing]
@@ -119,7 +119,7 @@ def _differences(formats: list[Format]) -> Table:
 
 
 def _digits(precision: int) -> str:
-    """Return how many decimal digits survive in a p-bit significand, and how many digits identify every number.
+    """Return how many decimal digits a significand of p bits preserves, and how many identify each number.
 
     These are C's FLT_DIG and FLT_DECIMAL_DIG: ⌊(p − 1)·log10 2⌋ and ⌈1 + p·log10 2⌉.
     """
@@ -127,7 +127,7 @@ def _digits(precision: int) -> str:
 
 
 def _above_one(format: Format) -> str:
-    """Return the step from 1 to the next number, computed by `next_up`."""
+    """Return the step from 1 to the next number."""
     one = encode("1", format)
     if not one.is_finite or one.exact != 1 or not one.next_up.is_finite or one.next_up == one:
         return "no 1"

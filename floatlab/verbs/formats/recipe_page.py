@@ -1,4 +1,4 @@
-"""The page of a recipe: what is stored, its scale rule with its formulas and source, and the names of other rules."""
+"""The page of a recipe: what is stored, and how the scale of a block is computed, with the source."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from floatlab.page.model import Block, Gap, Note, Page, Role, Row, Span, heading
 
 
 def recipe_page(recipe: Recipe) -> Page:
-    """Return a recipe in full: its format, its rule, and the names of the other rules for this format.
+    """Return the page of a recipe: its format, its scale rule, and the names of other rules for this format.
 
     >>> from floatlab.formats.recipes import parse_recipe
     >>> print(recipe_page(parse_recipe("e4m3/tensor:te")).title)

@@ -1,4 +1,4 @@
-"""`practice`: exercise sheets, with or without a key, and the marks of answers."""
+"""`practice`: exercise sheets with or without the solutions (the key), and the marks of answers."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _HTML_WIDTH = 90
 def answer_of(found: Sheet | Marking) -> Answer:
     """Return the answer for a sheet or for marks.
 
-    The short form of a sheet has the labels, and the right answers if the sheet has its key. The short form of marks
-    has the score.
+    `--quiet` prints the labels of the questions, with the right answers if the sheet has its key. For marks, it prints
+    the score.
     """
 
     def page() -> Page:
@@ -29,7 +29,7 @@ def answer_of(found: Sheet | Marking) -> Answer:
         return [f"{label}: {part.exercise.answers[0] if found.has_key else ''}" for label, part in found.parts.items()]
 
     def document(command: str) -> str:
-        # The command has the seed: with it, readers of the sheet could make the key.
+        # The command is not shown: it has the seed, with which readers could make the key.
         shows = isinstance(found, Marking) or found.has_key
         return to_html(page(), _HTML_WIDTH, command if shows else "")
 

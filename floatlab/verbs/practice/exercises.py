@@ -1,4 +1,4 @@
-"""Practice: a question to the user before each step is shown, and operands that make steps instructive."""
+"""Practice: questions about the steps of an operation, and operands for which the steps are instructive."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from floatlab.verbs.arithmetic.answer import ARITIES, compute
 from floatlab.verbs.edits import literal_of
 from floatlab.verbs.question import Scene
 
-_TYPED = 18  # questions ask only for numbers of at most this many characters
-_NUMBER_BITS = 10_000  # numbers with more bits are not expanded: their literals are compared instead
-_GLANCED = 3  # an answer of up to this length may occur on the page with another meaning
-_WIDE = 1000  # a width at which nothing wraps
-_TRIES = 400  # number of random operands that are tried
+_TYPED = 18  # instead of a longer number, a question asks for its leading power of two
+_NUMBER_BITS = 10_000  # larger numbers are not computed; their literals are compared
+_GLANCED = 3  # a text of up to this length may occur on a page by chance
+_WIDE = 1000  # so wide that no line wraps
+_TRIES = 400  # random operands are drawn at most this many times
 _CUT = ("keep", "+1", "no bits to discard")
-_LONGEST = 1 << 15  # a longer text is no answer
+_LONGEST = 1 << 15  # a longer text is not an answer
 _POWER = re.compile(r"2(?:\^|\*\*)([+-]?[0-9]{1,9})")
 
 
 class Exercise(Record):
-    """A question about a step of an operation: the prompt, the choices (none for a typed answer), the accepted answers.
+    """A question about a step: the prompt, the choices (empty if the answer is typed), and the accepted answers.
 
-    The first answer is the one that is displayed.
+    The first of the answers is displayed.
     """
 
     prompt: str
@@ -42,7 +42,7 @@ class Exercise(Record):
     answers: tuple[str, ...]
 
     def is_right(self, text: str) -> bool:
-        """Return whether a text is a right answer; the number or code may be in another notation.
+        """Return whether a text is a right answer, in any notation for numbers and codes.
 
         >>> asked = Exercise("What is the result?", (), ("1.25", "bits:0x3d00"))
         >>> [asked.is_right(guess) for guess in ("5/4", "0x1.4p0", "0x3D00", "0 01111 0100000000", "1.5")]
@@ -75,7 +75,7 @@ class Exercise(Record):
 
     @property
     def kind(self) -> str:
-        """The answers that are possible, in words.
+        """What kind of answer is expected, in words.
 
         >>> Exercise("Is the expansion of the quotient finite?", ("yes", "no"), ("no",)).kind
         'yes or no'
@@ -115,14 +115,14 @@ def _same(guess: object, meaning: object) -> bool:
         return type(guess) is type(meaning) and guess == meaning
     if not guess.is_short(_NUMBER_BITS) or not meaning.is_short(_NUMBER_BITS):
         return guess == meaning
-    # The sign of a zero is part of the answer.
+    # 0 and −0 are different answers.
     return guess.as_fraction() == meaning.as_fraction() and guess.negative == meaning.negative
 
 
 def exercises(film: tuple[Scene, ...]) -> tuple[Exercise | None, ...]:
     """Return the exercise of each scene of an operation.
 
-    It is None for the first scene, for a scene without a question, and if the preceding page shows the answer.
+    It is None for the first scene, for a scene without a question, and where the page before already shows the answer.
 
     >>> from floatlab import add
     >>> from floatlab.verbs.arithmetic.scenes import scenes_of
@@ -142,7 +142,7 @@ def exercises(film: tuple[Scene, ...]) -> tuple[Exercise | None, ...]:
 
 
 def _is_visible(exercise: Exercise, before: Scene) -> bool:
-    """Return whether the preceding page already shows the answer, for instance as an operand."""
+    """Return whether the page before the question already shows the answer, for instance as an operand."""
     from floatlab.page.text_layout import to_text
 
     shown = to_text(before.page, _WIDE).split()
@@ -192,7 +192,7 @@ def _exercise_about(step: Step, derivation: Derivation, index: int) -> Exercise 
 
 
 def _number(what: str, x: Exact) -> Exercise:
-    """Return a question about a number; if the number is long, ask for the power of two of its leading digit."""
+    """Return a question about a number. If the number is long, ask only for the power of two of its leading digit."""
     text = decimal_within(x, _TYPED)
     if text is not None:
         return Exercise(f"{what}?", (), (text,) if x.c else (text, "0"))
@@ -220,7 +220,7 @@ def _guard_round_sticky(rounded: Rounded) -> tuple[str, ...]:
 def _encode(datum: Datum, before: Step) -> Exercise | None:
     codes = (hexadecimal_code(datum), f"bits:{datum.code:0{datum.format.width}b}", f"bits:{hexadecimal_code(datum)}")
     if datum.is_nan:
-        return None  # the rule in the preceding step shows the NaN
+        return None  # the step before, a rule for special values, already shows the NaN
     if isinstance(before, steps.Round) and before.rounded.tail is not Tail.ZERO:
         exact = exact_decimal(datum.exact) if datum.is_finite else shortest(datum)
         text = exact if len(exact) <= _TYPED else shortest(datum)
@@ -230,7 +230,7 @@ def _encode(datum: Datum, before: Step) -> Exercise | None:
 
 _OPERATIONS = {"fma": "mulAdd", "rint": "roundToInt", "toint": "to"}  # TestFloat's names for the verbs
 _INEXACT = ("add", "sub", "mul", "div", "sqrt", "fma", "scaleb")
-# The cases that exercises are about. A case that is listed several times is chosen more often.
+# What the operands of an exercise lead to. The number of repetitions is the weight in a random choice.
 _WISHES = ("special", "overflow", "subnormal", "tie", "tie", "tie", "cancel", "cancel", "cancel", *["inexact"] * 7)
 
 
@@ -262,7 +262,7 @@ def random_operands(verb: str, format: Format, seed: int) -> tuple[str, ...]:
 
 
 def _operand(format: Format, wish: str, draws: RandomIntegers) -> int:
-    """Return the code of a random number near 1, of a number that the case `wish` needs, or of a special number."""
+    """Return the code of a random operand: near 1, or in the range that `wish` needs, or a special value."""
     from floatlab.vectors.generate import landmarks
     from floatlab.vectors.hard import nearest
 

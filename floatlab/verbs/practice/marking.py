@@ -15,7 +15,7 @@ from floatlab.verbs.practice.sheet import ExercisePart, Sheet, Task, scenes_of_q
 
 _MOST_BYTES = 1 << 20
 _LINE = re.compile(r"([0-9]{1,4}) ?([a-z])\s*[:.)=]?\s*(.*)", re.IGNORECASE | re.DOTALL)
-_SHOWN = 60  # characters of an answer that are repeated
+_SHOWN = 60  # a message repeats up to this many characters of an answer
 
 
 class AnswerVerdict(Enum):
@@ -42,7 +42,7 @@ class AnswerMark(Record):
 
 
 class Marking(Record):
-    """The marks of all questions of a sheet, task by task. `unread` are messages about lines that were left out."""
+    """The marks of all questions, grouped by task. `unread` are messages about lines that could not be read."""
 
     sheet: Sheet
     source: str
@@ -78,11 +78,11 @@ class Marking(Record):
 
 
 def read_answers(path: str, labels: list[str]) -> tuple[dict[str, str], list[str]]:
-    """Return the answers in a text file, by the labels of their questions; and messages about lines that are left out.
+    """Return the answers in a text file, by the labels of their questions, and messages about lines in error.
 
-    A line is a label and an answer, such as `1a: 4`. Empty lines, and lines that begin with #, are skipped. Other
-    lines, labels that are not on the sheet, and second answers are left out. Raises FileFormatError if lines were left
-    out and no answer remains, or if the file is too long or not in UTF-8.
+    A line is a label and an answer, such as `1a: 4`. Empty lines and lines that begin with # are skipped. In error are
+    other lines, labels that are not on the sheet, and second answers to a question. Raises FileFormatError if there are
+    such lines but no answer, or if the file is too long or not in UTF-8.
     """
     with open_file(path) as file, named(path):
         data = read_start(file, _MOST_BYTES + 1)
@@ -135,7 +135,7 @@ def _mark(task: Task, part: ExercisePart, given: str) -> AnswerMark:
 
 
 def mistake_of(task: Task, part: ExercisePart, given: str) -> str:
-    """Return the mistake behind a wrong answer: another rounding, no rounding, or another sign; empty if not known.
+    """Return the probable mistake behind a wrong answer: other rounding, no rounding, or wrong sign; empty if unknown.
 
     >>> from floatlab.verbs.practice.sheet import sheet_of
     >>> from floatlab.verbs.question import Question
@@ -173,7 +173,7 @@ def _is(given: str, number: object) -> bool:
 
 
 def _exercise_at(task: Task, scene: int, direction: Direction) -> Exercise | None:
-    """Return the exercise about the same step in another rounding direction."""
+    """Return the same exercise, in another rounding direction."""
     scenes = scenes_of_question(task.question.replace(context=task.question.context.replace(rounding=direction)))
     found = exercises(scenes)
     return found[scene] if scene < len(found) else None

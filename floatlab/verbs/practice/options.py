@@ -9,11 +9,11 @@ from floatlab.verbs.question import Question, Verb
 OPERATIONS = ("add", "sub", "mul", "div", "sqrt", "fma", "rem", "rint")
 DEFAULT_OPERATIONS = ("add", "sub", "mul", "div", "fma")
 DEFAULT_SEED, QUESTIONS, MOST_QUESTIONS = 1, 10, 200
-_DRAWN = ("seed", "random_bits", "draw")  # options of stochastic rounding, which sheets do not practise
+_DRAWN = ("seed", "random_bits", "draw")  # options of stochastic rounding, on which there are no exercises
 
 
 def _settle(question: Question) -> Question:
-    """Reject words that are not operations, and directions whose results depend on random draws."""
+    """Raise UsageError for unknown operations and for stochastic rounding."""
     for word in question.values:
         if word not in OPERATIONS:
             known = " ".join(OPERATIONS)

@@ -7,12 +7,12 @@ from floatlab.page.words import counted
 from floatlab.verbs.practice.marking import AnswerMark, AnswerVerdict, Marking
 from floatlab.verbs.practice.sheet import ExercisePart, Sheet, Task
 
-_SHOWN = 60  # characters of an answer that are repeated
+_SHOWN = 60  # longer answers are shortened to this many characters
 _BLANK = Span("_" * 24, Role.HINT)
 
 
 def sheet_page(sheet: Sheet) -> Page:
-    """Return the page of a sheet: each operation with its questions, and with the answers if the sheet has its key."""
+    """Return the page of a sheet: the operations with their questions and, if the sheet has its key, the answers."""
     count = counted(len(sheet.tasks), "operation")
     title = f"Practice: {'the key, ' if sheet.has_key else ''}{count}, {counted(len(sheet.parts), 'question')}"
     blocks: list[Block] = [heading(title)]
@@ -32,7 +32,7 @@ def sheet_page(sheet: Sheet) -> Page:
 
 
 def _opening(task: Task) -> tuple[Block, ...]:
-    """Return the heading of a task with its number, and the rows that are shown before its first question."""
+    """Return the heading of a task and what is shown before its first question."""
     first, *rest = task.scenes[task.shown].page.blocks
     title = text_of(first.content) if isinstance(first, Note) else ""
     known = [each for block in rest for each in (block.blocks if isinstance(block, Fresh) else (block,))]
@@ -46,7 +46,7 @@ def _choices(part: ExercisePart) -> Text:
 
 
 def marking_page(marking: Marking) -> Page:
-    """Return the page of marks: the score, and for each task its answers and the steps up to the first wrong one."""
+    """Return the page of marks: the score and, for each task, its answers and the steps up to the first wrong one."""
     title = f"{marking.right} of {counted(marking.asked, 'answer')} right: {marking.source}"
     blocks: list[Block] = [heading(title)]
     blocks += [Row("left out" if place == 0 else "", words) for place, words in enumerate(marking.unread)]

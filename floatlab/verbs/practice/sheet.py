@@ -14,12 +14,12 @@ from floatlab.verbs.practice.options import DEFAULT_OPERATIONS, DEFAULT_SEED, QU
 from floatlab.verbs.question import Question, Scene
 
 _DEFAULT_FORMAT = "e4m3"
-_TRIES = 50  # attempts to find an operation that has questions and is not on the sheet yet
+_TRIES = 50  # random operations are tried at most this many times
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 class ExercisePart(Record):
-    """A question of a task: its label, such as 1a, its exercise, and the index of the scene that shows the answer."""
+    """An exercise with its label on the sheet, such as 1a, and the index of the scene that shows the answer."""
 
     label: str
     exercise: Exercise
@@ -27,7 +27,7 @@ class ExercisePart(Record):
 
 
 class Task(Record):
-    """An operation of a sheet, with the questions about its steps; `shown` is the scene before the first question."""
+    """An operation and the exercises about its steps. `shown` is the index of the scene before the first exercise."""
 
     number: int
     question: Question
@@ -41,7 +41,7 @@ class Task(Record):
 
 
 class Sheet(Record):
-    """The tasks of an exercise sheet, and the question that asked for the sheet; with `has_key`, it has the answers."""
+    """An exercise sheet: the `Question` of the command that made it, and its tasks. `has_key` adds the answers."""
 
     question: Question
     tasks: tuple[Task, ...]
@@ -86,9 +86,9 @@ def scenes_of_question(question: Question) -> tuple[Scene, ...]:
 
 
 def sheet_of(question: Question) -> Sheet:
-    """Return the sheet that a question of `practice` asks for.
+    """Return the sheet for a `Question` of `practice`.
 
-    Raises UnsupportedError for formats given by a table, and if no questions are found.
+    Raises UnsupportedError for formats that are defined by a table, and if no exercises are found.
 
     >>> sheet = sheet_of(Question("practice", ("add",)).having(seed=7, questions=2))
     >>> [task.question.values for task in sheet.tasks] == [
@@ -118,7 +118,7 @@ def _task(
     draws: RandomIntegers,
     used: set[Question],
 ) -> Task:
-    """Return a task that is not on the sheet yet; if none is found soon, as in narrow formats, repeat a task."""
+    """Return a task that is not on the sheet yet, or a repetition if a narrow format has no more."""
     best: Task | None = None
     for _ in range(_TRIES):
         verb, format = operations[draws.below(len(operations))], formats[draws.below(len(formats))]

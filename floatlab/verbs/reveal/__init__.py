@@ -1,1 +1,1 @@
-"""`reveal`: the order in which a real implementation accumulates."""
+"""`reveal`: the order in which a library's function adds."""

@@ -1,4 +1,4 @@
-"""`reveal`: the order in which a real implementation accumulates."""
+"""The answers of `reveal`: the order in which a library's function adds."""
 
 from __future__ import annotations
 
@@ -29,16 +29,19 @@ def reveal_answer(
 
 
 def map_answer(found: OrderMap) -> Answer:
-    """Return the answer that shows the orders of a product; its status is 1 if the order of an element is not known."""
+    """Return the answer that shows the orders of a product.
+
+    Its status is 1 if the order of some element was not found.
+    """
     words = [f"{each.elements} {each.text}" for each in found.classes]
     page, records = (lambda: map_page(found)), written(found)
     return Answer(page, records, lambda: words, lambda: words, found=found, status=int(found.share < 1))
 
 
 def invariance_answer(found: Invariance) -> Answer:
-    """Return the answer that shows which circumstances change the bits of a product's row.
+    """Return the answer that says which circumstances, such as the batch size, change the bits of a row of a product.
 
-    Its status is 1 if there is such a circumstance.
+    Its status is 1 if one of them does.
     """
     words = [each.name for each in found.circumstances if each.changes]
     page, records = (lambda: invariance_page(found)), written(found)
@@ -46,7 +49,7 @@ def invariance_answer(found: Invariance) -> Answer:
 
 
 def answer_of(found: Findings) -> Answer:
-    """Return the answer for the findings on a target; its status is 1 if no claim is made."""
+    """Return the answer for what `reveal` found. Its status is 1 if no claim is made."""
     words = [found.schedule.text if found.schedule is not None else found.plan.text]
     status = 0 if found.claim is not None else 1
     return plain_answer(found, lambda: reveal_page(found), *words).replace(status=status)

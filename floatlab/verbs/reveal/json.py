@@ -1,4 +1,4 @@
-"""The schemas of orders: a plan, the findings of `reveal` with the replays that support a claim, and order maps."""
+"""The JSON schemas of `reveal`: a plan (an order of additions), the findings, and an order map."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NODES = list_of(list_of(INTEGER))
 
 
 def _schedule(answer: Plan | Findings | OrderClass) -> str | None:
-    """Return the schedule expression for an order; None if there is none."""
+    """Return an order as a schedule expression, such as pairwise; None if no expression denotes it."""
     schedule = schedule_of(answer) if isinstance(answer, Plan) else answer.schedule
     return None if schedule is None else schedule.text
 
@@ -85,7 +85,7 @@ FINDINGS = Schema(
         "shape": derived(lambda findings: [*findings.target.shape]),
         "element": derived(
             lambda findings: [0] * len(findings.target.shape)
-        ),  # the plan and the claim are for the first element
+        ),  # `plan` and `claim` describe only the first element
         "elements": derived("elements"),
         "elements_alike": derived("agreeing"),
         "replays": list_of(_REPLAY),

@@ -1,4 +1,4 @@
-"""The pages of the orders of a whole product, and of the circumstances that change the bits of a product's row."""
+"""The pages of `reveal` on a whole product: the orders of its elements, and what changes the bits of a row."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ _ROLES = (Role.SIGNIFICAND, Role.SIGN, Role.EXPONENT, Role.LOST, Role.CODE, Role
 
 
 def map_page(found: OrderMap) -> Page:
-    """Return the page of the orders of a product: the classes of elements with the same order, and their positions.
+    """Return the page of an order map.
+
+    Elements that are added in the same order form a class, shown with its positions.
 
     >>> from floatlab.page.text_layout import to_text
     >>> from floatlab.reduce.reveal.order_map import order_map
@@ -59,10 +61,10 @@ def map_page(found: OrderMap) -> Page:
 
 
 class MapPicture(Record):
-    """A picture of an order map, in which each order has a letter; `lines` are the lines of text.
+    """An order map drawn with a letter for each order; `lines` are the lines of text.
 
-    A block is a rectangle of elements with the same order. For each block, `places` has its line, its column and its
-    width. `heights` has the number of its lines, and `elements` the row and column of its first element.
+    A block is a rectangle of elements with the same order. In `places`, each block has its line, column and width in
+    the text; in `heights`, its number of lines; in `elements`, the row and column of its first element in the product.
     """
 
     lines: tuple[Line, ...]
@@ -73,11 +75,11 @@ class MapPicture(Record):
 
 
 def draw_map(found: OrderMap, width: int, height: int) -> MapPicture:
-    """Return a picture of a map that fits into this width and height.
+    """Return a picture of a map that fits into this width and, if possible, height.
 
-    Each element has one letter if there is room. Otherwise, the blocks (runs of equal rows and of equal columns) are
-    made smaller in proportion, but not smaller than one letter. Blocks that do not fit into the width are omitted at
-    the right. If there are more blocks of rows than `height`, the picture is higher than `height`.
+    If there is room, each element has one letter. Otherwise blocks are reduced in proportion, down to one letter.
+    Blocks that do not fit into the width are omitted at the right. Each block of rows keeps a line, even beyond
+    `height`.
 
     >>> from floatlab.page.model import text_of
     >>> from floatlab.reduce.reveal.order_map import order_map
@@ -125,9 +127,9 @@ def class_page(found: OrderMap, number: int) -> Page:
 
 
 def _scaled(sizes: list[int], room: int) -> list[int]:
-    """Return the sizes, scaled so that they fit into `room` letters, each at least 1.
+    """Reduce sizes in proportion so that their sum fits into `room`. Each remains at least 1.
 
-    If there are more sizes than letters, only the first ones are returned.
+    If there are more sizes than `room`, only the first ones are returned.
 
     >>> _scaled([4, 2], 9), _scaled([60, 39, 1], 10), _scaled([1, 1, 1], 2)
     ([4, 2], [5, 3, 1], [1, 1])
@@ -139,7 +141,7 @@ def _scaled(sizes: list[int], room: int) -> list[int]:
 
 
 def invariance_page(found: Invariance) -> Page:
-    """Return a page that says for each circumstance whether it changes the bits of a row of the product."""
+    """Return the page that says which circumstances change the bits of a row of the product."""
     rows, terms, columns = found.shape
     name = "function" if "<lambda>" in found.target else found.target
     title = f"{name}: {rows} × {terms} × {columns}, {found.dtype}"
@@ -157,7 +159,7 @@ def invariance_page(found: Invariance) -> Page:
 
 
 def _title_blocks(found: OrderMap) -> tuple[str, list[Block]]:
-    """Return the title of a map, and two blocks: the title, and the share of elements that is explained."""
+    """Return the title of a map, and the first rows of its page: the title, and how many elements are explained."""
     rows, terms, columns = found.shape
     name = "function" if "<lambda>" in found.target else found.target
     size = f"{rows // found.batch} × {terms} × {columns}" + ("" if found.layout == "A@B" else f", {found.layout}")
@@ -189,13 +191,16 @@ def _letter(number: int) -> str:
 
 
 def _runs(changes: Array, count: int) -> list[tuple[int, int]]:
-    """Return the runs of equal rows or columns, as (first, last); `changes` tells which one differs from the next."""
+    """Return the runs of equal rows or columns, as (first, last).
+
+    `changes` is true where a row differs from the next one.
+    """
     starts = [0, *(int(i) + 1 for i in np.flatnonzero(changes)), count]
     return [(low, high - 1) for low, high in pairwise(starts)]
 
 
 def _blocks(found: OrderMap) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """Return the runs of equal rows and of equal columns of a map."""
+    """Return the runs of equal rows and those of equal columns of a map."""
     labels = found.labels
     rows = _runs((labels[1:] != labels[:-1]).any(axis=1), len(labels))
     return rows, _runs((labels[:, 1:] != labels[:, :-1]).any(axis=0), labels.shape[1])
@@ -206,7 +211,7 @@ def _row_names(rows: list[tuple[int, int]]) -> list[str]:
 
 
 def _picture(found: OrderMap) -> list[Block]:
-    """Return rows with a letter for each block of rows and columns with the same order."""
+    """Draw the map with one letter per block of elements with the same order."""
     labels = found.labels
     rows, columns = _blocks(found)
     lines: list[Line] = []
@@ -222,7 +227,7 @@ def _picture(found: OrderMap) -> list[Block]:
 
 
 def _numbers(group: tuple[int, ...]) -> str:
-    """Return numbers as text, with consecutive numbers as ranges.
+    """Return ascending numbers as text, with ranges.
 
     >>> _numbers((1, 2, 3, 7, 9))
     '1–3, 7, 9'

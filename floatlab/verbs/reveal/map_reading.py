@@ -1,4 +1,4 @@
-"""Reads an order map from its JSON document: checks the members, and computes everything that follows from them."""
+"""Read an order map from its JSON document: check the members, and compute what the document omits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOST_PROBES = 1 << 53
 
 
 class ReadClass(Record):
-    """A class of elements that are added in the same order, as a JSON document describes it."""
+    """The members of a JSON document for one class: elements that are added in the same order."""
 
     nodes: tuple[tuple[int, ...], ...] | None
     adders: tuple[NodeAdder, ...]
@@ -46,7 +46,7 @@ def order_map_of(
 ) -> OrderMap:
     """Return the order map that a document describes; raises FileFormatError if the document contradicts itself.
 
-    The document does not say how long the search took; `seconds` is 0.
+    `seconds` is 0, because the document does not say how long the search took.
     """
     if len(shape) != 3 or not 1 <= batch <= shape[0] or shape[0] % batch:
         raise FileFormatError(f"{[*shape]} is not a shape of {batch} products: rows of all products, terms, columns")
@@ -83,7 +83,7 @@ def order_map_of(
 
 
 def _class(read: ReadClass, number: int, labels: Array, terms: int, format: Format) -> OrderClass:
-    """Return the class with this number, and write the number to the places of its elements in `labels`."""
+    """Return the class with this number, and write the number into `labels` at the positions of its elements."""
     lines: tuple[set[int], set[int]] = set(), set()
     elements = 0
     for region in read.regions:
@@ -139,12 +139,12 @@ def _candidate(plan: Plan | None, adders: tuple[NodeAdder, ...]) -> Candidate | 
 
 
 def _size(region: Region, rows: int, columns: int) -> int:
-    """Return the number of elements of a region; raises FileFormatError if it is not within the product."""
+    """Return the number of elements of a region; raises FileFormatError if it exceeds the product."""
     return _length(region.rows, rows) * _length(region.columns, columns)
 
 
 def _length(stripes: tuple[Stripes, ...], most: int) -> int:
-    """Return how many rows or columns these stripes have; raises FileFormatError if they overlap or exceed `most`."""
+    """Return how many rows or columns these stripes cover; raises FileFormatError if they overlap or exceed `most`."""
     end = 0
     for each in stripes:
         if each.start < end or each.width < 1 or each.count < 1 or (each.count > 1 and each.step < each.width):

@@ -24,7 +24,7 @@ def _settle(question: Question) -> Question:
 
 
 def read_shape(text: str, flag: str) -> object:
-    """Return the shape as typed; raises UsageError unless it has the form MxK, MxKxN or BxMxKxN."""
+    """Return the text of a shape; raises UsageError unless it has the form MxK, MxKxN or BxMxKxN."""
     if not re.fullmatch(r"[1-9][0-9]{0,7}(x[1-9][0-9]{0,7}){1,3}", text):
         raise UsageError(
             f"{flag} takes MxKxN: rows, terms and columns, as in 64x64x64 (BxMxKxN of a batch, MxK of a matvec), "

@@ -1,4 +1,4 @@
-"""The page of `reveal`: the order in which a library adds, and the results of replaying sums in this order."""
+"""The page of `reveal`: the order in which a library adds, and how many random sums it reproduces."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from floatlab.reduce.replay.candidates import NodeAdder
 from floatlab.reduce.reveal.revelation import Findings
 from floatlab.reduce.simulate.adders import PartlyFused
 
-_SHORT = 12  # up to this many terms, the whole tree is shown
+_SHORT = 12  # the whole tree is shown for at most this many terms
 _MOST_RANGES = 6
 _TAKEN = {"sum": "sum", "dot": "dot product", "matvec": "matrix-vector product", "matmul": "matrix product"}
 
 
 def reveal_page(found: Findings) -> Page:
-    """Return the page of the findings on a target.
+    """Return the page of what `reveal` found about a function.
 
     >>> from floatlab.reduce.reveal.revelation import examine
     >>> from floatlab.page.text_layout import to_text
@@ -48,8 +48,8 @@ def reveal_page(found: Findings) -> Page:
 def plan_page(plan: Plan) -> Page:
     """Return the page of an order of evaluation.
 
-    The page has the schedule expression, if there is one, and the whole tree, if it is short. If it has neither, it has
-    an outline of the tree.
+    It shows the schedule expression, if one denotes the order, and the tree, if it is short. If it shows neither, it
+    has an outline of the tree.
 
     >>> from floatlab.reduce.plan.plan import Plan
     >>> from floatlab.page.text_layout import to_text
@@ -132,7 +132,7 @@ def _replayed(found: Findings) -> list[Block]:
 
 
 def _examined(found: Findings) -> str:
-    """Name the examined element of a product, and say how many elements have the bits that its order gives."""
+    """Name the examined element of a product, and say in how many elements its order gives the same bits."""
     shape, elements, agreeing = found.target.shape, found.elements, found.agreeing or 0
     place = "0" if len(shape) == 1 else "(0, 0)"
     examined = f"element {place} of {' × '.join(map(str, shape))}"
@@ -154,7 +154,7 @@ def _arithmetic(found: Findings) -> str:
 
 
 def _fusions(fused: set[int], terms: Sequence[int]) -> str:
-    """List the terms whose products are fused, or those whose products are rounded, whichever takes fewer ranges."""
+    """List the terms whose products are fused, or the other terms if they form fewer ranges."""
     inside, outside = ([each for each in terms if (each in fused) is wanted] for wanted in (True, False))
     if not inside or not outside:
         return f"with{'out' if outside else ''} fused multiply-add"

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from floatlab.verbs.question import Question, Started
 
 DEFAULT_FORMATS = ("fp16", "fp32")
-# The format assumed for a code without a format, by its width; other widths need a format.
+# The format of a code without a named format, by its width. At other widths, the user must name it.
 _BY_WIDTH = {16: "binary16", 32: "binary32", 64: "binary64", 80: "x87", 128: "binary128"}
-_CODE_LENGTH = 40  # a hexadecimal number with more characters gets no hint that it may be a code
+_CODE_LENGTH = 40  # up to this many characters, a hint says that a hexadecimal number may be meant as a code
 _P3109_DIALECTS = ("p3109_k{k}p3se", "p3109_k{k}p4se")
 
 
@@ -39,7 +39,7 @@ def show(
     """Return the answer of `floatlab show`: a value in each format.
 
     VALUE@FORMAT is rounded to FORMAT first, and the result is converted to the other formats. With `directions`,
-    `dialects` or `like`, only FORMAT is used.
+    `dialects` or `like`, FORMAT replaces `formats`.
 
     >>> print(*show("1.12156456132", (parse_format("fp16"),)).codes())
     0x3c7c

@@ -1,4 +1,4 @@
-"""`show --like`: the results of installed libraries for a value, compared with the correctly rounded datum."""
+"""`show --like`: a value converted by installed libraries, compared with the correctly rounded result."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def compare_libraries(
     literal: Literal, formats: tuple[Format, ...], context: Context, libraries: tuple[str, ...]
 ) -> Answer:
-    """Return the answer with the results of libraries in each format, compared with the correctly rounded datum.
+    """Return the answer that compares the libraries with the correctly rounded result, in each format.
 
     The hints name the libraries that are not installed. The exit status is 3 only if none is installed.
     """
@@ -88,7 +88,7 @@ def _verdict(ours: Derivation, opinion: Opinion) -> tuple[Text, ...]:
 def libraries_page(ours: Derivation, opinions: list[Opinion | str]) -> Page:
     """Return the page of the comparison in one format.
 
-    For a library that is not installed, `opinions` has its name instead of its result.
+    `opinions` has the result of each library, or the name of a library that is not installed.
     """
     result, words = ours.result, f"correctly rounded, {ours.context.rounding.value}"
     code = Span(hexadecimal_code(result), Role.CODE)

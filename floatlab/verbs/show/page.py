@@ -38,6 +38,9 @@ def dialects_table(data: list[Datum], text: str, title: str) -> Page:
 
 
 def with_spare_classes(page: Page) -> Page:
-    """Return the page of `dialects_table` for a pane: if it is narrow, the classes are left out, and no line breaks."""
+    """Return the page of `dialects_table` for a pane of the explorer.
+
+    If the pane is narrow, the column of classes is left out.
+    """
     blocks = (block.replace(optional=(3,)) if isinstance(block, Table) else block for block in page.blocks)
     return page.replace(blocks=tuple(blocks))
