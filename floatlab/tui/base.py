@@ -1,4 +1,4 @@
-"""The base class of the app, with the members that screens and widgets use; functions that work on daemon threads."""
+"""The base class of the app, as screens and widgets see it, and functions that work on daemon threads."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ Piece = TypeVar("Piece")
 
 
 class ExplorerBase(App[None]):
-    """The interface of the app for screens and widgets; `floatlab.tui.app` implements it.
+    """The members of the app that screens and widgets use. `floatlab.tui.app` implements them.
 
-    `read_question` parses the arguments of a command into a question. `settings` are the user's settings. `pins` has
-    the codes that are pinned as A and B. `titles` lists the names and titles of the screens.
+    `read_question` turns the arguments of a command into a question. `pins` has the codes that the user has pinned as A
+    and B, to compare them. `titles` lists the names and titles of the screens.
     """
 
     read_question: Callable[[list[str]], Question]
@@ -35,7 +35,7 @@ class ExplorerBase(App[None]):
     pins: dict[str, str]
     titles: tuple[tuple[str, str], ...]
     is_ascii = False  # whether only ASCII characters are drawn
-    has_drilled = False  # whether the key bar shows the key that goes back; false after a mere change of screen
+    has_drilled = False  # whether the key bar shows the key that goes back, as after opening an element in Inspect
     _inks: tuple[str, dict[Role, Style]] = ("", {})
     _chrome: tuple[str, Chrome] = ("", Chrome(plain=True))
 
@@ -55,11 +55,11 @@ class ExplorerBase(App[None]):
 
     @property
     def draws_dots(self) -> bool:
-        """Whether curves are drawn as lines of Braille dots, which need colours and a font with Braille characters."""
+        """Whether curves are drawn as Braille dots. These need colours and a font with Braille characters."""
         return not (self.no_color or self.is_ascii or is_console())
 
     def drawn(self, text: str) -> str:
-        """Return a text as it is drawn on this terminal: in ASCII if the terminal has no other characters."""
+        """Return a text in the characters that this terminal can show."""
         return ascii_only(text) if self.is_ascii else text
 
     def default_question(self, name: str) -> Question:
@@ -67,7 +67,7 @@ class ExplorerBase(App[None]):
         raise NotImplementedError
 
     def standing(self, name: str) -> Question:
-        """Return the question that a screen shows, or the one at which it would open."""
+        """Return the question that a screen shows, or with which it would open."""
         raise NotImplementedError
 
     def go(self, name: str, question: Question | None = None) -> None:
@@ -89,7 +89,7 @@ class ExplorerBase(App[None]):
     def note_question(self, question: Question, replaces: bool) -> None:
         """Add an answered question to the history.
 
-        If `replaces` is true, the question is a further edit of the screen's last question, and replaces that question.
+        If `replaces`, it replaces the last question of the screen, of which it is a further edit.
         """
         raise NotImplementedError
 
@@ -100,7 +100,7 @@ class ExplorerBase(App[None]):
 
 @dataclass
 class WidgetMessage(Message):
-    """A message whose widget `@on(…, selector)` can match."""
+    """A message that `@on(…, selector)` can handle by the widget that sent it."""
 
     widget: Widget
 
@@ -111,16 +111,16 @@ class WidgetMessage(Message):
 
 
 def if_present(found: tuple[Widget | None, Offset | None]) -> tuple[Widget | None, Offset | None]:
-    """Return `found`, a widget and the offset in its content, or (None, None) if the widget has just been removed.
+    """Return `found` (a widget, and an offset in its content), or (None, None) if the widget has just been removed.
 
-    Textual looks for the widget under a click, and assumes that this widget is still on the screen.
+    Textual itself assumes that the widget under a click is still on the screen.
     """
     widget = found[0]
     return (None, None) if widget is not None and widget.parent is None else found
 
 
 def bytes_of(text: str) -> bytes:
-    r"""Return text in UTF-8; the name of a file that is not UTF-8 has its own bytes.
+    r"""Encode text as UTF-8. File names that are not UTF-8 get back their original bytes.
 
     >>> bytes_of("\xe9"), bytes_of("caf\udce9.npy"), bytes_of("\ud800")
     (b'\xc3\xa9', b'caf\xe9.npy', b'?')
@@ -134,9 +134,10 @@ def bytes_of(text: str) -> bytes:
 def run_each(app: App[None], pieces: Iterator[Piece], take: Callable[[Piece], bool]) -> None:
     """Compute the items of `pieces` on a daemon thread, and pass each to `take` on the app's thread.
 
-    No further items are computed after `take` has returned False or the app has ended. The computation of an item must
-    not raise an exception. Textual's own workers are not used, since the app waits for them at its end. An import of a
-    large library, or a clipboard program that hangs, must not prevent users from quitting.
+    Stops when `take` returns False or the app has ended. The computation of an item must not raise an exception.
+
+    Textual's workers are not used, because the app waits for them when it exits. An import of a large library, or a
+    clipboard program that hangs, must not keep users from quitting.
     """
 
     def run() -> None:

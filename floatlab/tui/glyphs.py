@@ -1,6 +1,6 @@
 """Substitutes for characters that a terminal lacks.
 
-The fonts of the console of Linux have at most 512 characters. An ASCII terminal has only ASCII.
+A font of the Linux console has at most 512 characters. An ASCII terminal has only ASCII.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def for_console(text: str) -> str:
     return text.translate(_CONSOLE)
 
 
-# Characters whose equivalents in ASCII are longer, in places where there is no room.
+# Single characters in place of longer ASCII equivalents, for places without room.
 _ONE = {
     "→": ">",
     "←": "<",
@@ -55,7 +55,7 @@ _ONE = {
 
 
 def for_ascii(text: str) -> str:
-    """Replace each character beyond ASCII by one ASCII character for each of its columns, so that columns stay aligned.
+    """Replace characters outside ASCII by as many ASCII characters as they have columns, so that columns stay aligned.
 
     >>> for_ascii("╭─ 2 × 3 … ▾")
     '+- 2 x 3 . v'

@@ -1,6 +1,6 @@
-"""Colours: the themes of the explorer, and colours for Textual's other themes.
+"""The colours of the explorer's themes, and colours for Textual's other themes.
 
-A *role* says what a text on a page is, such as a sign, an exponent, or a hint. It determines the colour.
+The *role* of a text on a page, such as sign, exponent or hint, determines its colour.
 """
 
 from __future__ import annotations
@@ -95,19 +95,19 @@ def role_colours(dark: bool, ansi: bool) -> dict[str, str]:
     return _DARK if dark else _LIGHT
 
 
-# Roles that share the colour of another role; roles that are not listed have the colour of text.
+# Roles that share the colour of another role. A role that is listed nowhere has the colour of text.
 _SAME = {"ruler": "label", "hint": "label"}
 _BOLD = frozenset({Role.HEADING, Role.VALUE, Role.CHANGED})
-# Styles that are added under the cursor, under the mouse and for changed characters; they are visible without colour.
+# Styles added under the cursor, under the mouse and to changed characters. They are visible without colour.
 CURSOR, HOVER, CHANGED = Style(reverse=True, bold=True), Style(underline=True, bold=True), Style(underline=True)
-LEFT = Style(underline=True, bold=True)  # the cursor while the focus is elsewhere
+LEFT = Style(underline=True, bold=True)  # for the cursor of a widget without the focus
 
 
 def inks(variables: dict[str, str]) -> dict[Role, Style]:
     """Return the style of each role from the variables of a theme.
 
-    Textual's component classes could do the same, but for each widget and role separately. That would take most of the
-    time to the first frame.
+    Textual's component classes would compute this for each widget and role, which takes most of the time to the first
+    frame.
     """
     styles = {}
     for role in Role:
@@ -119,7 +119,7 @@ def inks(variables: dict[str, str]) -> dict[Role, Style]:
 def page_colours(variables: dict[str, str]) -> PageColours:
     """Return the colours for pictures of pages from the variables of a theme.
 
-    If a theme uses colours of the terminal, which are not known, return colours for a white background.
+    Colours of the terminal are not known, so themes that use them get colours for a white background.
     """
     found = {name: variables[name] for name in ("foreground", "background")}
     roles = {role: variables.get(f"role-{_SAME.get(role.value, role.value)}") for role in Role}
@@ -134,8 +134,7 @@ def page_colours(variables: dict[str, str]) -> PageColours:
 class Chrome(Record):
     """The styles of tabs, buttons and rows.
 
-    If `plain`, they are recognizable without colours: buttons are in brackets, and the row under the cursor is in
-    reverse video.
+    If `plain`, they are recognizable without colours: buttons have brackets, and the row under the cursor is reversed.
     """
 
     plain: bool
@@ -147,7 +146,7 @@ class Chrome(Record):
 
 
 def chrome(variables: dict[str, str], plain: bool) -> Chrome:
-    """Return the styles of tabs, buttons and rows from the variables of a theme; plain if it does not define them."""
+    """Return the styles of tabs, buttons and rows from the variables of a theme, or plain ones if it defines none."""
     if plain or "button" not in variables:
         return Chrome(plain=True)
     colours = {name: Color.parse(variables[name]).rich_color for name in ("button", "row", "row-left")}

@@ -1,1 +1,1 @@
-"""The app: the registry of screens, settings, the command palette, browser sessions, and output to the terminal."""
+"""The explorer's app: the table of screens, the settings, the command palette, and the explorer in a browser."""

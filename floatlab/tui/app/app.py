@@ -1,4 +1,4 @@
-"""The app: a mode for each screen, themes, the command palette, and the session, which is saved for the next start."""
+"""The app: it switches screens and themes, opens the command palette, and saves the session for the next start."""
 
 from __future__ import annotations
 
@@ -44,41 +44,42 @@ from floatlab.tui.widgets import KeyBar
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import words_of
 
-_TELLING = 0.3  # seconds until the address in a browser follows the question, which may change with every key
+# Seconds to wait before the address in a browser is set to a new question; each key may change the question.
+_TELLING = 0.3
 
 
-_PAUSE = 0.1  # seconds for which computations pause after a key
+_PAUSE = 0.1  # computations pause for so many seconds after a key
 _MESSAGE = 4.0  # seconds for which a message is shown
 
 
 class Explorer(Navigation):
-    """The explorer: an app with a mode for each row of SCREENS.
+    """The explorer, with a Textual mode for each row of SCREENS.
 
     Parameters
     ----------
     read_question
         Parses the arguments of a command into a question, as the command line does.
     start
-        The first question; by default, the explorer opens where the last session ended.
+        The first question. The default is to open where the last session ended.
     settings
         The valid settings.
     complaint
-        A message to show at the start, such as one about invalid settings.
+        A message for the start, for instance about invalid settings; empty for none.
     theme
         The name of a theme, which overrides the settings.
     usual
-        The name of the theme that is used if none was chosen; it suits the terminal.
+        The theme for this terminal, which is used if the user chose none.
     keep
-        Whether the last session is read at the start, and this session is written at the end; a confined process does
-        neither.
+        Whether to read the last session at the start and to write this session at the end. The explorers of a server
+        never do.
     is_ascii
         Whether only ASCII characters are drawn.
     pending
-        The answer to `start`, whose computation began before the explorer was imported.
+        The computation of the answer to `start`, which began before the explorer was imported.
     """
 
     TITLE = "floatlab"
-    SUSPENDED_SCREEN_CLASS = "-screen-suspended"  # with sixteen colours, a screen behind a window is dimmed
+    SUSPENDED_SCREEN_CLASS = "-screen-suspended"  # with sixteen colours, this CSS class dims the screen behind a window
     PLACE = "Everywhere"  # the heading in the list of keys
     COMMANDS = {Palette}
     BINDINGS = [
@@ -126,14 +127,14 @@ class Explorer(Navigation):
         self.starts = {first.name: start} if start else {}
         self.start_views = {}
         self._pending = pending
-        self._resuming: Timer | None = None  # after a key, the computations pause until this timer ends
+        self._resuming: Timer | None = None  # computations that a key paused resume when this timer ends
         self.input_queue = InputQueue(self)
-        self._telling = False  # whether a timer runs that will send the address to the browser
+        self._telling = False  # whether a timer will send the address to the browser
         self.DEFAULT_MODE = first.name  # type: ignore[misc]
         if not os.environ.get("NO_COLOR", "unset"):
-            del os.environ["NO_COLOR"]  # an empty value counts as not set
-        # With NO_COLOR, Textual draws shades of grey; floatlab draws no colour at all, since its text is complete
-        # without colours.
+            del os.environ["NO_COLOR"]  # an empty NO_COLOR means that it is not set
+        # With NO_COLOR, Textual draws shades of grey. floatlab draws no colour at all; its text is complete without
+        # colours.
         super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
         for row in SCREENS.values():
             self.add_mode(row.name, partial(self._open, row))
@@ -152,12 +153,12 @@ class Explorer(Navigation):
             self.set_keymap({str(name): str(key) for name, key in keys.items()})
 
     def unknown_theme(self, name: str) -> str:
-        """Return an error message if there is no theme of this name; else an empty text."""
+        """Return an error message for the name of an unknown theme; empty for a known one."""
         known = self.available_themes
         return "" if name in known else f"there is no theme {quoted(name)}; known: {' '.join(sorted(known))}"
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
-        """Return the colours of the roles of pages, for themes that do not define them."""
+        """Return the colours of page roles, for themes that do not define them."""
         theme = self.current_theme
         return role_colours(theme.dark, theme.ansi)
 
@@ -188,10 +189,10 @@ class Explorer(Navigation):
         return self.default_question(row.name)
 
     def on_load(self) -> None:
-        """Handle signals that end a program, so that the terminal is restored; also end when the terminal is closed.
+        """Restore the terminal when a signal ends the program or the terminal is closed.
 
-        From Python 3.12 on, Textual starts tasks at once. The widgets of the first screen would then be mounted before
-        the screen is on the stack, and an Input fails without a screen. So tasks start in turn, as in Python 3.11.
+        Also make asyncio start tasks as in Python 3.11. From 3.12 on, Textual starts tasks at once, and an Input of the
+        first screen would be mounted, and fail, before its screen is on the stack.
         """
         from asyncio import get_running_loop
 
@@ -218,15 +219,15 @@ class Explorer(Navigation):
         """Exit without Textual's traceback: `open_explorer` raises the exception."""
         cause = error.error if isinstance(error, WorkerFailed) else error
         if self._exit and isinstance(cause, (NoMatches, MountError)):
-            # Once the app is leaving, Textual mounts no widgets. So a new screen does not find its widgets, and the app
-            # cannot mount its own widgets in the first screen.
+            # When the app is leaving, Textual mounts no more widgets, so an error about a missing widget is no fault
+            # then.
             return
         self.failure = self.failure or error
         super()._handle_exception(error)
         self._exit_renderables.clear()
 
     def panic(self, *renderables: RenderableType) -> None:
-        """Exit without Textual's traceback of an error in the thread that reads the terminal."""
+        """Exit after an error in the thread that reads the terminal, without Textual's traceback."""
         traces = [each.trace for each in renderables if hasattr(each, "trace")]  # of rich.traceback, a slow import
         cause = "; ".join(f"{trace.stacks[0].exc_type}: {trace.stacks[0].exc_value}" for trace in traces)
         self.failure = self.failure or RuntimeError(f"the terminal cannot be read: {cause}")
@@ -243,7 +244,7 @@ class Explorer(Navigation):
     ) -> None:
         """Show a message in the key bar, in place of the list of keys, so that it covers nothing else.
 
-        Without a key bar, Textual shows it as a notification. Markup is shown as text.
+        On a screen without a key bar, Textual shows a notification. Markup is not interpreted.
         """
         message, title = printable_lines(message), printable(title)
         bars = self.shown.query(KeyBar) if self.shown is not None and self.shown.is_mounted else ()
@@ -254,7 +255,7 @@ class Explorer(Navigation):
         super().notify(message, title=title, severity=severity, timeout=timeout, markup=False)
 
     def get_driver_class(self) -> type[Driver]:
-        """Return Textual's driver for the terminal, made to read all bytes."""
+        """Return Textual's driver for the terminal, changed so that bytes that are not UTF-8 are no error."""
         driver = super().get_driver_class()
         read_all_bytes(driver)
         return driver
@@ -267,7 +268,7 @@ class Explorer(Navigation):
     # Keys come before answers.
 
     async def on_event(self, event: Event) -> None:
-        """Pass on keys and clicks one at a time; computations pause meanwhile, so that they do not slow this down."""
+        """Pass on keys and clicks one at a time. Computations pause meanwhile, so that keys take effect fast."""
         if isinstance(event, Key):
             for pending in (working := self._working()):
                 pending.hold()
@@ -306,7 +307,7 @@ class Explorer(Navigation):
         self.notify("q quits outside a box; Ctrl+Q quits everywhere", timeout=3)
 
     def copy_to_clipboard(self, text: str) -> None:
-        """Copy text by the terminal (OSC 52), also the name of a file that is not UTF-8."""
+        """Copy text through the terminal (OSC 52). File names that are not UTF-8 keep their bytes."""
         self._clipboard = text
         if self._driver is not None:
             from base64 import b64encode
@@ -314,14 +315,15 @@ class Explorer(Navigation):
             self._driver.write(f"\x1b]52;c;{b64encode(bytes_of(text)).decode()}\a")
 
     def copy(self, text: str, what: str) -> None:
-        """Copy text; then show a notification with its description `what`, and the program that copied it."""
-        self.copy_to_clipboard(text)  # copy by the terminal, and for Ctrl+V inside the explorer
+        """Copy text, then say what was copied (`what`) and by which program."""
+        self.copy_to_clipboard(text)  # also copies for Ctrl+V inside the explorer
 
         def report(program: str) -> None:
             shown = text if len(text) <= 60 and "\n" not in text else f"{len(text):,} characters"
             self.notify(shown, title=f"Copied {what}, by {program or 'the terminal, if it can'}")
 
-        if self.is_headless or confined():  # the clipboard of a browser user is not on this machine
+        # The clipboard programs of this machine are of no use to a user in a browser.
+        if self.is_headless or confined():
             report("")
         else:
             run_once(self, partial(terminal.copy, text), report)
@@ -329,7 +331,7 @@ class Explorer(Navigation):
     # The address in a browser.
 
     def tell_address(self) -> None:
-        """If the explorer runs in a browser, send the command of the current question to it, for the page's address."""
+        """If the explorer runs in a browser, send the current command, for the address of the page."""
         if self.is_web and not self._telling:
             self._telling = True
             self.set_timer(_TELLING, self._tell_address)
@@ -343,7 +345,7 @@ class Explorer(Navigation):
     # Exit.
 
     def session(self) -> dict[str, object]:
-        """Return the state for the next start: the screen, the theme, all screens' questions and views, the history."""
+        """Return what is saved for the next start: screen, theme, history, and the question and view of each screen."""
         questions = {name: words_of(task.question) for name, task in self.opened.items()}
         views = {name: task.view for name, task in self.opened.items() if task.VIEWS}
         return {

@@ -1,7 +1,8 @@
 """The explorer in a browser: a server that runs a sandboxed explorer for each visitor who knows its address.
 
-The server is that of textual-serve. In front of it, a guard refuses requests with a foreign host name (DNS
-rebinding), requests from pages of other sites (Origin), and requests without the token, a part of the address.
+The server is that of textual-serve. In front of it, a guard refuses three kinds of requests: those for another host
+name (DNS rebinding), those from pages of other sites (Origin), and those without the token, which is part of the
+address.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ if TYPE_CHECKING:  # an optional dependency
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _QUERY = "token"
-_SIZES = range(1, 1001)  # valid numbers of columns and of rows of a terminal in a browser
+_SIZES = range(1, 1001)  # valid widths and heights of a terminal in a browser
 _MOST_TYPED = 1 << 20  # most bytes of typed text in a message, and most characters of other messages
 _FONT_SIZES = [str(size) for size in range(6, 73)]
 _NO_QUESTION = "This address has no question that the explorer can open, such as ?q=show 0.1 --fp16\n"
@@ -48,7 +49,7 @@ _HEADERS = {
 
 
 class Address(Record):
-    """The host and the port at which a server listens, and another host name by which browsers reach it."""
+    """The host and port at which a server listens, and (if different) the host name that browsers use."""
 
     host: str
     port: int
@@ -65,7 +66,7 @@ class Address(Record):
         return f"http://{host}{'' if self.port == 80 else f':{self.port}'}/?{_QUERY}={token}"
 
     def admits(self, host: str, reached: str) -> bool:
-        """Return whether a request may have this Host header; `reached` is the local address that received the request.
+        """Return whether to accept this Host header. `reached` is the local IP address that received the request.
 
         >>> Address("localhost", 8000).admits("localhost:8000", "127.0.0.1")
         True
@@ -88,10 +89,7 @@ def _name_of(host: str) -> str:
 
 
 def _plain(address: str) -> str:
-    """Return an IP address in its canonical notation; an IPv4 address mapped into IPv6 becomes IPv4.
-
-    Any other text is returned unchanged.
-    """
+    """Return an IP address in canonical notation, as IPv4 if possible. Other text is returned unchanged."""
     try:
         plain = ip_address(address.partition("%")[0])
     except ValueError:
@@ -100,7 +98,7 @@ def _plain(address: str) -> str:
 
 
 class Guard:
-    """Admits a request if it names this server, does not come from a page of another site, and has the token."""
+    """Answers a request only if it names this server, has the token, and is not from another site's page."""
 
     def __init__(self, address: Address, visitors: int) -> None:
         """Create a random token for this server process."""
@@ -143,7 +141,7 @@ class Guard:
             self.open -= 1
 
     def _foreign(self, request: web.Request) -> str:
-        """Return why the Host or Origin header of a request is refused; empty if both are right."""
+        """Return why a request is refused because of its Host or Origin header; empty if both are right."""
         hosts, origins = request.headers.getall("Host", []), request.headers.getall("Origin", [])
         reached = request.transport.get_extra_info("sockname") if request.transport else None
         if len(hosts) != 1 or not self.address.admits(hosts[0], reached[0] if reached else ""):
@@ -155,7 +153,7 @@ class Guard:
         return ""
 
     def _right(self, token: str) -> bool:
-        """Return whether a token is correct; the time taken does not tell which of its characters are wrong."""
+        """Return whether a token is correct, in a time that reveals nothing about the right token."""
         return hmac.compare_digest(token.encode("utf-8", "surrogateescape"), self.token.encode())
 
     def _refused(self, reason: str) -> web.Response:
@@ -177,10 +175,10 @@ class Guard:
 
 
 def question_asked(text: str) -> list[str] | None:
-    """Split the command in an address into words; return None if no screen answers it. Empty text gives no words.
+    """Split the command in an address into words, which become arguments of the explorer.
 
-    The words become arguments of the explorer. The first must be a verb with a screen, so that no word is read as an
-    option of `tui`.
+    Returns None unless the first word is a verb with a screen: otherwise a word could be read as an option of `tui`. An
+    empty text gives no words.
 
     >>> question_asked("show 0.1 --fp16"), question_asked("--serve"), question_asked("vectors generate f16_add")
     (['show', '0.1', '--fp16'], None, None)
@@ -234,8 +232,8 @@ def server_of(
 ) -> Server:
     """Return a server of explorers behind a `Guard`; raises MissingPartError without textual-serve (extra `web`).
 
-    `words` are the options with which each explorer starts. `question` has the words of the question that is shown if
-    the address of the page names none. When the server starts, `tell` receives a message with its address.
+    `words` are the options of each explorer. `question` is the command, as words, that an explorer shows if the address
+    of its page names none. `tell` is called with a message that has the address when the server starts.
     """
     try:
         from aiohttp import web
@@ -252,7 +250,7 @@ def server_of(
         return await guard(request, handler)
 
     class Guarded(Server):
-        """The server of textual-serve behind the guard; links in its pages use the host name of the request."""
+        """The server of textual-serve behind the guard. Links in its pages use the host name of the request."""
 
         @property
         def public_url(self) -> str:
@@ -260,7 +258,7 @@ def server_of(
 
         @public_url.setter
         def public_url(self, url: str) -> None:
-            """Ignore the public URL that textual-serve constructs, since the host can have several names."""
+            """Ignore the URL that textual-serve constructs: the host can have several names."""
 
         @property
         def command(self) -> str:
@@ -281,7 +279,7 @@ def server_of(
             return web.Response(text=html, content_type="text/html", headers={_POLICY: policy(socket)})
 
         def initialize_logging(self) -> None:
-            """Log only warnings and errors, since lines about requests contain the token, and text from visitors."""
+            """Log only warnings and errors. Lines about requests contain the token, and text from visitors."""
             handler = logging.StreamHandler()
             handler.setFormatter(_Lines("floatlab: %(name)s: %(message)s"))
             logging.basicConfig(level=logging.WARNING, handlers=[handler])
@@ -297,7 +295,7 @@ def server_of(
         async def _process_messages(self, websocket: web.WebSocketResponse, app_service: AppService) -> None:
             await super()._process_messages(_Checked(websocket), app_service)
 
-    # Visitors do not share a session: every visitor starts without one.
+    # Visitors do not share a session, so none is loaded.
     explorer = join([sys.executable, "-m", "floatlab", "tui", "--new", *words])
     command = f"{explorer} {join(question)}" if question else explorer
     server = Guarded(command, address.host, address.port, title="floatlab")
@@ -325,7 +323,7 @@ def serve(
 def _check_free(address: Address) -> None:
     """Raise OSError if the server cannot listen at an address.
 
-    The server itself would fail too late: after it has printed the address.
+    Without this check, the server would print its address before it fails.
     """
     places = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     for family, kind, protocol, _, place in places:

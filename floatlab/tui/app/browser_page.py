@@ -1,16 +1,16 @@
 """The page in which a visitor's browser shows an explorer. It loads nothing from other hosts.
 
-The terminal in the page is that of textual-serve, which has no way to pass on a question. So a script of this page
-takes the question from the page's address, and adds it to the request for an explorer. It also puts the question that
-the explorer shows into the page's address.
+The terminal in the page is that of textual-serve, which cannot pass on a question. So a script in the page adds the
+command in the page's address to the request for an explorer. When the explorer shows another question, the script
+writes its command into the address.
 
-The explorer in a terminal loads this module, too, but not the modules that only make the page.
+The explorer in a terminal imports this module for its constants.
 """
 
 from __future__ import annotations
 
-ASKED = "q"  # the parameter of an address whose value is a command, without the word floatlab
-SHOWN = "floatlab:"  # the beginning of the message by which an explorer sends the command that it shows
+ASKED = "q"  # the query parameter of the address that has the command (without the word floatlab)
+SHOWN = "floatlab:"  # the prefix of the message with which an explorer sends its command
 MOST_ASKED = 2000  # largest number of characters of a command in an address
 
 _STYLE = """

@@ -15,9 +15,10 @@ def pause_collector() -> None:
 
 
 def resume_collector() -> None:
-    """Resume the collector if it is paused; it does not visit the objects that exist now.
+    """Resume the collector if it is paused, and freeze the objects that exist now.
 
-    Most of these objects are kept until the end, and visiting all of them takes longer than the answer to a key.
+    The collector does not visit frozen objects. Most of them live until the end, and visiting all takes longer than the
+    answer to a key.
     """
     if not gc.isenabled():
         gc.freeze()

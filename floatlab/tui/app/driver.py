@@ -1,4 +1,4 @@
-"""Textual's drivers, made to read all bytes."""
+"""A change to Textual's drivers: input bytes that are not UTF-8 are no error."""
 
 from __future__ import annotations
 

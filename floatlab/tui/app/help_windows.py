@@ -1,4 +1,4 @@
-"""The windows that help: the list of keys with a filter, and the first steps."""
+"""Two windows for help: the list of keys, which can be filtered, and the first steps."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HIDDEN = ("scroll_", "page_", "app.focus", "focus_", "screen.copy_text", "help_q
 
 
 def keys_page(screen: Screen[object]) -> Page:
-    """Return a page with the active keys and their help texts; the keys of the focused widget come first."""
+    """Return the page of the active keys. Those of the focused widget come first."""
     groups: dict[str, dict[str, list[str]]] = {}
     seen: set[tuple[str, str]] = set()
     for key, active in screen.active_bindings.items():
@@ -46,7 +46,7 @@ def keys_page(screen: Screen[object]) -> Page:
 
 
 def filtered(page: Page, typed: str) -> Page:
-    """Return the rows of a list of keys that contain all typed words, below their headings; without words, the page."""
+    """Return the rows of the list of keys that contain all typed words, with their headings."""
     words, blocks = typed.lower().split(), list[Block]()
     if not words:
         return page
@@ -64,7 +64,7 @@ def filtered(page: Page, typed: str) -> Page:
 
 
 class KeysWindow(HelpWindow):
-    """A window that lists the active keys, and is as high as the screen. Text in its box selects some of the keys."""
+    """A window with the active keys, as high as the screen. Text in its box filters them."""
 
     BINDINGS = [
         Binding("slash", "filter", "Filter", id="help.filter"),
@@ -111,7 +111,7 @@ class KeysWindow(HelpWindow):
 
 
 class Example(Record):
-    """An example of the first steps: its title, the words of its command, and the view to show (if not the first)."""
+    """An example in the first steps: its title, its command as words, and the view to show (empty for the first)."""
 
     title: str
     words: tuple[str, ...]
@@ -138,7 +138,10 @@ EXAMPLES = (
 
 
 class Welcome(Window["Example | str | None"]):
-    """The first steps: examples, and what each screen is for. It returns an example, a screen's name, or None."""
+    """The first steps: examples, and what each screen is for.
+
+    The window returns the chosen example or name of a screen.
+    """
 
     BINDINGS = [
         Binding("escape,q,f1", "dismiss(None)", "Close", id="welcome.close"),

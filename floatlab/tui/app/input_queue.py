@@ -1,4 +1,4 @@
-"""A queue for keys, clicks and pasted text: each is handled wholly before the next one is handed out."""
+"""A queue for keys, clicks and pasted text. The app gets the next one only when it has handled the one before."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from textual.command import CommandPalette
 from textual.events import Event, InputEvent, Key, MouseEvent, MouseMove, MouseScrollDown, MouseScrollUp, Paste
 from textual.widget import Widget
 
-_TURNS = 3  # turns of the event loop without any work, after which an event counts as handled
-_LIMIT = 1.0  # seconds after which waiting events are handed out, even if the app is still busy
-_STEADY = 50  # turns of the event loop after which a wait sleeps between its checks
-_PAUSE = 0.002  # seconds between two checks after that
+_TURNS = 3  # an event counts as handled after so many turns of the event loop without work
+_LIMIT = 1.0  # after so many seconds, waiting events are handed out even if the app is busy
+_STEADY = 50  # a wait checks in so many turns of the event loop; after that, it sleeps between checks
+_PAUSE = 0.002  # the length of this sleep in seconds
 _PASSING = (MouseMove, MouseScrollDown, MouseScrollUp)  # events that do not change what later events mean
 
-_LEAVING = "ctrl+q"  # quits everywhere, also before the keys that wait
+_LEAVING = "ctrl+q"  # quits at once, ahead of waiting keys
 
 
 class InputQueue:
@@ -26,16 +26,17 @@ class InputQueue:
     Textual passes a key to the widget that has the focus when the key is read. If several keys are read at once, the
     earlier keys have not been handled yet, and a later key goes to the wrong widget. In `/1`, for instance, the key `/`
     moves the focus to a box, and the 1 should be typed there. This queue keeps a key until the earlier keys have been
-    handled: no message is left, all new widgets are mounted, and the callbacks for the next refresh have been called.
+    handled. That means: no message is left, all new widgets are mounted, and the callbacks for the next refresh have
+    run.
     """
 
     def __init__(self, app: App[None]) -> None:
         """Start empty."""
         self._app = app
         self._waiting: deque[Event] = deque()
-        self._next: set[Event] = set()  # the events that were handed out and are in the app's own queue
+        self._next: set[Event] = set()  # events that were handed out but are still in the app's own queue
         self._task: asyncio.Task[None] | None = None  # waits until the last event has been handled
-        self._seen: tuple[Widget | None, ...] = ()  # the screen and the focus when an event was handed out
+        self._seen: tuple[Widget | None, ...] = ()  # the screen and the focused widget when an event was handed out
 
     @property
     def is_waiting(self) -> bool:
@@ -43,7 +44,7 @@ class InputQueue:
         return bool(self._waiting)
 
     def keeps(self, event: Event) -> bool:
-        """Return whether an event must wait; the queue then posts it to the app later."""
+        """Return whether an event must wait. If so, the queue keeps it and posts it to the app later."""
         if not isinstance(event, (InputEvent, Paste)) or event.is_forwarded:
             return False
         if event in self._next:
@@ -67,12 +68,12 @@ class InputQueue:
         self._seen = (self._app.screen, self._app.focused)
 
     async def _hand_out(self) -> None:
-        """Post each event to the app when the one before it has been handled."""
+        """Post the waiting events to the app, each after the one before has been handled."""
         while self._app.is_running:
             rested = await self._rest()
             if not self._waiting:
                 return
-            # If the app does not come to rest, hand out all events, so that Escape or a key that quits gets through.
+            # If the app stays busy, hand out all events, so that Escape or a key that quits takes effect.
             for _ in range(1 if rested else len(self._waiting)):
                 event = self._waiting.popleft()
                 self._next.add(event)
@@ -80,19 +81,19 @@ class InputQueue:
                 self._app.post_message(event)
 
     async def _rest(self) -> bool:
-        """Wait until the last event has been handled; return False if that takes too long."""
+        """Wait until the last event has been handled. Return False after `_LIMIT` seconds."""
         turns, quiet, end = 0, 0, monotonic() + _LIMIT
         while quiet < _TURNS:
             await asyncio.sleep(0 if turns < _STEADY else _PAUSE)
             turns += 1
             quiet = 0 if self._is_busy() else quiet + 1
-            # An import or a long layout takes seconds, but few turns.
+            # A turn can take seconds, for instance in an import.
             if turns > 2 * _STEADY and monotonic() > end:
                 return False
         return True
 
     def _is_busy(self) -> bool:
-        """Return whether a message has not been handled, or the screen is not ready for the next event."""
+        """Return whether messages are left, or the screen is not ready for the next event."""
         app = self._app
         if self._next or not app._screen_stacks.get(app.current_mode):  # the first screen is being opened
             return True
@@ -104,7 +105,7 @@ class InputQueue:
             return True
         if screen._callbacks:
             return True
-        # A layout computes the sizes of new widgets. Keys need them if the screen or the focus has changed; clicks
-        # always do.
+        # New widgets have no sizes before the next layout. Clicks need the sizes, and so do keys after a change of
+        # screen or focus.
         is_elsewhere = self._seen != (screen, screen.focused)
         return screen._layout_required and (is_elsewhere or any(isinstance(e, MouseEvent) for e in self._waiting))

@@ -1,4 +1,4 @@
-"""Navigation: from screen to screen, the way back, the history of questions, and the first steps."""
+"""Navigation between screens: tabs, the key that goes back, the history of questions, and the first steps."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from floatlab.tui.widgets import Choice, KeyBar, Picker
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import command_of
 
-_KEPT = 50  # most questions of the history that are saved
+_KEPT = 50  # at most this many questions of the history are saved
 
 
 class Navigation(ExplorerBase):
-    """The part of the app that switches screens, and remembers the places that were left and the questions asked.
+    """The part of the app that switches screens, and remembers visited places and questions.
 
-    `opened` has the screens that were opened, by name. `starts` and `start_views` have the first questions and views of
-    screens that have not been opened yet, by name of the screen.
+    `opened` maps names to the screens opened so far. `starts` and `start_views` map the names of other screens to the
+    questions and views with which they will open.
     """
 
     opened: dict[str, TaskScreen]
@@ -30,15 +30,18 @@ class Navigation(ExplorerBase):
     start_views: dict[str, str]
 
     def start_navigation(self, earlier: object) -> None:
-        """Start with no place to go back to; `earlier` is the history of the last session, not checked yet."""
+        """Start with no place to go back to.
+
+        `earlier` is the history in the file of the last session, not validated yet.
+        """
         self._trail, self._questions = Trail(), Questions(lambda: self._read_history(earlier))
 
     def question_left(self, row: ScreenRow) -> Question:
-        """Return the question that a screen shows when it opens and no question was given."""
+        """Return the question with which a screen opens if none is given."""
         raise NotImplementedError
 
     def _read_history(self, earlier: object) -> Iterator[tuple[str, Question]]:
-        """Yield the name of the screen and the question, for each question of the last session that can be read."""
+        """Yield the name of the screen and the question, for each valid entry of the history."""
         for words in earlier if isinstance(earlier, list) else ():
             if isinstance(words, list) and all(isinstance(word, str) for word in words):
                 with suppress(FloatlabError):
@@ -47,12 +50,12 @@ class Navigation(ExplorerBase):
                         yield row.name, question
 
     def questions_to_keep(self) -> list[Question]:
-        """Return the 50 newest questions of the history, the newest at the end."""
+        """Return the newest questions of the history, the newest one last."""
         return [question for _, question in self._questions.newest_first[_KEPT - 1 :: -1]]
 
     @property
     def shown(self) -> TaskScreen | None:
-        """The screen of the current mode, which may be below a window."""
+        """The current screen, even if a window is in front of it."""
         return self.opened.get(self.current_mode)
 
     def default_question(self, name: str) -> Question:
@@ -60,7 +63,7 @@ class Navigation(ExplorerBase):
         return self.read_question(list(SCREENS[name].start))
 
     def standing(self, name: str) -> Question:
-        """Return the question that a screen shows, or at which it would open."""
+        """Return the question that a screen shows, or with which it would open."""
         task = self.opened.get(name)
         return task.question if task else self.question_left(SCREENS[name])
 
@@ -81,15 +84,15 @@ class Navigation(ExplorerBase):
 
     @contextmanager
     def _announced(self, name: str) -> Iterator[None]:
-        """Context manager that marks the tab of a screen at once, since opening the screen may take a second."""
+        """Context manager that marks the tab of a screen before the screen opens, which may take a second."""
         left = self.shown
-        # The screen has no widgets yet if two tabs were clicked in one burst.
+        # After two quick clicks on tabs, the current screen may have no widgets yet.
         bar = next(iter(left.query(KeyBar)), None) if left is not None and left.is_current else None
         if left is None or bar is None:
             yield
             return
         left.head.current, bar.said = name, "…"
-        # Textual draws when it has nothing else to do, which is too late here.
+        # Textual would draw only after the screen has opened.
         left._compositor.update_widgets({left.head, bar})
         self._display(left, left._compositor.render_update())
         try:
@@ -98,7 +101,7 @@ class Navigation(ExplorerBase):
             left.head.current, bar.said = left.NAME, ""
 
     def leave_place(self) -> None:
-        """Remember what is shown, so that `go_back` can return to it."""
+        """Remember the current place, so that `go_back` can return to it."""
         if self.shown is not None:
             self._trail.leave(self.shown.shown_place)
             self.has_drilled = True
@@ -115,16 +118,19 @@ class Navigation(ExplorerBase):
             self.tell_address()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Disable and hide the action `go_back` while there is no place to go back to."""
+        """Hide the action `go_back` while there is no place to go back to."""
         return bool(self._trail) if action == "go_back" else super().check_action(action, parameters)
 
     def note_question(self, question: Question, replaces: bool) -> None:
-        """Add a question to the history; with `replaces`, it replaces the last one, if that is of the same screen."""
+        """Add a question to the history.
+
+        If `replaces`, it replaces the last question, provided that is of the same screen.
+        """
         if row := screen_for(question.verb):
             self._questions.note(row.name, question, replaces=replaces)
 
     def action_history(self) -> None:
-        """Open a list of the questions that were asked, and show the one that is chosen."""
+        """Open the list of earlier questions, and show the chosen one."""
         rows = self._questions.newest_first
         asked = {command_of(question).removeprefix("floatlab "): (name, question) for name, question in reversed(rows)}
         width = max(map(len, SCREENS))

@@ -29,10 +29,10 @@ def open_explorer(
 ) -> int:
     """Run the explorer in this terminal, and return the exit status; see `Explorer` for the parameters.
 
-    `excuse` says why the explorer does not open at the question that was asked for; empty if it does.
+    `excuse` says why the explorer cannot open at the requested question; it is empty otherwise.
 
-    Raises FloatlabError for an unknown theme, and the exception that ended the explorer. If that is a FloatlabError or
-    BrokenPipeError, raises RuntimeError instead.
+    Raises FloatlabError for an unknown theme, and any exception that ended the explorer. FloatlabError and
+    BrokenPipeError are then raised as RuntimeError, so that they are not taken for errors of the user.
     """
     settings, complaint = read_settings()
     if confined():  # browser users must not see paths on this machine
@@ -40,7 +40,7 @@ def open_explorer(
     complaint = excuse or complaint
     for stream in (sys.__stdout__, sys.__stderr__):
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(encoding="utf-8")  # Textual draws characters that other encodings lack
+            stream.reconfigure(encoding="utf-8")  # Textual draws characters that are not in every encoding
     explorer = Explorer(
         read_question, start, settings=settings, complaint=complaint, theme=theme, keep=keep, pending=pending,
         is_ascii=is_ascii, usual=terminal.usual_theme(),

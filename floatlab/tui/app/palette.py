@@ -28,9 +28,9 @@ from floatlab.verbs.registry import VERBS, verb_named
 
 
 class Offer(Record):
-    """A row of the palette: its name, its help text, its action, and other names for searching.
+    """A row of the palette: a name, a help text, an action, and other names by which it is found.
 
-    Of rows that match equally well, those with a larger `weight` come first.
+    Among rows that match equally well, those with more `weight` come first.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Offer(Record):
     def score(self, query: str) -> int:
         """Return how well typed text matches; 0 if it does not.
 
-        The best match is a whole name; then come the beginning of a name, words of names, and words of the help text.
+        From best to worst: a whole name, the beginning of a name, words of names, words of the help text.
 
         >>> entry = Offer("Format: binary16", "GPUs", print, ("half", "fp16"))
         >>> [entry.score(typed) for typed in ("half", "for", "16 binary", "gpu", "float")]
@@ -60,17 +60,17 @@ class Offer(Record):
         return 0
 
 
-# The weights of the examples of the first steps, of other examples, and of rows about the current screen.
+# The weights of examples in the first steps, of other examples, and of rows about the current screen.
 _FIRST, _EXAMPLES, _HERE = 60, 40, 20
 
 
 class Palette(Provider):
-    """A provider for the command palette with all actions of the explorer."""
+    """Provider of all actions of the explorer for Textual's command palette."""
 
     def _entries(self) -> list[Offer]:
-        """Return all rows, examples first. If a key does the same as a row, the row's help text names the key.
+        """Return all rows, examples first, and last the active keys that have no other row.
 
-        Every other active key has a row at the end.
+        If a key does the same as a row, the help text of the row names the key.
         """
         app = self.app
         assert isinstance(app, Navigation)
@@ -142,9 +142,9 @@ class Palette(Provider):
             yield DiscoveryHit(entry.name, entry.do, help=entry.words)
 
     async def search(self, query: str) -> Hits:
-        """Yield the typed text as a question, if it is a number or an operation, and the rows that match it.
+        """Yield a row that evaluates the typed text, if it is a number or an operation, and the rows that match.
 
-        Rows whose names only contain the typed letters in the same order come last.
+        Last come rows whose names contain the typed letters in this order, with others between them.
         """
         matcher = self.matcher(query)
         typed = query.strip()
@@ -165,13 +165,13 @@ _ULP = ("ulp", "unit in the last place", "next number")
 
 
 def _names(format: Format, aliases: Iterable[str]) -> tuple[str, ...]:
-    """Return other names of a format: its aliases, and names that fit all formats of its width, such as fp8."""
+    """Return other names of a format: its aliases, and the name for all formats of its width, such as fp8."""
     width = (f"fp{format.width}", f"float{format.width}", f"{format.width} bits", f"{format.width}-bit")
     return (short_name(format), *aliases, *width)
 
 
 def _keys(task: TaskScreen) -> dict[str, tuple[str, Callable[[], object]]]:
-    """Return a dictionary from the description of each active key of a screen to the key and its action."""
+    """Return the active keys of a screen: a dictionary from descriptions to the key and its action."""
     found: dict[str, tuple[str, Callable[[], object]]] = {}
     for active in task.active_bindings.values():
         binding = active.binding
@@ -183,9 +183,9 @@ def _keys(task: TaskScreen) -> dict[str, tuple[str, Callable[[], object]]]:
 
 
 class Commands(CommandPalette, ClosedOnce[None]):
-    """Textual's command palette, without its exceptions for keys that come before it is drawn."""
+    """Textual's command palette, without the exceptions that Textual raises for keys typed before it is drawn."""
 
-    # Without colours, the highlighted row needs a mark; Textual's option lists do not draw reverse video.
+    # Marks the highlighted row without colours: Textual's option lists do not draw reverse video.
     DEFAULT_CSS = """
     Commands CommandList:nocolor > .option-list--option-highlighted { text-style: bold underline; }
     """

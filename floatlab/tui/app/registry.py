@@ -13,9 +13,9 @@ if TYPE_CHECKING:  # the command line imports this module before Textual is load
 
 
 class ScreenRow(Record):
-    """A screen: its default command, and its class. The registry of verbs assigns verbs to screens.
+    """A screen, with its default command. `verbs/registry.py` says which verbs it answers.
 
-    `load`, called when the screen is first opened, imports and returns the class. A `slow` screen computes answers on a
+    `load` imports and returns the class when the screen first opens. If `slow`, the screen computes answers on a
     background thread.
     """
 

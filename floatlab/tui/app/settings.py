@@ -11,7 +11,7 @@ from floatlab.atomic_write import replacing
 from floatlab.errors import FloatlabError
 from floatlab.sandbox import confined
 
-_MOST_SETTINGS, _MOST_SESSION = 20_000, 200_000  # most characters of a file
+_MOST_SETTINGS, _MOST_SESSION = 20_000, 200_000  # maximum lengths of the files, in characters
 _MOST_QUESTION = 20_000  # longer questions (in characters of JSON) are not saved
 _MOST_IN_HISTORY = 1_000  # longer questions are not saved in the history
 # The settings and their types.
@@ -40,7 +40,7 @@ def session_file() -> Path | None:
 
 
 def _read(path: Path | None, most: int) -> str:
-    """Return the text of a file, which is empty if there is no file.
+    """Return the text of a file, or an empty text if the file does not exist.
 
     Raises OSError if it cannot be read, ValueError if it is not a regular file, is too long, or is not UTF-8.
     """
@@ -56,7 +56,7 @@ def _read(path: Path | None, most: int) -> str:
 
 
 def read_settings() -> tuple[dict[str, object], str]:
-    """Return the valid settings, and a message about invalid settings, which is empty if there are none."""
+    """Return the valid settings, and a message about invalid ones (empty if all are valid)."""
     path = settings_file()
     read: dict[str, object] = {}
     try:
@@ -92,9 +92,9 @@ def read_session() -> dict[str, object]:
 
 
 def write_session(session: dict[str, object]) -> None:
-    """Write a session, unless this process is confined; failures are ignored.
+    """Write a session, except for a visitor of a server; ignore failures.
 
-    Very long questions are omitted, since a session that is too long would not be read again.
+    Very long questions are omitted: a session that exceeds the maximum length would not be read again.
     """
     path = session_file()
     if path is None or confined():

@@ -1,4 +1,4 @@
-"""The terminal: its colours and characters, the clipboard, control characters in text, and terminals that close."""
+"""The terminal: colours, missing and control characters, the clipboard, and what happens when the terminal closes."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _PROGRAMS = (
     ("xsel", "DISPLAY", ["xsel", "--clipboard", "--input"]),
     ("clip.exe", "", ["clip.exe"]),
 )
-_PATIENCE = 2.0  # the time limit in seconds for all programs together
+_PATIENCE = 2.0  # seconds allowed for all clipboard programs together
 
 
 def copy(text: str) -> str:
-    """Copy text to the clipboard with the first program that succeeds; return its name, "" if none does.
+    """Copy text to the clipboard with the first program that succeeds. Return its name; empty if none does.
 
     This may take two seconds if a program hangs, so do not call it on the app's thread.
     """
@@ -54,15 +54,15 @@ def copy(text: str) -> str:
 
 
 HUNG_UP = 129  # the exit status of a program whose terminal was closed
-_LEAVING = 2.0  # the time limit in seconds for an end in good order
+_LEAVING = 2.0  # seconds allowed for an orderly exit
 
 
 def on_hangup(fileno: int, leave: Callable[[], object]) -> None:
-    """Call `leave` on another thread when the other side of a terminal or a pipe closes; then end the process.
+    """Watch a terminal or pipe: when its other side closes, call `leave` on another thread, then end the process.
 
-    A program gets no signal if the terminal is not its controlling terminal, and Textual would read from the closed
-    terminal forever. `leave` has two seconds to end the process in good order. Without `poll`, as on Windows, this
-    function does nothing.
+    If the terminal is not the controlling terminal, the process gets no signal, and Textual would read from the closed
+    terminal forever. `leave` has two seconds to exit in an orderly way. Without `poll`, as on Windows, nothing is
+    watched.
     """
     if not hasattr(select, "poll"):
         return
@@ -83,14 +83,14 @@ _SPACE = "\N{NO-BREAK SPACE}"
 
 
 class Harmless(LineFilter):
-    """In rendered lines, replaces each unprintable character by spaces of the same width.
+    """Filter that replaces each unprintable character in drawn lines by spaces of the same width.
 
-    In labels and pages, `floatlab.errors.printable` escapes such characters. The filter handles all other text, such as
-    characters pasted into a box.
+    Labels and pages have no such characters, because `floatlab.errors.printable` escapes them. Text pasted into a box
+    may.
     """
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        """Return the segments of a line, in which spaces replace unprintable characters; no-break spaces stay."""
+        """Return the segments of a line without unprintable characters; no-break spaces stay."""
         if all(text.isprintable() for text, _, _ in segments):
             return segments
         return [
@@ -103,7 +103,7 @@ HARMLESS = Harmless()
 
 
 class _Substitutes(LineFilter):
-    """Replaces characters that the terminal lacks."""
+    """Filter that replaces characters that the terminal cannot show."""
 
     def __init__(self, substitute: Callable[[str], str]) -> None:
         super().__init__()
@@ -121,7 +121,7 @@ _COLOURFUL = ("256color", "direct", "truecolor", "kitty", "alacritty", "ghostty"
 def usual_theme() -> str:
     """Return the default theme for this terminal.
 
-    On a terminal with few colours, it is one for a light background if COLORFGBG says that the background is light.
+    With at most sixteen colours, the variable COLORFGBG decides between a light and a dark theme.
     """
     if not has_sixteen_colours():
         return CYCLE[0]
