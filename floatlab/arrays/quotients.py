@@ -3,8 +3,8 @@
 Let x and the divisor d be float64s, and m a number of the target format, or a tie between two, such that m·d is exact
 in float64. Then the float64 nearest to x/d is m only if x = m·d. Proof: if m·d is a power of two, so are m and d, and
 x/d is exact. Else any other x differs from m·d by at least an ulp of m·d, which is more than 2^−53·m·d. So x/d differs
-from m by more than half an ulp of m, which is at most 2^−53·m. Since rounding is monotone, the quotient stays on its
-side of every m, and the second rounding gives the same result as a single one. This does not hold for stochastic
+from m by more than 2^−53·m, which is at least half an ulp of m, and is not rounded to m. Since rounding is monotone,
+the rounded quotient is on the same side of every m as x/d, and rounds like it. This does not hold for stochastic
 rounding, nor if m·d has more than 53 bits. In these cases the quotient is rounded to odd first, after which a second
 rounding is also harmless (see `lanes.pairs`).
 """
@@ -19,7 +19,7 @@ from floatlab.arrays.types import Array
 from floatlab.formats.format import Format
 
 DIGITS = DOUBLE.precision
-TINY = -200  # an exponent far below the range of binary32; smaller exponents give the same results, also under SR
+TINY = -200  # an exponent far below the range of binary32; raising smaller ones to it changes no result
 _HUGE = 900
 _LOST = (1 << 29) - 1  # the significand bits of float64 that float32 lacks
 
@@ -61,7 +61,7 @@ def narrow_to_odd(x: Array) -> Array:
     """Round float64 to odd into float32, and overwrite the array.
 
     The next rounding, into a small format, is faster from float32 and gives the same result. Numbers outside float32's
-    normal range are then also rounded to nearest into float32.
+    normal range are not rounded to odd, but to nearest.
 
     >>> narrow_to_odd(np.array([1.0, 1 + 2.0**-40, 1 - 2.0**-40])).tolist()
     [1.0, 1.0000001192092896, 0.9999999403953552]

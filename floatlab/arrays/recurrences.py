@@ -1,8 +1,8 @@
 """Recurrences: a straight-line sequence of rounded operations on rows of numbers, repeated for many steps.
 
-The weight update of a training step is an example. An operation of the sequence is called a stage: an operation of
-`operate`, a conversion, or a rounding into a block format. One run through all stages is a step. The compiled lane does
-many steps in one call; the NumPy lane takes one call per stage.
+An example is the weight update of a training step. A *stage* is one operation: one of `operate`, a conversion, or a
+rounding into a block format. A *step* runs all stages once. The compiled lane does many steps in one call; the NumPy
+lane needs a call per stage.
 """
 
 from __future__ import annotations
@@ -87,10 +87,9 @@ class _History:
         self.states[1 : len(numbers) + 1, row] = numbers if numbers.ndim > 1 else numbers[:, None]
 
     def kept(self, did: int, finite: Sequence[int]) -> tuple[int, bool]:
-        """Return the number of valid steps, and whether the last of them made an infinity or NaN.
+        """Return how many of `did` steps count, and whether the last of them made an infinity or NaN.
 
-        Only the rows that `finite` lists are examined. The last valid step is the first one that made an infinity or
-        NaN in these rows, or step `did` if no step made one.
+        The first step that makes one in a row of `finite` is the last that counts.
         """
         are_finite = [np.isfinite(self.states[1 : did + 1, row]) for row in finite]
         if all(each.all() for each in are_finite):
@@ -99,9 +98,9 @@ class _History:
         return int(np.argmin(good)) + 1, True
 
     def note_moves(self, did: int, watched: Sequence[int], start: int, last: Array, moves: Array) -> None:
-        """For each element, record the steps that changed it in a watched row; a NaN counts as changed.
+        """Record, for each element, in which steps a watched row changed; a NaN counts as a change.
 
-        `last` receives the number of the last such step, and `moves` is increased by the number of such steps.
+        `last` receives the number of the last such step, and the number of such steps is added to `moves`.
         """
         if not watched:
             return
@@ -191,7 +190,7 @@ class Recurrence:
         """Return the stages for the compiled lane; the rows `fed` are inputs, which are filled before every step."""
         if fed not in self._programs:
             program = compiled.KernelProgram(len(self.names))
-            # A row that the step has not yet written, but will write, is read from the previous step.
+            # A stage that reads a row before the step has written it gets the value of the previous step.
             old = {stage.to for stage in self.stages} - fed
             for stage, (operation, operands, rule) in zip(self.stages, self._parts or (), strict=True):
                 rows = [(self.names[name], name not in old) for name in operands]
@@ -247,7 +246,7 @@ class Recurrence:
             did = 0
             if self.is_compiled:
                 did = self._program(frozenset(fed)).walk(history.states[: many + 1], start)
-            pace = 2 * pace if did else 1  # steps that the compiled lane cannot do often follow each other
+            pace = 2 * pace if did else 1  # after a step that the compiled lane refuses, try only one
             if not did:
                 history.states[1] = history.states[0]
                 for name, each in fed.items():

@@ -1,8 +1,8 @@
 """Splits arrays into blocks, computes the codes of their scales, and decodes such codes.
 
 `BlockScales` computes everything once that depends only on the block format and the rule. It makes tables indexed by
-code. For rules that use only exponents, it also makes a table indexed by the exponent field of amax, the largest
-magnitude of a block.
+code. For the rules `BY_EXPONENT`, it also makes a table indexed by the exponent field of amax, the largest magnitude of
+a block.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from floatlab.numbers import Context, Direction
 from floatlab.record import Record
 
 SLAB = 1 << 17  # the number of elements that are computed at a time
-_LIFTED = -100  # exponent of the numbers that replace tiny ones, in directions that do not round tiny numbers to zero
+_LIFTED = -100  # in directions that do not round tiny numbers to zero, numbers below 2^_LIFTED are replaced by it
 _TABLED = 8  # scales of up to this many bits are decoded by a table
 SINGLES, DOUBLES = np.dtype(np.float32), np.dtype(np.float64)
 WORDS: dict[DType, Format] = {SINGLES: SINGLE, DOUBLES: DOUBLE}
@@ -117,7 +117,8 @@ class BlockScales:
         self.fmt, self.rule, self.kind, self.numbers = fmt, rule, container(fmt.scale), fmt.magnitudes
         self._least = self.kind.type(fmt.scale.compose(False, fmt.scale.smallest_magnitude))
         self._largest = self.numbers.largest
-        # The divisor of amax is the largest element times the tensor's scale; their numbers of bits add up.
+        # amax is divided by the largest element times the tensor scale, a product whose length is the sum of both
+        # lengths.
         of_tensor = 0 if fmt.tensor is None else fmt.tensor.precision
         self._is_quotient = is_quotient(self._largest.numerator.bit_length() + of_tensor, fmt.scale)
         self.digits = fmt.scale.precision + of_tensor  # number of bits of the divisors of elements
@@ -140,17 +141,16 @@ class BlockScales:
         self._fields = {kind: self._by_field(word) for kind, word in WORDS.items()} if rule.name in BY_EXPONENT else {}
 
     def _by_field(self, word: Format) -> tuple[Array, int, int, float, float]:
-        """Return a table of codes, the position of the exponent field in amax, an addend, and two limits.
+        """Return a table of scale codes, the position of the exponent field in amax, an addend, and two limits.
 
         The index into the table is the exponent field of the sum of the addend and the bits of amax. The table is valid
-        for magnitudes from the first limit up to, but not including, the second.
+        from the first limit up to, but not including, the second.
         """
         fields = np.maximum(np.arange((1 << word.exponent_bits) - 1), 1)
         table = self._slowly(np.ldexp(1.0, fields - word.bias), None)
         t, digits = word.trailing_bits, self.numbers.precision
         carry = {"floor": 0, "even": 1 << (t - digits), "ceil": (1 << t) - 1}[self.rule.name]
-        # The field does not give the exponents of subnormal numbers, but usually all subnormal amax have the smallest
-        # scale.
+        # Subnormal amax share one exponent field. The table is valid for them if all get the smallest scale.
         least = 0.0 if table[1] == self._least else 2.0**word.emin
         return table, t, carry, least, 2.0**word.emax
 
@@ -180,7 +180,7 @@ class BlockScales:
         )
 
     def tensor_for(self, largest: float) -> np.float32:
-        """Return the scale of a tensor with this largest magnitude."""
+        """Return `full_range_tensor_scale`, computed by a float64 quotient if that gives the same result."""
         tensor = self.fmt.tensor
         assert tensor is not None
         if tensor == SINGLE and self._is_short:
@@ -206,10 +206,7 @@ class BlockScales:
         return codes
 
     def _slowly(self, amax: Array, tensor: np.float32 | None) -> Array:
-        """Return the codes of scales for any amax without the table.
-
-        If amax is infinite or a NaN, the code is that of NaN.
-        """
+        """Return the codes of scales for any amax, without the table; NaN if amax is infinite or a NaN."""
         kind, numbers = self.fmt.scale, self.numbers
         finite = np.isfinite(amax)
         known = np.where(finite, amax, 0).astype(np.float64)
@@ -253,7 +250,7 @@ class BlockScales:
         finite, and `narrows` whether float64 results are converted to float32.
         """
         fmt, drawn = self.fmt, context.rounding.is_stochastic
-        if self._lifted < _LIFTED:  # elements whose range is at least that of bfloat16
+        if self._lifted < _LIFTED:  # the range of elements is at least that of bfloat16
             x, narrows = x.astype(np.float64), False
         by = self.values(codes, product_dtype(fmt, x.dtype), tensor)
         if fmt.scales_by_powers:
@@ -345,7 +342,7 @@ def dtype_of(fmt: BlockFormat) -> DType:
     >>> dtype_of(parse_block_format("mxfp4"))  # its largest number, 6 · 2^127, is beyond float32
     dtype('float64')
     """
-    # Two's complement has one more negative number, which is less than twice the largest number in magnitude.
+    # The lowest integer of two's complement is less than twice the largest one in magnitude.
     most = fmt.magnitudes.largest * fmt.scale.largest * (1 if isinstance(fmt.element, Format) else 2)
     least = fmt.magnitudes.qmin + fmt.scale.qmin
     fits = multiplies_in_single(fmt) and most <= SINGLE.largest and least >= SINGLE.qmin

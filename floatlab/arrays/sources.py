@@ -179,9 +179,9 @@ Piece = Array | Source
 class ArraySource:
     """An array with a name, a shape, and a dtype or a format; it can be read from any index on.
 
-    `dtype` is the dtype of the numbers, or None if they are read as codes. `format` is the format of the floats; for an
-    array of integers it is binary64. `by_columns` is set for column-major order, as in Fortran. `origin` describes the
-    conversion of text, and is None for all other sources.
+    `dtype` is the dtype of the numbers, or None if they are read as codes. `format` is the format of the floats
+    (binary64 for integers). `by_columns`: the order is column-major, as in Fortran. `origin` is for text, which was
+    converted.
     """
 
     name: str

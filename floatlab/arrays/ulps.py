@@ -163,11 +163,10 @@ def next_after(x: object, toward: object, format: Format | str | None = None) ->
     x
         Array of numbers.
     toward
-        "up" or "down", as `Datum.next_up` and `next_down`; or an array of numbers, as in `numpy.nextafter`. For "up"
-        and "down", the last number in that direction (∞ in formats with infinities) is its own neighbour. The neighbour
-        above the negative number closest to zero is −0 in formats with −0. If `toward` is an array, the result for a
-        number that equals its counterpart in `toward` is the counterpart, so a zero may change its sign. A NaN in
-        either array gives a NaN.
+        "up" or "down", as `Datum.next_up` and `next_down`; or an array of numbers, as in `numpy.nextafter`. The last
+        number in a direction (∞ in formats with infinities) is its own neighbour. Above the negative number closest to
+        zero is −0, if the format has it. If a number equals the one that it moves toward, the result is the latter, so
+        a zero may change its sign. A NaN in either array gives a NaN.
     format
         The format; by default the format of the dtype of `x`.
 
@@ -286,9 +285,9 @@ def _ranks(codes: Array, format: Format) -> Array:
 
 
 def _moved(codes: Array, format: Format, step: Array | int, minus: Array | bool) -> Array:
-    """Return the codes that are `step` ranks higher (1, 0 or −1), limited to those of the outermost numbers.
+    """Return the codes that are `step` (1, 0 or −1) ranks higher; the outermost numbers and NaNs stay as they are.
 
-    Where `minus` is true, a zero result is −0 if the format has it. NaNs are unchanged.
+    Where `minus` is true, a zero result is −0 if the format has it.
     """
     ranks = _ranks(codes, format)
     if format.is_table:
@@ -310,7 +309,7 @@ def _gaps(format: Format) -> Array:
 
 
 def _moved_in_table(codes: Array, format: Format, ranks: Array, step: Array | int, minus: Array | bool) -> Array:
-    """Do the same as `_moved` for a format given by a table."""
+    """Like `_moved`, for a format given by a table."""
     from floatlab.arrays.lanes.tables import codes_table
 
     by_rank, zero = codes_table(format)

@@ -13,7 +13,7 @@
 #define APART
 #endif
 
-/* Loops are separate functions: compilers ignore the rounding mode, and might otherwise compute before it is set.
+/* Loops are separate functions: compilers ignore the rounding mode, and might move operations to before it is set.
    If compiler and C library support it, they are compiled for several x86-64 generations and selected at load.
    FLOATLAB_MOST is the highest level: 4 has AVX-512, 3 has AVX2; below 3, only the compiler's target is used. */
 #ifndef FLOATLAB_MOST

@@ -38,17 +38,17 @@ except ImportError:  # installed without a C compiler: the NumPy lane is used
     _kernels = None  # type: ignore[assignment]
 
 
-# Bits above the five flags of an element. REFUSED: the element is an error. SPECIAL: another pass or lane must compute
-# it.
+# Marks of an element, in the byte of its five flags. REFUSED: the context makes it an error. SPECIAL: another pass or
+# lane must compute it.
 REFUSED, SPECIAL = 1 << 7, 1 << 6
 OPERATIONS = (
     "convert", "add", "subtract", "multiply", "divide", "sqrt", "fma",
     "fma_to_nearest", "divide_to_nearest", "sqrt_to_nearest",
 )  # fmt: skip
-# A number is rounded by adding an addend and cutting (`cut` in _kernels/word_rounding.h). Six numbers define the
-# addend: a mask that selects discarded bits, for positive numbers; the same mask for negative numbers; a mask of the
-# bits to clear if the last kept bit is 1; the right shift of the addend; the number to add before the shift if the last
-# kept bit is 1; the number always to add before the shift.
+# A number is rounded by adding an addend and cutting off bits (`cut` in _kernels/word_rounding.h). Six numbers define
+# the addend of a direction: the mask of discarded bits in it, for positive and for negative numbers; the mask of the
+# bits cleared if the last kept bit is 1; the right shift; and two numbers added before the shift: if the last kept bit
+# is 1, and always.
 _ADDENDS = {
     Direction.RNE: (-1, -1, 0, 1, 1, 0),
     Direction.RNA: (-1, -1, 0, 1, 0, 1),
@@ -60,7 +60,7 @@ _ADDENDS = {
     **dict.fromkeys((Direction.SR, Direction.SRA, Direction.SRB, Direction.SRC), (0, 0, 0, 0, 0, 0)),
 }
 _WHOLE, _ANY, _DRAWN, _FIXED, _MAGIC, _READ = range(6)
-_FAR = 1 << 16  # a limit for `low`, larger than every exponent field
+_FAR = 1 << 16  # `low` is limited to this, which is larger than every exponent field
 # The rounding directions of processors, in the order of `directions` in _kernels/stages.h.
 _OWN = (Direction.RNE, Direction.RTN, Direction.RTP, Direction.RTZ)
 _RULE = 47 * 8  # the size in bytes of a Rule in a stage
@@ -88,10 +88,7 @@ def _as_bytes(numbers: Iterable[int], size: int = 8) -> bytes:
 
 
 def _way(rule: RoundingRule) -> tuple[int, int]:
-    """Return the fastest method of rounding (`_WHOLE` to `_MAGIC`), and the largest word that it supports.
-
-    The word has no sign.
-    """
+    """Return the fastest path of rounding (`_WHOLE` to `_MAGIC`), and the largest magnitude that it supports."""
     if not rule.is_plain:
         return _WHOLE, -1
     fmt, direction = rule.format, rule.direction
@@ -201,8 +198,8 @@ class KernelPass:
     def __call__(self, operands: tuple[Array, ...], first: int, to: Array, flags: Array | None) -> tuple[int, Any]:
         """Round a block whose first element has index `first`.
 
-        Return the union of all raised flags and marks, and an array. After an operation, the array has each element's
-        marks. After a conversion, it has each element's flags; it is None if no flags were needed.
+        Return the union of all flags and marks, and an array: after an operation each element's marks, after a
+        conversion each element's flags (None if no flags were needed).
         """
         if flags is None and self._refuses:
             flags = np.empty(len(to), np.uint8)
@@ -227,8 +224,8 @@ def rounder(rule: RoundingRule, source: Format, target: Format | None) -> Rounde
 def run_in_passes(passes: list[KernelPass], rest: Callable[[], Work]) -> Work:
     """Return a function that computes blocks by several passes.
 
-    The first pass computes all elements. Each further pass computes the elements that the pass before it marked.
-    Elements that the last pass marks are computed by the function that `rest()` returns.
+    The first pass computes all elements, and each further pass those that the previous one marked. Elements that the
+    last pass marks go to the function that `rest()` returns.
     """
     first_pass, others = passes[0], partial(run_in_passes, passes[1:], rest) if passes[1:] else rest
 
@@ -270,7 +267,7 @@ def reader(format: Format, word: Format) -> Reader:
 class KernelProgram:
     """The stages of a recurrence (`arrays.recurrences`): operations on rows of binary64, repeated in each step.
 
-    Each step has its own rows. Its stages write these rows; they read them and those of the previous step.
+    Each step has its own rows. Its stages write them, and read them and the rows of the previous step.
     """
 
     def __init__(self, rows: int) -> None:
@@ -295,8 +292,8 @@ class KernelProgram:
     def walk(self, states: Array, first: int) -> int:
         """Continue from states[0], and write the next steps into states[1:]; return the number of steps done.
 
-        `states` has the shape (steps + 1, rows, count). `first` steps were done before; the random draws continue after
-        those of these steps. The walk ends early if the kernel marks an element, which means that it cannot compute it.
+        `states` has the shape (steps + 1, rows, count). `first` is the number of steps before, whose draws are used up.
+        The walk ends early at an element that the kernel cannot compute.
         """
         steps, _, count = states.shape
         done: int = _kernels.run(

@@ -27,8 +27,8 @@ _MOST_SCALE = 32  # bits
 class ByField(Individual):
     """A table of scale codes for blocks with the largest magnitude amax.
 
-    To find the index into the table, add `carry` to the binary32 code of amax, and take the sum's exponent field. The
-    table is valid if the binary32 code of amax is at least `normal`.
+    The index is the exponent field of the sum of `carry` and the binary32 code of amax. The table is valid if that code
+    is at least `normal`.
     """
 
     codes: Array
@@ -39,11 +39,10 @@ class ByField(Individual):
 class BlockParameters(Individual):
     """The parameters of a block format and its scale rule for the kernel.
 
-    Elements are rounded to the format `numbers`. `stored` maps its codes to the stored codes; it is None if both are
-    equal. `values` decodes the codes of `numbers`, and is a result of `packed_reading`. `divisor` is the largest number
-    of the element format, and `least` the code of the smallest scale. `by_field` is given if the scale depends only on
-    the exponent of amax. `by_power` is set if scales are powers of two, and `in_double` if elements and scales are
-    multiplied in binary64.
+    Elements are rounded to the format `numbers`. `stored` maps its codes to the stored codes (None if they are the
+    same), and `values` (of `packed_reading`) decodes them. `divisor` is the largest number of the element format, and
+    `least` the code of the smallest scale. `by_field` is given if the scale depends only on the exponent of amax.
+    `by_power`: scales are powers of two. `in_double`: elements and scales are multiplied in binary64.
     """
 
     numbers: Format
@@ -88,7 +87,7 @@ class BlockKernel:
             of.scale.nan_code, element.largest,
         )  # fmt: skip
         self._divisor, self._size, self._container = of.divisor, size, container(of.scale)
-        # Codes of scales by the exponent field, values of scales, values of elements, codes of elements as stored.
+        # Tables: codes of scales by exponent field; values of scales; values of elements; stored codes of elements.
         table = None if by_field is None else by_field.codes
         self.tables = table, packed_reading(of.scale, DOUBLE), of.values, of.stored
 
@@ -101,8 +100,7 @@ class BlockKernel:
     ) -> tuple[Array, Array | None, Array | None] | None:
         """Return the codes of scales and elements, and values, as requested; x is contiguous float32.
 
-        The result is None if a `ByField` is used and a block is outside of its valid range: amax is not zero, and has a
-        code below `normal`.
+        None if a `ByField` is used and is not valid for a block: its amax is not zero, and has a code below `normal`.
         """
         scales = np.empty(x.size // self._size, self._container)
         codes = np.empty(x.size, np.uint8) if as_codes else None
@@ -125,10 +123,10 @@ def largest_finite(x: Array, size: int) -> float:
 
 
 def scaled_elements(codes: Array, elements: Array, by: Array, in_double: bool) -> Array | None:
-    """Return the products of decoded elements and the factors of their blocks, as float32; None without the extension.
+    """Return decoded elements times the factors of their blocks, rounded once to float32; None without the extension.
 
-    `elements` (float32) has the number of each code. `by` is float64, and has one number for each row of codes. The
-    products are rounded once. Unless `in_double` is true, all factors must be numbers of float32.
+    `elements` (float32) has the number of each code. `by` (float64) has one factor for each row of codes. Unless
+    `in_double` is true, float32 must represent all factors.
     """
     kernels = compiled.extension()
     if kernels is None:

@@ -100,7 +100,7 @@ def _rounder(source: Format, format: Format, context: Context, lane: str | None,
     if format.is_table and word is not None and lane != "scalar":
         if (found := _table_rounder(source, format, context, lane, word)) is not None:
             return found
-        word = None  # a stochastic rounding, or one that flushes or raises errors
+        word = None  # the result also depends on a draw, on flushing, or may be an error
     if source.is_table and context.flush_inputs:
         word = None
     if lane == "scalar" or (word is None and lane is None):
@@ -108,8 +108,8 @@ def _rounder(source: Format, format: Format, context: Context, lane: str | None,
     if word is None:
         raise UnsupportedError(f"lane {lane} cannot round {source.name} into {format.name}; lane scalar can")
     flushes = context.flush_inputs and source != word
-    # Numbers that are subnormal in the source must be flushed. As words they are usually normal, so the function below
-    # flushes them itself, after decoding.
+    # Numbers that are subnormal in the source must be flushed. As words they are usually normal, so `read_and_round`
+    # flushes them itself.
     rule = rounding_rule_for(format, context.replace(flush_inputs=False) if flushes else context, word)
     fast = is_compiled(lane) and can_read(source, word)
     if fast and not flushes:
@@ -132,10 +132,9 @@ def _rounder(source: Format, format: Format, context: Context, lane: str | None,
 
 
 def _table_rounder(source: Format, format: Format, context: Context, lane: str | None, word: Format) -> Rounder | None:
-    """Return a function that rounds codes of `source` into a format given by a table.
+    """Return a function that rounds codes of `source` into a format given by a table; None if only the scalar lane can.
 
-    It first decodes the codes into the format `word`, which contains `source`. The result is None if the rounding needs
-    the scalar lane.
+    It first decodes the codes into `word`, a format that contains `source`.
     """
     from floatlab.arrays.lanes import tables
 
@@ -226,10 +225,7 @@ def threads_for(count: int, threads: int | None) -> int:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Use one thread for each computation that this thread starts, unless a number of threads is requested.
-
-    This is for processes that share the processor's cores with many others.
-    """
+    """Let computations of this thread use one thread by default, because other processes use the other cores."""
     before, _local.alone = getattr(_local, "alone", False), True
     try:
         yield
@@ -260,8 +256,8 @@ def map_blocks(
     """Call `work` on contiguous blocks, in C order, of the arrays `reads` and `to`, and of `flags` if given.
 
     The arrays may have any strides and byte order; `reads` are broadcast. Each thread has its own part of the elements.
-    `start` is the index of the first element's random draw. If `reads` and `to` share memory, `reads` must be copies,
-    unless elements with the same index lie at the same address.
+    `start` is the index of the first element's random draw. If `reads` and `to` share memory, each element of both must
+    have the same address; otherwise pass copies.
     """
     count, writes = to.size, [to] if flags is None else [to, flags]
     if not count:
@@ -289,8 +285,8 @@ def map_blocks(
                 buffersize=BLOCK,
             ) as walk,
         ):
-            # Setting the range also allocates the iterator's buffers. Buffers allocated earlier would begin at the
-            # first element of the array, which may belong to another thread, and would be written back there.
+            # Setting the range also allocates the iterator's buffers. If they were allocated before, they would hold
+            # the first elements of the array, which may belong to another thread, and would be written back there.
             walk.iterrange = (low, high)  # type: ignore[misc]  # read-only according to its stub
             for blocks in walk:
                 if stopped:

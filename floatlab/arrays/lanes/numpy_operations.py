@@ -1,8 +1,8 @@
 """Operations on blocks of arrays: results are computed as exact pairs of binary64 (`pairs`), and then rounded once.
 
 For each operation, `OPERATIONS` has a function that returns the exact result as a pair, and the equivalent scalar
-operation. The scalar operation is used in three cases: a pair might be inexact (binary64 overflows, or the residual
-underflows); the result is a NaN; stochastic rounding needs more bits than binary64 has.
+operation. The scalar operation computes what pairs cannot: results where a pair might be inexact (binary64 overflows,
+or the residual underflows), NaNs, and stochastic roundings that need more bits than binary64 has.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from floatlab.numbers import Context, Datum, Derivation, Direction, Flags
 from floatlab.numbers.rounding import STREAM, NanRule, Overflow
 from floatlab.record import Record
 
-_LEAST = 2.0**-900  # from this magnitude on, the rounding error of a product is a number of binary64
+_LEAST = 2.0**-900  # binary64 represents the rounding error of products from this magnitude on
 
 
 class Operation(Record):
@@ -119,7 +119,7 @@ class ScalarOperation:
         """Return the code and the flags of the result for these operand codes; `index` is that of the random draw."""
         context = self.context
         if context.rounding.is_stochastic:
-            # Element i takes the first draw of the stream after it is advanced by i draws.
+            # The seed is moved by i draws, so that the first draw is that of element i.
             context = context.replace(seed=(context.seed + index * STREAM) % (1 << 64))
         data = (Datum(format, code) for format, code in zip(self.sources, codes, strict=True))
         derivation = self.scalar(*data, format=self.format, context=context)
@@ -138,8 +138,8 @@ class ScalarOperation:
     ) -> None:
         """Write NaN results.
 
-        NaN results depend only on a few properties of the operands (`_kinds`). So each operation is computed only once
-        for each combination of these properties.
+        A NaN result depends only on the labels of its operands (`_kinds`). So the scalar operation is called only once
+        for each combination of labels.
         """
         kinds = [_kinds(number[where], block[where]) for number, block in zip(numbers, blocks, strict=True)]
         if all(np.isfinite(number[where]).all() for number in numbers):
@@ -164,7 +164,7 @@ class ScalarOperation:
 def _kinds(number: Array, codes: Array) -> Array:
     """Return a label for each element of an operand; elements with the same label have the same effect on a NaN result.
 
-    NaNs with different codes, ∞, −∞, 0 and −0 have different labels. All other numbers have one label per sign.
+    There is a label for each NaN code, for ∞, −∞, 0 and −0, and one per sign for all other numbers.
     """
     kind = np.where((number == 0) | np.isinf(number), number, np.copysign(1.0, number)).astype(np.float64)
     return np.where(np.isnan(number), codes.astype(np.uint64), kind.view(np.uint64))
@@ -208,7 +208,7 @@ def _passes(operation: str, sources: tuple[Format, ...], format: Format, context
         # The processor's own operation, which returns no flags.
         words, name = (DOUBLE,) if operation == "fma" and context == Context() else (), "fma_to_nearest"
     elif drawn and not all(holds(SINGLE, each) for each in sources):
-        words = ()  # elements in a second pass would lose their indices, which determine the random draws
+        words = ()  # a second pass would not know the indices of its elements, which select the random draws
     found: list[compiled.KernelPass] = []
     for word in words:
         if not all(holds(word, each) and can_read(each, word) for each in sources):
@@ -311,9 +311,9 @@ class Pairwise:
         return number
 
     def _set_aside(self, numbers: list[Array], pair: pairs.Pair, whole: bool) -> tuple[Array, Array]:
-        """Return the indices of NaN results, and the indices of pairs that may be inexact.
+        """Return the indices of NaN results and of pairs that may be inexact; in `pair`, replace both by 1.
 
-        In `pair`, all these results are replaced by 1. `whole` tells whether all results are finite.
+        `whole` tells whether all results are finite.
         """
         s, e = pair
         doubtful: Any = np.False_

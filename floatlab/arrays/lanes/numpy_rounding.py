@@ -70,8 +70,8 @@ def draws(seed: int, first: int, count: int) -> Array:
 def compared_draws(context: Context, first: int, count: int) -> Array:
     """Return the numbers that decide stochastic rounding, for `count` elements from index `first` on.
 
-    An element is rounded up in magnitude if its number is less than a threshold: floor(2^32·f), where f is the
-    discarded part in units of the last place.
+    An element is rounded away from zero if its number is less than floor(2^32·f), where f is the discarded fraction of
+    its last place.
     """
     drawn = draws(context.seed, first, count)
     if context.rounding is Direction.SR and context.draw is None:
@@ -92,7 +92,7 @@ class Parts:
     def __init__(self, bits: Array, rule: RoundingRule) -> None:
         """Split the bits of binary32 (as uint32) or binary64 (as uint64)."""
         t, w = rule.source.trailing_bits, rule.source.exponent_bits
-        # Signed integers contain every unsigned code, shift and rank, and have the number's sign.
+        # As signed integers, words have the sign of their numbers; codes without sign, shifts and ranks fit, too.
         word: Any = np.int32 if bits.dtype == np.uint32 else np.int64
         whole: Array = bits.view(word)
         self.negative = whole < 0
@@ -155,7 +155,7 @@ def encode_block(bits: Array, rule: RoundingRule, drawn: Array | None = None) ->
         flushed = [(_settle(zero)[0], Flags.UNDERFLOW | Flags.INEXACT) for zero in rule.zero]
         _put(codes, flags, tiny, flushed, negative)
         rank = np.where(tiny, 0, rank)
-    finite = ~parts.special  # the context may raise an error for negative numbers, but not for negative NaNs
+    finite = ~parts.special  # negative numbers may be errors in this context; negative NaNs are not
     _put(codes, flags, (rank > fmt.largest_magnitude) & finite, rule.overflow, negative)
     if not fmt.zero:
         flags[(rank < 0) & (c != 0)] = _UNDERFLOW
@@ -222,9 +222,9 @@ def _specials(codes: Array, flags: Array, parts: Parts, rule: RoundingRule) -> N
     flags[nans & (payload & quiet == 0)] |= np.uint8(Flags.INVALID.value)
 
 
-# Limits for rounding from binary32 by a table: the most trailing significand bits and the least quantum exponent of a
-# format. Within them, the result depends only on the upper half of the bits and on whether any lower bit is set,
-# because the last bit of the upper half is below the guard bit.
+# A table indexed by the upper 16 bits of a word can round binary32 into formats with at most this many trailing bits
+# and at least this quantum exponent: the last of these 16 bits is then below the guard bit, and can mark that a lower
+# bit is set.
 _TABLE_DIGITS, _TABLE_QUANTUM = 5, -131
 _WORTH_A_TABLE = 1 << 15  # the table is used for at least this many elements
 
@@ -283,7 +283,7 @@ def rounder(rule: RoundingRule) -> Rounder:
 def _look_up(tables: tuple[Array, Array], words: Array, codes: Array, flags: Array | None) -> None:
     """Round by the tables of `table_for`.
 
-    The index is the upper half of the word; its last bit is set if any bit of the lower half is set.
+    The index is the upper half of the word, with its last bit set if any bit of the lower half is.
     """
     places = words & np.uint32(0xFFFF)
     places += np.uint32(0xFFFF)  # carries into bit 16 if any low bit is set
@@ -307,7 +307,7 @@ def reader(fmt: Format, word: Format) -> Reader:
     every = (1 << word.width) - 1
     moved = reading.adjust << word.trailing_bits
     moved_on = unsigned(moved & every)
-    # The number to add to the format's infinity, once shifted and moved, to obtain the word's infinity.
+    # What must be added to the format's infinity, after the shift and the change of bias, to obtain the word's.
     to_infinity = unsigned(word.infinity_magnitude - (fmt.infinity_magnitude << reading.cut) - moved & every)
     one_up, least = unsigned(1 << word.trailing_bits), number(2.0**fmt.emin)
 
@@ -322,7 +322,7 @@ def reader(fmt: Format, word: Format) -> Reader:
         if not reading.same_range:
             small = magnitude < unsigned(fmt.smallest_normal_magnitude)
             if fmt.subnormals:
-                # Subnormal numbers and zero get an exponent field that is one too large; so they are too large by
+                # The exponent field of subnormal numbers and zero is now one too large, so they are too large by
                 # 2^emin.
                 words += small * one_up
                 with np.errstate(invalid="ignore"):  # NaNs, which are corrected below

@@ -1,11 +1,11 @@
-"""The fast path of the NumPy lane: rounds a block in about a dozen NumPy calls, whose number determines the time.
+"""The fast path of the NumPy lane: rounds a block in about a dozen NumPy calls (the time depends on their number).
 
 Adding a power of two to a float rounds the float. Let u be the format's unit in the last place at |x|, and M = 2^T·u,
 where T is the number of the source's trailing significand bits. Floats near M + |x| are multiples of u, so the
-processor's sum is M plus |x| rounded to nearest even. The code of the sum minus the code of M, as integers, gives the
-kept bits. The kept bits and the exponent of M give the code of the result. The float (M + |x|) − M is exact, and
-comparing it with |x| is enough for the other rounding directions and the flag *inexact*. If the format has the source's
-exponent range, every number is rounded at the same bit, and operations on integers are faster.
+processor's sum is M plus |x| rounded to nearest even. The integer difference between the bits of the sum and those of M
+gives the kept bits; with the exponent of M, they give the code of the result. The float (M + |x|) − M is exact;
+comparing it with |x| gives the other rounding directions and the flag *inexact*. If the format has the exponent range
+of the source, every number is rounded at the same bit, which is faster in integer operations.
 
 Rare elements (such as NaNs, infinities and overflows to a NaN) are collected and go through the general path, which is
 `numpy_rounding.encode_block`. A *word* is the integer of the bits of a binary32 or binary64 number.
@@ -66,7 +66,7 @@ class FastRounder:
         self.special = source.infinity_magnitude
         self.largest = rule.largest
         self.drawn = rule.direction.is_stochastic
-        # From this word on, numbers overflow in every direction, and the powers of two to add are too large.
+        # From this word on, every direction overflows, and the powers of two to add would be too large.
         self.beyond = self.special if self.alike else (fmt.emax + 1 + source.bias) << self.t
         self.limits = self._limits()
         self.negative = None if rule.negative is None else _known(rule.negative)
@@ -76,8 +76,8 @@ class FastRounder:
     def _limits(self) -> tuple[int, int, int] | None:
         """Return the results of overflow: the codes without sign for positive and for negative numbers, and the flags.
 
-        The result is None if an overflow can give another code than the largest number or the one after it, or if the
-        flags of the two signs differ. Overflows then take the general path.
+        None if overflows must take the general path: they give neither the largest number nor the code after it, or the
+        flags of the two signs differ.
         """
         fmt = self.rule.format
         found: list[tuple[int, int]] = []
@@ -153,9 +153,9 @@ class FastRounder:
     def _seldom(self, magnitude: Array, top: int, with_flags: bool) -> list[Array]:
         """Return masks of the numbers that need the general path.
 
-        These are NaNs and infinities, and the numbers below the smallest one of a format without zero. If flags are
-        requested under stochastic rounding, they include numbers for which the draw decides whether they are tiny.
-        `top` is the largest of the magnitudes.
+        They are NaNs, infinities and, in a format without zero, numbers below its smallest one. If flags are requested
+        under stochastic rounding, also those for which the draw decides whether they are tiny. `top` is the largest
+        magnitude.
         """
         found = []
         if top >= self.special:
@@ -231,7 +231,7 @@ class FastRounder:
     def _shifted(
         self, magnitude: Array, whole: Array, drawn: Array | None, with_flags: bool
     ) -> tuple[Array, Array | None]:
-        """Do the same as `_added` with integer operations; all numbers must be rounded at the same bit."""
+        """Like `_added`, by integer operations; all numbers must be rounded at the same bit."""
         cut, word, direction = self.cut, self.word, self.direction
         unit = 1 << cut
         if not cut:

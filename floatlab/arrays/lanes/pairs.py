@@ -1,10 +1,10 @@
 """Exact results as pairs of floats: the result rounded to nearest by the processor, and its rounding error.
 
 A pair (s, e) denotes the number s + e: s is the nearest binary64 (or binary32), and e is the residual. A quotient or a
-root is usually not the sum of two floats; its e only has the sign of the residual, and is zero if the result is exact.
-This is enough for every direction except stochastic rounding, since quotients and roots have no ties. The e of a fused
-multiply-add may itself be rounded to odd. Rounding to odd turns a pair into one float. If this float is rounded into a
-format with at least two bits less, the result is that of rounding the exact number.
+root is usually not the sum of two floats; its e has only the right sign, and is zero if s is exact. Since quotients and
+roots have no ties, this is enough except for stochastic rounding. The e of a fused multiply-add may itself be rounded
+to odd. `to_odd` turns a pair into one float, which rounds into every format with at least two bits less like the exact
+number.
 
 T. J. Dekker, *A floating-point technique for extending the available precision* (Numerische Mathematik 18, 1971); S.
 Boldo and G. Melquiond, *Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd* (IEEE
@@ -78,10 +78,7 @@ def missed(pair: Pair) -> Array | np.bool:
 
 
 def _cut(pair: Pair) -> tuple[Array, Array | np.bool, Array | np.bool]:
-    """Return three arrays: s + e truncated toward zero, whether this loses bits, and whether s is farther from zero.
-
-    The truncated floats are given as the integers of their bits ("words").
-    """
+    """Return s + e truncated toward zero (as words), whether this loses bits, and whether |s| is above |s + e|."""
     s, e = pair
     words = s.view(_WORDS[s.itemsize])
     if e is None:

@@ -2,8 +2,8 @@
 
 A *lane* is one of the three implementations of an operation: compiled, NumPy and scalar. The *fast lanes* are the first
 two. A *word* is the integer of the bits of a binary32 or binary64 number. The results for ∞, NaN, overflow and zero
-depend only on the formats and the context. They are computed here once by the scalar arithmetic, so that no lane
-decides them again. Decoding keeps the payloads of NaNs if the format has payloads.
+depend only on the formats and the context. The scalar arithmetic computes them here once, for all lanes. Decoding keeps
+the payloads of NaNs if the format has payloads.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from floatlab.record import Individual
 
 Settled = tuple[int, Flags] | UnsupportedError  # a code and the flags that it raises, or an error
 SINGLE, DOUBLE = WORDS = parse_format("binary32"), parse_format("binary64")
-_TWICE = 2  # extra bits of a number rounded to odd, with which it rounds into the format like the exact number
-_DRAWN = 33  # extra bits for stochastic rounding: 32 bits to compare with the draw, and the sticky last bit
+_TWICE = 2  # extra bits that a number rounded to odd needs to round into the format like the exact number
+_DRAWN = 33  # the same for stochastic rounding: 32 bits to compare with the draw, and one that is sticky
 
 
 class DecodingRule(Individual):
@@ -34,8 +34,8 @@ class DecodingRule(Individual):
 
     format: Format
     word: Format
-    cut: int  # number of bits that the significand gains
-    adjust: int  # the amount added to the exponent field
+    cut: int  # how many bits longer the significand of a word is
+    adjust: int  # the difference of the biases, added to the exponent field
     same_range: bool  # whether subnormal numbers are also subnormal in the word, so that a shift decodes them
     by_fields: bool  # whether decoding can shift the fields into place and normalise subnormal numbers
     table: Array | None  # for codes of at most 8 bits: the word of each code
@@ -50,7 +50,7 @@ class RoundingRule(Individual):
     direction: Direction  # of the context, with ties at precision 1 resolved (`direction_in`)
     cut: int  # number of bits that a normal number loses
     low: int  # the source's exponent field of the format's smallest normal number
-    lift: int  # log2 of the number of codes from zero to its neighbour in a format without subnormals; else 0
+    lift: int  # in a format without subnormals: the distance of codes from zero to its neighbour is 2^lift; else 0
     overflow: tuple[Settled, Settled]
     infinity: tuple[Settled, Settled]
     nan: tuple[Settled, Settled]
@@ -88,13 +88,14 @@ class RoundingRule(Individual):
 
     @property
     def tiny(self) -> tuple[int, int, tuple[int, int]]:
-        """Return the limits that decide whether a number is tiny; the words are without sign.
+        """Return three limits that decide whether a number is tiny; the words are without sign.
 
-        The first limit is the word of 2^emin, or of infinity if that is less. The second is the number of bits that a
-        number in the binade below 2^emin loses if it is rounded to the format's precision with unbounded exponents. The
-        third is a pair, for positive and for negative numbers: the smallest word that is rounded to 2^emin in this way.
-        If tininess is detected before rounding, or the rounding is stochastic, both numbers of the pair equal the first
-        limit.
+        - The word of 2^emin, or of infinity if that is less.
+        - The number of bits that a number of the binade below 2^emin loses if it is rounded to the format's precision
+          with unbounded exponents.
+        - For positive and for negative numbers, the smallest word that this rounds to 2^emin: from there on, numbers
+          are not tiny after rounding. Both are the word of 2^emin if tininess is detected before rounding, or if the
+          rounding is stochastic.
         """
         source, fmt = self.source, self.format
         normal = min(self.low << source.trailing_bits, source.infinity_magnitude)

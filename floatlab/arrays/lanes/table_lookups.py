@@ -1,8 +1,9 @@
 """Look-ups from words of binary32 to codes of formats given by a table: faster than a search, and exact.
 
 A word is the integer of a number's bits. Its upper bits select a bucket, and each bucket has an entry. Each class
-computes its entries from the starts of `table_segments`; a start is the first word that is rounded to a code. For a few
-buckets no entry is correct; these "open" buckets are left to the search. The compiled forms are in _kernels/table.h.
+computes its entries from the starts of `table_segments`; a start is the first word that is rounded to a code. A few
+"open" buckets have no correct entry; a binary search finds the codes of their words. The compiled forms are in
+_kernels/table.h.
 """
 
 from __future__ import annotations
@@ -67,10 +68,10 @@ class NarrowLookup:
         return look_up
 
     def plain(self) -> Callable[[Array, Array], None]:
-        """Return the same function in NumPy, by the upper 16 bits of a word, or by a search if they are not enough."""
+        """Return the same function in NumPy, by the upper 16 bits of a word; where they are not enough, by a search."""
         rule = self.rule
-        # An index consists of the upper 16 bits of a word. Its last bit is also set if one of the lower 16 bits is set.
-        # An even index thus stands for a single word, and the next odd index for all words up to the next even one.
+        # An index is the upper 16 bits of a word, with the last bit also set if a lower bit is. So an even index stands
+        # for a single word, and an odd one for all words between the two even ones.
         evens = np.arange(0, 1 << 16, 2, dtype=np.uint32) << np.uint32(16)
         at, after, last = (search(rule, evens + np.uint32(more))[0] for more in (0, 1, (1 << 17) - 1))
         table = np.stack([at, after], axis=1).reshape(-1)
@@ -106,8 +107,8 @@ def _wide_starts(rule: RoundingRule, negative: bool) -> Array | None:
 class BinadeLookup:
     """A look-up of 16-bit codes in two's complement whose starts are evenly spaced in each binade of binary32.
 
-    There is an entry for each sign and exponent. It has the rank at the binade's start, and three numbers that round
-    the significand: a number to add, a right shift, and whether to add 1 if the truncated rank is odd.
+    The entry of a sign and an exponent has the rank at the binade's start, and how to round the significand: a number
+    to add, a right shift, and whether to add 1 if the truncated rank is odd.
     """
 
     shift = SINGLE.trailing_bits
@@ -191,8 +192,8 @@ class BinadeLookup:
 class WideLookup:
     """A look-up of 16-bit codes in two's complement.
 
-    In each bucket, a straight line gives the rank of a word, or the rank below it. A comparison with one start decides
-    between the two. Buckets that no line fits are left to the search.
+    In each bucket, a straight line gives the rank of a word or one less; a comparison with one start decides which.
+    Words in buckets that no line fits are found by a search.
     """
 
     shift = 16
@@ -231,7 +232,7 @@ class WideLookup:
         several = count > 1
         slopes, heights = np.zeros(len(firsts), np.int64), np.minimum(base, _MOST_RANK) << _FRACTION
         slopes[several] = (count[several] - 1 << _FRACTION) // np.maximum(high - low, 1)[several]
-        heights[count > 0] += 1 << (_FRACTION - 1)  # the line should be halfway between two integers at each start
+        heights[count > 0] += 1 << (_FRACTION - 1)  # at each start, the line should be halfway between two integers
         heights[several] -= slopes[several] * low[several]
         at, before = (heights[bucket] + slopes[bucket] * each >> _FRACTION for each in (offset, offset - 1))
         opened = (slopes >= 1 << 16) | (heights < 0)

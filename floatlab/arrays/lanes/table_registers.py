@@ -17,7 +17,7 @@ from floatlab.arrays.types import Array
 
 _LEVELS = 5  # levels of the binary search, for 31 starts
 _KEPT = 7  # bits of the significand that are used; the last one is set if any lower bit is
-_NO_PARITY = 8  # added to the shift of a binade where an odd rank changes nothing
+_NO_PARITY = 8  # added to the shift in binades where rounding does not depend on the parity of the rank
 _RANKS = 1 << 7
 _SPECIAL, _SUBNORMAL = 1, 2  # bits in the value that look_up_bytes returns
 _HIDDEN = 1 << SINGLE.trailing_bits
@@ -49,7 +49,8 @@ class FewLookup:
         self.table = np.empty(0, np.int32)
         end = 1 << (SINGLE.width - 1)
         (below, low), (above, high) = (_distinct(rule, negative, end) for negative in (True, False))
-        # The key of a negative word is −1 − magnitude: in this order, a negative segment starts with its last word.
+        # The key of a negative word is −1 − magnitude. In this order, a negative segment starts with its largest
+        # magnitude.
         starts = np.concatenate([-np.append(below[1:], end)[::-1], above])[1:]
         codes = np.concatenate([low[::-1], high])
         if len(codes) > 1 << _LEVELS:
@@ -118,8 +119,7 @@ class ByteLookup:
         base, steps = int(ranks[0]), np.flatnonzero(np.diff(ranks)) + 1
         if not len(steps):
             return 0, _KEPT | _NO_PARITY, base
-        # In directed roundings, no start lies at the end of a binade, so the number of starts is one less than a power
-        # of two.
+        # Directed roundings have one start less, since none lies at the end of a binade.
         for shift in (_KEPT + 1 - len(steps).bit_length(), _KEPT - len(steps).bit_length()):
             unit = 1 << max(shift, 0)
             for add, parity in ((unit - int(steps[0]), 0), ((unit >> 1) - 1, 1)):

@@ -1,8 +1,8 @@
 """The segments of a rounding into a format given by a table: the words that are rounded to the same code.
 
 A *word* is the integer of the bits of a binary32 or binary64 number. The *start* of a segment is its first word. The
-rules of the scalar lane determine the starts, once for each format, direction and sign, so that no other lane decides
-how numbers are rounded. A search among the starts is the general way to round; `table_lookups` has faster ones.
+scalar arithmetic determines the starts, once for each format, direction and sign; the other lanes only look them up: by
+a search, or faster by `table_lookups`.
 """
 
 from __future__ import annotations

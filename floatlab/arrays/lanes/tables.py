@@ -26,10 +26,7 @@ _INEXACT, _UNDERFLOW = Flags.INEXACT.value, (Flags.UNDERFLOW | Flags.INEXACT).va
 
 
 def _add_flags(rule: RoundingRule, words: Array, codes: Array, flags: Array) -> None:
-    """Add the flags that a word's segment does not determine: inexact, underflow, and invalid (for signaling NaNs).
-
-    A segment has the words that are rounded to the same code (`table_segments`).
-    """
+    """Add the flags that differ between words of one segment: inexact, underflow, invalid (signaling NaNs)."""
     format, word = rule.format, rule.source
     assert given_by_table(format)
     sign = words.dtype.type((1 << word.width - 1) - 1)
@@ -100,10 +97,7 @@ def rounder(format: Format, context: Context, word: Format, kernels: ModuleType 
 
 @lru_cache(maxsize=64)
 def words_table(format: Format, word: Format) -> Array:
-    """Return a table with the word of each code (2^8 or 2^16 entries).
-
-    A number that is no word is rounded to nearest.
-    """
+    """Return a table with the word of each code (2^8 or 2^16 entries), rounded to nearest if no word is exact."""
     assert given_by_table(format)
     table = np.zeros(1 << 8 * container(format).itemsize, container(word))
     for negative in (False, True):

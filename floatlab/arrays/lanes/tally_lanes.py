@@ -1,9 +1,8 @@
 """The statistics of an array and its rounded copy (`Tally`), computed by the compiled extension or in NumPy.
 
-Both ways give the same bits. Sums are binary64, and their order is defined: the element at index i belongs to chunk i
-// 2048 and to lane i mod 16. The numbers of each lane in a chunk are added one after the other. Then the lanes of the
-chunk are added in halves (lane j and lane j + 8, then 4, 2, 1), and the sums of the chunks one after the other. No
-operation is fused.
+Both give the same bits, because the order of sums, in binary64, is defined. A chunk is 2048 elements, and its element i
+belongs to sum i mod 16. Each of these 16 sums is added serially. Then sum j + 8 is added to sum j, and so on with 4, 2
+and 1. The sums of the chunks are added serially. No operation is fused.
 """
 
 from __future__ import annotations
@@ -97,9 +96,7 @@ class Tally(Record):
         return self.relative_sum / count if count else 0.0
 
     def relative_quantile(self, share: float) -> float:
-        """Return a quantile: at least the fraction `share` of the relative errors is at most this number.
-
-        It may exceed the exact quantile by up to 1/128 of the quantile.
+        """Return the quantile `share` of the relative errors, rounded up by at most 1/128 of it.
 
         >>> from floatlab.arrays.round_trips.tally import tally
         >>> x = np.arange(1, 1001, dtype=np.float32)

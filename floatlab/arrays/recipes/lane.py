@@ -26,7 +26,7 @@ from floatlab.formats.recipes import Recipe
 from floatlab.formats.scaling import BLOCK, ELEMENT, TENSOR
 from floatlab.numbers import Context, Direction, encode
 
-_NUDGE = 1 - 2.0**-40  # a factor that moves a binary32 tie toward zero, and moves no other number across a tie
+_NUDGE = 1 - 2.0**-40  # a factor that moves binary32 numbers slightly toward zero: off a tie, but never across one
 _DISTANCE, _SUM, _SQUARE = parse_formula("q * scale - x"), parse_formula("a + b"), parse_formula("e * e")
 
 
@@ -109,10 +109,10 @@ class FormulaLane:
         return np.broadcast_to(tensor, (len(rows), 1))[firsts, 0]
 
     def _attempt(self, known: dict[str, Array], factor: str) -> tuple[Array, Array, Array]:
-        """Quantize the blocks with one of the factors among which the rule chooses (`grow` in its formulas).
+        """Quantize the blocks with one factor `grow` (`ScaleChoice`).
 
-        Return the codes of the scales, the codes of the elements, and the errors of the elements. If the rule has only
-        one factor, no errors are computed, and the third array is the input.
+        Return the codes of the scales and of the elements, and the errors of the elements. For a rule without a choice,
+        the third array has no meaning.
         """
         known["grow"] = np.asarray(factor, np.float32)
         scales = np.zeros((len(known["x"]), 1), container(self.fmt.scale))
@@ -133,7 +133,7 @@ class FormulaLane:
         return scales, codes, formulas.evaluate(parse_formula(self.rule.choice.error), known, self.working)
 
     def _codes(self, known: dict[str, Array]) -> tuple[Array, Array]:
-        """Return the codes of the elements, and an array: their values if the rule chooses between scales, else `x`."""
+        """Return the codes of the elements and, if the rule chooses between scales, their values (else `x`)."""
         if self.rule.rounding == "closest":
             return self._closest(known), known["x"]
         scaled = np.ascontiguousarray(np.broadcast_to(known["scaled"], known["x"].shape))
@@ -161,10 +161,7 @@ class FormulaLane:
         return codes, values.astype(np.float32)
 
     def _integers(self, kind: Integers, scaled: Array, lost: Array) -> Array:
-        """Return the codes of scaled values rounded to integers.
-
-        The range may have one more negative than positive integer.
-        """
+        """Return the codes of scaled values rounded to integers; the lowest integer, such as −128, is allowed."""
         wide, half = wider(self.numbers), 1 << kind.width - 1
         unit = 2.0**kind.quantum
         n = decode_array(self._rounded(scaled, wide), wide, np.float64, threads=1) / unit
@@ -172,10 +169,7 @@ class FormulaLane:
         return np.where(lost, self.rule.nan, codes & (2 * half - 1)).astype(np.uint8)
 
     def _rounded(self, scaled: Array, numbers: Format) -> Array:
-        """Return the codes of scaled values.
-
-        They are rounded in the caller's direction, or in the rule's if the caller's is RNE.
-        """
+        """Return the codes of scaled values, rounded in the rule's direction, or the context's if that is not RNE."""
         context, direction = self.context, self.rule.rounding
         if direction != "RNE" and context.rounding is Direction.RNE:
             if direction == TIES_TO_ZERO:

@@ -1,7 +1,7 @@
 """Rounds and decodes blocks of formats that store a minimum beside each scale (q4_1, q4_k).
 
-The values have the same bits as those of `arith.blocks`. For rules of libraries, `arith.blocks` itself computes the
-blocks with NaNs or infinities.
+The values have the same bits as those of `arith.blocks`, which under rules of libraries also computes the blocks with
+NaNs or infinities.
 """
 
 from __future__ import annotations
@@ -29,10 +29,7 @@ _STEPS, _TOP = 20, np.float32(15)
 
 
 class ShiftedBlocks(NamedTuple):
-    """Decoded blocks: the values, one block per row, and each block's stored scale, factor and minimum.
-
-    A value is element × factor + minimum.
-    """
+    """Decoded blocks, one per row, and their stored scales, factors and minima: value = element × factor + minimum."""
 
     values: Array
     scales: Array
@@ -208,10 +205,7 @@ def _sum(terms: Array) -> Array:
 
 
 def _elements(x: Array, count: np.float32, low: Array, high: Array) -> tuple[Array, Array]:
-    """Divide each block's range into `count` steps.
-
-    Return 1/step, and the elements as integers, in steps from the minimum.
-    """
+    """Divide each block's range into `count` steps; return 1/step, and each value's distance from `low` in steps."""
     inverse = count / (high - low)
     q = np.rint(inverse * (x - low))
     return inverse, np.where(np.isfinite(q), np.clip(q, 0, _TOP), np.float32(0))

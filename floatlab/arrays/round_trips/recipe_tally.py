@@ -23,8 +23,8 @@ from floatlab.record import Individual
 class Limits(Individual):
     """The limits of an element format: magnitudes below `smallest` are subnormal, and those above `beyond` overflow.
 
-    `smallest` lies half a step below the smallest normal number, because it is compared with decoded numbers: the
-    product of an element and a scale may be rounded to slightly less than the exact product.
+    `smallest` is half a step below the smallest normal number, since decoded numbers (element × scale, rounded) may lie
+    slightly below their exact values.
     """
 
     smallest: float

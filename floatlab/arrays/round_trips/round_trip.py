@@ -1,7 +1,7 @@
 """Rounds a matrix by a recipe, and returns the rounded numbers with the scale of each block.
 
-The matrix may be a part of an array whose scales depend on the whole array (`e4m3/tensor`, `nvfp4`). In this case the
-caller also gives the number with the largest magnitude in the array, which represents the other parts.
+If the matrix is only a part of an array, and its scales depend on the whole array (`e4m3/tensor`, `nvfp4`), the caller
+also passes the number with the largest magnitude in the array.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _SINGLE = np.dtype(np.float32)
 class RoundTrip(Individual):
     """The numbers of a matrix, and the same numbers rounded by a recipe.
 
-    `x` and `values` are matrices of one dtype, float32 or float64. A tile has `tile` rows and columns, and `factors`
-    has the number by which the decoded elements of each tile are multiplied. `scales` has the stored scales of the
-    blocks as numbers, and `unit` the factors for scales of 1. Both are None for recipes without scales. In formats with
-    minima, `minima` has the number that is added in each tile.
+    `x` and `values` are matrices of one dtype, float32 or float64. They consist of tiles of `tile` (rows, columns). In
+    a tile, value = element × factor (+ minimum), with `factors` and, in formats with minima, `minima`. `scales` has the
+    stored scales of the blocks as numbers, and `unit` the factors that scales of 1 would give; both are None for
+    recipes without scales.
     """
 
     x: Array
@@ -216,10 +216,7 @@ def _encoded(x: Piece, recipe: Recipe, given: np.float32 | None, dtype: DType) -
 
 
 def _factors(recipe: Recipe, known: dict[str, Array]) -> tuple[Array, Array]:
-    """Return two arrays of factors of the elements: with scales of 1, and with the actual scales.
-
-    Both are computed with the formula that decodes an element.
-    """
+    """Return the factors by which elements are decoded: first with scales of 1, then with the actual scales."""
     fmt, value = recipe.format, parse_formula(recipe.rule.value)
     shape = known["scale"].shape
     unit = formulas.evaluate(value, {**known, **{f"micro{each}": np.ones((1, 1)) for each in fmt.groups},
@@ -268,10 +265,7 @@ def _padded(x: Piece, columns: int) -> Piece:
 
 
 def _preceded(x: Piece, peak: float, count: int) -> Piece:
-    """Return a matrix with `count` columns added in front.
-
-    The first element is `peak`; the other new elements are zeros.
-    """
+    """Return a matrix with `count` columns added in front: zeros, except that the first element is `peak`."""
     first = np.zeros((_shape(x)[0], count))
     first[0, 0] = peak
     if isinstance(x, Source) and x.format.zero:
