@@ -28,7 +28,7 @@ _MAX_AXES, _MAX_DEPTH, _MAX_ALIGNMENT = 8, 4, 1 << 20
 _SHORTEST = 24
 _PIECE = 1 << 20
 _KEPT_TEXT = 1 << 12  # texts in the metadata with more bytes are skipped; so are all arrays
-_LEAST_ENTRY, _LEAST_KEY = 24, 13  # the smallest sizes in bytes of the entry of a tensor, and of a key with its value
+_LEAST_ENTRY, _LEAST_KEY = 24, 13  # the smallest size in bytes of a tensor's entry, and of a metadata entry
 _STRING, _ARRAY = 8, 9
 _SCALARS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<B", 10: "<Q", 11: "<q", 12: "<d"}
 
@@ -245,7 +245,7 @@ def _kind(dtype: str) -> Format | DType:
 
 
 def plain_kind(dtype: str) -> str:
-    """Return the name of the dtype or format of a type that stores plain numbers; "" for a quantised type."""
+    """Return the name of the dtype or format of a type; "" for a quantised type."""
     return "" if dtype in _BLOCKS else _kind(dtype).name
 
 

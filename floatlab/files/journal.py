@@ -1,8 +1,8 @@
 """A journal: a file of JSON lines to which finished work is appended, so that an interrupted run can continue.
 
-The first line says to which work the file belongs. Each line is written with one call. A run that is killed during that
-call leaves a line without an end, which the next run removes. The file may come from a stranger: the length and the
-number of its lines are limited, and nothing but JSON is read.
+The first line identifies the work. Each line is written with one call. A run that is killed during this call leaves an
+incomplete line, which the next run removes. The file may be hostile: the length and the number of its lines are
+limited, and nothing but JSON is read.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Journal:
     def __init__(self, path: str, what: str, belongs: Mapping[str, object]) -> None:
         """Open or create the journal of some work.
 
-        `what` is the kind of work, such as "audit". `belongs` has the inputs and settings of the work. Both are in the
-        first line of the journal. A journal with another first line belongs to other work.
+        `what` is the kind of work, such as "audit"; `belongs` has its inputs and settings. Both are in the first line,
+        by which a journal of other work is recognised.
 
         Raises FileFormatError for a file that is no journal, belongs to other work or cannot be opened, and
         RefusedError in a confined process. A file that is refused is not changed.
@@ -63,7 +63,7 @@ class Journal:
                 raise
 
     def _read(self, first: bytes) -> int:
-        """Check the first line, note the positions of the others, and return where the last complete line ends."""
+        """Check the first line, store the positions of the others, and return the end of the last complete line."""
         size = os.fstat(self._file.fileno()).st_size
         if size > _MOST_BYTES:
             raise FileFormatError(f"has {size:,} bytes; at most {_MOST_BYTES:,} are read")

@@ -39,10 +39,10 @@ class FileEntry(Record):
 def entries(place: str, whole: bool = False) -> list[FileEntry]:
     """Return the entries of a folder, or of a file that can have several arrays.
 
-    In a folder, the entries are folders and then array files, each sorted by name. If `whole` is true, the index files
-    of checkpoints are also entries: such an index lists several files, and can only be opened as a whole. Hidden files
-    and folders, unprintable names, files with other suffixes, quantised tensors and, in a confined process, links to
-    unreadable places are left out. Raises FileFormatError (one line) and RefusedError.
+    In a folder, the entries are folders and then array files, each sorted by name. If `whole` is true, indices of
+    checkpoints are also entries; they can only be opened as whole checkpoints. Hidden files and folders, unprintable
+    names, files with other suffixes, quantised tensors and, in a confined process, links to unreadable places are left
+    out. Raises FileFormatError (one line) and RefusedError.
     """
     admitted(place or os.curdir)
     return _arrays(place) if place.lower().endswith(_SEVERAL) and not is_folder(place) else _folder(place, whole)
@@ -82,7 +82,7 @@ def _arrays(path: str) -> list[FileEntry]:
 def _arrays_of(path: str, changed: int, length: int) -> tuple[FileEntry, ...]:
     """Return the arrays in a file, in the file's order, without quantised tensors.
 
-    The result is cached until the file changes, since completion calls this function at every typed letter.
+    Cached until the file changes, because completion calls this function at every key.
     """
     arrays: list[tuple[str, str, tuple[int, ...] | None]]
     if path.lower().endswith(".safetensors"):

@@ -44,8 +44,8 @@ _LEFT_OUT = (
 class PrintedLayout(Record):
     """Where the numbers of a printed array are in the text, and the dtype that the array states or implies.
 
-    `first` is the index of the first bracket, and `stop` is the index after the last one. If there are no brackets, as
-    in `tensor(1.5)`, these indices enclose the only number.
+    `first` is the index of the first bracket, and `stop` is the index after the last one. Without brackets, as in
+    `tensor(1.5)`, they are the ends of the only number.
     """
 
     first: int
@@ -58,8 +58,8 @@ class PrintedLayout(Record):
 def parse_nested(text: str, format: Format, name: str = "", own: bool = False) -> ArraySource:
     r"""Return the array in a nested list or in printed text, rounded into its dtype; without a dtype, into `format`.
 
-    If `own` is true, the user asked for `format` for this array: a stated dtype must then equal `format`, and an
-    implied dtype (float64 in NumPy, else float32) is ignored. Raises LiteralError in one line.
+    If `own` is true, the user asked for `format` for this array: a stated dtype must then equal it, and an implied one
+    (float64 in NumPy, else float32) is ignored. Raises LiteralError.
 
     >>> from floatlab.formats import parse_format
     >>> found = parse_nested("tensor([[1, 2],\n [3, 4]], device='cuda:0', dtype=torch.float16)", parse_format("fp32"))
@@ -151,7 +151,7 @@ def layout_of(text: str) -> PrintedLayout:
 
 
 def _glance(text: str) -> str:
-    """Return text as one line, cut if it is long; it serves as the name of the array."""
+    """Return text on one line, cut if it is long, as the name of the array."""
     line = " ".join(text[:200].split())
     return line if len(line) <= 60 and len(text) <= 200 else f"{line[:56]} …"
 

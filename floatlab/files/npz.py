@@ -32,7 +32,7 @@ _UNREADABLE = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError
 
 
 class _Sparing:
-    """A file that limits the size of a read: otherwise zipfile would read as many bytes as the file declares."""
+    """A file that limits each read, because zipfile reads as many bytes as the file declares."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.file = file
@@ -116,7 +116,7 @@ def _checked(info: zipfile.ZipInfo) -> None:
 
 
 class Bundle:
-    """An open `.npz`: the names of its arrays, and their formats if floatlab wrote it. It can open many arrays."""
+    """An open `.npz`: the names of its arrays, and their formats if floatlab wrote it."""
 
     def __init__(self, path: str) -> None:
         """Open the file and read its list of members; raises FileFormatError in one line."""
@@ -156,10 +156,7 @@ class Bundle:
 
 
 class NpzEntry:
-    """A function without arguments that opens an array of an open `.npz`.
-
-    It can be sent to another process, where it opens the file again.
-    """
+    """A function that opens an array of an open `.npz`. If it is unpickled elsewhere, it opens the file again."""
 
     def __init__(self, bundle: Bundle, name: str) -> None:
         """Take the file and the name of the array."""
@@ -170,7 +167,7 @@ class NpzEntry:
         return self.bundle.open(self.name)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Return how another process rebuilds it: as a function that opens the file again."""
+        """Return what pickle needs: a function that opens the file again."""
         return partial, (open_npz, self.bundle.path, self.name)
 
 

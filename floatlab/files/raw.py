@@ -59,7 +59,7 @@ class RawSource(ArraySource):
     def _unpacked(self, first: int, count: int) -> Array:
         """Read packed codes of fewer than eight bits.
 
-        Reading starts at the nearest earlier code on a byte boundary; the extra codes are dropped.
+        Reading starts at the last code before them that is on a byte boundary; the extra codes are dropped.
         """
         width, before = self.format.width, first % _FILLED
         octets = np.empty(packed_length(before + count, width), np.uint8)
@@ -97,10 +97,9 @@ def piece(stored: Array, source: ArraySource) -> Piece:
 def parse_dtype(text: str) -> tuple[Format | DType, bool]:
     """Return the format or dtype with a name such as f32, >f4, bf16, e2m1 or int32, and whether to swap its bytes.
 
-    Names of formats have priority, so that f16 is binary16. `<` or `>` before a name is the byte order; without it, the
-    bytes are little-endian. If NumPy has the type, the returned dtype includes the byte order, and the bool is False.
-    For other formats, the bool is True if the byte order is not the machine's. Raises UnsupportedError for an unknown
-    name.
+    Names of formats have priority, so that f16 is binary16. `<` or `>` before a name is the byte order; the default is
+    little-endian. If NumPy has the type, the returned dtype includes the byte order, and the bool is False. Otherwise
+    the bool says whether the byte order differs from the machine's. Raises UnsupportedError for an unknown name.
 
     >>> parse_dtype(">bf16")[0].name, parse_dtype("f32")[0], parse_dtype("int8")[0]
     ('bfloat16', dtype('float32'), dtype('int8'))

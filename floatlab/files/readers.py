@@ -46,10 +46,10 @@ def open_array(
     The name may be a list (`1.5,-2,0x1p-3`, with `;` between rows), an array as Python prints it (`[[1, 2], [3, 4]]`,
     `tensor([[…]], dtype=torch.float16)`), a random array (`random:uniform:400x400:seed=1`), or a file: `.npy`,
     `.npz::NAME`, `.safetensors::NAME`, `.gguf::NAME`, text, or raw numbers of a `dtype` and a `shape` (`400x400`).
-    Lists and random numbers are rounded into `format`, or into the FORMAT of `LIST@FORMAT`; text files are rounded into
-    `format`. Printed arrays with a dtype, and all other files, have their own format. For pickles, such as `.pt`, the
-    error gives the command that converts them. Raises a FloatlabError of one line, such as FileFormatError,
-    LiteralError or UnsupportedError.
+    Lists, random numbers and text files are rounded into `format`; lists and random numbers may have their own
+    (`LIST@FORMAT`), which takes precedence. Printed arrays with a dtype, and all other files, keep their format. For
+    pickles, such as `.pt`, the error gives the command that converts them. Raises a FloatlabError of one line, such as
+    FileFormatError, LiteralError or UnsupportedError.
 
     >>> with open_array("random:normal:100:seed=7@bf16") as x:
     ...     x.shape, x.kind
@@ -118,7 +118,7 @@ def open_arrays(
 def kind_of(word: str, dtype: str | None = None) -> str:
     """Return the kind of a named array: list, random, text, nested, npy, npz, safetensors, gguf, or raw (with `dtype`).
 
-    The kind `nested` is a file of nested lists; for nested lists in `word` itself, the kind is `list`.
+    `nested` is a file of nested lists; nested lists in `word` itself are a `list`.
     """
     if not exists(word):
         if word.startswith(_RANDOM):
@@ -189,10 +189,10 @@ def split_place(word: str) -> tuple[str, str | None]:
 
 
 def _file_kind(path: str, dtype: str | None) -> str:
-    """Return the kind of a file. Its name decides, if it has a known suffix.
+    """Return the kind of a file, by its suffix if that is known.
 
-    Otherwise the file is raw if a dtype is given, and else its first bytes decide. If they fit no other kind, it is
-    text. Raises FileFormatError for a pickled file, and for a file that cannot be read.
+    Otherwise the file is raw if a dtype is given; else its first bytes decide, and text is the last choice. Raises
+    FileFormatError for a pickled file, and for a file that cannot be read.
     """
     try:
         with open_file(path) as file, named(path):

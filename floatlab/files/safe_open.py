@@ -98,7 +98,7 @@ def length_of(file: IO[bytes]) -> int:
 
 
 def read_start(file: IO[bytes], count: int) -> bytes:
-    """Return the first bytes of a file, at most `count`; none if reading would block, as for some files in /proc."""
+    """Return up to `count` bytes from the start of a file; none if reading would block, as in some files of /proc."""
     return file.read(count) or b""
 
 

@@ -1,6 +1,6 @@
 """Reads `.safetensors` files, without the library safetensors.
 
-The library maps files into memory, and does not read bfloat16 and fp8 into NumPy's arrays.
+The library maps files into memory, and cannot return bfloat16 and fp8 as NumPy arrays.
 
 A file consists of eight bytes with the length of the header, the header, and the bytes of the tensors, without gap or
 overlap. The header is JSON: for each tensor its dtype, its shape, and where its bytes begin and end, counted from the
@@ -34,7 +34,7 @@ _FORMATS = {
     "BF16": "bf16", "F8_E4M3": "e4m3fn", "F8_E5M2": "e5m2", "F8_E8M0": "e8m0", "F8_E4M3FNUZ": "e4m3fnuz",
     "F8_E5M2FNUZ": "e5m2fnuz", "F6_E2M3": "e2m3fn", "F6_E3M2": "e3m2fn", "F4": "e2m1fn",
 }  # fmt: skip
-_WIDTHS = {"C64": 64}  # bits of known dtypes whose tensors are not read; the other tensors of such files can be read
+_WIDTHS = {"C64": 64}  # bits of dtypes that are not supported; a file with such tensors can be read, apart from these
 
 
 class Tensor(Record):
@@ -98,7 +98,7 @@ def kind_called(dtype: str) -> str:
 
 
 def dtype_called(kind: str) -> str:
-    """Return what files call a dtype of NumPy or a format; "" if they have no name for it.
+    """Return the file's name for a dtype of NumPy or a format; "" if there is none.
 
     >>> dtype_called("float32"), dtype_called("bfloat16"), dtype_called("e3m4")
     ('F32', 'BF16', '')

@@ -19,8 +19,7 @@ from floatlab.record import Individual
 class NewTensor(Individual):
     """A tensor to write: its dtype as files name it, the size of an element in bytes, and a function for its data.
 
-    The function `pieces` yields arrays of little-endian numbers, which are written one after the other, each in
-    row-major order.
+    `pieces` yields arrays of little-endian numbers, which are written in sequence, each in row-major order.
     """
 
     name: str

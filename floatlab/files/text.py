@@ -24,12 +24,12 @@ from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Flags, read
 
 MAX_TEXT = 1 << 26  # the largest text file in bytes
-MAX_EXACT = 1 << 18  # the largest number of literals that are read exactly, which is slow; cached literals do not count
+MAX_EXACT = 1 << 18  # the most literals that are read exactly, which is slow; those from the cache do not count
 MAX_LINE = 1 << 22
 _BATCH = 1 << 16  # the number of literals that are rounded at once
 _DIGITS = 15  # decimals of up to this many digits are distinct in binary64
 _SHORT = 40  # literals shorter than this are cached
-# A printed array begins with the name of the function that would make it.
+# The beginning of a printed array: the name of a constructor.
 CALL = r"(?:Parameter containing:\s*)?(?:[A-Za-z_]\w{0,40}\.){0,3}(tensor|Tensor|array|asarray|Array|matrix)\s*\(\s*"
 _BEGINS = re.compile(rf"\s*(?:\[|{CALL})")
 _PLAIN = frozenset("0123456789.eE+-_")
@@ -47,8 +47,8 @@ def is_nested(text: str) -> bool:
 class Reader:
     """Converts literals to codes of a format.
 
-    A decimal is converted to binary64 and rounded from there, if that certainly gives the right code. All other
-    literals are read exactly, which is slower.
+    A decimal is first converted to binary64, if that certainly gives the right code. Other literals are read exactly,
+    which is slower.
     """
 
     def __init__(self, format: Format) -> None:
@@ -77,7 +77,7 @@ class Reader:
             self._settle()
 
     def extend(self, words: list[str]) -> None:
-        """Read literals, together if all are nonzero decimals within the range of binary64; raises LiteralError."""
+        """Read literals; fast if all are nonzero decimals within the range of binary64. Raises LiteralError."""
         if _PLAIN.issuperset("".join(words)):
             with suppress(ValueError):  # `take` raises the error
                 values = list(map(float, words))
@@ -108,8 +108,8 @@ class Reader:
     def _settle(self) -> None:
         """Round the literals that have been taken but not rounded.
 
-        If the binary64 value of a literal is a tie, the literal is read exactly, since it may lie beside the tie. A
-        literal at the end of the format's range is also read exactly.
+        Two kinds are read exactly: literals whose binary64 value is a tie, since they may lie beside it, and literals
+        at the end of the format's range.
         """
         values = np.array(self._values, np.float64)
         codes = np.asarray(encode_all(values, self.format))

@@ -19,9 +19,9 @@ MOST_TENSORS = 1 << 19
 class StoredTensor(Record):
     """A tensor in a checkpoint: its name, its dtype as the file names it, its shape, and a function that opens it.
 
-    `kind` is the name of NumPy's dtype, or else of floatlab's format. It is empty for GGUF's quantised types and for
-    types that are not supported. `open` returns the array of numbers; for GGUF's quantised types, it returns bytes,
-    with one row for each block. If the tensor cannot be read, `open` raises the error.
+    `kind` is the name of NumPy's dtype or floatlab's format; it is empty for GGUF's quantised types and for unsupported
+    types. `open` returns the array of numbers (for GGUF's quantised types bytes, with one row for each block). If the
+    tensor cannot be read, `open` raises the error.
     """
 
     name: str
@@ -90,7 +90,7 @@ class Checkpoint:
         self._held.close()
 
     def __enter__(self) -> Self:
-        """Return the checkpoint; it is closed at the end of the `with`."""
+        """Return the checkpoint."""
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -98,7 +98,7 @@ class Checkpoint:
         self.close()
 
     def holding(self, bundle: Bundle) -> None:
-        """Keep a file open until the checkpoint is closed."""
+        """Take over a `.npz`, which `close` then closes."""
         self._held.callback(bundle.close)
 
 

@@ -3,8 +3,8 @@
 A checkpoint is a `.safetensors`, `.npz`, `.npy` or `.gguf` file, a folder of these files, an index of several
 `.safetensors` (`model.safetensors.index.json`), a random array (`random:normal:64x64:seed=1@bf16`), or a mapping of
 names to arrays. Files and folders are at paths or URLs. Opening a checkpoint reads only headers and JSON files. A
-`.npz` stays open until the checkpoint is closed. The other files are opened again for each tensor, so that a checkpoint
-of many files does not need as many open files.
+`.npz` stays open until the checkpoint is closed. Other files are opened again for each tensor, so that a checkpoint of
+many files never has all of them open.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 
 
 def has_several(path: str) -> bool:
-    """Return whether a checkpoint is a folder or an index, or is a file with no tensor or several tensors.
+    """Return whether a checkpoint is a folder, an index, or a file with any number of tensors except one.
 
     Raises the same errors as `open_checkpoint`.
     """
@@ -113,7 +113,7 @@ def _of_mapping(arrays: Mapping[str, object]) -> Checkpoint:
 
 
 def _of_random(word: str) -> Checkpoint:
-    """Return a checkpoint with one random array; its tensor is called like the distribution, such as `normal`."""
+    """Return a checkpoint with one random array, named after its distribution, such as `normal`."""
     checkpoint, array = Checkpoint(word, "memory"), open_random(word)
     name = word.split(":")[1]
     checkpoint.add([StoredTensor(name, array.kind, array.kind, array.shape, partial(open_random, word))], word)
@@ -125,7 +125,7 @@ def _itself(array: ArraySource) -> ArraySource:
 
 
 def _of_folder(folder: str) -> Checkpoint:
-    """Open a folder by its index; if it has none, open all files of the first kind in KINDS that it has."""
+    """Open a folder by its index or, without one, all its files of one kind: the first kind in KINDS that it has."""
     with named(folder):
         names = sorted(opening.listed(folder) if is_url(folder) else os.listdir(admitted(folder)))
     if len(names) > _MOST_LISTED:
@@ -240,7 +240,7 @@ def _npz(checkpoint: Checkpoint, path: str) -> list[StoredTensor]:
 
 
 def _npy(checkpoint: Checkpoint, path: str) -> list[StoredTensor]:
-    """Return the only array of a `.npy` file, under the name of the file."""
+    """Return the array of a `.npy` file; its name is that of the file."""
     with open_npy(path) as array:
         name = os.path.basename(plain(path))[: -len(".npy")]
         return [StoredTensor(name, array.kind, array.kind, array.shape, partial(open_npy, path))]

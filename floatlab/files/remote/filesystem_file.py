@@ -19,7 +19,7 @@ _VERSIONS = ("ETag", "etag", "md5", "version_id", "mtime", "LastModified", "last
 
 
 class _System(Protocol):
-    """A file system of fsspec, as far as it is used here."""
+    """The methods of fsspec's file systems that are used here."""
 
     def info(self, path: str) -> dict[str, object]: ...
     def isdir(self, path: str) -> bool: ...
@@ -45,7 +45,7 @@ class FilesystemFile(RangeFile):
 
     @property
     def version(self) -> str:
-        """What the file system says about the version of the file, such as an entity tag or a time of change."""
+        """What the file system says about the file's version, such as an entity tag or the time of change."""
         return self._known()[1]
 
     def _known(self) -> tuple[int, str]:

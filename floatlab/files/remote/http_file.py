@@ -33,7 +33,7 @@ from floatlab.files.remote.range_file import RangeFile
 from floatlab.files.remote.urls import scheme_of
 
 _T = TypeVar("_T")
-_PATIENCE = 30.0  # seconds without any byte before a request is given up
+_PATIENCE = 30.0  # a request fails after this many seconds without a byte
 _LATEST = 60.0  # seconds that a request may take, in addition to the time for its bytes at the slowest rate
 _SLOWEST = 1 << 15  # bytes a second
 _PIECE = 1 << 18  # bytes per read call
@@ -41,7 +41,7 @@ _MOST_REDIRECTS = 10
 _PAUSES = (0.5, 1.0, 2.0)  # seconds to wait before each repetition of a request
 _MOST_PAUSE = 8.0  # longest time in seconds that a server may ask to wait before a repetition
 _NO_REPEAT = 20.0  # seconds after which a request is not repeated
-_PASSING = (408, 425, 429, 500, 502, 503, 504)  # status codes of answers that may be different a little later
+_PASSING = (408, 425, 429, 500, 502, 503, 504)  # status codes after which a repetition may succeed
 _MOVED, _ABSENT, _BEYOND = (301, 302, 303, 307, 308), (404, 410), 416
 _RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})")
 _SIZE = re.compile(r"bytes \*/(\d{1,18})")
@@ -64,7 +64,7 @@ class HttpFile(RangeFile):
 
     @property
     def version(self) -> str:
-        """The entity tag of the file, or else the time of its last change; empty if its server gives neither."""
+        """The entity tag of the file, else the time of its last change; empty if the server gives neither."""
         self.size  # noqa: B018 — sends a request if there was none
         return self._version or ""
 
@@ -89,7 +89,7 @@ class HttpFile(RangeFile):
     def _expected(self, status: int, headers: Message, first: int, count: int) -> int:
         """Return how many bytes the answer to a request must have.
 
-        Raises FileFormatError if the headers announce other bytes than those requested.
+        Raises FileFormatError if the headers announce bytes that were not requested.
         """
         if headers.get("Content-Encoding", "identity").lower() not in ("", "identity"):
             raise FileFormatError("cannot be read: its server sends it compressed")
@@ -151,8 +151,8 @@ def _repeated(request: Callable[[], _T]) -> _T:
 def is_at(url: str, may_be_forbidden: bool = False) -> bool:
     """Return whether a server has a file at a URL of http(s); raises FileFormatError if this cannot be found out.
 
-    With `may_be_forbidden`, a file that may not be read counts as absent: for an absent file, object stores answer 403
-    to users who may not list files.
+    With `may_be_forbidden`, an answer 403 counts as absent, because object stores give it for an absent file to users
+    who may not list files.
     """
     absent = (*_ABSENT, 403) if may_be_forbidden else _ABSENT
 
@@ -267,7 +267,7 @@ def _opener(sockets: list[socket.socket]) -> OpenerDirector:
 
 @contextmanager
 def _plain_errors(url: str) -> Iterator[None]:
-    """Turn the errors of requests into FileFormatErrors of one line; the text continues after the name of the file."""
+    """Turn the errors of requests into FileFormatErrors of one line, whose text follows the name of the file."""
     try:
         yield
     except FileFormatError:

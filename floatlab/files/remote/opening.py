@@ -9,7 +9,7 @@ from floatlab.files.remote.urls import inside, scheme_of
 from floatlab.sandbox import confined
 
 _HTTP = ("http", "https")
-_USUAL = ("model.safetensors.index.json", "model.safetensors")  # what a folder of http(s) is searched for
+_USUAL = ("model.safetensors.index.json", "model.safetensors")  # files that are looked for in a folder of http(s)
 
 
 def open_url(url: str) -> RangeFile:

@@ -6,7 +6,7 @@ import io
 
 from floatlab.errors import FileFormatError
 
-_AHEAD = 1 << 16  # a shorter read fetches this many bytes, so that headers take few requests
+_AHEAD = 1 << 16  # the least number of bytes per request, so that headers need few requests
 
 
 class RangeFile(io.RawIOBase):
@@ -28,11 +28,11 @@ class RangeFile(io.RawIOBase):
 
     @property
     def version(self) -> str:
-        """A text that differs if the file has changed; empty if its server does not say."""
+        """A text that changes with the file; empty if the server gives none."""
         raise NotImplementedError
 
     def _fetch(self, first: int, count: int) -> bytes:
-        """Return `count` bytes, beginning with byte `first`; fewer if the file ends before."""
+        """Return `count` bytes from byte `first` on; fewer if the file ends earlier."""
         raise NotImplementedError
 
     def readable(self) -> bool:
@@ -57,10 +57,7 @@ class RangeFile(io.RawIOBase):
         return place
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        """Read bytes into a buffer, beginning at the current position, and return their number.
-
-        The number can be less than the length of the buffer. It is 0 at the end of the file.
-        """
+        """Fill a buffer, or a part of it, from the current position; return the number of bytes, 0 at the file's end."""
         into = memoryview(buffer).cast("B")
         count = len(into)
         found = self._held(count) if count < _AHEAD else b""
