@@ -1,4 +1,4 @@
-"""Checking vectors: every line is recomputed, and every difference is reported with a command that explains it."""
+"""Checks vectors: recomputes every line; each difference has a command that shows how floatlab computes the result."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    # From a line and its number: the operands, the result and the flags.
+    # arguments: a line and its number; returns the operands, the result and the flags
     Reader = Callable[[str, int], tuple[tuple[int, ...], int, Flags]]
 
 # Operations whose verb has a different name.
@@ -81,7 +81,7 @@ def line_reader(function: Function) -> Reader:
     limits = [1 << (1 if kind is None else kind.width) for kind in kinds] + [32]
     blank = "[ \t]+"
     whole = re.compile(rf"[ \t]*{blank.join(f'([0-9A-Fa-f]{{{length}}})' for length in lengths)}[ \t]*\r?\n?").fullmatch
-    # Widths that are multiples of four need no range check: every word of that many digits is valid.
+    # A code whose width is a multiple of four cannot be out of range, since the number of its digits is checked.
     checked = [(place, limit) for place, limit in enumerate(limits) if limit < 1 << 4 * lengths[place]]
 
     def read(text: str, number: int) -> tuple[tuple[int, ...], int, Flags]:

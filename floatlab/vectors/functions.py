@@ -36,7 +36,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    # From operand codes and a context: the result's code and the flags.
+    # arguments: operand codes, context; returns the result's code and the flags
     Run = Callable[[tuple[int, ...], Context], tuple[int, Flags]]
 
 _ARITHMETIC = {"add": (add, 2), "sub": (subtract, 2), "mul": (multiply, 2), "div": (divide, 2), "rem": (remainder, 2),

@@ -1,10 +1,10 @@
-"""Generating vectors: operands are weighted towards hard cases of rounding, as in TestFloat's generator.
+"""Generates vectors. Many operands are hard cases of rounding, as in TestFloat's generator.
 
-The first lines combine the landmarks of the format with each other (for three operands, only at level 2). Landmarks are
-the extreme numbers of each class, the number 1, the neighbours of these numbers, ∞ and NaNs. The following lines mix
-landmarks, random codes, and numbers with patterns in their significands, such as runs of ones. The exponents of these
-numbers are near those of 1, of zero and of the largest number. About one of these lines in four is constructed to be on
-or near a tie, a cancellation or the end of the range (`hard.py`).
+*Landmarks* are the extreme numbers of each class, the number 1, the neighbours of these numbers, ∞ and NaNs. The first
+lines are all combinations of landmarks (of three operands only at level 2). The following lines mix landmarks, random
+codes, and numbers with patterns in their significands, such as runs of ones. The exponents of these numbers are near
+those of 1, of zero and of the largest number. About one of these lines in four is constructed to be on or near a tie, a
+cancellation or the end of the range (`hard.py`).
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def operand_codes(function: Function, level: int, seed: int) -> Iterator[tuple[i
         operands = [_operand(kind, mark, draws, level) for kind, mark in zip(kinds, marks, strict=True)]
         if draws.below(4) == 0:
             operands = pointed(function.operation, kinds[-1], result, operands, draws)
-        if positive and draws.below(8):  # otherwise every other operand would be negative, without a real result
+        if positive and draws.below(8):  # else half of the operands would be negative, and the result invalid
             operands = [code & ~(1 << (kinds[0].width - 1)) for code in operands]
         yield tuple(operands)
 

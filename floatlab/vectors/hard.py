@@ -1,9 +1,8 @@
 """Operands in hard cases of rounding: on ties, close to ties, at cancellations, at the ends of the range.
 
-A random product is almost never close to a tie. For products and quotients, the last digits of an operand are found by
-solving a congruence, modulo a power of two or modulo the divisor. They are chosen so that the result is close to a tie.
-For square roots, an integer of p + 1 digits is found, digit by digit, whose square is close to a multiple of a large
-power of two. This multiple is the operand.
+A random product is almost never close to a tie. For products and quotients, a congruence (modulo a power of two, or
+modulo the divisor) gives an operand whose result is close to one. For square roots, an integer of p + 1 digits is
+found, digit by digit, whose square is close to a multiple of a large power of two; this multiple is the operand.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ def nearest(kind: Format, negative: bool, c: int, q: int) -> int:
 
 
 def near(code: int, kind: Format, draws: RandomIntegers) -> int:
-    """Return the code of a number at most two steps from that of `code`; in half of the cases, flip its sign."""
+    """Return the code of a number at most two steps from that of `code`, or of its negative."""
     datum = Datum(kind, code)
     if not datum.is_finite:
         return code
@@ -61,10 +60,9 @@ def pointed(
 
 
 def _cancelling(operation: str, operands: list[int], kind: Format, draws: RandomIntegers) -> list[int]:
-    """Modify the last operand of an addition, a subtraction, an fma or a comparison.
+    """Replace the last operand of an addition, a subtraction, an fma or a comparison by one that nearly cancels.
 
-    Its magnitude is then close to that of the other term, or to a half or a quarter of a unit in the other term's last
-    place. In an fma, the other term is the product.
+    Its magnitude is close to that of the other term (in an fma, the product), or to ½ or ¼ ulp of that term.
     """
     if len(operands) < 2:
         return operands
@@ -86,7 +84,7 @@ def _cancelling(operation: str, operands: list[int], kind: Format, draws: Random
 
 
 def _exponent(kind: Format, draws: RandomIntegers) -> int:
-    """Return a random exponent for a result; some are near that of subnormal numbers, or near emax."""
+    """Return a random exponent for a result, sometimes near those of subnormal numbers or near emax."""
     choice = draws.below(8)
     if choice == 0:
         return draws.between(kind.emin - kind.precision - 1, kind.emin + 1)
@@ -133,10 +131,10 @@ def _quotient(kind: Format, draws: RandomIntegers) -> list[int]:
 
 
 def _square(kind: Format, draws: RandomIntegers) -> int:
-    """Return a number whose root is very close to a tie: to a number of p + 1 digits that ends in 1."""
+    """Return a number whose root is very close to a tie, a number of p + 1 digits that ends in 1."""
     p = kind.precision
     digits = p + 2
-    square = 1 + 8 * draws.between(-16, 16)  # a square modulo every power of two
+    square = 1 + 8 * draws.between(-16, 16)  # odd squares are 1 modulo 8, so this has a root modulo every power of two
     root = 1
     for place in range(3, digits):
         if (root * root - square) >> place & 1:
@@ -172,9 +170,9 @@ def _beside_a_tie_of(target: Format, kind: Format, draws: RandomIntegers) -> int
 
 
 def _beside_half_an_integer(within: Integer | Format, kind: Format, draws: RandomIntegers) -> int:
-    """Return a number close to an integer plus ½, or close to the largest or least integer of a type.
+    """Return a number close to an integer plus ½, or to the largest or least integer.
 
-    If `within` is a format, these integers are those of p digits.
+    `within` is the integer type or, if it is a format, stands for the integers of its p digits.
     """
     digits = within.width if isinstance(within, Integer) else within.precision
     if draws.below(4) == 0:
@@ -193,7 +191,7 @@ def _integer_beside_a_tie(kind: Integer, target: Format, draws: RandomIntegers) 
 
 
 def target_landmarks(kind: Format | Integer, target: Format | Integer | None, marks: list[int]) -> set[int]:
-    """Return operands for a conversion: the target's landmarks (`marks`), numbers beside them, and their neighbours."""
+    """Return operands for a conversion: the target's landmarks `marks`, midpoints beside them, and their neighbours."""
     found: set[int] = set()
     for mark in marks:
         if isinstance(target, Format):

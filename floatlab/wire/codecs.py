@@ -1,7 +1,7 @@
 """Codecs write single values, and lists of them, as JSON, and read them back.
 
-Integers beyond 2^53 become strings, since many JSON readers convert numbers to binary64. Floats that JSON lacks also
-become strings ("inf", "nan").
+Integers beyond 2^53 become strings, since many JSON readers convert numbers to binary64. So do "inf" and "nan", which
+JSON lacks.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 # The exceptions that reading a malformed document may raise.
 FAULTS = (ValueError, TypeError, ArithmeticError, LookupError, AttributeError, AssertionError, RecursionError)
 _SAFE = 1 << 53
-_LONG_BITS = 40_000  # beyond this size, converting to decimal would take longer than everything else
+_LONG_BITS = 40_000  # longer integers are written in hexadecimal, because conversion to decimal is slow
 
 
 class Scope:
-    """State shared by the parts of a document: the formats, by name, that `parse_format` does not know."""
+    """The formats of a document that `parse_format` does not know, by name; shared by all its parts."""
 
     __slots__ = ("formats",)
 

@@ -64,7 +64,7 @@ DATUM = Schema(
 
 
 def _later(name: str, codec: Codec) -> Member:
-    """Return the member for a field of `Context` that older documents do not have; the default value is not written."""
+    """Return the member for a newer field of `Context`, which older documents lack; its default is not written."""
     usual = getattr(DEFAULT, name)
     return Member(codec, lambda context: None if (value := getattr(context, name)) == usual else value, name, True)
 
@@ -112,7 +112,7 @@ CODECS.update({
 })  # fmt: skip
 
 
-# Steps. A rounding's members are written among the members of its step, not as a nested object.
+# Steps. A rounding is not a nested object: its members are among those of its step.
 
 
 _OF_ROUNDED = flattened("rounded", _ROUNDED)
@@ -123,7 +123,7 @@ _STEPS = {kind.__name__.lower(): Schema(kind, field_codecs(kind)) for kind in St
 STEPS = list_of(variant("step", _STEPS))
 
 
-# Operands: Datum objects, or exact values that were read; `literal` is the typed text.
+# Operands: Datum objects, or exact values; `literal` is the text from which one was read.
 
 
 _TYPED = Schema(
@@ -169,7 +169,7 @@ OPERANDS = Member(list_of(Codec(_write_operand, _read_operand)), _pairs, "pairs"
 
 
 def error_in_ulps(error: Fraction | None, value: Datum) -> Wire:
-    """Return the JSON members of an error: `exact` is the error itself, and `ulps` is the error in ulps of `value`.
+    """Return the JSON members of an error: `exact`, the error itself, and `ulps`, the error in ulps of `value`.
 
     Both are null if `error` is None or `value` is not finite.
     """
@@ -182,8 +182,8 @@ def error_in_ulps(error: Fraction | None, value: Datum) -> Wire:
 def error_of(derivation: Derivation) -> Wire:
     """Return the JSON members of a derivation's error; they are null if the exact number or the result is not finite.
 
-    `exact` and `ulps` are formulas if the exact number is too long (`EXACT_ERROR_BITS`). If the error is irrational,
-    both are null, and `ulps_bounds` encloses the error in ulps.
+    If the exact number is too long (`EXACT_ERROR_BITS`), both are formulas as text. If the error is irrational, both
+    are null, and `ulps_bounds` has bounds on the error in ulps.
     """
     truth, result = derivation.truth, derivation.result
     if truth is None or not result.is_finite:
@@ -209,7 +209,7 @@ def _literal(derivation: Derivation) -> str:
 
 
 def read_derivation(pairs: Any, **fields: Any) -> Derivation:
-    """Return the derivation with the members that were read."""
+    """Return the derivation with these operands (`pairs`) and fields."""
     return Derivation(**split_pairs(pairs), **fields)
 
 

@@ -41,7 +41,7 @@ VERSION = 1  # the schema's version, written into every document
 
 
 class Member(Record):
-    """A member of a JSON object: the codec of its value, where the value comes from, and where it goes.
+    """A member of a JSON object: its codec, where the value to write comes from, and where the value read goes.
 
     `get` returns the value to write. `into` is the constructor parameter that receives the value read; None for members
     that are written but not read. An optional member is omitted if its value is None.
@@ -151,7 +151,7 @@ def field(codec: Codec, name: str) -> Member:
 
 
 def flattened(part: str | Callable[..., object], rows: Rows) -> dict[str, Any]:
-    """Return the members of a nested record, to be written among those of the outer record."""
+    """Return the members of an inner record, to be written among those of the outer one."""
     part_of = attrgetter(part) if isinstance(part, str) else part
 
     def moved(row: Member | Fields) -> Member | Fields:
@@ -215,7 +215,7 @@ _PARAMETERS = schema_of(Format)
 
 
 def write_document(schema: Codec, record: object) -> Wire:
-    """Return the JSON object of an answer, with the parameters of formats that cannot be parsed from their names."""
+    """Return the JSON object of an answer; it has the parameters of formats that `parse_format` does not know."""
     scope = Scope()
     wire = schema.write(record, scope)
     assert isinstance(wire, dict)
