@@ -20,8 +20,8 @@ typedef struct {
     int64_t row, stride;
     int64_t size; /* bytes of an element */
     union {
-        int64_t number; const void *reading; /* how codes are decoded: a table for codes of one byte, else a Reading;
-        NULL for words */
+        int64_t number;
+        const void *reading; /* how codes are decoded: a table for codes of one byte, else a Reading; NULL for words */
     };
 } Place;
 

@@ -57,7 +57,7 @@ class RangeFile(io.RawIOBase):
         return place
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        """Fill a buffer, or a part of it, from the current position; return the number of bytes, 0 at the file's end."""
+        """Read bytes into a buffer from the current position on; return their number, 0 at the end of the file."""
         into = memoryview(buffer).cast("B")
         count = len(into)
         found = self._held(count) if count < _AHEAD else b""
