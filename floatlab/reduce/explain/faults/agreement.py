@@ -20,22 +20,23 @@ from floatlab.reduce.explain.problem import ProductProblem, View, view_of
 from floatlab.reduce.explain.residuals import share_of, shortest_between
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Evidence
 
-_BESIDES = 0.25  # at most this many other elements differ, as a share of the wrong ones
-# The errors of a rearranged product are typically at least this share of the largest one. The probability that one of
-# them leaves a number's bits unchanged is that of a normal variable, and a coincidence has at most exp(−_DOUBT).
+_BESIDES = 0.25  # for each wrong element, at most this many other elements differ
+# In a rearranged product, typical errors are at least the share _TYPICAL of the largest one. Assuming normal errors
+# with the density _DENSITY, the bits of many numbers stay unchanged by chance with at most the probability
+# exp(−_DOUBT).
 _TYPICAL, _DENSITY, _DOUBT = 1 / 6, 0.4, 14.0
-# A result has the factor or bias if its mean errors are so many standard deviations, and this many times those of the
-# other one.
+# A result has the factor or bias if its mean error is significant by _CLEAR standard deviations, and _CLEARER times as
+# significant as that of the other result.
 _CLEAR, _CLEARER = 6.0, 3.0
-_ROUNDED = 4.0  # scales that are rounded make a factor that differs from 1 by at most this many u
+_ROUNDED = 4.0  # rounded scales make a factor that differs from 1 by at most this many u
 _MOSTLY = 0.5  # at least this share of the columns (or rows) has a bias
 
 
 def agree_elsewhere(view: View, wrong: Array, differing: Array, x: Array, y: Array) -> bool:
-    """Return whether equal bits in other elements exclude that rearranging the product made a few elements wrong.
+    """Return whether equal bits in other elements show that the wrong elements are not due to a rearranged product.
 
-    A rearranged or fast product has errors of similar sizes in all elements, except for the norms of rows and columns.
-    If its errors were large enough for the wrong elements, they would have changed many others.
+    In a rearranged or fast product, the errors of all elements have similar sizes, apart from the norms of rows and
+    columns. Errors as large as those of the wrong elements would have changed many other elements.
 
     Parameters
     ----------
@@ -64,7 +65,7 @@ def agree_elsewhere(view: View, wrong: Array, differing: Array, x: Array, y: Arr
 
 
 def related_fault(problem: ProductProblem, explained: Sequence[SideExplanation]) -> DiagnosedCause | None:
-    """Return the fault of one result if the other result, which is right, shows it bit for bit."""
+    """Return a fault that turns the bits of one result, which is right, into those of the other; None if none does."""
     status = [each.status for each in explained]
     if any(each.causes or each.model.name for each in explained) or "product" not in status:
         return None
@@ -73,11 +74,11 @@ def related_fault(problem: ProductProblem, explained: Sequence[SideExplanation])
 
 
 def relation_of(views: tuple[View, View], unexplained: tuple[bool, bool]) -> DiagnosedCause | None:
-    """Return the fault if one result is the other one times a factor, plus a bias, or transposed, bit for bit.
+    """Return the fault if one result is, bit for bit, the other one times a factor, plus a bias, or transposed.
 
-    The rounding errors of both results are then the same, so smaller faults are seen than by comparing each result with
-    the product. Return None if nothing shows which of the two results has the fault: if one of them is `unexplained`,
-    it does; otherwise, only its mean error shows it.
+    Both results then have the same rounding errors, so smaller faults show than in a comparison with the product. If
+    one result is `unexplained`, it has the fault. Otherwise, the result with the larger mean error has it; return None
+    if neither mean error is clearly larger.
     """
     a, b = (view.values for view in views)
     same = views[0].format == views[1].format and all(view.usable.all() for view in views)
@@ -109,7 +110,7 @@ def relation_of(views: tuple[View, View], unexplained: tuple[bool, bool]) -> Dia
 
 
 def _doubt(good: Array, bad: Array, ulp: Array) -> float:
-    """Return −ln of the probability that independent errors as large as the differences give just these numbers."""
+    """Return −ln of the probability that independent errors of these sizes turn `good` into just the numbers `bad`."""
     first = np.unique(bad, return_index=True)[1]
     with np.errstate(all="ignore"):
         doubt = np.log((np.abs(bad - good) / (_DENSITY * ulp)).reshape(-1)[first])
@@ -117,7 +118,7 @@ def _doubt(good: Array, bad: Array, ulp: Array) -> float:
 
 
 def _factor(good: Array, bad: Array, ulp: Array, view: View) -> float:
-    """Return the factor that gives every number of a result, rounded, from the other result; 0 if none does."""
+    """Return the factor that, with rounding, turns every number of `good` into that of `bad`; 0 if none does."""
     zero = good == 0
     if (bad[zero] != 0).any() or zero.all():
         return 0.0
@@ -134,7 +135,7 @@ def _factor(good: Array, bad: Array, ulp: Array, view: View) -> float:
 
 
 def _is_bias(good: Array, bad: Array, ulp: Array, axis: int) -> bool:
-    """Return whether one number per column (axis 0) or row gives every number, rounded, from the other result."""
+    """Return whether `good` plus one number per column (axis 0) or row, rounded, gives `bad`."""
     with np.errstate(all="ignore"):
         low, high = (
             (bad - ulp / 2 - good).max(axis=axis, keepdims=True),

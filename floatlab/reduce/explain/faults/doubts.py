@@ -21,24 +21,25 @@ _LOCAL = {"elements", "region", "not-the-product"}
 _PRECISION = {"inputs-rounded", "inputs-quantized", "inputs-split", "output-rounded"}
 # Partial sums in a narrow format cause errors of up to this many half ulps of the largest partial sum.
 _HALVES = 4.0
-# With such sums, an element is within half an ulp of the product with a probability of about exp(−_WITHIN). If many
-# elements are that close, a few wrong elements are the likelier explanation. Its assumed probability is
-# exp(−(_CLAIM + _EACH·n)) for n wrong elements.
+# With such sums, n elements are all within half an ulp of the product with a probability of about exp(−_WITHIN·n). The
+# probability of n wrong elements is taken to be exp(−(_CLAIM + _EACH·n)). The likelier explanation is chosen.
 _WITHIN, _CLAIM, _EACH = 0.36, 10.0, 6.0
 _COARSER = 8.0  # the step of fixed-point numbers is at least this many half ulps of the largest number
-# Right elements exclude flushing under three conditions: their sums of magnitudes are at most _SIMILAR times those of
-# the wrong ones, their error limits are below the smallest normal number divided by _FINE, and there are at least
-# _COMPARED of them. A rectangle of wrong elements must have at least _LINE elements.
+# `is_no_flushing` compares at least _COMPARED right elements. Their Σ|x·y| is at most _SIMILAR times that of the wrong
+# ones, and their error limits are below the smallest normal number divided by _FINE. The wrong elements form a
+# rectangle of at least _LINE elements; or their errors exceed _TIMES·`least`, and _OTHERS times as many elements are
+# compared.
 _SIMILAR, _FINE, _COMPARED, _LINE = 2.0, 8.0, 8, 4
-_TIMES, _OTHERS = 3.0, 8  # single wrong elements are off by 3·`least`, and 8 times as many are right
+_TIMES, _OTHERS = 3.0, 8
 _TERMS = 1 << 22  # single terms are examined in elements that together have at most this many
 _CANCELLED = 3  # large terms may cancel, so that this many partial sums are close to zero
-_STORED = 2.0**-23  # numbers that are multiplied by a scale again may change by this share
+_STORED = 2.0**-23  # dividing by a scale and multiplying by it again changes a number by at most this share
 _DECIMALS = 7  # numbers with fewer decimals than this may have been printed
 _SINGLE = 24  # the precision of binary32
-# A wrong element beside changed inputs is in doubt if its error is at most this many times the typical change.
+# If inputs were changed, wrong elements are in doubt if their errors are at most this many times the typical effect of
+# the change.
 _LIKE_INPUTS = 4.0
-_RESCALED = 1 / 32  # a factor this close to 1 beside quantised inputs may be part of another scale
+_RESCALED = 1 / 32  # if inputs are quantised, a factor this close to 1 may be part of another scale
 
 
 def rival_of(
@@ -106,9 +107,8 @@ def may_be_flushed(view: View, wrong: Array, least: float, x: Array, y: Array) -
 def is_no_flushing(problem: ProductProblem, view: View, wrong: Array, least: float) -> bool:
     """Return whether right elements show that flushing numbers below `least` to zero is not the cause.
 
-    The right elements that are compared have terms as small as those of the wrong elements. Flushing would change both,
-    so it does not explain why the wrong elements form a rectangle, or why only they have errors of several times
-    `least`.
+    Flushing would also change right elements whose terms are as small. So it does not explain why the wrong elements
+    form a rectangle, or why only they have errors of several times `least`.
     """
     error, room = np.abs(view.totals.error(view.values)), view.noise.limit(view.totals) + view.half
     similar = view.usable & ~wrong & (view.totals.size > 0) & (room < least / _FINE)
@@ -142,14 +142,14 @@ def drops_terms(problem: ProductProblem, model: Model) -> bool:
 
 
 def is_rearranged(problem: ProductProblem, view: View, found: SideExplanation) -> bool:
-    """Return whether the errors of the elements that an explanation calls wrong are those of a rearranged product."""
+    """Return whether a rearranged product certainly explains the errors, although an explanation claims a fault."""
     if found.status != "bug" or not {each.name for each in found.causes} <= _LOCAL:
         return False
     return rearranged_odds(view, view.fit().wrong, problem.x, problem.y) > CERTAIN
 
 
 def may_be_other_inputs(view: View, product: Array, wrong: Array) -> bool:
-    """Return whether the wrong elements are no farther from a model's product than this one is from the exact product.
+    """Return whether the wrong elements are as close to a model's product as this is to the exact product.
 
     Inputs that were rounded in a similar way, for example with another scale, would then explain them.
     """
@@ -166,8 +166,8 @@ def may_be_rounded_again(view: View, product: Array | None, wrong: Array, twice:
     """Return whether rounding to the narrow format of a result explains the wrong elements.
 
     Either the partial sums were rounded to this format, too, or the result was rounded to it in another way. `product`
-    is the product of a model of the inputs, or None for the exact product. `twice` tells whether the other elements
-    show that numbers were rounded twice; partial sums were then probably rounded, too.
+    is the product of a model of the inputs, or None for the exact product. `twice` says that other elements show two
+    roundings; partial sums were then probably rounded.
     """
     if not isinstance(view.half, np.ndarray):
         return False

@@ -33,9 +33,9 @@ _SCALES = 0.2, 4.0
 # are exp(5) times as likely in a conventional product.
 _SURE, _EXCLUDED = 15.0, -5.0
 _MEDIAN, _MEDIAN_OF_FOUR = 0.4549, 3.3567  # the medians of the squares of one normal variable, and of the sum of four
-# A fast product has errors in about half of the elements of a zero row or column, or in none of them.
+# A fast product has errors in about half of the elements that are sums of zeros, or in none; this is the limit.
 _IN_EMPTY = 0.25
-_CROSSED = 16  # this many sums of zeros in rows and columns that are not zero show whether products were shared
+_CROSSED = 16  # sums of zeros whose row and column are not zero are examined if there are at least this many
 # Errors above this many times u·‖x‖·‖y‖, with the largest norms of a row of x and a column of y, fit no algorithm.
 _MOST = 2.0**12
 _FLOOR = 1e-6  # variances are at least this share of the median variance
@@ -97,11 +97,11 @@ def find_fast_product(view: View, x: Array, y: Array) -> FastProduct | None:
         return None
     crossed = np.asarray(empty & np.asarray(x.any(axis=1))[:, None] & y.any(axis=0))
     if crossed.sum() >= _CROSSED and share_of(error[crossed] != 0) < _IN_EMPTY < share_of(error[~empty] != 0):
-        return None  # the products that cancel there are sums of other rows and columns, and are rounded
-    # A conventional product with a small bias or factor is another alternative.
+        return None  # in a fast product, products of other rows and columns cancel there, and leave rounding errors
+    # The alternatives are a conventional product, with or without a small bias or factor, and other rearranged
+    # products.
     shifts = [np.zeros(error.shape), *drift.means, drift.factor * view.totals.product]
-    # In other rearranged products, errors have other sizes. Rows and columns may share some of them; the rest is
-    # independent.
+    # In the latter, errors have other sizes. Rows and columns may share some of them; the rest is independent.
     others = [(view.noise.u * shape) ** 2 for shape in shapes_of(x, y)]
     unshared = error - error.mean(axis=0) - error.mean(axis=1, keepdims=True) + error.mean()
     extra = np.asarray(view.half) ** 2 / 3 + np.zeros(error.shape)
@@ -128,7 +128,7 @@ def find_fast_product(view: View, x: Array, y: Array) -> FastProduct | None:
 
 
 def _independent(variance: Array, extra: Array, fast: Array) -> Array:
-    """Return the covariances of independent errors; an unknown variance is taken from the fast product."""
+    """Return the covariances of independent errors; where `variance` is 0, take that of the fast product."""
     found = np.zeros_like(fast)
     for i, (each, more) in enumerate(zip(_halved(variance), _halved(extra), strict=True)):
         found[i, i] = np.where(each > 0, each, fast[i, i]) + more

@@ -20,7 +20,7 @@ from floatlab.reduce.results.diagnosis_record import Evidence, Place
 
 NEAR = 3.0  # largest median error that counts as rounding, in sigmas (expected root mean square errors)
 _REPLAYED = 0.98  # flushing is reported if a simulated sum that flushes reproduces at least this share of elements
-_LEAST = 3  # a fault is confirmed if the wrong elements outnumber its unknowns by at least this many
+_LEAST = 3  # a fault is confirmed if it has this many more wrong elements than unknown numbers
 _DOUBT = 14.0  # transposed factors explain errors by chance with at most about the probability exp(−14)
 _SAME_NUMBERS = 4  # a result of equal elements is reported as constant if it has at least this many
 _CLIPPED = 4  # clipping is reported if the bound replaces at least this many different numbers
@@ -128,7 +128,7 @@ class FaultFinder(ShiftFinder):
         found = self.transposed(view, wrong) or self.moved(view, None, wrong) or self.clipped(view, None, wrong)
         if found is None or found.wrong is None or not (beyond & ~found.wrong).any():
             return found
-        # No replay shows that the sums are narrow, so elements with smaller errors may be wrong, too.
+        # No replay confirms the narrow sums, so smaller errors may be faults, too.
         others = ("others", f"wrong, too, or made by sums in {format.name}")
         return found.replace(evidence=(*found.evidence, others))
 

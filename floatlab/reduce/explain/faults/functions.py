@@ -61,7 +61,7 @@ def function_of(view: View, output: Format, wrong: Array) -> str:
         some = np.s_[:: max(1, exact.size // _SAMPLE)]
         for name, function in _ELEMENTWISE.items():
             if all(_is_explained(view, exact, room, function, part) for part in (some, np.s_[:])):
-                # The function itself must explain the errors of the wrong elements, not the inaccuracy of its result.
+                # The function itself, not its inaccuracy, must explain most of each error.
                 change, error = np.abs(function(exact[wrong]) - exact[wrong]), np.abs(view.values - exact)[wrong]
                 return name if (change > error / 2).all() else ""
         for axis, words in ((1, "row"), (0, "column")):
@@ -72,9 +72,9 @@ def function_of(view: View, output: Format, wrong: Array) -> str:
 
 
 def _own_errors(view: View, made: Array, exact: Array | float = 0.0) -> Array:
-    """Return the largest error that a library may make when it computes the function for each element.
+    """Return the largest error of each element that a library may make when it computes the function.
 
-    An error relative to the argument `exact` is included, because 1 + tanh, for example, may cancel to a small number.
+    It includes an error relative to the argument `exact`: in 1 + tanh(x), for example, most digits may cancel.
     """
     most: Array = 2.0**-view.format.precision * (_ERROR * np.abs(made) + np.abs(exact)) + _ERROR * 2.0**view.format.qmin
     return most

@@ -1,4 +1,4 @@
-"""The errors of single elements in simulated orders of addition, and wider error limits for elements that resonate.
+"""The errors of single elements in simulated orders of addition, and wider error limits for a few elements.
 
 In a few elements of a product of cosines, all terms have nearly the same phase. Their partial sums become much larger
 than the sum, and the rounding errors of successive steps have one sign. The error limit is a multiple of the errors in
@@ -28,8 +28,8 @@ USUAL = (
 )  # fmt: skip
 _PANELS = 128, 192, 256, 320, 384, 448, 512  # numbers of terms that libraries add before they add the sum to the result
 _WITHIN = "serial", "lanes(4)", "lanes(8)", "lanes(16)"  # orders within a panel
-_SUSPECTS = 1 << 18  # the limits are widened if the elements beyond them have at most about this many terms together
-_LEAST = 32  # the limits of so many elements are widened in any case
+# Limits are widened if at most _LEAST elements exceed them, or if these have at most about _SUSPECTS terms in all.
+_SUSPECTS, _LEAST = 1 << 18, 32
 
 
 def panels(terms: int) -> tuple[str, ...]:
@@ -45,10 +45,7 @@ def order_errors(
     places: tuple[Array, Array],
     orders: Sequence[str] = USUAL,
 ) -> Array:
-    """Return the errors of the elements at `places`; the first axis is that of the orders.
-
-    Each order is simulated with and without FMA.
-    """
+    """Return the errors of the elements at `places`, a row for each order, with and without FMA."""
     (x, y), (rows, columns) = problem.sources, places
     terms = (
         Source(np.ascontiguousarray(x.codes[rows].T), x.format),

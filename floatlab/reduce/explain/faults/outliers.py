@@ -37,10 +37,12 @@ _FAR_OFF, _LEAST_SIGMA = 3.0, 0.1
 _UNLIKELY, _SURE = 1.2, 2.0
 # Elements are lone if there are at most this many, and none is within this distance of the last row or column.
 LONE, _EDGE = 3, 4
-_LONE_DOUBTED = 1.5  # an element among so few is doubtful if its error is this many times the largest simulated one
-_GAP = 1.7  # doubtful errors stand apart if one is this many times the largest of the others
-_CERTAIN = 1.25  # an element is certainly wrong if its error exceeds this many times the factor for doubtful elements
-_LENIENT, _DOUBTED = 2.0, 1.5  # see `are_isolated`: the divisor of `chance`, and the doubt that excludes an order
+_LONE_DOUBTED = 1.5  # if at most LONE elements differ, errors above this many times the simulated ones are doubtful
+_GAP = 1.7  # doubtful errors stand apart if one is this many times the largest error that is not doubtful
+_CERTAIN = 1.25  # an error is certain if it exceeds the limit for doubtful errors by this factor
+# `are_isolated` takes `chance` / _LENIENT as the share that another order changes. −ln of the probability that it
+# changes so few elements must exceed _DOUBTED.
+_LENIENT, _DOUBTED = 2.0, 1.5
 # The errors of n elements are rough if they are more than 1 + 4/√n times as large as those of every simulated order.
 _ROUGH, _MOST_ROUGH = 4.0, 1024
 
@@ -75,7 +77,7 @@ def _times_usual(problem: ProductProblem, side: Side, accumulator: Format, rows:
     with np.errstate(all="ignore"):
         error = np.abs(problem.totals.error(side.values))[rows, columns]
         sigma = problem.noise(accumulator).sigma(problem.totals)[rows, columns]
-    # In some elements, all simulated orders have small errors by chance.
+    # If all simulated orders have small errors in an element by chance, assume errors of typical size.
     typical = usual[sigma > 0] / sigma[sigma > 0]
     usual = np.maximum(usual, np.median(typical) * sigma if typical.size else 0.0)
     half = half_ulp(side.values[rows, columns], side.narrowest)
@@ -192,8 +194,8 @@ def are_lone(differing: Array) -> bool:
 def are_isolated(differing: Array, chance: float) -> bool:
     """Return whether only one to three elements differ, although another order would change more.
 
-    The elements must be in different rows and columns. Tiles at the edge end at the last row and column. The examined
-    part is therefore the smallest one that contains the differing elements and extends to the last row and column.
+    The elements must be in different rows and columns. A tile at the edge that contains all of them also contains the
+    rectangle from the first of them to the last row and column. So another order would change more of its elements.
     `chance` is the share of elements that another order changes.
     """
     rows, columns = np.nonzero(differing)
@@ -207,8 +209,8 @@ def are_isolated(differing: Array, chance: float) -> bool:
 def beyond_orders(problem: ProductProblem, side: Side, differing: Array) -> tuple[Array, Array]:
     """Return two masks of differing elements.
 
-    The first marks errors that another order of addition is unlikely to cause. The second marks all errors that are too
-    large for another order, if at least one is far too large; otherwise it is empty.
+    The first marks doubtful errors, which another order of addition is unlikely to cause. The second marks errors that
+    are too large for another order; it is empty unless one of them is far too large.
     """
     doubtful, wrong = np.zeros_like(differing), np.zeros_like(differing)
     rows, columns, times = _times_of_likely(problem, side, differing, own_accumulator(side.narrowest))
@@ -222,10 +224,9 @@ def beyond_orders(problem: ProductProblem, side: Side, differing: Array) -> tupl
 
 
 def stand_apart(problem: ProductProblem, side: Side, differing: Array, doubtful: Array) -> bool:
-    """Return whether only few elements differ, or the doubtful ones have far larger errors (in sigmas) than the others.
+    """Return whether only few elements differ, or the largest doubtful error is far larger than all others, in sigmas.
 
-    Otherwise, there is no gap between small and large errors, as in rounding. Then another order, which was not
-    simulated, is a likelier cause than a fault.
+    If there is no such gap between small and large errors, an order that was not simulated is likelier than a fault.
     """
     sigma = problem.noise(own_accumulator(side.narrowest)).sigma(problem.totals)
     with np.errstate(all="ignore"):

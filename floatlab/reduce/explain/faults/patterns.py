@@ -37,20 +37,22 @@ _OUTLYING = 0.02  # the mean square error leaves out this share of the errors: t
 _SAME = 6.0  # two spreads of n elements count as equal if their ratio is at most 1 + 6/√n
 CERTAIN = 8.0  # a model is certain if the errors contain its change by more than this many standard deviations
 _WORSE = 1.5  # a model is rejected if its median error is more than this many times that of the plain product
-_OFF = 0.1  # the slope of the errors against a model's change may differ from 1 by this much, plus its uncertainty
+_OFF = 0.1  # errors are proportional to a model's changes if their slope is 1 ± this number, plus its uncertainty
 OUTLIER = 20.0  # errors above this many times the median error, or above this many sigmas, are outliers
 _LOOSE = 1.5  # a residual may exceed its limit by this factor, because the shift is only an estimate
 _CHANGES = 0.5  # a model's change is significant if its median exceeds this many sigmas
 _FEW = 8  # a factor can explain any result with fewer elements than this
 _FINE = 2.0**-12  # rounding inputs to at most 11 digits changes a product by more than this share of Σ|x·y|
-_SMOOTH = 0.1  # values follow a curve if neighbours differ by less than this share of the variance around the best line
+# A result is a function of the product if half the mean square difference of neighbours is less than this share of the
+# mean square distance from the best line.
+_SMOOTH = 0.1
 _NEARER = 1.0  # a model is named only if it reduces the median error to less than this share
-# If n is below _FEW, the evidence of n numbers for one of about a hundred models must exceed _BITS + _MORE_BITS / n
+# If a model is one of about a hundred and explains n < _FEW numbers, the evidence must exceed _BITS + _MORE_BITS / n
 # bits.
 _BITS, _MORE_BITS = 9.0, 3.0
-_MARGIN = 6.0  # the evidence for one of many models exceeds log2 of their number by this many bits
-# The evidence, in bits, that is needed for one of about a hundred sums in narrow formats, or for a final rounding. With
-# this much, one of them fits by chance in one of a hundred results.
+_MARGIN = 6.0  # if the number of models is given, the evidence must exceed log2 of this number by this many bits
+# The evidence, in bits, that is needed for a final rounding, or for one of about a hundred sums in narrow formats. With
+# less evidence, more than one in a hundred results would fit by chance.
 BITS_OF_SUMS = 13.0
 _APART = 0.01  # two models can be compared only if their products differ by at least this many sigmas
 
@@ -76,10 +78,7 @@ def is_no_order(differing: Array, chance: float, doubt_needed: float = _DOUBT) -
 
 
 def least_shown(views: Sequence[View]) -> Evidence:
-    """Return, as evidence, the smallest relative error of an element that exceeds the limits of all views.
-
-    The number is the median over all elements.
-    """
+    """Return, as evidence, the relative error above which the median element is beyond the limits of all views."""
     with np.errstate(all="ignore"):
         limits = [(view.noise.limit(view.totals) + view.half) / np.abs(view.totals.product) for view in views]
         limit = np.maximum.reduce(limits)
@@ -88,12 +87,11 @@ def least_shown(views: Sequence[View]) -> Evidence:
 
 
 class Drift(Record):
-    """The mean errors of a result, fitted as a bias of each column, as a bias of each row, and as one factor.
+    """The mean errors of a result in three fits: a bias of each column, a bias of each row, and one factor.
 
-    `bias` (for columns and for rows) and `scale` (for the factor) are the significance of the fits in standard
-    deviations. `means` holds the fitted biases, and the fitted factor is 1 + `factor`. `residuals` holds the mean
-    square errors that remain after each of the three fits. `elements` is the number of elements used; equal ones count
-    once.
+    `means` holds the fitted biases, and the fitted factor is 1 + `factor`. `bias` (for columns and for rows) and
+    `scale` (for the factor) say how significant the fits are, in standard deviations. `residuals` holds the mean square
+    errors that remain after each fit. `elements` is the number of different elements.
     """
 
     bias: tuple[float, float]
@@ -107,10 +105,7 @@ class Drift(Record):
 
 
 def drift_of(view: View) -> Drift:
-    """Return the mean errors of a result, fitted as a bias of each column, as a bias of each row, and as a factor.
-
-    Every error should be within the rounding error bound.
-    """
+    """Fit the errors of a result, all of which should be within the rounding error bound."""
     totals = view.totals
     error, exact = totals.error(view.values), totals.product
     with np.errstate(all="ignore"):
@@ -142,9 +137,9 @@ def drift_of(view: View) -> Drift:
 
 
 def different_along(numbers: Array, axis: int) -> Array:
-    """Return how many different numbers there are along an axis, without NaNs; the axis is kept with length 1.
+    """Return the number of different numbers along an axis, without NaNs; the axis is kept with length 1.
 
-    Equal rows of the first input give equal rows of the product, which are one observation of a bias.
+    Equal numbers, which come from equal rows of an input, are one observation of a bias.
     """
     ordered = np.sort(numbers, axis=axis)  # NaNs come last
     changes: Array = (np.diff(ordered, axis=axis) > 0).sum(axis=axis, keepdims=True)
@@ -184,11 +179,10 @@ def small_fault(mine: Drift, other: Drift, u: float) -> tuple[str, str, bool] | 
 
 
 def certainty(one: SampledModel, plain: SampledModel) -> float:
-    """Return, in standard deviations, how clearly the errors against the plain product show the change of a model.
+    """Return, in standard deviations, how clearly the errors against the plain product contain a model's changes.
 
-    If the model is right, the error of each element is the model's change of this element plus a rounding error.
-    Rounding errors do not depend on the change. Return 0 if the slope of the errors against the change is not close
-    to 1.
+    If the model is right, the error of each element is the model's change of this element plus an independent rounding
+    error. The slope of the errors against the changes is then 1. Return 0 if it is not close to 1.
     """
     if one is plain or one.accumulator is not plain.accumulator or one.z > _WORSE * plain.z:
         return 0.0
@@ -241,9 +235,10 @@ def is_apart(one: SampledModel) -> bool:
 
 
 def is_function_of_product(view: View) -> bool:
-    """Return whether the result is a function of the product (one for all rows, or one for each), but not a linear one.
+    """Return whether the result is a nonlinear function of the product: one for all rows, or one for each.
 
-    Sorted by the product, neighbouring values differ much less than the values differ from the best straight line.
+    If the values of such a result are sorted by the product, neighbours differ little, although the values are far from
+    the best straight line.
     """
     if not view.usable.all() or not np.isfinite(view.totals.product).all():
         return False
@@ -262,9 +257,9 @@ def is_function_of_product(view: View) -> bool:
 
 
 def are_exact(view: View, wrong: Array) -> bool:
-    """Return whether there are wrong elements, and all of them should be exact in every order of addition.
+    """Return whether all wrong elements, if there are any, have small errors, although their sums should be exact.
 
-    Their errors must also be smaller than those that rounded inputs cause.
+    An error is small if rounded inputs would cause larger ones.
     """
     small = np.abs(view.totals.error(view.values)) <= _FINE * view.totals.size
     return bool(wrong.any() and (small & view.noise.is_exact(view.totals))[wrong].all())
@@ -288,9 +283,8 @@ def have_few_digits(x: Array) -> bool:
 def explains_more(view: View, product: Array) -> bool:
     """Return whether a model's product explains a result better than the plain product does.
 
-    This is so if some errors against the plain product exceed the limits of the model, or if the median error against
-    the model's product is clearly smaller. It is not enough that the errors are within the limits of the model, because
-    these are larger.
+    This is so if some errors against the plain product exceed the limits that apply to the model, which are wider, or
+    if the median error against the model's product is clearly smaller.
     """
     error, room = (np.abs(view.totals.error(view.values)), view.noise.limit(view.totals, product) + view.half)
     usable = view.usable & (view.totals.size > 0)
@@ -332,11 +326,11 @@ def is_telling(view: View, product: Array, tried: int = 0) -> bool:
 
 
 def evidence_bits(view: View, explained: Array, output: Format) -> float:
-    """Return, in bits, how strong the evidence is that a computation gives exactly the numbers of some elements.
+    """Return the evidence, in bits, for a computation that gives exactly the numbers of the `explained` elements.
 
-    If a number is off by k ulps of the format `output`, about 2·k + 1 numbers are as close to the product as it is. It
-    therefore counts log2(2·k + 1) bits. If all sums are multiples of a step above one ulp, k counts these steps. Equal
-    numbers count once. Zeros do not count, because many causes make zeros.
+    If a number is off by k ulps of the format `output`, about 2·k + 1 numbers are as close to the product as it is, so
+    it counts log2(2·k + 1) bits. If all sums are multiples of a step above one ulp, k counts these steps. Equal numbers
+    count once. Zeros do not count, because many causes make zeros.
     """
     explained = explained & view.usable & (view.values != 0)
     _, first = np.unique(view.values[explained], return_index=True)
@@ -350,20 +344,14 @@ def evidence_bits(view: View, explained: Array, output: Format) -> float:
 
 
 def place_bits(view: View, wrong: Array) -> float:
-    """Return, in bits, how strong the evidence is that a computation changes just these elements, and no others.
-
-    Equal numbers count once, as one place.
-    """
+    """Return the evidence, in bits, for a computation that changes just these elements; equal numbers count once."""
     count, some = (len(np.unique(view.values[each & view.usable])) for each in (view.usable, wrong))
     some = min(some, count)
     return (lgamma(count + 1) - lgamma(some + 1) - lgamma(count - some + 1)) / log(2)
 
 
 def outdoing(view: View, product: Array) -> tuple[str, bool] | None:
-    """Return a factor or bias, as text, if it explains a result better than a model or equally well; otherwise None.
-
-    The second value says whether both explain the result equally well.
-    """
+    """If a factor or bias explains a result at least as well as a model, return its text and whether they are equal."""
     totals = view.totals
     with np.errstate(all="ignore"):
         square = view.noise.sigma(totals) ** 2 + np.asarray(view.half) ** 2 / 3
@@ -372,7 +360,7 @@ def outdoing(view: View, product: Array) -> tuple[str, bool] | None:
         modelled = np.where(usable, totals.error(view.values, product), 0.0)
     if not modelled.any() or usable.sum() < _FEW:
         return None  # the model leaves no error, or there are so few elements that a factor would explain any result
-    # Without a significant mean error, the model's change is too small to be confused with a factor or a bias.
+    # Without a significant mean error, there is no factor or bias that could be confused with the model's change.
     drift = drift_of(view)
     if max(*drift.bias, abs(drift.scale)) < CERTAIN:
         return None

@@ -28,20 +28,20 @@ _SCALES = tuple(
     (2.0 ** np.arange(-8, 1.5, 0.5)).tolist()
 )  # typical errors of conventional sums, in sigmas; those of libraries are smaller than 1
 _EVEN = 2.0 ** np.arange(-16, 0.5, 0.5)  # typical errors of rearranged products, as shares of the largest ones
-# Transforms multiply the errors at most by this number, in units of u·√n times the largest norms of the factors.
+# Errors of transforms are at most this many times u·√n·‖x‖·‖y‖, with the largest norms of a row of x and a column of y.
 _AMPLIFIED = 48.0
 _WRONG = 4.0  # the error e of a wrong element may have any size; its assumed probability density is exp(−_WRONG)/e
 POSSIBLE, CERTAIN = -6.0, 10.0  # a rearranged product is possible, or certain, above these values of `rearranged_odds`
 _NORMAL = 0.6745  # the median size of a standard normal variable
 _PEAK = 6.0  # errors are even if none exceeds this many standard deviations
 _FLOOR = 2.0**-20  # errors count as at least this share of the median sigma
-_LARGER = 4.0  # the errors of wrong elements are at most this many times the largest error of the others
-# Up to _FEW elements among exact sums are wrong if at least _OTHERS times as many are right, and if their errors exceed
-# _ULPS·u times the size of the sums.
+_LARGER = 4.0  # if wrong elements have exact sums, their errors are at most this many times the largest other error
+# The limits for elements that are wrong although their sums are exact: up to _FEW elements are faults if _OTHERS times
+# as many are right. Errors up to _ULPS·u times the size of the sums may be those of a rearranged product.
 _FEW, _OTHERS, _ULPS = 3, 8, 4.0
 _SHIFTED = 0.25  # a factor or bias explains most of the errors if it leaves less than this share of their squares
 _EVERYWHERE = 8  # a rearranged product of exact sums is certain only if at least this many elements are off
-_MIDDLE = 1 / 8  # the error of a number that is rounded to a narrow format may exceed half an ulp by at most this share
+_MIDDLE = 1 / 8  # errors of at most half an ulp of a narrow format, plus this share of it, may be due to rearranging
 _SAMPLE = 1 << 16  # at most this many of the right elements are compared
 
 
@@ -73,7 +73,7 @@ def rearranged_odds(view: View, wrong: Array, x: Array, y: Array) -> float:
     most = _AMPLIFIED * view.noise.u * view.totals.terms**0.5
     others = usable & ~wrong
     if isinstance(view.half, np.ndarray):
-        # Errors far below an ulp of the narrow format show only if a number is near the middle of two of its numbers.
+        # Errors far below an ulp of the narrow format change a result only if the exact sum is close to a tie.
         excess = error - view.half
         if ((excess <= _MIDDLE * view.half) & (excess <= most * shapes[0]))[wrong].all():
             return 0.0
@@ -81,7 +81,7 @@ def rearranged_odds(view: View, wrong: Array, x: Array, y: Array) -> float:
         return -np.inf  # the errors are too large
     are_exact = bool(view.noise.is_exact(view.totals)[wrong].all())
     if are_exact and view.totals.grain is not None and (error < view.totals.grain)[wrong].all():
-        # No sums of these inputs give such numbers. A rearranged product gives many of them, or is off by few ulps.
+        # No sum of these inputs is off by less than a grain, but many elements of a rearranged product may be.
         many = wrong.sum() > _FEW or others.sum() < _OTHERS * wrong.sum()
         small = error <= _ULPS * view.noise.u * np.maximum(view.totals.size, shapes[-1])
         if small[wrong].all() and _are_everywhere(wrong, others) and not _are_shifted(view):
@@ -108,7 +108,7 @@ def rearranged_odds(view: View, wrong: Array, x: Array, y: Array) -> float:
     scales = [scale * shape.reshape(-1)[chosen] for shape in shapes for scale in (_EVEN * most).tolist()]
     likelihoods = [all_of_them.likelihood(each) for each in scales]
     odds = float(max(likelihoods) - conventional)
-    # Wrong elements make the errors' distribution wide, so they stand out of the best rearranged product, too.
+    # Even if a wide distribution fits all errors best, outliers show that some elements are wrong.
     is_even = all_of_them.are_even(scales[int(np.argmax(likelihoods))]) and not _are_shifted(view)
     return odds if is_even else min(odds, 0.0)
 
@@ -146,7 +146,7 @@ class _Errors(Record):
 
     def likelihood(self, scale: Array) -> float:
         """Return the logarithm of the likelihood of the errors, whose typical sizes are `scale`."""
-        # Sums of multiples of a large grain are exact or far off. The share of exact ones is estimated.
+        # If the grain is larger than the errors, a sum is exact or far off. Estimate the share of exact sums.
         coarse = self.grain > scale
         exact = coarse & (self.error == 0)
         share = float(exact.sum()) / max(1, int(coarse.sum()))
@@ -165,11 +165,10 @@ class _Errors(Record):
 def shapes_of(x: Array, y: Array) -> Iterator[Array]:
     """Yield arrays to which the errors of a rearranged product may be proportional.
 
-    Four arrays are products of two norms: a norm of a row of x times a norm of a column of y. Each norm is either that
-    of the element's own row or column, or the largest norm of all. The first array has the largest norms everywhere,
-    and the last array has the element's own norms. The four others are √Σ(a·b)², where a is a number of x or its root
-    mean square over all rows, and b is a number of y or its root mean square over all columns. Inputs that are divided
-    by a scale and rounded cause such errors.
+    Four arrays are a norm of a row of x times a norm of a column of y: of the element's own row and column, or the
+    largest norms. The first array has the largest norms of both, and the last array the element's own norms. The four
+    other arrays are √Σ(a·b)². Here a is x or the root mean square of its rows, and b is y or that of its columns.
+    Inputs that are divided by a scale and rounded cause such errors.
     """
     rows, columns = (np.sqrt((side * side).sum(axis=axis, keepdims=True)) for side, axis in ((x, 1), (y, 0)))
     shape = len(x), y.shape[1]

@@ -26,17 +26,17 @@ from floatlab.reduce.replay.candidates import list_candidates
 from floatlab.reduce.simulate.narrow_sums import promoted
 
 _ROWS, _COLUMNS = 16, 32  # sums in a narrow format are simulated for about this many rows and columns
-_FINER = 0.2  # a result is coarser than sums if more than this share of the sums has bits below the result's last bit
+_FINER = 0.2  # a result has fewer bits than sums if more than this share of the sums has bits below its last one
 _OTHER = 9.0  # the bias of a result must be this many times as significant as the bias of simulated sums
 _ENOUGH = 16  # a fault must explain at least this many elements more than it has unknowns
-# Sums with directed rounding explain a shift if the cosine between their errors and the shift is at least this share of
-# the cosine between the result's errors and the shift.
+# Sums with directed rounding explain a shift if their errors have its pattern: the cosine between the errors and the
+# shift is at least this share of that between the result's errors and the shift.
 _PATTERN = 0.8
-# Their errors must also contain at least this share of the shift. It is below 1, because other orders of addition may
-# cause larger errors than the simulated orders.
+# Their errors must also be at least this share of the shift. It is below 1, because other orders may have larger
+# errors.
 _SIZE = 0.4
 _CUT = 2.0**-10  # a shift of at most this share of Σ|x·y| may be due to inputs that were cut off
-_VARIED = 0.25  # the spread of errors that such inputs cause is above this share of the spread of simulated errors
+_VARIED = 0.25  # if it is, the errors spread by more than this share of the spread that cut inputs cause in simulations
 _SLOPE = 0.15  # the slope of a result against the product may differ by this much from the slope of simulated sums
 _STEPS = 1 << 24  # a whole product is simulated with rounding at every step if it has at most this many multiply-adds
 _ALIKE, _FEW_TERMS = 32, 8  # equal bits are evidence only for at least this many elements and terms
@@ -66,11 +66,10 @@ def whole_sums_in(problem: ProductProblem, side: Side, format: Format) -> Array 
 
 
 def is_like_sums(problem: ProductProblem, side: Side, format: Format) -> bool:
-    """Return whether a result deviates from the product as sums in a narrow format do.
+    """Return whether a result may be sums in a narrow format, by the slope of the result against the product.
 
-    The error bound of these sums is too large to exclude other causes, so the slope of the best straight line against
-    the product is compared. The slope of sums is about 1, or less if serial sums stop growing. The slope of a function
-    of the product, such as tanh, is smaller still.
+    The error bound of these sums is too large to exclude other causes. The slope of sums is about 1, or less if serial
+    sums stop growing. The slope of a function of the product, such as tanh, is smaller still.
     """
     rows, columns, total = sums_in(problem, format)
     index = np.ix_(rows, columns)

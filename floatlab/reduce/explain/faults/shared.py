@@ -22,22 +22,20 @@ from floatlab.reduce.explain.noise import Totals, half_ulp
 from floatlab.reduce.explain.problem import View
 from floatlab.reduce.explain.residuals import share_of
 
-# In 13 rearranged products whose shared errors looked like a bias, these were at most 1.8 sigmas, as root mean square
-# over all columns or rows.
+# Shared errors are at most this many sigmas (root mean square over all columns or rows). In 13 rearranged products
+# whose shared errors looked like a bias, they were at most 1.8.
 _LARGER = 4.0
-# One row may be multiplied apart from the differences between rows. Its error is at most this share of `_LARGER`, in
-# sigmas of an element.
+# One row may be multiplied separately from the differences between rows. The sigma of its errors is taken to be at
+# least this share of the sigma of an element.
 _APART = 0.4
-# Standard deviations by which the shared errors of independent columns may prefer one sign. If the preference is
-# stronger, and the errors of the columns spread less than their mean, the shift is one number for all columns.
+# The shared errors of independent columns may prefer one sign by this many standard deviations. If they prefer it more,
+# and spread less than their mean, the shift is one number for all columns.
 _COHERENT = 6.0
 # Errors of running sums change little from row to row: by at most this share of the change of independent errors.
 _STEADY, _LEAST = 0.5, 8
-_ROUNDED = 4.0  # scales that are rounded make a factor that differs from 1 by at most this many u
-_EQUAL, _NEARLY_ALL = (
-    2.0**-8,
-    0.95,
-)  # so nearly equal are the numbers of a column that show its bias, nearly all of them
+_ROUNDED = 4.0  # rounded scales make a factor that differs from 1 by at most this many u
+# Sums of zeros show a bias if the share _NEARLY_ALL of them equals it, up to the relative difference _EQUAL.
+_EQUAL, _NEARLY_ALL = 2.0**-8, 0.95
 _SURELY = 6.0  # all rows and columns have a factor if its mean is significant by this many standard deviations
 _SPREAD = 0.58  # the standard deviation of a rounding error, in half ulps
 
@@ -67,9 +65,9 @@ def may_be_rounding(
 
 
 def _is_in_zeros(view: View, x: Array, y: Array, shift: Array) -> bool:
-    """Return whether the numbers that should be sums of zeros are just the shift, although their rows are not zero.
+    """Return whether sums of zeros, in rows and columns that are not zero, have just the shift as their value.
 
-    In a rearranged product, other numbers cancel in each of these elements, so their errors are not equal.
+    In a rearranged product, other numbers cancel in these elements, so their errors would differ from the shift.
     """
     crossed = np.asarray(x.any(axis=1))[:, None] & y.any(axis=0)
     zeros: Array = view.usable & (view.totals.size == 0) & crossed
@@ -79,11 +77,11 @@ def _is_in_zeros(view: View, x: Array, y: Array, shift: Array) -> bool:
 
 
 def _is_in_every_line(view: View, x: Array, y: Array, shift: Array) -> bool:
-    """Return whether all rows and all columns have the factor that a shift assumes.
+    """Return whether all rows and all columns have a factor of the same sign.
 
-    Errors that only the elements of a column share have different signs in different columns; likewise for rows. The
-    mean factors of the columns, and those of the rows, are therefore compared with their spread. One error may be
-    shared by all elements: that of the product of the mean row of x and the mean column of y.
+    Errors that only the elements of one column share have different signs in different columns; likewise for rows. So
+    the mean of the columns' factors must be significant, and that of the rows' factors. All elements may share one
+    error, that of the product of the mean row of x and the mean column of y; the shift must be larger.
     """
     with np.errstate(all="ignore"):
         weight = 1 / (view.noise.sigma(view.totals) ** 2 + np.asarray(view.half) ** 2 / 3)
@@ -149,7 +147,7 @@ def may_be_shared(view: View, x: Array, y: Array, shift: Array, axis: int, is_fa
     y, means = y[:, columns], (weight * shift[:, columns]).sum(axis=0) / sums
     with np.errstate(all="ignore"):
         sizes = _APART * np.sqrt(np.nanmedian(np.where(weight > 0, 1 / weight, np.nan), axis=0))
-    # Rows with small errors determine the mean error, but the mean row that is added apart has equal weights.
+    # The mean row of x may be multiplied separately. The mean error weights rows by their accuracy; try both means.
     for mean_row in (x.T @ weight / sums, np.broadcast_to(x.mean(axis=0)[:, None], y.shape)):
         sizes = np.maximum(sizes, _sigma(view, mean_row, y))
     with np.errstate(all="ignore"):
@@ -189,6 +187,6 @@ def _sigma(view: View, row: Array, y: Array) -> Array:
     even = (row * row).sum(axis=0) * (y * y).sum(axis=0) / n
     total, squares = terms.sum(axis=0), np.maximum((terms * terms).sum(axis=0), even)
     sigma = view.noise.sigma(Totals(total, None, np.abs(terms).sum(axis=0), squares, None, n))
-    # A part that is added apart may have been rounded to the format of the result.
+    # A part that is multiplied separately may have been rounded to the format of the result.
     last = _SPREAD * half_ulp(total, view.format) if isinstance(view.half, np.ndarray) else 0.0
     return np.asarray(np.hypot(sigma, last))

@@ -43,10 +43,10 @@ _LEAST = 3  # a fault is confirmed if the wrong elements outnumber its unknowns 
 _SIGNIFICANT = 6.0  # standard deviations by which the errors in a narrow format must prefer one sign to show a bias
 _VISIBLE = 0.25  # a bias is visible without statistics if it changes more than this share of the numbers by over 1 ulp
 _SCATTERED = 0.4  # largest share of elements that may be wrong in a result that is otherwise right or shifted
-_FAR = 4.0  # in error bounds; beside wrong elements, a bias or factor is reported if its median shift is this large
-_TELLING = 0.5  # largest median error bound, relative to the product; above it, any shift would fit
+_FAR = 4.0  # if some elements are also wrong, the median shift of a bias or factor must be this many error bounds
+_TELLING = 0.5  # if the median error bound is a larger share of the product than this, any shift would fit
 _SURELY = 3.0  # among narrow sums, an element is wrong only if its error exceeds this many error bounds
-_BY_CHANCE = 3.0  # a rectangle may have this many times as many right elements as would be right by chance
+_BY_CHANCE = 3.0  # a rectangle of wrong elements may have this many times as many right ones as expected by chance
 _ONE_TERM = 1.5  # (Σ|x·y|)² / Σ(x·y)² is 1 if only one term is not zero
 _UNSURE = 4.0  # a factor differs from its estimate by at most this many standard deviations
 _AXES = ("column", "row", "result")
@@ -109,7 +109,7 @@ class ShiftFinder:
             is_rounding = may_be_rounding(view, self.problem.x, self.problem.y, shift, axis, product)
             if holds and everywhere and not is_rounding and (confirmed or left <= _CLEARLY):
                 alike = bool(np.ptp(shift) <= 8 * float(np.nanmax(sigma)))
-                if alike and isinstance(view.half, np.ndarray):  # the rounding of the output is larger than sigma
+                if alike and isinstance(view.half, np.ndarray):  # the output is narrow, so sigma is too small a measure
                     alike = between((error - room).reshape(-1, 1), (error + room).reshape(-1, 1), 0)[1]
                 evidence = (
                     ("one number a", "result" if alike else words),
@@ -123,7 +123,7 @@ class ShiftFinder:
         return min(found, key=lambda each: each.left) if found else None
 
     def _of_given(self, view: View, wrong: Array) -> Fault | None:
-        """Recognise that the bias that was given is missing in a result, or was added twice."""
+        """Recognise a result without the bias that the user gave, or with twice this bias."""
         given = self.problem.x[:, -1:] * self.problem.y[-1:]
         for times, words in ((-1, "is missing"), (1, "was added twice")):
             if wrong.any() and not view.fit(view.totals.product + times * given).wrong.any():
@@ -218,9 +218,9 @@ class ShiftFinder:
     def combined(self, view: View, narrow: Sequence[View]) -> tuple[Fault, ...] | None:
         """Look for a factor and a bias, or for one of them together with wrong elements.
 
-        Sums in the usual accumulator are assumed. `narrow` holds views that assume sums in narrower formats, which have
-        larger error bounds. A factor or bias is rejected if an element that counts as wrong would be right by the
-        bounds of such a view.
+        `view` assumes sums in the usual accumulator. The views in `narrow` assume narrower sums, which have larger
+        error bounds. A factor or bias is rejected if an element that counts as wrong is within the bounds of such a
+        view.
         """
         if self._needs_no_shift(view):
             return None
@@ -306,7 +306,7 @@ class ShiftFinder:
         """Return whether sums that are rounded in one direction may explain the shift."""
         if self.doubts_all or self._needs_no_model(view, product):
             return True
-        if product is not None:  # matrix units round inputs like these models, and truncate the sums
+        if product is not None:  # matrix units that round inputs, as these models do, truncate sums: a factor below 1
             return axis is None and float(np.nansum(shift * product)) < 0
         return not self.rivals.are_excluded(shift, axis)
 
@@ -322,10 +322,7 @@ class ShiftFinder:
         return is_cut
 
     def _needs_no_model(self, view: View, product: Array | None) -> bool:
-        """Return whether a model is unnecessary: `product` is that of a model, but plain sums explain all errors.
-
-        Plain sums are those of the unchanged inputs, rounded in one direction.
-        """
+        """Return whether `product` is that of a model, although sums without it, rounded in one direction, fit, too."""
         return product is not None and self._needs_no_shift(view)
 
     def _needs_no_shift(self, view: View) -> bool:
@@ -357,9 +354,9 @@ class ShiftFinder:
 
 
 def _likeliest(factor: float, error: Array, exact: Array, sigma: Array) -> tuple[float, float]:
-    """Return the smallest and the largest likely factor, by the mean of the errors that an estimated factor leaves.
+    """Return the smallest and the largest likely factor, from the mean error that an estimated factor leaves.
 
-    The limits of single errors admit many factors, often also 1; their mean is far more precise.
+    The mean is far more precise than the limits of single errors, which admit many factors, often also 1.
     """
     with np.errstate(all="ignore"):
         slope, z = exact / sigma, error / sigma

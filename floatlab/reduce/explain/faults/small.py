@@ -40,7 +40,8 @@ from floatlab.reduce.explain.problem import ProductProblem, Side, view_of
 from floatlab.reduce.explain.residuals import find_places, indices_of, mask_of, share_of
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause
 
-_KNOWN, _UNKNOWN = 8.0, 12.0  # `doubt_needed` of `is_no_order` if a result is reproduced bit for bit, and if none is
+# `doubt_needed` of `is_no_order`, if one of the results is reproduced bit for bit, and otherwise.
+_KNOWN, _UNKNOWN = 8.0, 12.0
 
 # Rearranged products have errors of up to about 1.7 times those of the simulated orders; above this, they are doubtful.
 _ROUGH = 2.0
@@ -81,9 +82,10 @@ class SmallFaults:
         return None if claim is None else self._fast(claim)
 
     def _fast(self, claim: Claim) -> Claim | None:
-        """Return the claim, unless a result is or may be a fast or rearranged product, whose errors look like faults.
+        """Check whether a result is a fast or rearranged product, whose errors look like the faults of a claim.
 
-        Return None if the result is certainly a rearranged product; its errors are then rounding errors.
+        If it may be one, return a doubt instead of the claim. If it certainly is one, its errors are rounding errors:
+        return a claim that names the fast algorithm, or None for other rearranged products.
         """
         names = {each.name for each in claim.causes}
         if claim.status == "bug" and names <= {"elements", "region"}:

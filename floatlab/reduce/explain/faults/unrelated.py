@@ -22,7 +22,7 @@ _FEW_VALUES = 256  # a result with at most this many different numbers may have 
 # correlation is below _LOST times that one, and at least _SIGMAS standard deviations smaller.
 _KEPT, _LOST, _SIGMAS = 0.5, 0.3, 5.0
 _LONG = 8  # a number is subtracted from columns or rows that have at least this many elements
-_EMPTY = 0.1  # a computation is excluded if its squares sum to less than this share of the result's squares
+_EMPTY = 0.1  # a computation whose numbers become mostly zeros is left out: its squares sum to less than this share
 
 
 def unrelated(problem: ProductProblem, view: View, side: Side) -> Evidence:
@@ -52,9 +52,9 @@ def is_shifted(problem: ProductProblem, view: View, side: Side) -> bool:
 def times_coarsest(problem: ProductProblem, side: Side, values: Array | None = None) -> float:
     """Return the median ratio of a result's errors to the largest plausible errors; 0 if no error is known.
 
-    The ratios are those of the sampled elements. The largest plausible error is twice the largest of three errors:
-    that of inputs quantised to 4 bits, that of partial sums in bfloat16, and that of an output quantised to 4 bits.
-    The last one counts only if the result has few different numbers. `values` are those of the result unless given.
+    The ratios are those of the sampled elements. The largest plausible error is twice the largest of three errors: of
+    inputs quantised to 4 bits, of partial sums in bfloat16, and, if the result has few different numbers, of an output
+    quantised to 4 bits. By default, `values` are those of the result.
     """
     index, sample = np.ix_(problem.rows, problem.columns), problem.sample
     usable = side.finite[index] & problem.known[index] & (sample.size > 0)
@@ -71,7 +71,7 @@ def times_coarsest(problem: ProductProblem, side: Side, values: Array | None = N
         # Partial sums may be rounded to bfloat16. If terms cancel, these errors exceed those of rounded inputs.
         room = np.maximum(room, sample.size * 2.0**-_BFLOAT.precision)
         scale = np.sqrt(np.where(sample.squares > 0, sample.squares, 1.0))
-        # In some elements, the errors of the quantised inputs cancel, so at least their median is allowed.
+        # In elements in which the errors of quantised inputs happen to cancel, allow at least their median.
         room = np.maximum(room / scale, np.median((room / scale)[usable]))
         return float(np.median((np.abs(sample.error(values)) / scale / (2 * room))[usable]))
 
@@ -100,11 +100,11 @@ def _unrelated_share(view: View) -> float:
 
 
 def _lost_correlation(problem: ProductProblem, side: Side) -> tuple[float, float] | None:
-    """Return the correlations of a result and of the coarsest computation with the product, if the first is too small.
+    """If a result's correlation with the product is too small, return it and that of the coarsest computation.
 
-    Quantised inputs, and partial sums in bfloat16, can make errors as large as the product itself and still leave a
-    correlation. It is clearest in elements of large rows and columns, so a second attempt gives these more weight. If
-    inputs share one scale, almost all of them may become zeros; a result with many other numbers excludes this.
+    Quantised inputs and partial sums in bfloat16 leave a correlation even if their errors are as large as the product.
+    It is clearest in elements of large rows and columns, so a second attempt gives these more weight. Quantisation with
+    one scale may turn almost all inputs into zeros. If the result has many other numbers, this is left out.
     """
     index, sample = np.ix_(problem.rows, problem.columns), problem.sample
     values, exact = side.values[index], sample.product
