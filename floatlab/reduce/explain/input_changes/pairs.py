@@ -26,8 +26,8 @@ _LONG = 1024  # with more terms than this, the sample has half as many rows and 
 _MOSTLY = 0.5  # a pair explains at least this share of the sample
 _FEW = 0.03  # shares of wrong elements that differ by less than this count as equal
 _LISTED = 8  # at most this many pairs are returned
-_EQUALS = 2  # at most this many other changes are named
-_ALIKE = 6  # of changes that are equal in the sample, at most this many others are tried on whole inputs
+_EQUALS = 2  # at most this many changes that explain a result equally well are named
+_ALIKE = 6  # at most this many changes with the same effect on the sample are compared on whole inputs
 _ONE, _BOTH = 5, 10  # the weights of changing one input only, and of changing both in different ways
 _ROOM = 1.5  # in the sample, errors may exceed their limits by this factor
 
@@ -75,7 +75,7 @@ def likely_pairs(
     for accumulator in accumulators:
         view = View(totals, side.values[index], usable, problem.noise(accumulator), side.narrowest, half)
         with np.errstate(all="ignore"):
-            # Sums of the unchanged inputs may be exact although those of changed inputs are not, so no grain is used.
+            # Leave out `grain`: exact sums of the unchanged inputs do not show that those of changed inputs are exact.
             limit = _ROOM * view.noise.limit(totals.replace(grain=None), totals.product) + view.half
             error = np.abs(view.values[:, None, :] - made)
             wrong = (~(error <= limit[:, None, :]) & usable[:, None, :]).sum(axis=(1, 3)) / usable.sum()
@@ -98,7 +98,7 @@ def likely_pairs(
 
 
 def alike_pairs(pair: ChangePair, problem: ProductProblem) -> Iterator[ChangePair]:
-    """Yield the pairs that equal a pair in the sample but not in the whole inputs, the simplest first."""
+    """Yield pairs that equal `pair` on the sample but not on the whole inputs, the simplest first."""
     groups, effects = [], []
     for one, alike, (matrix, _) in zip(pair.changes, pair.alike, _lined(problem), strict=True):
         others = sorted((each for each in alike if each is not one), key=lambda each: each.weight)
@@ -120,9 +120,9 @@ def _effect(change: InputChange, matrix: Array) -> bytes:
 
 
 def with_equals(pair: ChangePair, others: list[ChangePair], problem: ProductProblem) -> Model:
-    """Return the model of a pair, with the names of equally simple changes that explain the result equally well.
+    """Return the model of a pair; its evidence also names equally simple changes that explain the result equally well.
 
-    They are the changes in the pairs `others`, and changes with the same effect on the inputs.
+    These are changes with the same effect on the inputs, and the changes of the pairs `others`.
     """
     words = [_text(*each.changes) for each in others if each.model.weight == pair.model.weight]
     first, second = pair.changes

@@ -1,6 +1,6 @@
-"""Faults of a result that was computed from changed inputs: the search for faults is repeated with these inputs.
+"""Search for moved rows and missing terms in a result that was computed from rounded or quantised inputs.
 
-With rounded or quantised inputs, moved rows and missing terms are faults of the product of the changed inputs.
+The result is compared with the product of the changed inputs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SIMILAR = 0.02  # rows are similar if the square of their distance is at most t
 def fault_beside(
     problem: ProductProblem, side: Side, model: Model, accumulator: Format, tick: Callable[[], None]
 ) -> Fault | None:
-    """Return the fault of a model's product: moved rows or columns, or missing terms; None if there is none."""
+    """Return moved rows or columns, or missing terms, found by comparison with a model's product; None without any."""
     if model.changes is None:
         return None
     changed = _problem(problem, side, _changed(problem, model))
@@ -45,8 +45,8 @@ def models_with_fault(
     rows, columns = spread_indices(m, count), spread_indices(n, max(_LINES, _ELEMENTS // count))
     values, product = np.where(side.finite, side.values, 0.0), problem.totals.product
     parts = [(rows, columns)]
-    # Moved rows are looked for in some columns, if the sampled rows resemble rows of the plain product; moved columns
-    # are looked for in some rows, if the sampled columns resemble columns of the plain product.
+    # If the sampled rows resemble rows of the plain product, look for moved rows, in the sampled columns; likewise for
+    # columns.
     if _are_similar(values[np.ix_(rows, columns)], product[:, columns]):
         parts.append((lines[0], columns))
     if _are_similar(values[np.ix_(rows, columns)].T, product[rows].T):

@@ -28,7 +28,7 @@ _MOST_SHOWN = 3  # a first line names at most this many parts of the result
 _ORDER = ("bug", "unknown", "rounding", "identical")  # the status of a product, the most serious first
 _SWAPPED = {"rows-moved": "columns-moved", "columns-moved": "rows-moved"}
 _LOCAL = ("elements", "region", "nan")  # causes whose positions are indices of the result
-_SAME = 2.0  # a part of a result is taken for a product of the batch if its errors are at most this many u·n·Σ|x·y|
+_SAME = 2.0  # to find products at wrong positions, errors of up to this many u·n·Σ|x·y| are allowed
 
 
 @in_default_mode
@@ -62,8 +62,8 @@ def diagnose_operation(
     Returns
     -------
     Diagnosis
-        One diagnosis for all products. The positions of wrong elements are indices of the operation's result. If this
-        is not a matrix, the causes `rows-moved` and `columns-moved` also name its axes.
+        One diagnosis for all products. The positions of wrong elements are indices of the operation's result. If the
+        result is not a matrix, `rows-moved` and `columns-moved` say along which of its axes.
 
     Raises
     ------
@@ -297,9 +297,9 @@ class _JointDiagnosis:
         return tuple(found)
 
     def _source_of(self, result: Source, number: int, exact: list[tuple[Array, Array]]) -> int | None:
-        """Return the number of the product that a result has at position `number`; None if no product fits.
+        """Find the product that a result has at position `number`, and return its number; None if no product fits.
 
-        If several products fit, the product that belongs to this position is preferred.
+        If several products fit, product `number` is preferred.
         """
         block = self.products.result(result, number)
         values = np.asarray(decode(block.codes, block.format), np.float64)

@@ -1,7 +1,8 @@
 """Express a contraction of two arrays as matrix products.
 
 Axes that occur in both arrays and in the result form a batch: there is one matrix product for each of their indices.
-Other axes of the result join the batch if one product would be too large, or if its bias could not be one of its terms.
+Other axes of the result join the batch if one product would be too large, or if the bias would not fit into one product
+as the last term of each sum.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ class Products:
         if self._bias is not None:
             varying = self._varying()
             both = [each for each in rows if each in varying], [each for each in columns if each in varying]
-            if all(both):  # a bias that varies along both rows and columns cannot be one term of a product
+            if all(both):  # a bias that varies along both rows and columns is not one term x·y
                 forced.update(min(both, key=lambda labels: prod(self.sizes[each] for each in labels)))
         most = max(MOST_AT_ONCE, _extent(self._x.codes), _extent(self._y.codes))
         for labels in (rows, columns):
@@ -227,9 +228,9 @@ class Products:
         return [dict(zip(labels, box, strict=True)) for box in boxes]
 
     def _joined(self, labels: Labels, spans: list[tuple[int, int]]) -> tuple[int, int]:
-        """Join the ranges of the labels of one axis (`spans`) to a range of indices along this axis of the result.
+        """Return a range of indices along an axis of the result, given the ranges `spans` of the labels of this axis.
 
-        The range of every label except the last one contains a single index.
+        Every range except the last one contains a single index.
         """
         first, stop = spans[-1]
         unit = self.sizes[labels[-1]]

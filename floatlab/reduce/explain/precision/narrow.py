@@ -31,8 +31,8 @@ _WHOLE = 1 << 25  # products with more multiply-adds than this are not replayed
 _MOSTLY = 0.4  # a replay reproduces at least this share of the sample
 _TRIED = 3  # at most this many candidates are replayed on all elements
 _LEAST = 4  # results with fewer nonzero elements than this are not evidence
-_TIES = 0.1  # largest share of elements that may differ because a partial sum close to a tie was rounded differently
-_TWICE = 0.01  # largest share of elements that may differ because a product was rounded twice, first to binary32
+_TIES = 0.1  # partial sums close to a tie may be rounded differently in at most this share of the elements
+_TWICE = 0.01  # products that are rounded twice, first to binary32, may change at most this share of the elements
 _BIAS = "before and after the bias"
 _HALF = 11  # a format is narrow if its precision is at most this many bits
 
@@ -50,10 +50,10 @@ class Replay(Individual):
     slack: Array | float = 0.0  # an element may change by this much if a partial sum is close to a tie
 
     def misses(self, values: Array) -> Array:
-        """Return the mask of the elements in which this computation differs from `values`, the result.
+        """Return the mask of the elements in which this computation differs from the result `values`.
 
-        If only few elements differ by at most `slack`, these differences are ignored, because a partial sum close to a
-        tie may be rounded up or down.
+        Differences of at most `slack` do not count if there are few of them: a partial sum close to a tie may be
+        rounded up or down.
         """
         missed: Array = self.values != values
         moved = missed & (np.abs(self.values - values) <= self.slack)
@@ -181,10 +181,10 @@ def narrow_formats(side: Side, usual: Format) -> list[Format]:
 
 
 def narrow_sums(problem: ProductProblem, side: Side, usual: Format) -> tuple[Array, Format] | None:
-    """Return the errors of a result, and a narrower format in which it may have been summed.
+    """Find a narrower format that explains all errors as those of sums in it, and that holds all numbers of the result.
 
-    The errors are in sigmas, which are the expected root mean square errors of sums in this format. The format explains
-    all errors and holds all numbers of the result. Return None if no format does, or if most sums are exact.
+    Return the errors in sigmas (expected root mean square errors of such sums) and the format. Return None if there is
+    no such format, or if most sums are exact.
     """
     if has_exact_sums(problem):
         return None

@@ -1,8 +1,8 @@
-"""Recognise the rounding errors of 16-bit numbers that no replay reproduces.
+"""Recognise rounding errors of 16-bit numbers, although no replay reproduces them.
 
 Stochastic rounding, two roundings in a row, and partial sums in 16 bits leave errors above half an ulp in many elements
-of a result. Their bits depend on unknown random numbers, or on an unknown order of the sums. So the errors are judged
-as a whole: by their sizes, and by the absence of a pattern that a fault would leave.
+of a result. Their bits depend on unknown random numbers, or on an unknown order of the sums. So all errors are judged
+together: they must not be too large, and must not form a pattern, as those of a fault do.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from floatlab.reduce.explain.problem import View
 
 _HALF = 11  # the largest precision of a 16-bit format
 _ULPS = 2.0  # partial sums in 16 bits cause errors of up to this many ulps of the largest of them
-# At least _LEAST elements, and at least this share of all, are off by more than half an ulp. Fewer could be wrong
-# elements.
+# At least _LEAST elements, and at least the share _SHARE, must be off by more than half an ulp. A few may just be
+# wrong.
 _LEAST, _SHARE = 4, 0.1
 _ELEMENTS = 12  # fewer different numbers than this show no pattern
-# Errors without a pattern: the means of rows and columns, and the factor, are less significant than this.
+# Errors have no pattern if the means of rows and columns, and the factor, are at most this significant.
 _MEANS, _FACTOR = 6.0, 4.0
 _LINE = 4  # rows and columns are compared if they have at least this many elements
 _EVEN = 3.0  # the root mean square error of a row is at most this many times that of all elements
@@ -30,8 +30,8 @@ _EVEN = 3.0  # the root mean square error of a row is at most this many times th
 def rounded_again(view: View) -> Fault | None:
     """Return the cause of errors above half an ulp that look like rounding errors of 16-bit numbers; otherwise None.
 
-    The cause is a final rounding if every number of the result is a neighbour, in the format, of the exact number.
-    Otherwise, the cause is that sums were rounded to the format.
+    If every number of the result is one of the two numbers of the format next to the exact one, the cause is a final
+    rounding. Otherwise, sums were rounded to the format.
 
     >>> from floatlab.arrays.conversion import quantize
     >>> from floatlab.formats import parse_format

@@ -29,10 +29,10 @@ _DIGITS = 15  # roundings to fewer than this many printed digits are recognised
 _SOME = 1 << 12  # about this many numbers are examined first
 _MOST = 1 << 16  # the printed digits of at most this many numbers are examined
 _SURE = 20.0  # a rounding is reported if a coincidence has at most the probability exp(−20)
-_MOSTLY = 0.5  # a rounding beside a model of the inputs changes more than this share of the numbers
-_STEPS = 1, -1, 2, -3  # a number is compared with its neighbours at these distances in ulps
-_TOWARD = 0.9  # the rounding was toward zero if a larger share of magnitudes than this did not become larger
-_DIFFERENT = 4  # an unusual number of bits is recognised in at least this many different numbers
+_MOSTLY = 0.5  # with a model of the inputs, a rounding must change more than this share of the numbers
+_STEPS = 1, -1, 2, -3  # a number's decimals are compared with those of its neighbours at these distances in ulps
+_TOWARD = 0.9  # a rounding is toward zero if more than this share of the magnitudes did not grow
+_DIFFERENT = 4  # a number of bits that no format has is recognised in at least this many different numbers
 _FAR = 4.0  # a rounding to fewer bits is not recognised if the median error exceeds this many halves of its last place
 _SPARE = 3  # a rounding to fewer bits is recognised if at least this many trailing bits are 0 in all numbers
 
@@ -73,7 +73,7 @@ def best_cast(side: Side, view: View) -> tuple[Evidence, Array]:
     for evidence, wrong in other_roundings(side, view) if best.any() else ():
         if wrong.sum() < best.sum():
             best, known = wrong, evidence
-    # Numbers of a narrow format are evidence of this format, but not of the direction of the rounding.
+    # That the numbers belong to a narrow format is no evidence of the rounding direction, so count in its ulps.
     step = side.coarsest if "rounding" in dict(known) else side.format
     few = "bits" in dict(known).get("format", "") and len(np.unique(view.values[plain & ~best])) < _DIFFERENT
     if known and (few or evidence_bits(view, plain & ~best, step) < BITS_OF_SUMS):
@@ -94,10 +94,10 @@ def casts_of(
     if side.narrowest.precision < usual.precision and isinstance(view.half, np.ndarray):
         wrong = View(view.totals, view.values, view.usable, view.noise, usual).fit(product).wrong
         for fault in faults:
-            # If a fault affects all elements, a rounding is recognised only if most exact values are not in the format.
+            # With a fault of all elements, only this is evidence: most exact values are not numbers of the format.
             local = fault.wrong if fault.name in ("elements", "region") else None
             wrong = np.asarray(not holds_mostly(side, exact)) if local is None else wrong & ~local
-        # If the product of a model fits most numbers without this rounding, the others are no evidence of it.
+        # If a model explains most numbers without this rounding, the others are not enough evidence.
         if wrong.any() and (product is None or faults or share_of(wrong[view.usable]) > _MOSTLY):
             names = [each.name for each in side.held] or [side.narrowest.name]
             yield (("format", listed(names, "or")),)
@@ -131,14 +131,14 @@ def printed_digits(side: Side, totals: Totals, product: Array | None = None) -> 
     is_changed = values != usual
     # Equal numbers count as one observation.
     changed, places = np.unique(values[is_changed], return_index=True)
-    # Terms that cancel also leave numbers with few digits.
+    # Numbers also have few digits if terms cancel, so the cancelled bits are no evidence.
     cancelled = np.log2(np.maximum(partial[is_changed][places] / np.abs(changed), 1.0))
     for format in _formats(side):
         share = share_of(np.asarray(quantize(usual, format), np.float64) == usual)
         bits = np.minimum(side.format.precision, np.frexp(changed)[1] - side.format.qmin)
         spare = log(2) * np.maximum(bits - format.precision - cancelled, 0)
         if _name(format, side) != format.name:
-            # Differences of larger numbers also end in zeros, but their errors are larger than those of the rounding.
+            # Differences of larger numbers also end in zeros, but their errors are larger than such a rounding makes.
             beyond = np.abs(changed - exact[is_changed][places]) / half_ulp(changed, format)
             if changed.size and np.median(beyond) > _FAR:
                 continue
@@ -163,9 +163,9 @@ def _moved(values: Array, steps: int, kind: DType) -> Array:
 
 
 def printed_from(side: Side, other: Side) -> Evidence:
-    """Return, as evidence, the number of digits or decimals to which `other` has to be rounded to give this result.
+    """If rounding `other` to some number of digits or decimals gives this result, return this number as evidence.
 
-    The evidence is empty if there is no such number, if it may be a coincidence, or if the formats differ.
+    The evidence is empty if no number does, if it may be a coincidence, or if the formats differ.
     """
     if side.format != other.format or not (side.finite & other.finite).all():
         return ()

@@ -22,18 +22,17 @@ from floatlab.reduce.explain.grid import grid_of, names_between, own_accumulator
 from floatlab.reduce.explain.problem import ProductProblem, Side, View, middle, view_of
 from floatlab.reduce.explain.stages import PLAIN, Model
 
-_FAR = 0.25  # a result is not examined if its median error, in sigmas, times the unit roundoff exceeds this
+_FAR = 0.25  # results whose median error, in sigmas times the unit roundoff, exceeds this are not replayed
 _FEW = 8  # a median is not reliable if there are fewer different elements than this
-_CAST = 3  # the model of unchanged inputs gets this much more weight if it assumes an unusual accumulator
+_CAST = 3  # an unusual accumulator adds this weight (complexity) to the model of unchanged inputs
 
 
 def likely_models(
     problem: ProductProblem, side: Side, accumulators: tuple[Format, ...], tick: Callable[[], None]
 ) -> tuple[list[SampledModel], list[SampledModel]]:
-    """Return the models with their residuals in the sample, and the models that explain most of its elements.
+    """Return the models that were tried on the sample, and those that explain most of it, the likeliest first.
 
-    The first list includes the rare models only if no usual model explains the sample well. The second list is sorted,
-    with the likeliest model first.
+    Rare models are tried only if no usual model explains the sample well.
     """
     found = list(_sampled(problem, side, accumulators, tick, False))
     # The median of a few different elements may exceed its usual limit by chance.
@@ -84,10 +83,10 @@ def _sampled(
 def far_replay(
     problem: ProductProblem, side: Side, view: View, options: list[SampledModel], tick: Callable[[], None]
 ) -> tuple[tuple[Fault, ...], Model] | None:
-    """Return a computation that gives the result bit for bit, even if errors exceed the rounding error bound.
+    """Find a computation that gives the result bit for bit, although errors exceed the rounding error bound.
 
-    The computation is described by its causes and the model of the inputs. Return None if no computation is found, if
-    the errors are about as large as the product, or if the numbers are too little evidence.
+    Return its causes and the model of the inputs. Return None if no computation is found, if the errors are about as
+    large as the product, or if the numbers are too little evidence.
     """
     own, into = own_accumulator(side.narrowest), side.narrowest
     error, size = np.abs(view.totals.error(view.values))[view.usable], view.totals.size[view.usable]

@@ -20,11 +20,11 @@ _LINES = 8  # scales are tried on this many rows and columns
 # Rounding to FP8 causes median errors in this range, in units of √Σ(x·y)². The largest errors occur if all small
 # numbers become 0.
 _OFF = 0.003, 2.0
-_LEAST = 8  # fewer numbers than this may fit one of the many scales by chance
+_LEAST = 8  # with fewer numbers than this, one of the many scales may fit by chance
 _STORED = 2.0**-22  # rounding two scales to binary32 changes a product by at most this relative error
 _FLIPPED = 0.3  # at most this share of elements may depend on a number close to a tie
-_CLEARLY = 2  # for each element that depends on a tie, the model must explain this many that are wrong without it
-_TIES = 3  # at most this many numbers of one element are close to a tie
+_CLEARLY = 2  # for each element that depends on a tie, the model must explain this many others
+_TIES = 3  # at most this many of the inputs of one element may be close to a tie
 _SAME = 6.0  # two median errors of n elements count as equal if their ratio is at most 1 + 6/√n
 _NEARER = 0.05  # with the right scale, the median error is less than this share of the plain product's error
 
@@ -61,7 +61,7 @@ def is_flipped(problem: ProductProblem, model: Model, view: View, product: Array
     if share_of(fit.wrong) > _FLIPPED or right.sum() < _CLEARLY * fit.wrong.sum() or model.changes is None:
         return False
     x, y = problem.factors
-    # The distance of neighbouring quantised numbers is about twice the largest change of a number.
+    # Quantised numbers are about twice as far apart as the largest change of a number.
     steps = [
         2 * np.abs(change(side, side, axis) - side).max(axis=axis, keepdims=True)
         for change, side, axis in zip(model.changes, (x, y), (1, 0), strict=True)
@@ -72,10 +72,7 @@ def is_flipped(problem: ProductProblem, model: Model, view: View, product: Array
 
 
 def is_factor_alone(view: View, fault: Fault) -> bool:
-    """Return whether a fault is a factor that explains a result as well without a model of the inputs.
-
-    The factor was found together with such a model.
-    """
+    """Return whether a fault is a factor that also explains the result without the model with which it was found."""
     if fault.name != "scale":
         return False
     error, room, sigma = view.errors(None, float(dict(fault.evidence)["factor"]))
