@@ -1,6 +1,6 @@
-"""Computes the answers to a `Question`, usually on a background thread; reports progress, and can be stopped.
+"""Computes the answers to a `Question`, usually on a background thread, with progress, pauses and stops.
 
-This module does not load Textual, since the command line begins an answer before it imports the explorer.
+The command line begins an answer before it imports the explorer. So this module does not import Textual.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from floatlab.progress import duration_text, pausing, reporting
 from floatlab.verbs.question import Answer, Question, Started
 from floatlab.verbs.registry import answer_question
 
-_SURE = 0.5  # seconds of work before the remaining time is estimated
+_SURE = 0.5  # the remaining time is estimated after so many seconds of work
 
 
 class Stopped(KeyboardInterrupt):
     """Raised in stopped work when it next reports progress or calls `floatlab.progress.pause`.
 
-    It is a KeyboardInterrupt, so that functions which return partial results after Ctrl-C also return them here.
+    As a KeyboardInterrupt, it makes functions return partial results as they do after Ctrl-C.
     """
 
 
@@ -32,7 +32,7 @@ class BackgroundAnswer:
     question
         The question to answer.
     prepare
-        Function of question and answers that computes the slow parts of drawing.
+        Function that computes the slow parts of drawing, given the question and its answers.
     after
         A `BackgroundAnswer` for the same question that was started earlier, whose answers are used.
     ask
@@ -56,7 +56,7 @@ class BackgroundAnswer:
         self._goes_on.set()
         self._total = self._done = self._part = 0  # `_part` counts the computations that reported progress
         self._began = self._counted_from = monotonic()
-        self.late = False  # whether the answer took longer than the screen waited for it
+        self.late = False  # whether the answer came after the screen had stopped waiting
 
     def start(self) -> None:
         """Start the work on a daemon thread."""
@@ -129,14 +129,14 @@ class BackgroundAnswer:
 
     @property
     def progress(self) -> str:
-        """The progress as text: the share of the counted work that is done, and an estimate of the remaining time."""
+        """The progress as text: the share of the work that is done, and an estimate of the remaining time."""
         if self._after is not None and not self._after.ends(0):
             return self._after.progress
         if self.is_stopped:
             return "stopping …"
         part = f" part {self._part}:" if self._part > 1 else ""
         if self._total:
-            # The work after the counted part, such as computing the figures of a page, is not counted.
+            # Later work, such as computing the figures of a page, is not part of the reported amount.
             part += f" {100 * self._done // self._total} %" if self._done < self._total else " last steps"
         return f"working …{part.removesuffix(':')}{self._estimate()} · Esc stops"
 

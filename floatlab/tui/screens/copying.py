@@ -18,7 +18,7 @@ from floatlab.verbs.question import Question
 from floatlab.verbs.registry import command_of
 from floatlab.wire.codecs import json_line
 
-_SHOWN = ("shortest", "bits")  # texts of a number that are the same as its value and its code
+_SHOWN = ("shortest", "bits")  # notations that are listed already, as the value and the code
 
 
 class CopyingScreen(PaneScreen, inherit_bindings=False):
@@ -64,7 +64,7 @@ class CopyingScreen(PaneScreen, inherit_bindings=False):
         self.app.copy(text(), description)
 
     def action_save(self) -> None:
-        """Ask for the name of a file; its ending chooses the text or the picture that is saved."""
+        """Ask for the name of a file. The ending of the name decides what is saved."""
         self.app.push_screen(SaveWindow(self.copies(), self.question.verb, self._picture))
 
     def _picture(self) -> bytes:

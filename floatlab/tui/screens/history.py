@@ -22,11 +22,11 @@ class History:
         return self._questions[self._at] if self._questions else None
 
     def add(self, question: Question, kind: str = "") -> bool:
-        """Add a question after the current one, in place of all later ones; do nothing if it is the current one.
+        """Add a question after the current one, and drop all later ones. Does nothing if it is the current one.
 
-        If `kind` is not empty and the last edit was of the same kind, the question replaces the current one. The
-        first question is never replaced. If a series of edits ends where it began, its step is removed, and the
-        question before the series is the current one. Returns whether the current question was replaced or removed.
+        If the last edit was of the same `kind` (not empty), the question replaces the current one, but never the first.
+        If a series of such edits returns to the question before it, the series leaves no step. Returns whether the
+        current question was replaced or removed.
         """
         if question == self.now:
             return False
@@ -59,7 +59,7 @@ class History:
         return self.now
 
     def return_to(self, question: Question) -> None:
-        """Go to a question, forward if possible, else back; called when the current question had no answer."""
+        """Go to the nearest equal question, later ones first; used if the current question had no answer."""
         for by in (1, -1):
             while self.now != question and self.go(by):
                 pass

@@ -1,7 +1,6 @@
-"""Panes: parts of a screen, which have frames if there is room.
+"""Panes: parts of a screen, with frames if there is room. The user can enlarge one to full size.
 
-One pane can be shown at full size. A large screen has further panes, which show more topics beside or below the current
-view.
+On a large screen, additional panes show further topics beside or below the current view. A topic is a title and a page.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from floatlab.tui.screens.way_back import ReturnScreen
 from floatlab.tui.widgets import PageView
 
 _FRAMED = (116, 30)  # panes have frames if the screen has at least this many columns and lines
-# The least columns and lines of a screen for further topics beside the current view, and for one below it.
+# The least columns and lines of a screen for topics beside the current view, and for a topic below it.
 _TOPICS_BESIDE, _TOPIC_BELOW = (156, 40), (116, 36)
 
 Shown = TypeVar("Shown", bound=Widget)
@@ -43,16 +42,16 @@ class Beside(PageView):
 
 
 class Column(Vertical):
-    """A part of a screen for panes, which is hidden if all of them are hidden."""
+    """A part of a screen that is hidden if all panes in it are hidden."""
 
 
 class PaneScreen(ReturnScreen, inherit_bindings=False):
     """A screen of panes."""
 
     ALLOW_IN_MAXIMIZED_VIEW = "#complaint, #key-bar"
-    ESCAPE_TO_MINIMIZE = False  # the screen's own action does it
-    MAIN_PANE = ""  # selects the pane that `z` enlarges if all of the pane with the focus can be seen already
-    # The ids of the panes of topics, the most important first; empty if the panes are in this order on the screen.
+    ESCAPE_TO_MINIMIZE = False  # Escape is handled by the screen's own action
+    MAIN_PANE = ""  # CSS selector of the pane that `z` enlarges if the focused pane is already visible in full
+    # The ids of the panes for topics, the most important first; empty if this is their order on the screen.
     TOPIC_PANES: ClassVar[tuple[str, ...]] = ()
     DEFAULT_CSS = """
     PaneScreen {
@@ -76,13 +75,13 @@ class PaneScreen(ReturnScreen, inherit_bindings=False):
         return True
 
     def zoomed(self) -> None:
-        """Scroll the pane that now has its full size, or the panes of normal size, to what the user looked at."""
+        """After a change of size, scroll the panes to what the user looked at."""
 
     # Sizes.
 
     def set_sizes(self, size: Size) -> None:
         """Set the classes that depend on the size of the terminal."""
-        # Textual sets the classes of its breakpoints too late for the first frame.
+        # Textual's breakpoints would set them too late for the first frame.
         for name, (columns, lines) in (("-framed", _FRAMED), ("-two-topics", _TOPICS_BESIDE)):
             self.set_class(size.width >= columns and size.height >= lines, name)
         below = size.width >= _TOPIC_BELOW[0] and size.height >= _TOPIC_BELOW[1]
@@ -109,7 +108,7 @@ class PaneScreen(ReturnScreen, inherit_bindings=False):
         self.show_columns()
 
     def show_columns(self) -> None:
-        """Hide each column in which nothing is shown; a topic that is alone in its column gets all of it."""
+        """Hide empty columns. A topic that is alone in its column gets all of it."""
         for column in self.query(Column):
             shown = [widget for widget in column.children if widget.display]
             column.display = bool(shown)

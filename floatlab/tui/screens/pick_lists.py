@@ -1,4 +1,4 @@
-"""A screen with pick lists of formats and other choices; a name that was rejected is kept, for correction."""
+"""A screen with pick lists of formats and other choices. A rejected name can be corrected when the list opens again."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from floatlab.tui.screens.question_screen import QuestionScreen
 from floatlab.tui.widgets import Choice, Pick, Picker
 from floatlab.verbs.question import Question
 
-AUTOMATIC = "automatic"  # the choice that leaves the format open
+AUTOMATIC = "automatic"  # the choice of no format
 
 
 class PickScreen(QuestionScreen, inherit_bindings=False):
     """A screen with pick lists, which keys and clicks open."""
 
     _picking = ""  # the title of the list from which a name is being taken
-    _asked_from = ""  # the title of the list from which the name in the pending question was taken
+    _asked_from = ""  # the title of the list from which the pending question has a name
 
     def __init__(self, question: Question) -> None:
         """Store the first question."""
         super().__init__(question)
-        self._refused: dict[str, str] = {}  # the last name typed in each list (by title), until it has an answer
+        self._refused: dict[str, str] = {}  # for each list (by title), the last typed name that has no answer yet
 
     def picks(self) -> dict[str, Pick]:
         """Return the pick lists by name."""
         return {}
 
     def pick(self, pick: Pick) -> None:
-        """Open a pick list. If the last typed name could not be used, it is in the box again."""
+        """Open a pick list. If the last typed name was rejected, the box has it again."""
 
         def taken(name: str | None) -> None:
             if name is None:
@@ -50,12 +50,12 @@ class PickScreen(QuestionScreen, inherit_bindings=False):
         self.pick(self.picks()[name])
 
     def open(self, question: Question, kind: str = "") -> bool:
-        """Answer a question and show the answers; remember the pick list from which the question came."""
+        """Open a question, and remember the pick list from which it came."""
         self._asked_from = self._picking
         return super().open(question, kind)
 
     def show_frame(self) -> None:
-        """When a question has an answer, forget the name that was typed in the list from which the question came."""
+        """When a question has been answered, forget the name that was typed for it."""
         if self.pending is None and not self.is_stopped:
             self._refused.pop(self._asked_from, None)
 

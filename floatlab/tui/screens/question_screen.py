@@ -1,4 +1,4 @@
-"""A screen that shows the answers to a question, which may come from a background thread; with undo and redo."""
+"""A screen that answers a question, possibly on a background thread, with undo and redo."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _POLL = 0.1  # seconds between checks whether a pending answer has arrived
 class QuestionScreen(Screen[None]):
     """A screen that shows the answers to one question.
 
-    A slow screen (see `floatlab.tui.app.registry`) computes answers on a background thread. It waits for GRACE seconds.
-    If the answers take longer, the previous answers remain visible, and the progress is shown after QUIET seconds. A
-    newer question replaces a pending question. The first frame of a slow screen may be drawn without answers: `answers`
+    A slow screen (see `floatlab.tui.app.registry`) computes answers on a background thread. If they take longer than
+    GRACE seconds, the screen takes keys again and keeps the previous answers; after QUIET seconds, it shows the
+    progress. A newer question replaces the pending one. The first frame of a slow screen may have no answers: `answers`
     is then empty.
     """
 
@@ -47,18 +47,19 @@ class QuestionScreen(Screen[None]):
         self.pending: BackgroundAnswer | None = None  # the pending answer
         self._told: BackgroundAnswer | None = None  # the last pending answer whose progress was shown
         self._kind = ""  # the kind of edit that led to the pending question
-        # The box in which text of the pending question was typed or picked, and the box's text.
+        # The box from which the pending question has text, and this text.
         self._asked_in: tuple[Input | None, str] = (None, "")
-        self._entered: tuple[Input | None, str] = (None, "")  # the box that got the focus, as long as it is unchanged
+        # The box that has just got the focus, and its text, until the text changes.
+        self._entered: tuple[Input | None, str] = (None, "")
         self._excuse = ""  # why the first question has no answer
-        self._error = ""  # the last error message; it stays as long as the text of a box is wrong
+        self._error = ""  # the last error message, which is shown as long as a box has wrong text
         self._stopped: Question | None = None  # the question whose computation was stopped
         self.is_edit = self._was_edit = False  # whether this and the previous question are edits of a number
 
     # Methods that a subclass may override.
 
     def normal(self, question: Question) -> Question:
-        """Return the question in this screen's normal form, without options that only affect printed text."""
+        """Return the question in the form that this screen uses, without options that affect only printed text."""
         return question
 
     def ask(self, question: Question, started: Started) -> list[Answer]:
@@ -66,11 +67,11 @@ class QuestionScreen(Screen[None]):
         return answer_question(question, started)
 
     def takes_over(self, question: Question) -> bool:
-        """Return whether an answer that was begun before the screen opened can be used instead of `ask`."""
+        """Return whether the screen can use an answer that was begun before it opened."""
         return True
 
     def keeps_found(self, question: Question) -> bool:
-        """Return whether the computation of an answer, if it is stopped, still returns what it has found."""
+        """Return whether a stopped computation returns what it has found so far."""
         return False
 
     def prepare(self, question: Question, answers: list[Answer]) -> object:
@@ -103,7 +104,7 @@ class QuestionScreen(Screen[None]):
         complaint.set_class(not moves, "-over")
 
     def on_click(self, event: Click) -> None:
-        """Hide the message that was clicked, since it may cover controls; select the text of a box just entered."""
+        """Hide a clicked message, which may cover controls. Select the text of a box that was entered by this click."""
         box = event.widget
         if box is not None and box.id == "complaint":
             self.complain("")
@@ -141,13 +142,13 @@ class QuestionScreen(Screen[None]):
     def mark_taken(self, box: Input, valid: bool, picked: bool) -> None:
         """Mark a box as valid or invalid, after a question with its text was opened.
 
-        If the text was picked from a list and is wrong, the box gets the focus.
+        If the text is wrong and came from a list, the box gets the focus.
         """
         mark_valid(box, valid)
         if picked and not valid:
             box.focus()  # so that the user can correct it
         elif picked and self.pending is not None:
-            self._asked_in = (box, box.value)  # an error of the pending answer will mark this box, too
+            self._asked_in = (box, box.value)  # if the pending answer fails, this box will be marked
 
     # The question.
 
@@ -159,8 +160,8 @@ class QuestionScreen(Screen[None]):
     def begin(self) -> None:
         """Ask the first question.
 
-        If it has no answer, a slow screen keeps it, so that a typed path remains. Other screens cannot be drawn without
-        an answer, and ask the screen's default question instead.
+        If it has no answer, a slow screen keeps the question, so that a typed path remains. Other screens ask their
+        default question instead, because they cannot draw without an answer.
         """
         self._excuse = self._begin(self._start)
         if self._excuse and not self.slow:
@@ -181,7 +182,7 @@ class QuestionScreen(Screen[None]):
         return ""
 
     def _answer(self, question: Question, earlier: BackgroundAnswer | None = None) -> BackgroundAnswer:
-        """Begin to answer a question; the answer `earlier` is used if its question is the same."""
+        """Begin to answer a question. Uses `earlier` if its question is the same."""
         if earlier is not None and not (earlier.question == question and self.takes_over(question)):
             earlier.stop()
             earlier = None
@@ -223,9 +224,10 @@ class QuestionScreen(Screen[None]):
         return pending is not None
 
     def open(self, question: Question, kind: str = "") -> bool:
-        """Answer a question and show the answers; if that fails, show the error and keep the current answers.
+        """Answer a question and show the answers. On an error, show a message and keep the current answers.
 
-        Consecutive edits of one kind are one step of undo. Returns False if an error is known immediately.
+        Consecutive edits of one `kind` are one step of undo. Returns False if the question fails at once; it may still
+        fail later.
         """
         try:
             question = self.normal(question)
@@ -245,32 +247,32 @@ class QuestionScreen(Screen[None]):
         return self._look()
 
     def _look(self) -> bool:
-        """Show the answers if they have arrived, else the progress; return False after an error."""
+        """Show the answers or, if they have not arrived, the progress. Return False after an error."""
         pending = self.pending
         if pending is None:
             return True
         if not pending.ends(0):
             if pending.age >= self.QUIET or not self.answers:
                 self.complain(pending.progress, hint=True)
-                if self._told is not pending:  # now the list of keys has the one that stops it
+                if self._told is not pending:  # the key bar now has the key that stops the computation
                     self._told = pending
                     self.refresh_bindings()
             return True
         box, text = self._asked_in
         if box is not None and box is self.focused and box.value != text:
-            return True  # Textual will soon report newer text; showing this answer would restore the older text
+            return True  # the user has typed on: showing this answer would restore the older text
         self.pending = None
         try:
             self._show(pending.question, *pending.result(), self._kind)
         except Stopped:
             self._stay(pending.question)
         except FloatlabError as error:
-            if self._shown is None:  # no question had an answer: keep this one
+            if self._shown is None:  # this is the first question: keep it
                 self._start = pending.question
             if box is None or box.value != text:
                 box = self.focused if isinstance(self.focused, Input) else None
             if pending.late and box is not None:
-                mark_valid(box, False)  # since `open` returned True for this text
+                mark_valid(box, False)  # it was marked as valid when `open` returned True
             self._refuse(str(error))
             if pending.late and box is not None and box is not self.focused:
                 self.say_wrong(box)
@@ -295,7 +297,7 @@ class QuestionScreen(Screen[None]):
         self._was_edit = self.is_edit
         self.draw(before)
         hints = [hint for answer in answers for hint in answer.hints]
-        # The text in the box with the focus has just been read, so the last error is not about it.
+        # The text in the focused box has an answer, so the last error is not about it.
         mark_answer(self)
         wrong = any(box is not self.focused for box in wrong_boxes(self))
         error = self._excuse or (self._error if wrong else "")
@@ -304,7 +306,7 @@ class QuestionScreen(Screen[None]):
         self.show_frame()
 
     def action_undo(self, by: int = -1) -> None:
-        """Go one question back; if a box has wrong text or a question was stopped, drop that text or question."""
+        """Go one question back. If a box has wrong text, or a question was stopped, only discard that."""
         now = self.history.now
         if (self.forget_mistakes() or self._stopped is not None) and now is not None:
             self._stopped = None
@@ -317,7 +319,7 @@ class QuestionScreen(Screen[None]):
         QuestionScreen.action_undo(self, 1)
 
     def forget_mistakes(self) -> bool:
-        """Empty the boxes whose text is wrong, before another question fills them; return whether there were any."""
+        """Clear the boxes whose text is wrong; return whether there were any."""
         boxes = [box for box in self.query(Input) if is_wrong(box)]
         for box in boxes:
             with box.prevent(Input.Changed):
@@ -326,7 +328,7 @@ class QuestionScreen(Screen[None]):
         return bool(boxes)
 
     def action_again(self) -> None:
-        """Ask the question again whose computation was stopped."""
+        """Restart the computation that was stopped."""
         if self._stopped is not None:
             self.open(self._stopped)
 
@@ -341,7 +343,7 @@ class QuestionScreen(Screen[None]):
         return self._stopped is not None
 
     def action_escape(self) -> None:
-        """Stop the pending answer, and show what was found if it is kept; if no answer is pending, leave the box."""
+        """Stop the pending answer (see `keeps_found`). Without one, leave the input box."""
         pending = self.pending
         if pending is not None and self.keeps_found(pending.question) and not pending.is_stopped:
             pending.stop()
@@ -352,7 +354,7 @@ class QuestionScreen(Screen[None]):
             self.leave()
 
     def _stay(self, question: Question) -> None:
-        """Keep showing the question of an answer that was stopped, together with the previous answer."""
+        """Show the question that was stopped, with the previous answer."""
         self._stopped = question
         self.add_class("-stopped")
         back = "" if self._shown is None else "; u goes back to the question of the answer below"

@@ -1,4 +1,4 @@
-"""The base class of all screens: head line and key bar, formats and rounding rules, views, copying and pins."""
+"""The base class of all screens, with what they share: tabs, key bar, formats, rounding rules, views, copying, pins."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ SPOKEN = {
 
 
 class TaskScreen(CopyingScreen, inherit_bindings=False):
-    """A screen for one question. A subclass composes its body and draws answers; BINDINGS has its keys."""
+    """A screen for one question. A subclass composes its body, draws answers, and lists its keys in BINDINGS."""
 
     VIEWS: ClassVar[tuple[tuple[str, str], ...]] = ()  # names and titles of the views
     ROUNDS = True  # whether rounding rules have an effect on this screen
-    AUTOMATIC_FORMAT = ""  # description of the choice of no format; if empty, a format is required
-    CONTROLS: ClassVar[dict[str, str]] = {}  # for words in #controls that are not the name of their action: the action
-    PARTS = "#body > *, #body > Column > *"  # selects the widgets that a view shows or hides
-    WALKS = False  # whether the rows of a new view get the focus, so that the cursor can move over them
+    AUTOMATIC_FORMAT = ""  # the description of the choice "no format"; if empty, there is no such choice
+    CONTROLS: ClassVar[dict[str, str]] = {}  # the actions of words in #controls whose names are not those of actions
+    PARTS = "#body > *, #body > Column > *"  # CSS selector of the widgets that views show or hide
+    WALKS = False  # whether a new view gets the focus
     AUTO_FOCUS = ""
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (60, "-normal"), (116, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-short"), (22, "-high")]
@@ -98,7 +98,7 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
         """Show the current view."""
 
     def base_question(self) -> Question:
-        """Return the question to which changes of formats, rules and options apply."""
+        """Return the question that a change of format, rule or option starts from."""
         return self.question
 
     def with_format(self, question: Question, format: Format) -> Question:
@@ -106,7 +106,7 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
         return question.replace(formats=(format,))
 
     def commands(self) -> Iterator[Command]:
-        """Yield the rows that this screen adds to the command palette: its views, and the choices of its lists."""
+        """Yield the rows of this screen in the command palette: its views, and the choices of its pick lists."""
         for name, title in self.VIEWS:
             yield f"View: {title}", "on this screen", partial(self.choose_view, name)
         for pick in self.picks().values():
@@ -115,7 +115,7 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
 
     @property
     def rules(self) -> list[ContextChoice]:
-        """The rounding rules that the verb of the question takes."""
+        """The rounding rules that apply to the verb of the question."""
         if not self.ROUNDS:
             return []
         taken = {option.name for option in verb_named(self.base_question().verb).options if option.part == "context"}
@@ -126,7 +126,7 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
         yield from self.query("Input")
 
     def home(self) -> Iterator[Widget]:
-        """Return the widgets that may get the focus when a box is left, the best one first."""
+        """Return the widgets that get the focus when a box is left: the first that can take it."""
         yield from self.query("#body PageView")
 
     def picks(self) -> dict[str, Pick]:
@@ -141,7 +141,7 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
         }
 
     def possible(self) -> dict[str, bool]:
-        """Return whether actions and lists are available now; those not in the result are always available."""
+        """Return whether actions and pick lists are available now. Those that are not named always are."""
         return {
             "undo": self.history.can_go(-1) or self.is_stopped or self.has_class("-unread"),
             "redo": self.history.can_go(1),
@@ -174,7 +174,7 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
 
     @property
     def rules_word(self) -> tuple[str, str]:
-        """The control of the rounding rules: its name, and its label with the current rules."""
+        """The name and the label (with the current rules) of the control for rounding rules."""
         return "rules", f"{context_words(self.question.context)} ▾"
 
     def get_widget_and_offset_at(self, x: int, y: int) -> tuple[Widget | None, Offset | None]:
@@ -182,7 +182,7 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
         return if_present(super().get_widget_and_offset_at(x, y))
 
     def complain(self, text: str, hint: bool = False) -> None:
-        """Show an error message or a hint. It may cover the end of the body, but covers no widgets below the body."""
+        """Show an error message or a hint. It may cover the end of the body, but nothing below the body."""
         super().complain(text, hint)
         complaint = self.query_one("#complaint")
         others = reversed([widget for widget in self.children if widget is not complaint and widget.display])
@@ -191,7 +191,7 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
         complaint.styles.margin = (0, 0, rows if complaint.has_class("-over") else 0, 0)
 
     def show_frame(self) -> None:
-        """Show the further topics and the keys that are active now, and tell a browser the address."""
+        """Update the further topics, the key bar, and the address in a browser."""
         super().show_frame()
         self.draw_beside()
         self.refresh_bindings()
@@ -222,7 +222,7 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
         self.view = name
 
     async def control(self, name: str) -> None:
-        """Run the action of a word in the line of controls, or open its list."""
+        """Run the action of a control, or open its pick list."""
         await self.run_action(f"pick('{name}')" if name in self.picks() else self.CONTROLS.get(name, name))
 
     async def _press(self, key: str) -> None:
@@ -238,9 +238,9 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
             return
 
     def action_escape(self) -> None:
-        """Stop the pending answer; if there is none, clear the message, and leave the box or show all panes again.
+        """Stop the pending answer. Without one, clear the message, and leave the box or show all panes again.
 
-        The message stays if a box has wrong text or the computation was stopped. Wrong text stays, too.
+        Wrong text stays in its box, with its message. So does the message about a stopped computation.
         """
         if self.pending is None and not (self.has_class("-unread") or self.is_stopped):
             self.complain("")
@@ -273,14 +273,14 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:
-        """Ask a stopped question again. Leave the box if its text is valid; otherwise keep the error message."""
+        """Restart a stopped computation. Leave the box if its text is valid; otherwise keep the error message."""
         self.action_again()
         if not is_wrong(event.input):
             self.action_leave()
 
     @on(Input.Blurred)
     def _blurred(self, event: Input.Blurred) -> None:
-        """End a series of edits in a box; wrong text stays in the box, and a message says how to go back."""
+        """End a series of edits in a box. If its text is wrong, a message says how to discard it."""
         self.history.settle()
         if is_wrong(event.input):
             self.say_wrong(event.input)
@@ -288,7 +288,7 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
     # Edits, options, formats and rules.
 
     def follow(self, focused: Widget | None) -> None:
-        """Make edits apply to the number of the focused widget."""
+        """Make edits apply to the number in the focused widget."""
 
     def on_descendant_focus(self) -> None:
         """Follow the focus."""
@@ -338,7 +338,7 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
 
     @property
     def shown_view(self) -> str:
-        """The current view; the first one if the chosen view is not available."""
+        """The current view, or the first one if the chosen view is not available."""
         return self.view if self.view in dict(self.shown_views) else self.shown_views[0][0]
 
     def watch_view(self) -> None:
@@ -362,7 +362,7 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
     # Copying, pins, and other screens.
 
     def code_to_pin(self, name: str) -> str:
-        """Return the code (with its format) to pin as A or B; an empty text if there is none."""
+        """Return the code (with its format) to pin as A or B; empty if there is none."""
         datum = self.subject()
         return code_of(datum) if datum is not None else ""
 

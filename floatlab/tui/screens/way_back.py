@@ -1,4 +1,4 @@
-"""The way back: the places that were left and the questions that were asked, on all screens."""
+"""What the explorer remembers: the places to go back to, and the questions that were asked."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from floatlab.tui.screens.pick_lists import PickScreen
 from floatlab.tui.widgets import Cells
 from floatlab.verbs.question import Question
 
-_LIMIT = 200  # largest number of places that were left, and of questions that were asked
+_LIMIT = 200  # at most this many places, and as many questions, are remembered
 
 
 class LeftPlace(Record):
-    """What a screen showed: its question, and its position (the view, and where the cursors were)."""
+    """What a screen showed: its question, its view, and the positions of its cursors."""
 
     screen: str
     question: Question
@@ -21,7 +21,7 @@ class LeftPlace(Record):
 
 
 class Trail:
-    """The places (`LeftPlace`) that were left, the last one at the end."""
+    """The places to go back to, the latest at the end."""
 
     def __init__(self) -> None:
         """Start without places."""
@@ -47,15 +47,15 @@ class Trail:
 
 
 class Questions:
-    """The questions that were asked on all screens, the newest at the end, each only once."""
+    """The questions asked on all screens, the newest at the end. Each is listed once."""
 
     def __init__(self, earlier: Callable[[], Iterable[tuple[str, Question]]]) -> None:
-        """Start without questions; `earlier` reads those of the last session, when they are needed."""
+        """Start without questions. `earlier` is called when those of the last session are first needed."""
         self._earlier = earlier
         self._asked: list[tuple[str, Question]] = []  # the name of the screen, and the question
 
     def note(self, screen: str, question: Question, *, replaces: bool = False) -> None:
-        """Add a question; with `replaces`, it replaces the last question, if that is of the same screen."""
+        """Add a question. If `replaces`, it replaces the last question, provided that is of the same screen."""
         if replaces and self._asked and self._asked[-1][0] == screen:
             self._asked.pop()
         self._asked = [each for each in self._asked if each != (screen, question)]
@@ -71,9 +71,9 @@ class Questions:
 
 
 class ReturnScreen(PickScreen, inherit_bindings=False):
-    """A screen that can show again what it showed before, when the user goes back to it."""
+    """A screen to which the user can go back: it shows again what it showed before."""
 
-    _place: LeftPlace | None = None  # where to go back to, as soon as the answer has come
+    _place: LeftPlace | None = None  # the place to restore when the answer arrives
 
     @property
     def shown_place(self) -> LeftPlace:
@@ -99,13 +99,13 @@ class ReturnScreen(PickScreen, inherit_bindings=False):
             self.show_question(place.question)
 
     def show_frame(self) -> None:
-        """Put the cursors back as soon as the question to which the user went back has an answer."""
+        """After going back, put the cursors back when the answer arrives."""
         super().show_frame()
         if self._place is not None and self._place.question == self.question and self.pending is None:
             place, self._place = self._place, None
             self.set_position(place.position)
 
     def show_question(self, question: Question) -> bool:
-        """Show a question that was not asked on this screen; it replaces all that was typed."""
+        """Show a question that was asked elsewhere. It replaces everything typed on this screen."""
         self.forget_mistakes()
         return self.open(question)

@@ -26,7 +26,7 @@ _EXAMPLES = "a.npy  b.npz::name  1,2,3"
 _PLACE = "In a box for an array"  # the heading in the list of keys
 _UP, _HERE = "..", "."
 _PATH = 48  # the largest number of characters of a path in the title
-_NAME = 32  # the largest number of columns for a name, beside which the next column is aligned
+_NAME = 32  # the largest width of the column of names
 
 
 class _PathSuggester(Suggester):
@@ -60,10 +60,10 @@ class ArrayBox(Horizontal):
         self, label: str, id: str, take: Callable[[ArrayBox, bool], None], width: int = 0, examples: str = _EXAMPLES,
         *, whole: bool = False,
     ) -> None:  # fmt: skip
-        """Take the label, which is padded to `width` columns, and the function to call when the array changes.
+        """Take the label, which is padded to `width` columns, and the function `take`, called when the array changes.
 
-        `take` receives the box, and whether its array was picked (True) or typed (False). If `whole`, the user
-        picks a file or a folder, instead of an array in a file.
+        `take` receives the box, and True if its array was picked from the list. If `whole`, the list offers files and
+        folders, but not the arrays in a file.
         """
         super().__init__(id=id, classes="entry")
         self._examples, self._whole = examples, whole
@@ -98,15 +98,15 @@ class ArrayBox(Horizontal):
 
 
 class FilePicker(Picker):
-    """A list of folders and files. It closes with the name of an array, with the text that was typed, or with None.
+    """A list of folders, files and arrays. It returns the name of an array, the typed text, or None.
 
-    If `whole`, it closes with the name of a file or a folder instead of that of an array.
+    If `whole`, it returns the name of a file or folder instead of that of an array.
     """
 
     def __init__(self, title: str, word: str = "", *, whole: bool = False) -> None:
-        """Begin in the folder of the file that `word` names, or in the file if `word` names one of its arrays.
+        """Begin at `word`: in the folder of that file or, if it names an array, in its file.
 
-        If there is no such folder or file, begin in the explorer's working directory.
+        If it does not exist, begin in the working directory.
         """
         super().__init__(title, [], (word,), free=True)
         path, colons, _ = word.partition("::")
@@ -114,16 +114,16 @@ class FilePicker(Picker):
         self._label, self._whole = title, whole
         self._place = path if colons and exists(path) else folder if is_folder(folder) else ""
         self._entries: dict[str, FileEntry] = {}
-        self._error = ""  # why the last folder or file could not be read
+        self._error = ""  # why the last folder or file could not be listed
 
     def on_mount(self) -> None:
         """List the folder or the file in which to begin; if it cannot be read, list the working directory."""
         super().on_mount()
         if not self._go(self._place):
-            self.call_later(self._begin_here)  # later, after the empty list has been drawn
+            self.call_later(self._begin_here)  # after the empty list has been drawn
 
     def _begin_here(self) -> None:
-        """List the working directory; the message about the folder or file that cannot be read stays below the list."""
+        """List the working directory. The message about an unreadable folder or file stays below the list."""
         if self._go(""):
             self.say(self._error)
 
@@ -152,9 +152,9 @@ class FilePicker(Picker):
         return True
 
     def take(self, name: str) -> None:
-        """Open the folder, or the file of arrays, with this name; if `whole`, open only folders.
+        """Open the folder, or (unless `whole`) the file of arrays, with this name.
 
-        With any other name, close the window with the name.
+        For any other name, return the name.
         """
         if name == _UP:
             above = whole_path(os.path.join(self._place, os.pardir))
@@ -166,9 +166,9 @@ class FilePicker(Picker):
             self.dismiss(name)
 
     def take_free(self, text: str) -> None:
-        """Close the window with a typed path: in the listed folder if it exists there, else as it was typed.
+        """Return a typed path: relative to the listed folder if it exists there, otherwise unchanged.
 
-        If the path is a folder there, open that folder instead.
+        If it is a folder, list that instead.
         """
         path = os.path.join(self._place, text)
         if is_folder(path):

@@ -19,12 +19,12 @@ _FIELDS = frozenset({Role.SIGN, Role.EXPONENT, Role.IMPLICIT, Role.SIGNIFICAND})
 
 
 def _is_bits(run: Span) -> bool:
-    """Return whether a span contains bits. The role alone does not tell, since names of fields have the same roles."""
+    """Return whether a span contains bits. The names of fields have the same roles, so the text decides."""
     return run.role in _FIELDS and bool(run.text) and not run.text.strip("01")
 
 
 class BitRow(Cells):
-    """A row of bits, drawn as on a page. The number of a cell is the number of its bit, counted from 0 at the right."""
+    """A row of bits, drawn as on a page. The number of a cell is that of its bit; bit 0 is the rightmost."""
 
     PLACE = "On a row of bits"  # the heading in the list of keys
     DEFAULT_CSS = """
@@ -54,10 +54,10 @@ class BitRow(Cells):
         value: int | None = None
 
     def __init__(self, *, id: str | None = None, ruler: bool = True, steady: bool = False) -> None:
-        """Start empty. If `ruler` is true, a line above the bits shows their numbers while the row has the focus.
+        """Start empty.
 
-        If `steady` is true, the active row (to which edits apply) always shows the numbers. The page then does not move
-        when a box gets the focus.
+        If `ruler` is true, a line above the bits shows their numbers while the row has the focus. If `steady` is true,
+        the row to which edits apply always shows them, so that nothing moves when a box gets the focus.
         """
         super().__init__(id=id)
         self._strip: Block | None = None
@@ -66,7 +66,7 @@ class BitRow(Cells):
         self._ruler, self._steady = ruler, steady
 
     def show(self, strip: Block) -> None:
-        """Draw `strip`, the block of a page with the bits of a datum; underline the bits that have changed."""
+        """Draw the bits in `strip`, a block of a page, and underline the bits that have changed."""
         before = self.bits
         self._strip = strip
         self._draw()
@@ -112,7 +112,7 @@ class BitRow(Cells):
         return marks | ({self.cursor: CURSOR} if self.has_focus else {})
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        """Flip the bit under the mouse. A click event would come too late: by then the ruler has moved the row."""
+        """Flip the bit under the mouse now: before the click event, the ruler moves the row."""
         bit = self.cell_at(*self.place_of(event))
         if bit >= 0:
             event.stop()
@@ -126,7 +126,7 @@ class BitRow(Cells):
     def watch_has_focus(self, _has_focus: bool) -> None:
         """Show the ruler while the row has the focus."""
         super().watch_has_focus(_has_focus)
-        # Deferred, since the ruler shifts the row, but the click that gave the focus refers to the old positions.
+        # Deferred: the ruler shifts the row, and the click that gave the focus refers to the old positions.
         self.call_after_refresh(self._draw)
 
     def watch_is_active(self) -> None:

@@ -11,7 +11,7 @@ _WRONG = "-wrong"
 def fill(box: Input, text: str) -> None:
     """Put text into a box, unless the box is marked as invalid.
 
-    The text in the box also stays if it differs only in spaces at the ends, since the user may be typing them.
+    Spaces at the ends make no difference: the user may be typing them, so the old text stays.
     """
     if not is_wrong(box) and box.value.strip() != text.strip():
         with box.prevent(Input.Changed):
@@ -19,18 +19,18 @@ def fill(box: Input, text: str) -> None:
 
 
 def mark_valid(box: Input, valid: bool) -> None:
-    """Mark a box as invalid, or unmark it if `valid` is true; while a visible box is marked, the answer is dimmed."""
+    """Mark a box as invalid, or unmark it if `valid`. The answer is dimmed while a visible box is marked."""
     box.set_class(not valid, _WRONG)
     mark_answer(box.screen)
 
 
 def mark_answer(screen: Widget) -> None:
-    """Dim the answer of a screen if a visible box is marked as invalid; else end the dimming."""
+    """Dim the answer of a screen exactly if a visible box is marked as invalid."""
     screen.set_class(bool(wrong_boxes(screen)), "-unread")
 
 
 def wrong_boxes(screen: Widget) -> list[Input]:
-    """Return the visible boxes that are marked as invalid; the text of hidden boxes has no effect on the answer."""
+    """Return the visible boxes that are marked as invalid. The text of hidden boxes is not used."""
     return [box for box in screen.query(Input) if is_wrong(box) and all(node.display for node in (box, *box.ancestors))]
 
 

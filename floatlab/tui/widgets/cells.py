@@ -1,4 +1,4 @@
-"""A page with cells and a cursor, and a table whose rows are cells. One widget draws all cells."""
+"""A page with cells and a cursor, all drawn by one widget; and a table whose rows are such cells."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def cursor_keys(prefix: str, noun: str) -> list[Binding]:
 
 
 class Cells(PageView, can_focus=True):
-    """A page with cells. A subclass makes its lines, and stores the positions of the cells in `places`."""
+    """A page with cells. A subclass makes the lines, and stores the positions of the cells in `places`."""
 
     cursor: reactive[int] = reactive(0)
     hovered: reactive[int] = reactive(-1)
@@ -76,7 +76,7 @@ class Cells(PageView, can_focus=True):
         """Return the segments of a wide cell under the cursor."""
         chrome = self.app.chrome
         style = chrome.row if is_focused else chrome.row_left
-        # Reversed colours of several roles would look uneven.
+        # If the colours of several roles were reversed, the bar would look uneven.
         return [Segment(text_of(cell), style)] if chrome.plain and is_focused else self.pieces(cell, style)
 
     def marks(self) -> dict[int, Style]:
@@ -97,7 +97,7 @@ class Cells(PageView, can_focus=True):
 
     @property
     def position(self) -> object:
-        """The number of the cell under the cursor, which is stored so that the user can return to it."""
+        """The number of the cell under the cursor, stored for the key that goes back."""
         return self.cursor
 
     @position.setter
@@ -161,7 +161,7 @@ class Cells(PageView, can_focus=True):
         self.cursor += cells
 
     def action_page(self, pages: int) -> None:
-        """Move the cursor by pages; a page is as high as the widget."""
+        """Move the cursor by pages, each as high as the widget."""
         self.cursor += pages * max(self.scrollable_content_region.height - self.FROZEN, 1)
 
     def action_jump(self, cell: int) -> None:
@@ -177,8 +177,7 @@ class Cells(PageView, can_focus=True):
 class ColumnTable(Cells):
     """A table whose header does not scroll. It shows the first column, and as many of the other columns as fit.
 
-    If not all columns fit, those in `Table.optional` are moved to the end. Their order is reversed: the column that a
-    page omits first is the last one here.
+    If not all columns fit, those in `Table.optional` move to the end: the one that a page omits first comes last.
     """
 
     FROZEN = 1
@@ -189,7 +188,7 @@ class ColumnTable(Cells):
         *cursor_keys("table", "Row"),
     ]
 
-    turned: reactive[int] = reactive(0, init=False)  # number of columns after the first that are hidden at the left
+    turned: reactive[int] = reactive(0, init=False)  # how many columns after the first are scrolled out at the left
 
     _shown = 0  # number of visible columns after the first
     _is_last = True  # whether the last column is visible
@@ -238,14 +237,14 @@ class ColumnTable(Cells):
 
     @classmethod
     def _columns_of(cls, table: Table, columns: list[int]) -> int:
-        """Return how many characters wide a table of these columns is."""
+        """Return the width of a table of these columns, in characters."""
         return max(len(text_of(runs)) for runs in cls._set_columns(table, columns))
 
     @staticmethod
     def _set_columns(table: Table, columns: list[int]) -> list[Line]:
-        """Return the lines of some columns, laid out at unlimited width.
+        """Return the lines of a table of some columns, laid out at unlimited width.
 
-        At a limited width, the layout would turn a table that is too wide into a list.
+        At limited width, the layout would turn a wide table into a list.
         """
         right = tuple(place for place, column in enumerate(columns) if column in table.right)
         rows = tuple(tuple(row[column] for column in columns) for row in table.rows)
@@ -256,13 +255,13 @@ class ColumnTable(Cells):
         self.reset()
 
     def on_click(self, event: events.Click) -> None:
-        """On a click on the header, show the next columns; on a click in its left margin, those before."""
+        """Show the next columns on a click on the header, the previous ones on a click in its left margin."""
         row, column = self.place_of(event)
         if row == 0:
             self.action_turn(-1 if column < MARGIN else 1)
 
     def action_turn(self, by: int) -> None:
-        """Show the columns that did not fit, or (if `by` is negative) the columns before."""
+        """Show the next columns or, if `by` is negative, the previous ones."""
         table = self.table
         if table is None:
             return

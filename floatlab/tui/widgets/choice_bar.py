@@ -20,8 +20,8 @@ from floatlab.page.model import Role
 from floatlab.tui.base import ExplorerBase
 from floatlab.tui.themes import HOVER
 
-_SHORTER = "Arithmetic", "Arith"  # the longest name of a tab, and what a narrow terminal shows of it
-_LAST = 2  # number of the app's own keys, which are last: the list of keys, and quitting
+_SHORTER = "Arithmetic", "Arith"  # the longest name of a tab, and its short form for narrow terminals
+_LAST = 2  # how many of the last keys are always shown: the list of keys, and quitting
 
 
 def _places(options: Iterable[tuple[str, str]], width: int) -> dict[str, tuple[int, int, str]]:
@@ -117,10 +117,10 @@ class ChoiceBar(Widget):
 
 
 class ButtonBar(ChoiceBar):
-    """Buttons side by side: words with a background colour, or in brackets if the theme is plain (see `Chrome`)."""
+    """Buttons side by side: words with a background colour, or with brackets if the theme is plain (see `Chrome`)."""
 
     def pieces(self, name: str, word: str) -> list[Segment]:
-        """Draw one button; its ends replace the spaces around the word."""
+        """Draw one button. Its ends take the place of the spaces around the word."""
         chrome, inner = self.app.chrome, word[1:-1]
         over = HOVER if name == self.hovered else Style()
         if chrome.plain:
@@ -136,8 +136,8 @@ class TabBar(ChoiceBar):
     def places(self, width: int) -> dict[str, tuple[int, int, str]]:
         """Return the column, the line and the word of each tab.
 
-        If space is short, one space separates the tabs; if this and a shorter name bring all of them on one line, the
-        name is shortened.
+        If space is short, only one space separates the tabs. The longest name is shortened if all tabs then fit on one
+        line.
         """
         keyed = [(name, f"F{number} {word}") for number, (name, word) in enumerate(self.options, 2)]
         if sum(len(word) + 2 for _, word in keyed) <= width:
@@ -154,7 +154,7 @@ class TabBar(ChoiceBar):
         return places
 
     def pieces(self, name: str, word: str) -> list[Segment]:
-        """Draw the key and the name in different styles; there is at least one space between two tabs."""
+        """Draw the key and the name in different styles, with at least one space between tabs."""
         style = super().pieces(name, word)[0].style or Style()
         cut = word.index(" ", 1)
         key = style if name == self.current else self.app.inks[Role.CODE] + style
@@ -162,7 +162,7 @@ class TabBar(ChoiceBar):
 
 
 class KeyBar(ChoiceBar):
-    """The keys of the active bindings, as many as fit; a replacement of Textual's footer, which is slower."""
+    """The active keys, as many as fit. It replaces Textual's footer, which is slower."""
 
     DEFAULT_CSS = """
     KeyBar { height: 1; padding: 0; background: $panel; color: $foreground; }
@@ -173,7 +173,7 @@ class KeyBar(ChoiceBar):
     _end: Timer | None = None  # the end of the message
 
     def say(self, words: str, seconds: float) -> None:
-        """Show a message for some seconds. It covers only the keys."""
+        """Show a message for some seconds in place of the keys."""
         if self._end is not None:
             self._end.stop()
         self.said = self.app.drawn(words)
@@ -198,7 +198,7 @@ class KeyBar(ChoiceBar):
     def show_keys(self, screen: Screen[object]) -> None:
         """List one key for each action that is shown in the bar.
 
-        The keys that stop work, and that run it again, come first; so does the key that goes back, or it is omitted.
+        The keys that stop and restart a computation come first, then the key that goes back, unless that is left out.
         """
         keys: dict[str, tuple[str, str]] = {}
         is_working = getattr(screen, "is_working", False)
@@ -217,7 +217,7 @@ class KeyBar(ChoiceBar):
         self.options = (*first, *keys.values())
 
     def places(self, width: int) -> dict[str, tuple[int, int, str]]:
-        """Omit keys that do not fit on one line, but never the last two."""
+        """Leave out keys that do not fit on one line, but never the last two."""
         options = list(self.options)
         while len(options) > _LAST and sum(len(word) + 2 for _, word in options) > width:
             del options[-1 - _LAST]

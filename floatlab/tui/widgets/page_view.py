@@ -24,7 +24,7 @@ def note_page(text: str) -> Page:
 
 
 class PageView(ScrollView):
-    """A page whose lines are broken to the width of the widget. It can be scrolled if it is too high."""
+    """A page, with its lines wrapped to the width of the widget. It scrolls if it is too high."""
 
     PLACE = "On a page"  # the heading in the list of keys
     FROZEN = 0  # number of lines at the top that do not scroll
@@ -58,7 +58,7 @@ class PageView(ScrollView):
         return "\n".join(text_of(runs).replace(UNBROKEN, " ").rstrip() for runs in self.lines)
 
     def reset(self) -> None:
-        """Break the page into lines again, even if the width is unchanged."""
+        """Wrap the page again, even if the width is unchanged."""
         self._width = 0
         self._set()
 
@@ -68,7 +68,7 @@ class PageView(ScrollView):
             self._width = width
             self.lines = self.set_lines(width)
             self.virtual_size = Size(width, len(self.lines))
-            # A layout of the screen takes longer than drawing, so it is requested only if the height changes.
+            # A new layout of the screen is slow, so it is requested only if the height changes.
             self.refresh(layout=self.styles.auto_dimensions and len(self.lines) != self.content_size.height)
 
     def set_lines(self, width: int) -> list[Line]:
@@ -85,7 +85,7 @@ class PageView(ScrollView):
     watch_show_vertical_scrollbar = _set  # a scrollbar changes the width without a resize event
 
     def on_resize(self) -> None:
-        """Break the lines for the new width; hide a scrollbar that a page of automatic height no longer needs."""
+        """Wrap the lines to the new width, and hide a scrollbar that is no longer needed."""
         self._set()
         if self.show_vertical_scrollbar and len(self.lines) <= self.content_size.height:
             self.show_vertical_scrollbar = False

@@ -1,4 +1,4 @@
-"""Windows in front of a screen: a list of choices that typing filters, and a page to read."""
+"""Windows in front of a screen: a list of choices that can be filtered by typing, and a page to read."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from floatlab.tui.widgets.window import Window
 
 _SHARE = 94  # the height of a window, in percent of the screen
 _ROWS = 18  # most lines of a list
-_FRAME = 4  # lines of a window besides its title and its list: the border, the box, and the line below the list
+_FRAME = 4  # lines of a window for its border, its box, and the line below the list
 
 
 class Pick(Record):
     """A pick list, which a key or a click opens.
 
-    `choices` are rows, or a mapping from names to texts. `take` receives the chosen name, and `current` are the marked
-    names. If `free`, the user can also type a name that is not listed. If there is a `group` and `choices` is a
-    mapping, the command palette lists the choices, as in "Order: serial".
+    `choices` are rows, or a mapping from names to texts. `take` receives the chosen name; `current` are the marked
+    names. If `free`, the user can also type other names. If `choices` is a mapping, the command palette lists them
+    under the name `group` (unless it is empty), as in "Order: serial".
     """
 
     title: str
@@ -47,8 +47,7 @@ class Pick(Record):
 class Choice(Record):
     """A row of a picker: its name, its text, and other names for searching.
 
-    If `quantity` is true, the name is a number. Typed digits then find it only if they are the whole name: a typed 6
-    should not find 64.
+    If `quantity`, the name is a number, which is found only by all of its digits: a typed 6 should not find 64.
     """
 
     name: str
@@ -57,10 +56,9 @@ class Choice(Record):
     quantity: bool = False
 
     def rank(self, typed: str) -> int | None:
-        """Return how well typed text, in lower case, matches.
+        """Return how well typed text (in lower case) matches.
 
-        The result is 0 for a whole name, and 1 for the beginning of a name. It is 2 if the names and the text contain
-        every typed word, and None if there is no match.
+        0: it is a name. 1: a name begins with it. 2: the names and the text contain every typed word. None: no match.
         """
         names = [name.lower() for name in (self.name, *self.also)]
         if typed in names:
@@ -80,9 +78,9 @@ def choices_of(texts: Mapping[str, str]) -> list[Choice]:
 
 
 class Picker(Window[str | None]):
-    """A list of choices that typing filters. The window closes with the chosen name, or with None.
+    """A list of choices that can be filtered by typing. The window returns the chosen name, or None.
 
-    If `free`, text that matches no choice is used as a name, for example of a format that follows a pattern.
+    If `free`, text that matches no choice is returned, for instance the name of a format such as e3m4.
     """
 
     INPUT: ClassVar[type[Input]] = Input
@@ -98,7 +96,7 @@ class Picker(Window[str | None]):
     def __init__(
         self, title: str, choices: list[Choice], current: tuple[str, ...] = (), *, free: bool = False, typed: str = ""
     ) -> None:
-        """Store the choices; the current choices will be marked, and `typed` is in the box."""
+        """Store the choices, those to mark (`current`), and the text in the box (`typed`)."""
         super().__init__()
         self._typed = typed
         self._title, self._choices, self.marked, self._free = title, choices, current, free
@@ -108,7 +106,7 @@ class Picker(Window[str | None]):
         with Vertical():
             yield Label(self.app.drawn(printable(self._title)), id="title", markup=False)
             yield self.INPUT(placeholder="type to narrow", compact=True)
-            # The box keeps the focus, and forwards the keys of the list, so that the tab key is not needed.
+            # The box keeps the focus and passes on the keys of the list, so that nobody needs the tab key.
             options = OptionList(markup=False, compact=True)
             options.can_focus = False
             yield options
@@ -118,10 +116,10 @@ class Picker(Window[str | None]):
         """Fill the list."""
         self._fill(self._typed)
         self.box.value = self._typed
-        self.set_focus(self.box)  # at once, so that no key is lost between the first frame and the focus
+        self.set_focus(self.box)  # at once, so that no early key is lost
 
     def on_resize(self) -> None:
-        """Make the list as high as fits into the window, so that its cursor is never below the window's edge."""
+        """Limit the height of the list to the window, so that its cursor stays visible."""
         title = self.query_one("#title", Label)
         others = title.get_content_height(self.size, self.size, title.size.width or self.size.width) + _FRAME
         self.rows.styles.max_height = max(min(self.size.height * _SHARE // 100 - others, _ROWS), 1)
@@ -188,27 +186,27 @@ class _NarrowingInput(Input):
     """An input that leaves the space key to the picker, since no name contains a space."""
 
     def check_consume_key(self, key: str, character: str | None) -> bool:
-        """Return whether the box uses a key: every printable key except space."""
+        """Return whether the box uses a key: all printable keys except space."""
         return key != "space" and super().check_consume_key(key, character)
 
 
 class MarkingPicker(Picker):
-    """A list in which any number of choices can be marked. It closes with their names, joined by commas, or with None.
+    """A list in which any number of choices can be marked. It returns their names, joined by commas, or None.
 
-    Enter or space adds text that matches no choice as a marked choice.
+    If typed text matches no choice, Enter or space adds it as a marked choice.
     """
 
     INPUT = _NarrowingInput
     BINDINGS = [Binding("space", "mark", "Mark", id="picker.mark", key_display="space", priority=True)]
 
     def __init__(self, title: str, choices: list[Choice], marked: tuple[str, ...]) -> None:
-        """Store the choices and the marked names; marked names that are not among the choices are added."""
+        """Store the choices and the marked names, which are added to the choices if they are missing."""
         known = {choice.name for choice in choices}
         extra = [Choice(name, name) for name in dict.fromkeys(marked) if name not in known]
         super().__init__(title, [*choices, *extra], tuple(dict.fromkeys(marked)), free=True)
 
     def action_mark(self) -> None:
-        """Mark or unmark the choice under the cursor; typed text that matches no choice is added."""
+        """Mark or unmark the choice under the cursor. Typed text that matches no choice is added."""
         if option := self.rows.highlighted_option:
             self._turn(option.id or "")
         else:
@@ -222,9 +220,9 @@ class MarkingPicker(Picker):
         self.rows.highlighted = place
 
     def take(self, name: str) -> None:
-        """If text has been typed, mark the choice under the cursor; otherwise close the window with the marked choices.
+        """Return the marked choices. But if text has been typed, mark the choice under the cursor instead.
 
-        If no choice is marked, the window stays open, and says so.
+        If no choice is marked, the window stays open and says so.
         """
         if self.box.value.strip():
             if name not in self.marked:

@@ -1,4 +1,4 @@
-"""The window that saves a page to a file. The ending of the file name, such as .svg, chooses the kind of file."""
+"""The window that saves a page to a file. The ending of the file name, such as .svg, decides the kind of file."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _encoded(description: str, text: Callable[[], str]) -> tuple[str, Content]:
 
 
 class SaveWindow(Window[None]):
-    """A box for the name of a file. A file that exists is replaced only after a second Enter."""
+    """A box for the name of a file. A second Enter is required to replace an existing file."""
 
     BINDINGS = [Binding("escape", "dismiss(None)", "Cancel", id="save.cancel")]
 
@@ -40,7 +40,7 @@ class SaveWindow(Window[None]):
         self._contents = {ending: _encoded(*copies[name]) for ending, name in _KINDS.items() if name in copies}
         self._contents[".png"] = ("the page as a picture (PNG), drawn by matplotlib", picture)
         self._suggestion = f"floatlab-{verb}.svg"
-        self._warned = ""  # the existing file that a second Enter replaces
+        self._warned = ""  # the existing file about which the user was warned
 
     def compose(self) -> ComposeResult:
         """Compose the title, the box and the line for messages."""
@@ -70,7 +70,7 @@ class SaveWindow(Window[None]):
             self._say(f"{quoted(path)} cannot be written: {getattr(error, 'strerror', None) or error}")
 
     def _named(self, name: str) -> str:
-        """Return the name; if the user typed an ending before the suggested one, drop the suggested ending."""
+        """Return the name without the suggested ending if the user typed another one before it."""
         typed, suggested = os.path.splitext(name)
         ending = os.path.splitext(self._suggestion)[1]
         has_own = suggested == ending and os.path.splitext(typed)[1].lower() in self._contents

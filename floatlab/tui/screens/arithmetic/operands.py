@@ -1,4 +1,4 @@
-"""The operands of an operation, as boxes and rows of bits; a search for operands whose FMA differs from mul and add."""
+"""The operands of an operation, as boxes and rows of bits, and a search for operands for which fma differs."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _NAMES = ("a", "b", "c")
 
 
 class Operands(Horizontal):
-    """Up to three operands: a line of boxes, and rows of bits, which the screen places elsewhere.
+    """Up to three operands, each with a box and a row of bits. The screen places the rows of bits.
 
-    `pick_verb` is called when the user clicks the name of the operation, which only small screens show.
+    `pick_verb` is called when the user clicks the name of the operation. Only small screens show this name.
     """
 
     DEFAULT_CSS = """
@@ -43,7 +43,8 @@ class Operands(Horizontal):
         self._question = question
         self._operands: tuple[Datum, ...] = ()
         self._pick_verb = pick_verb
-        self._last: dict[str, str] = {}  # the last texts of the boxes, kept while an operation has fewer operands
+        # The last texts of the boxes, also of those that the current operation does not use.
+        self._last: dict[str, str] = {}
         self._chosen = 0  # the number of the operand to which keys apply
 
     def compose(self) -> ComposeResult:
@@ -68,11 +69,11 @@ class Operands(Horizontal):
                 row.show(strips[place])
 
     def values(self, count: int) -> tuple[str, ...]:
-        """Return the values for an operation with `count` operands: the last ones of the boxes, or 1."""
+        """Return `count` values: the last texts of the boxes, or 1 for a box that had none."""
         return tuple(self._last.get(name, "1") for name in _NAMES[:count])
 
     def follow(self, focused: Widget | None) -> None:
-        """Make keys apply to the focused operand; if none has the focus, to the same one as before."""
+        """Make keys apply to the focused operand. If none has the focus, the operand stays the same."""
         places = [*self.rows, *self.query(Input)]
         if focused in places:
             self._chosen = places.index(focused) % len(_NAMES)
@@ -90,8 +91,7 @@ class Operands(Horizontal):
     def edited(self, change: Callable[[Datum], Datum]) -> Question:
         """Return the question after an edit of the operand that was focused last; raises FloatlabError.
 
-        The operand keeps its format. If the question and its operands name no format, the operand's is added to
-        the question.
+        The operand keeps its format, which is added to the question if neither the question nor an operand names one.
         """
         question, operands = self._question, self._operands
         place = min(self._chosen, len(operands) - 1)
@@ -107,7 +107,7 @@ class Operands(Horizontal):
 class WitnessSearch(Window["tuple[str, ...] | str | None"]):
     """A search for operands for which fused and separate multiply-add differ, with a progress bar.
 
-    The window closes with the operands found, with a message if there are none, or with None if it is cancelled.
+    The window returns the operands, a message if none were found, or None if the user cancelled.
     """
 
     DEFAULT_CSS = """

@@ -32,8 +32,8 @@ from floatlab.verbs.edits import EDITS
 from floatlab.verbs.question import Question, Scene
 from floatlab.verbs.registry import verb_named
 
-_IN_BAR = tuple(ARITIES)[:10]  # the others are in the list of operations
-_PRINTED = ("steps", "brief", "why")  # options of the command line that limit the printed text
+_IN_BAR = tuple(ARITIES)[:10]  # the operations in the bar; the list has the others, too
+_PRINTED = ("steps", "brief", "why")  # options that affect only what the command line prints
 
 
 class ArithmeticScreen(TaskScreen, inherit_bindings=False):
@@ -120,11 +120,11 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
     # The question.
 
     def normal(self, question: Question) -> Question:
-        """Return the question without options that limit the printed text."""
+        """Return the question without options that affect only what the command line prints."""
         return question.spelled_out().having(**dict.fromkeys(_PRINTED))
 
     def draw(self, before: Question) -> None:
-        """Show the operands, and the step at which the derivation opens."""
+        """Show the operands, and the first step to be shown."""
         question, answer = self.question, self.answers[0]
         scenes = answer.scenes(False)
         same = [scene.name for scene in scenes] == [scene.name for scene in self.scenes]
@@ -145,7 +145,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         self._draw_controls()
 
     def _next_scene(self, same: bool, before: Question) -> int:
-        """Return the number of the step to show; `same` tells whether the steps have the same names as before."""
+        """Return the index of the step to show. `same` tells whether the steps have the same names as before."""
         if same:
             return self.scene
         was_last = 0 < self.scene == self._steps - 1
@@ -169,7 +169,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         self.draw_beside()
 
     def _format_text(self) -> str:
-        """Return a text with the format of the result; it says whether the format was chosen automatically."""
+        """Return the name of the result's format, and whether it was chosen automatically."""
         results = self.answers[0].results
         if self.question.formats:
             return f"in {short_name(self.question.formats[0])}"
@@ -183,7 +183,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         return self.has_class("-beside")
 
     def topics(self) -> list[Topic]:
-        """Return the topics of the result; nothing during practice, where they would give the answer away."""
+        """Return the topics of the result; none during practice, because they would reveal the answer."""
         return [] if self.practice.on else result_topics(self.scenes)[: 1 + self.has_class("-beside")]
 
     def _draw_scene(self) -> None:
@@ -197,7 +197,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         self.draw_beside()
 
     def watch_scene(self, before: int, now: int) -> None:
-        """Show a step; if the step is the next one and has animation frames, show these first."""
+        """Show a step. If it follows the one shown before, play its animation first."""
         player, scene = self.player, self.scenes[now]
         player.stop_sliding()
         self._draw_scene()
@@ -207,7 +207,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         self.call_after_refresh(player.show_newest)  # the height of the reason changes the height of the player
 
     def action_step(self, by: int) -> None:
-        """Go a step forward (in practice, after a question about it) or back; after the last step, go to the first."""
+        """Go a step forward or back; after the last step, to the first. In practice, ask before a step forward."""
         self.player.stop()
         self._advance(by)
         self._draw_controls()
@@ -366,7 +366,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         return formats.pop()
 
     def _take(self, values: tuple[str, ...]) -> None:
-        """Ask about these operands, with their format: in another format, they might be other numbers."""
+        """Open the operation on these operands in their own format, since another format may round them."""
         if format := self._one_format():
             self.open(self.question.replace(values=values, formats=(format,)))
 

@@ -1,4 +1,4 @@
-"""The steps of a derivation: played as an animation, or shown one by one after a question about each (practice)."""
+"""The steps of a derivation, played as an animation; and practice, with a question before each step."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from floatlab.verbs.question import Answer, Question, Scene
 from floatlab.verbs.registry import answer_question
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0)  # steps per second
-_GLANCED = 30  # most characters of an unreadable answer that are repeated
+_GLANCED = 30  # a message repeats up to this many characters of an unreadable answer
 _SLIDE = 0.6  # longest duration in seconds of the animation frames before a step
 _FRAME = 0.06  # longest time in seconds between two animation frames
 
 
 def result_topics(scenes: tuple[Scene, ...]) -> list[Topic]:
-    """Return the number line around a result, and the roundings of the exact result in all directions.
+    """Return two topics: the number line around the result, and the exact result rounded in every direction.
 
-    If a fused and a separate result are shown, both topics are about the fused one.
+    For fma, both are about the fused result.
     """
     derivation = next((scene.steps[0][0] for scene in reversed(scenes) if scene.steps), None)
     if derivation is None or not (rows := result_rows(derivation)):
@@ -40,14 +40,14 @@ def result_topics(scenes: tuple[Scene, ...]) -> list[Topic]:
     topics = [("Where the result lies", Page(tuple(rows)))]
     if exact := exact_literal(derivation):
         question = Question("show", (exact,), (derivation.result.format,), derivation.context)
-        with suppress(FloatlabError):  # some rules are for operations only
+        with suppress(FloatlabError):  # some rules apply only to operations, not to reading a number
             page = answer_question(question.having(directions=True))[0].page()
             topics.append(("The exact result, rounded in every direction", page.replace(blocks=page.blocks[1:])))
     return topics
 
 
 def explanation(scenes: tuple[Scene, ...], scene: int, has_room: bool) -> Page:
-    """Return the explanation of a step; if there is room, return those of all steps so far."""
+    """Return the explanation of a step or, if there is room, of all steps so far."""
     if not has_room:
         return Page((Note(scenes[scene].reason),))
     pairs = [(heading(f"{i} {each.name}"), Note(each.reason)) for i, each in enumerate(scenes[: scene + 1], 1)]
@@ -131,7 +131,7 @@ class StepPlayer(PageView, can_focus=True):
         return next((y for y, runs in enumerate(self.lines) if any(run.text.strip() == mark for run in runs)), 0)
 
     def show_newest(self) -> None:
-        """Scroll to the newest line of the page; if the player is as high as its page, its parent scrolls."""
+        """Scroll to the newest line of the page. If the player itself is not scrolled, scroll its parent."""
         if not self.styles.auto_dimensions:
             # Forced, since there is no scrollbar yet in the first frame.
             end = max(len(self.lines) - self.size.height, 0)
@@ -162,7 +162,7 @@ class Practice(Vertical):
     """
 
     def __init__(self, show: Callable[[int], None], *, id: str | None = None) -> None:
-        """Start with practice off; `show` is called with the step whose question was answered."""
+        """Start with practice off. `show` is called with a step when the question about it has been answered."""
         super().__init__(id=id)
         self._show = show
         self.on = False
@@ -206,7 +206,7 @@ class Practice(Vertical):
         self.prepare(self._answer)
 
     def prepare(self, answer: Answer | None) -> None:
-        """Store the answer to whose steps the questions refer, and hide the current question."""
+        """Store the answer whose steps will be asked about, and hide the current question."""
         self._answer, self._made = answer, None
         self._answered.clear()
         self.hide()

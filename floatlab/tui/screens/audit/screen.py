@@ -35,7 +35,7 @@ from floatlab.verbs.registry import verb_named
 
 _FILES = "model.safetensors  a folder  random:normal:64x256:seed=1@bf16"
 _RECIPES = "such as e4m3,mxfp4,nvfp4"
-_NAME = 27  # columns for the name of a recipe in the list, beside which the texts are aligned; few names are longer
+_NAME = 27  # width of the column of recipe names in the list; few names are longer
 _LISTED = "most damaged first"  # the order in which the audit lists the tensors
 
 
@@ -80,7 +80,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
     file, against = getters.query_one("#file", ArrayBox), getters.query_one("#against", ArrayBox)
     recipes_box, find_box = getters.query_one("#recipes", Input), getters.query_one("#find", Input)
     tensors = getters.query_one(TensorTable)
-    _recipes = ""  # the last text of recipes that was not empty
+    _recipes = ""  # the last recipes that were typed
     _by, _descending = "", False  # how the tensors are sorted: the title of a column, and the direction
     _shown_tensors: tuple[TensorFigures, ...] = ()
 
@@ -107,7 +107,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
 
     @property
     def found(self) -> RecipeAudit | None:
-        """The audit of what recipes would do; None if there is no answer yet, and for checks of quantised weights."""
+        """The audit of recipes; None while there is no answer, and if quantised weights are checked instead."""
         model = self.answers[0].found if self.answers else None
         return model if isinstance(model, RecipeAudit) else None
 
@@ -134,7 +134,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
         self.draw_view()
 
     def _fill_recipes(self, names: tuple[str, ...] | None) -> None:
-        """Show the recipes; a typed text with the same recipes is kept."""
+        """Show the recipes, unless the typed text has the same recipes."""
         try:
             same = _recipe_names(self.recipes_box.value) == names
         except FloatlabError:
@@ -143,7 +143,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
         self._recipes = self.recipes_box.value or self._recipes
 
     def _show_against(self) -> None:
-        """Show the box of the original if no recipe is given or the box has the focus; else hide it."""
+        """Show the box of the original only if no recipe is given, or while it has the focus."""
         has_focus = self.focused is self.against.input
         self.against.display = has_focus or self.question.option("to") is None
 
@@ -166,9 +166,9 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
         return self.attempt(lambda: self._asked(typed, self.against.word), kind)
 
     def _asked(self, typed: str, against: str) -> Question:
-        """Return the question of what these recipes would do or, without recipes, of whether the weights are right."""
+        """Return the question: an audit of these recipes or, without recipes, a check of quantised weights."""
         base, to = self.question, _recipe_names(typed)
-        if to is None or base.option("to") is None:  # most other options belong to only one of the two questions
+        if to is None or base.option("to") is None:  # most other options apply to only one of the two questions
             base = Question("audit", base.values).having(only=base.option("only"))
         return _settled(base.having(to=to, against=(against or None) if to is None else None))
 
@@ -197,11 +197,11 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
         """Go to the box of the original."""
         self.against.display = True
         self.against.input.focus()
-        if is_wrong(self.against.input):  # the text is still there, so its error is shown again
+        if is_wrong(self.against.input):  # the wrong text is still there, so show its error again
             self._against_changed(self.against, picked=False)
 
     def action_find(self) -> None:
-        """Move the focus to the box in which one types a part of the tensors' names."""
+        """Go to the box that filters the tensors by name."""
         self.find_box.focus()
 
     def action_file(self, name: str) -> None:
@@ -212,7 +212,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
 
     @property
     def shown_views(self) -> tuple[tuple[str, str], ...]:
-        """The views that the user can choose: a check of quantised weights has only the first."""
+        """The views that the user can choose; only the first for a check of quantised weights."""
         return self.VIEWS if self.found is not None or not self.answers else self.VIEWS[:1]
 
     def draw_view(self) -> None:
@@ -245,7 +245,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
         return self.details.page if tensor is None else tensor_page(tensor)
 
     def _arrange(self) -> None:
-        """Show the tensors that have the typed words in their names, in the chosen order."""
+        """Show the tensors whose names contain the typed words, in the chosen order."""
         found = self.found
         if found is None:
             self._shown_tensors = ()
@@ -339,7 +339,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
 
 
 def _typed_places(text: str) -> tuple[str, ...]:
-    """Split typed text at spaces into checkpoints; if a file or folder has exactly this name, it is the only one."""
+    """Split typed text at spaces into checkpoints, unless a file or folder has exactly this name."""
     return (text,) if exists(text) else tuple(text.split())
 
 

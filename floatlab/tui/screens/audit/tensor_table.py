@@ -7,11 +7,11 @@ from textual.binding import Binding
 from floatlab.page.model import Line, Table, as_line, text_of
 from floatlab.tui.widgets import ColumnTable
 
-_NARROW = 60  # in fewer columns, names take at most a third of the width, else at most half of it
+_NARROW = 60  # names take at most half of the width; at most a third if the width is smaller than this
 
 
 class TensorTable(ColumnTable):
-    """The tensors. The beginnings of long names are left out, since the ends tell tensors of one model apart."""
+    """The table of tensors. Long names lose their beginnings, because the ends distinguish the tensors of a model."""
 
     PLACE = "On the table of tensors"  # the heading in the list of keys
     HELP = (
@@ -45,6 +45,6 @@ class TensorTable(ColumnTable):
         return as_line(name if len(name) <= self._room else f"…{name[1 - self._room :]}")
 
     def set_lines(self, width: int) -> list[Line]:
-        """Return the lines of the table; the names take at most half of the width, or a third of a small width."""
+        """Return the lines of the table, with names that fit."""
         self._room = max(width // (3 if width < _NARROW else 2), 1)
         return super().set_lines(width)

@@ -36,7 +36,7 @@ from floatlab.verbs.registry import answer_question
 
 _EXAMPLES = "0.1 -2.5 3 7.3  1/3  0.1@bf16  inf  nan"
 _RECIPES = "nvfp4  mxfp4:up  e4m3/128x128  block(e2m1, ue5m3, 16)"
-_NAME = 27  # columns for the name of a recipe in the list, beside which the texts are aligned; few names are longer
+_NAME = 27  # width of the column of recipe names in the list; few names are longer
 
 
 class PreparedBlocks(Record):
@@ -60,7 +60,10 @@ class BlockTable(ColumnTable):
 
 
 class BlockScreen(TaskScreen, inherit_bindings=False):
-    """The screen for blocks. Its question is that of `block`; the recipe includes the rule of --scale."""
+    """The screen for blocks.
+
+    Its questions are those of `block`. The recipe includes the scale rule, so there is no --scale.
+    """
 
     VIEWS = (("steps", "Steps"), ("elements", "Elements"), ("recipe", "Recipe"))
     TOPIC_PANES = ("beside", "below")
@@ -141,7 +144,7 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
     # The question.
 
     def normal(self, question: Question) -> Question:
-        """Return the question without --scale: its rule becomes part of the recipe. A large array is shown in parts."""
+        """Return the question with the rule of --scale as part of the recipe. A large array is shown in parts."""
         question, rule = in_parts(question), question.option("scale")
         if rule is None:
             return question
@@ -185,7 +188,7 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
         mark_valid(event.input, self._take_recipe(event.input.value.strip(), "recipe"))
 
     def _take_recipe(self, name: str, kind: str = "") -> bool:
-        """Open the question with this recipe; a given tensor scale is dropped if the recipe has none."""
+        """Open the question with this recipe, and without the tensor scale if the recipe has none."""
 
         def question() -> Question:
             keeps = _has_tensor_scale(parse_recipe(name))
@@ -236,7 +239,7 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
         self._draw_element()
 
     def topics(self) -> list[Topic]:
-        """Return the recipe; in the view of the recipe, return the steps; in the view of the elements, return both."""
+        """Return the topics: the recipe and the steps, without the one that the current view shows."""
         if (prepared := self.prepared) is None:
             return []
         steps, about = ("Steps", prepared.page), ("Recipe", prepared.about)
@@ -295,7 +298,7 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
         return super().possible() | rows | dict.fromkeys(("part", "at"), in_parts)
 
     def code_to_pin(self, name: str) -> str:
-        """Return the code of the element under the cursor; empty if there is none, or if `show` lacks its format."""
+        """Return the code of the element under the cursor; empty without an element, or if its format has no name."""
         found = self.element
         return "" if found is None else found.code
 
@@ -323,5 +326,5 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
 
 
 def _has_tensor_scale(recipe: Recipe) -> bool:
-    """Return whether a recipe has a scale of the tensor that the user may give."""
+    """Return whether the user may set the tensor scale of a recipe."""
     return recipe.format.tensor is not None and recipe.format.superblock is None

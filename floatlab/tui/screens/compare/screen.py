@@ -1,4 +1,4 @@
-"""The screen Compare: the sizes, positions and causes of the differences of two arrays, and tolerances."""
+"""The screen Compare: how much, where and why two arrays differ, and tolerances."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from floatlab.verbs.compare.page import diagnosis_note, elements_table, summary_
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import answer_question
 
-_LISTED = 100  # number of worst elements if the question does not give it
-_FEW = (0, 1, 2, 3, 5)  # the columns of the worst elements beside the summary: index, values, ulps, share of tolerance
+_LISTED = 100  # the default number of worst elements
+_FEW = (0, 1, 2, 3, 5)  # the columns that are shown beside the summary: index, values, ulps, share of tolerance
 _TOLERANCES = {"rtol": "1e-5", "atol": "1e-8"}  # the tolerances and their defaults
 _ARRAYS, _INPUTS = ("actual", "expected"), ("x", "y")
-_MADE_OF = (*_INPUTS, "bias")  # the arrays from which the two compared arrays were computed
+_MADE_OF = (*_INPUTS, "bias")  # the inputs of the computation whose results are compared
 
 
 def _first_line(found: Differences) -> str:
@@ -94,7 +94,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
     bars, elements = getters.query_one(HistogramBars), getters.query_one(ElementTable)
 
     def first_view(self, question: Question) -> str:
-        """Return the view of causes if the inputs are given, else the summary."""
+        """Return the view of causes if the question has inputs, otherwise the summary."""
         return "cause" if question.option("inputs") else "summary"
 
     def compose_task(self) -> ComposeResult:
@@ -158,7 +158,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         return question if question.option("worst") else question.having(worst=_LISTED)
 
     def keeps_found(self, question: Question) -> bool:
-        """Return whether stopping the question keeps what was found: true if it asks for causes (`inputs`)."""
+        """Return whether a stopped search keeps what it found. A search for causes does."""
         return question.option("inputs") is not None
 
     def draw(self, before: Question) -> None:
@@ -191,7 +191,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         return self.query_one(f"#{name}", ArrayBox)
 
     def _fill_tolerance(self, name: str) -> None:
-        """Show a tolerance; a typed text that has the same value is kept."""
+        """Show a tolerance, unless the typed text has the same value."""
         box, value = self.query_one(f"#{name}", Input), self.question.option(name)
         try:
             same = self._tolerance(name, box.value) == value
@@ -201,7 +201,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
             fill(box, "" if value is None else str(value))
 
     def _tolerance(self, name: str, text: str) -> float | None:
-        """Read a tolerance as the command line does; return None, which stands for the default, for an empty text."""
+        """Read a tolerance as the command line does; return None (the default) for an empty text."""
         if not text.strip():
             return None
         value: float = self.app.read_question(["compare", "0", "0", f"--{name}={text.strip()}"]).option(name)
@@ -216,7 +216,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         self.mark_taken(box.input, valid, picked)
 
     def _with_values(self, values: tuple[str, ...]) -> Question:
-        """Return the question about these arrays. If none of them is from the example, drop the example's options."""
+        """Return the question about these arrays. If neither is of the example, drop the options of the example."""
         question, example = self.question, self.app.default_question(self.NAME)
         if set(values).isdisjoint(example.values) and not set(question.values).isdisjoint(example.values):
             if question.formats == example.formats:
@@ -226,9 +226,9 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         return question.replace(values=values)
 
     def _ask_inputs(self) -> bool:
-        """Ask for the causes if both inputs are given (a sum needs only X); ask without causes if all boxes are empty.
+        """Ask for the causes if X and Y are given (for a sum, X).
 
-        Otherwise, show a hint.
+        If all boxes are empty, ask without causes; otherwise, show a hint.
         """
         x, y, bias = (self._array(name).word for name in _MADE_OF)
         op = self.query_one("#op", Input).value.strip()
@@ -324,7 +324,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
             if ulps is None or not ulps.count:
                 return note_page("No element has a distance in ulps.")
             return note_page(f"The distance of all elements is 0 ulps of {ulps.format.name}.")
-        # If no elements differ, there are no worst elements; the page of the map says that none differ.
+        # If no elements differ, there are no worst elements. The page of the map says so.
         if self.view != "summary":
             return map_page(differences)
         page = summary_page(differences)
@@ -367,7 +367,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
     # Methods for the frame.
 
     def printed(self) -> Question:
-        """Return the question; unless the worst elements are shown, their default number is left out."""
+        """Return the question, without the default number of worst elements unless these are shown."""
         short = self.view != "worst" and self.question.option("worst") == _LISTED
         return self.question.having(worst=None) if short else self.question
 

@@ -1,4 +1,4 @@
-"""The codes of a small format: a table of all codes, and a box and a row of bits for the code under the cursor."""
+"""The codes of a small format: a table, with a box and a row of bits for the code under the cursor."""
 
 from __future__ import annotations
 
@@ -67,8 +67,7 @@ class CodeTable(Cells):
             for run in runs:
                 starts += [(x, y)] if run.role is Role.CODE else []
                 x += len(run.text)
-        # Consecutive codes are below each other, so cells are sorted by column. A cell is as wide as the longest text,
-        # if its column has room.
+        # Codes ascend down the columns. Every cell is as wide as the longest text, if there is room.
         columns = [*sorted({x for x, _ in starts}), width + 2]
         widths = {a: b - a - 2 for a, b in pairwise(columns)}
         full = max((len(text_of(cell)) for cell in self.grid.cells), default=0) if self.grid else 0
@@ -95,11 +94,11 @@ class CodeTable(Cells):
         box = self.screen.query_one("#code", Input)
         box.focus()
         box.value = digit
-        self.call_after_refresh(box.action_end)  # else the next digit would replace the text, which the focus selects
+        self.call_after_refresh(box.action_end)  # the focus selects the text, and the next digit would replace it
 
 
 class CodePage(Vertical):
-    """The codes of a format, and a cursor, which the user moves in the table, by typing a code, or by flipping bits."""
+    """The codes of a format. The cursor is moved in the table, by typing a code, or by flipping bits."""
 
     DEFAULT_CSS = """
     CodePage #one { height: auto; }

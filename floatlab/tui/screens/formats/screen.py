@@ -1,4 +1,4 @@
-"""The screen Formats: the table of all formats, one format in full, codes of a small format, comparisons of formats."""
+"""The screen Formats: the table of all formats, one format in full, the codes of a small format, and comparisons."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _EXAMPLES = "fp16 bf16  e4m3  e5m10  p3109_k8p3se"
 
 
 class FormatTable(ColumnTable):
-    """Rows of formats; a click in the margin before a name marks the format."""
+    """The table of formats. A click in the margin before a name marks the format."""
 
     PLACE = "On the table of formats"  # the heading in the list of keys
     HELP = (
@@ -54,7 +54,7 @@ class FormatTable(ColumnTable):
         return pieces
 
     def clicked(self, cell: int, column: int, times: int) -> None:
-        """Mark a row on a click in the margin; on a double click elsewhere, open it."""
+        """Mark a row on a click in the margin; open it on a double click elsewhere."""
         if column < MARGIN:
             self.call_next(self.screen.run_action, "mark")
         else:
@@ -105,7 +105,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         super().__init__(question)
         self.marked: dict[str, Format] = {}
         self.formats: dict[str, Format] = {}  # the rows
-        self._added: dict[str, Format] = {}  # formats outside the catalog, whose rows remain even if unmarked
+        self._added: dict[str, Format] = {}  # formats added by name, whose rows remain when they are unmarked
         self._page_cache: dict[tuple[str, ...], list[Page]] = {}
 
     def compose_task(self) -> ComposeResult:
@@ -155,7 +155,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
             self._go(new)
         if len(marked) < 2 <= len(self.marked):
             self.view = "compare"
-        if not self.names.has_focus:  # not while it is edited
+        if not self.names.has_focus:  # unless the user is typing there
             fill(self.names, " ".join(question.values))
         self.draw_view()
 
@@ -167,7 +167,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
     # The views.
 
     def _names(self) -> tuple[str, ...]:
-        """Return the names of the page's formats. A single marked format is compared with the one under the cursor."""
+        """Return the names of the formats on the page: the marked ones and, if one is marked, that under the cursor."""
         current = short_name(self.current)
         if self.view != "compare":
             return (current,)
@@ -175,7 +175,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         return marked if len(marked) > 1 else tuple(dict.fromkeys((*marked, current)))
 
     def _pages(self) -> list[Page]:
-        """Return the pages of the formats of `_names`; if there are several, the last page compares them."""
+        """Return the page of each format of `_names`, and for several formats a page that compares them."""
         names = self._names()
         if names not in self._page_cache:
             self._page_cache[names] = answer_question(Question("formats", names))[0].parts()
@@ -215,7 +215,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         return self.view == "compare"
 
     def topics(self) -> list[Topic]:
-        """Return the format under the cursor; in the view of this format, return the comparison of the marked ones."""
+        """Return the topic: the format under the cursor or, if that is in view, the comparison of the marked ones."""
         current = short_name(self.current)
         names = tuple(dict.fromkeys((*map(short_name, self.marked.values()), current)))
         if self.view != "format":
@@ -245,7 +245,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         self.inspect("1", (self.current,))
 
     def action_mark(self) -> None:
-        """Mark or unmark the row under the cursor; an unmarked row remains, even if it was added by its name."""
+        """Mark or unmark the row under the cursor. An unmarked row remains in the table."""
         format = self.current
         if format.name in self.marked:
             self._added[format.name] = format
@@ -258,7 +258,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         self.open(self.question.replace(values=values))
 
     def action_drop(self) -> None:
-        """Unmark the row under the cursor; a row that was added by its name is removed."""
+        """Unmark the row under the cursor, and remove it if it was added by its name."""
         format = self.current
         self._added.pop(format.name, None)
         self._unmark(format)
@@ -290,12 +290,12 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
     @on(Input.Blurred, "#code")
     def _code_left(self) -> None:
         self.complain("")
-        mark_valid(self.codes.box, True)  # a code that was not found needs no correction
+        mark_valid(self.codes.box, True)  # text that was not found is no error once the box is left
         self.codes.draw()
 
     @on(Cells.Chosen, "CodeTable")
     def _code_chosen(self) -> None:
-        """Open a code in Inspect, where its format becomes the first one."""
+        """Open the code in Inspect, with its format first."""
         others = (format for format in self.app.standing("inspect").formats if format != self.current)
         self.inspect(self.codes.literal, (self.current, *others))
 
@@ -310,7 +310,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         return Question("formats", self._names())
 
     def copies(self) -> Copies:
-        """Return the texts to copy: the code under the cursor, else the names of the formats on the page."""
+        """Return the texts to copy: the code under the cursor or, without one, the names of the formats on the page."""
         copies = super().copies()
         if self.codes.display:
             copies["value"] = ("the shortest decimal", lambda: self.codes.answer.words()[0])
@@ -331,7 +331,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         yield self.names
 
     def home(self) -> Iterator[Widget]:
-        """Yield the table of codes, if the focus is on the box or the bits of a code, and the table of formats."""
+        """Yield the table of codes (if its box or bits have the focus), then the table of formats."""
         inside = self.focused is not None and self.codes in self.focused.ancestors
         if self.codes.display and inside and self.focused is not self.codes.table:
             yield self.codes.table

@@ -1,4 +1,4 @@
-"""Reads text that was typed in the box for a value: operations, such as 0.1+0.2 or sqrt 2; codes without a format."""
+"""Interprets text in the value box: operations such as 0.1+0.2 or sqrt 2, and codes without a format."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from floatlab.verbs.question import Question
 from floatlab.verbs.registry import answer_question
 
 _SIGNS = {"+": "add", "-": "sub", "−": "sub", "*": "mul", "×": "mul", "/": "div", "÷": "div"}
-_MOST = 200  # longer texts count neither as operations nor as numbers
+_MOST = 200  # longer texts are not examined
 _DEFAULT = "fp64"  # the format of Python's floats, and of most calculators
 
 
@@ -53,7 +53,7 @@ def number_in(text: str) -> Question | None:
 
 
 def code_in(text: str) -> Question | None:
-    """Return the question what a code means in every format of its width; None if the text is not a code.
+    """Return the question that shows what a code means in every format of its width; None if the text is not a code.
 
     >>> code_in("0x38").values, code_in("0x38").option("dialects"), code_in("fp16") is None
     (('bits:0x38',), True, True)
@@ -70,7 +70,9 @@ def code_in(text: str) -> Question | None:
 
 
 def format_of_code(typed: str, active: Format, others: Iterable[Format]) -> Format:
-    """Return the format for a code that names none: the active one, unless only another has as many bits as the code.
+    """Return the format for a code that names none.
+
+    It is the active format, unless its width differs from the code's and that of another format agrees.
 
     >>> format_of_code("bits:0x38", parse_format("fp16"), [parse_format("e5m2")]).name
     'e5m2'
@@ -81,9 +83,7 @@ def format_of_code(typed: str, active: Format, others: Iterable[Format]) -> Form
 
 
 def hint_on_code(value: str, format: Format) -> str:
-    """Return a hint on how to read a code in this format, if the value is a code in another format of the same width.
-
-    In all other cases, the text is empty.
+    """Return a hint on how to read a code of another format in this format, if both have the same width.
 
     >>> hint_on_code("bits:0x38@e4m3", parse_format("e5m2"))
     'e5m2 has the value, converted; type bits:0x38@e5m2 to read this code in e5m2'
@@ -100,7 +100,7 @@ def hint_on_code(value: str, format: Format) -> str:
 
 
 def hint_on_hexadecimal(typed: str) -> str:
-    """Return a hint on a hexadecimal integer, which may be meant as a code; empty for other texts.
+    """Return a hint that a hexadecimal integer may be meant as a code; empty for other texts.
 
     >>> hint_on_hexadecimal("0x38")
     '0x38 is read as a number; bits:0x38 is the code (Dialects: in all formats)'
@@ -111,7 +111,7 @@ def hint_on_hexadecimal(typed: str) -> str:
 
 
 def _called(text: str) -> tuple[str, tuple[str, ...]] | None:
-    """Read an operation that begins with its name; the operands follow in parentheses or after spaces."""
+    """Read an operation such as sqrt(2) or sqrt 2."""
     from floatlab.verbs.arithmetic.answer import ARITIES  # not needed for the first frame
 
     match = re.fullmatch(r"\s*([a-z]+)(?:\s*\((.*)\)|\s+(.*?))\s*", text)
@@ -122,7 +122,7 @@ def _called(text: str) -> tuple[str, tuple[str, ...]] | None:
 
 
 def _infix(text: str) -> tuple[str, tuple[str, ...]] | None:
-    """Read two numbers with an operator between them, or a product plus or minus a number, which is an FMA."""
+    """Read an operation such as 0.1 + 0.2. A product plus or minus a number is an FMA."""
     for place in range(len(text) - 1, 0, -1):
         left, sign, right = text[:place].strip(), text[place], text[place + 1 :].strip()
         if sign not in _SIGNS or not _is_number(right):

@@ -1,4 +1,4 @@
-"""The fields of a number (its code, S, E, T) as words to click, and a box to edit one of them."""
+"""The names of a number's fields (code, S, E, T), which can be clicked, and a box to edit one of them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ class FieldBox(Horizontal):
         yield Input(id="field", compact=True)
 
     def show(self, datum: Datum) -> None:
-        """Show the fields of a datum; the box closes if its field is gone, and keeps its text if it has the focus."""
+        """Show the fields of a datum.
+
+        The box closes if the format lacks its field; while it has the focus, its text stays.
+        """
         texts = fields(datum)
         self.names.options = tuple((name, f"{name} {text}") for name, text in texts.items())
         if self.names.current and self.names.current not in texts:
@@ -43,7 +46,7 @@ class FieldBox(Horizontal):
             fill(self.box, texts[self.names.current])
 
     def open(self, name: str) -> None:
-        """Open the box for a field. Wrong text that was typed for the same field is still there."""
+        """Open the box for a field. If its last text was wrong, that text is there for correction."""
         if name != self._last:
             mark_valid(self.box, True)
         self.names.current = self._last = name

@@ -39,7 +39,7 @@ EDIT_KEYS = dict(zip(EDITS, _KEYS, strict=True))
 
 
 class InspectScreen(TaskScreen, inherit_bindings=False):
-    """The screen for a value in several formats. Edits change the datum of the active row, the last one focused."""
+    """The screen for a value in several formats. Edits change the number in the active row: the row focused last."""
 
     VIEWS = (
         ("details", "Details"),
@@ -87,7 +87,8 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
     def __init__(self, question: Question) -> None:
         """Store the first question."""
         super().__init__(question)
-        self.rows: dict[str, BitRow | StaticPage] = {}  # by format; a page if the format cannot hold the value
+        # By name of the format; a page says why if the format cannot hold the value.
+        self.rows: dict[str, BitRow | StaticPage] = {}
         self.formats: tuple[Format, ...] = ()  # the formats of the rows
         self.data: dict[str, Datum] = {}
         self._active_row = ""
@@ -141,7 +142,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         return {format.name: _why_not(question, format) for format in question.formats if format not in shown}
 
     def normal(self, question: Question) -> Question:
-        """Return the question as `show` of one value, without options that are views here; raises FloatlabError."""
+        """Return the question as `show` of one value, without the options that are views here; raises FloatlabError."""
         if question.verb == "convert":
             question = question.replace(verb="show")
         if not question.values:
@@ -158,7 +159,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         return question if format in self.formats else question.replace(formats=(*self.formats, format))
 
     def take_format(self, name: str) -> None:
-        """Add a format; if the value is a code of another format, a hint says how to read the code in the new one."""
+        """Add a format. If the value is a code of another format, a hint says how to read the code in the new one."""
         super().take_format(name)
         datum = self.data[self._active_row]
         if hint := hint_on_code(self.question.values[0], datum.format):
@@ -184,7 +185,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         outdated = [name for name, row in self.rows.items() if isinstance(row, BitRow) != (name in self.data)]
         for name in [name for name in self.rows if name not in order or name in outdated]:
             if self.rows[name] is self.focused:
-                self.set_focus(None)  # else Textual would focus the box, where Backspace deletes
+                self.set_focus(None)  # or Textual would focus the box, where Backspace deletes instead of going back
                 self.call_after_refresh(self.action_leave)
             self.rows.pop(name).remove()
         box = self.query_one("#rows", VerticalScroll)
@@ -212,7 +213,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         return self.data.get(self._active_row)
 
     def view_question(self, view: str = "") -> Question:
-        """Return the question whose page a view (by default the current one) shows."""
+        """Return the question whose page this view shows (default: the current view)."""
         question, datum = self.question, self.data[self._active_row]
         row_question = question.replace(formats=(datum.format,))
         view = view or self.view
@@ -232,7 +233,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         return row_question.having(interval=True)
 
     def topics(self) -> list[Topic]:
-        """Return all views but the current one, the most important first; Path needs several formats."""
+        """Return the other views as topics, the most important first. The view Path needs several formats."""
         order = ("directions", "details", *(("path",) if len(self.data) > 1 else ()), "dialects")
         views = [view for view in order if view != self.view]
         return [(dict(self.VIEWS)[view], self._page_of(self.view_question(view), view)) for view in views]
@@ -265,7 +266,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         self.details.page = note_page("asking the libraries …")
 
         def take(page: Page) -> None:
-            if self.view == "libraries" and question == self.view_question():  # else the result is out of date
+            if self.view == "libraries" and question == self.view_question():  # ignore a result that is out of date
                 self.details.page = page
 
         run_once(self.app, partial(self._page_of, question, self.view), take)
@@ -310,7 +311,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
             self.app.ask(operation)
 
     def say_wrong(self, box: Input) -> None:
-        """Say why the text of a box is wrong, unless it is an operation, which Enter opens."""
+        """Say why the text of a box is wrong. An operation is not wrong: Enter opens it."""
         if box is self.value and operation_in(box.value) is not None:
             self.complain("/ and Enter show this operation in Arithmetic; u goes back to the last value", hint=True)
         else:
@@ -330,7 +331,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
     # The active row.
 
     def follow(self, focused: Widget | None) -> None:
-        """Make the focused row the active row; if no row has the focus, keep the active row."""
+        """Make the focused row the active row. If no row has the focus, the active row stays."""
         active = next((name for name, row in self.rows.items() if row is focused), self._active_row)
         if active != self._active_row:
             self._active_row = active
@@ -373,7 +374,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         self.rows[self._active_row].focus()
 
     def printed(self) -> Question:
-        """Return the question whose page is copied or saved: that of the view or, in Details, of the whole page."""
+        """Return the question whose page is copied or saved: in the view Details the whole page, else the view."""
         return self.question if self.view == "details" else self.view_question()
 
     def copies(self) -> Copies:

@@ -37,7 +37,7 @@ _ADDERS = {
     "klein": "as neumaier, also for the errors of the compensation",
     "double": "the sum is stored as two numbers",
 }
-# Options of questions other than a simulated sum.
+# Options that ask for something else than a simulated sum.
 _NO_SUM = ("observed", "difference", "ways", "block_size", "backends", "runs")
 _TERMS = (8, 16, 32, 64, 100, 128, 256, 1024, 4096)
 _FIRST = "first"  # the choice of no shape
@@ -52,10 +52,7 @@ _SHAPES = {
 
 
 class PreparedReduction(Record):
-    """The drawn parts of an answer: the sum, its tree, a page with its error and other numbers, the whole page.
-
-    The sum and the tree are None if the answer has none.
-    """
+    """What an answer shows: a sum and its tree (None for other answers), figures such as the error, the whole page."""
 
     reduction: Reduction | None
     tree: Tree | None
@@ -67,7 +64,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
     """A screen with the controls for a sum or product."""
 
     prepared: PreparedReduction | None
-    data: Question | None = None  # the last question about data, not about a library
+    data: Question | None = None  # the last question that was not about a library
     data_terms = 0
     element = 0  # position of the shown element of a product, in C order
 
@@ -78,7 +75,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
 
     @property
     def findings(self) -> Findings | None:
-        """What was found about the order in which a library adds; None if no such answer is shown."""
+        """What `reveal` found about a library; None if no such answer is shown."""
         model = self.answers[0].found if self.answers else None
         return model if isinstance(model, Findings) else None
 
@@ -90,7 +87,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
 
     @property
     def _has_shape(self) -> bool:
-        """Whether the shown function of a library multiplies a matrix; each element of the result then has an order."""
+        """Whether the function of the library multiplies matrices, so that a shape can be given."""
         return self.order_map is not None or (
             self.findings is not None and self.findings.target.kind in ("matvec", "matmul")
         )
@@ -106,7 +103,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
         return tuple(box.word for box in self.query(ArrayBox) if box.display)
 
     def base_question(self) -> Question:
-        """Return the question about data, without options that ask for anything but a simulated sum."""
+        """Return the last question about data, as a simulated sum."""
         question = self.question
         if question.verb == "reveal":
             question = self.data or self.app.read_question(["sum", "1,2,3"])
@@ -191,14 +188,14 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
         self.open(question.replace(verb=verb, values=() if preset else values).having(preset=preset))
 
     def take_schedule(self, text: str) -> None:
-        """Set the order; if the text names a kind of addition (as in the view Side by side), set the kind."""
+        """Set the order, or the kind of addition if the text names one, as a row of the view Side by side may."""
         if text.strip().lower() in _ADDERS:
             self.take_adder(text.strip().lower())
             return
         self.change(schedule=None if text == "serial" and not self.base_question().option("machine") else text)
 
     def action_fma(self) -> None:
-        """Toggle fused multiply-add; this selects rounded additions, and removes the hardware model."""
+        """Toggle fused multiply-add. This selects rounded additions, and removes the hardware model."""
         question = self.base_question()
         self.open(question.having(adder=None, machine=None, fma=None if question.option("fma") else True))
 
@@ -228,9 +225,8 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
     def take_target(self, name: str) -> None:
         """Ask in which order a library function adds.
 
-        If possible, it adds as many terms as the data have, in their format.
-
-        If a library is shown, only the function changes.
+        If a library is shown already, only the function changes. Otherwise the function adds, if possible, as many
+        terms as the data have, in their format.
         """
         reduction, question = self.reduction, self.question
         if question.verb == "reveal":
@@ -248,7 +244,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
             self.complain(f"the number of terms is a whole number, not {text}")
 
     def take_shape(self, text: str) -> None:
-        """Ask for the orders of all elements of a product with this shape, or only for that of the first element."""
+        """Ask for the orders of all elements of a product of this shape; for "first", of the first element."""
         if text == _FIRST:
             self.open(self.question.having(shape=None, layout=None))
             return
@@ -256,11 +252,11 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
         self.attempt(lambda: self.question.having(shape=read_shape(typed, "a shape"), terms=None))
 
     def take_layout(self, name: str) -> None:
-        """Ask about operands in this memory layout."""
+        """Ask about the product of operands in this memory layout."""
         self.open(self.question.having(layout=None if name == next(iter(LAYOUTS)) else name))
 
     def action_take(self) -> None:
-        """Add the data in the revealed order."""
+        """Return to the data, added in the order that was found."""
         if self.findings is not None:
             data = self.base_question() if self.data is not None else None
             question, hint = taken_over(self.findings, data, self.data_terms)

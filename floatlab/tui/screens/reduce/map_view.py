@@ -35,10 +35,10 @@ class MapView(Cells, inherit_bindings=False):
 
     picture: MapPicture | None = None
     _map: OrderMap | None = None
-    _block_of: Sequence[int] = ()  # for each place, the number of its block; a block has one place per line
+    _block_of: Sequence[int] = ()  # the number of the block in each of the `places`; a block has one place per line
 
     def show_map(self, shown: OrderMap) -> None:
-        """Show a map; if it is not the map shown before, the cursor goes to its first block."""
+        """Show a map. On a new map, the cursor goes to the first block."""
         if shown is not self._map:
             self._map, self.picture = shown, draw_map(shown, *_USUAL)
             self.set_cursor(0)
@@ -84,7 +84,7 @@ class MapView(Cells, inherit_bindings=False):
             self.scroll_to_region(Region(x, y, wide, 1), animate=False, x_axis=False)
 
     def on_resize(self) -> None:
-        """Draw the map for the new size; report the cursor, which may be on another block now."""
+        """Draw the map for the new size, and report the cursor, which may now be on another block."""
         self.reset()
         self.cursor = self.validate_cursor(self.cursor)
         self.post_message(self.Moved(self))

@@ -39,7 +39,7 @@ _NAMES = ("x", "y")
 
 
 class _Terms(Record):
-    """A key for the terms of a sum; results with equal keys have the same terms."""
+    """What determines the terms of a sum; results with equal keys have the same terms."""
 
     values: tuple[str, ...]
     preset: str | None
@@ -179,7 +179,7 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
         return _Terms(question.values, question.option("preset"), question.verb, self.element)
 
     def _fill(self, question: Question) -> None:
-        """Show the arrays in the boxes; the arrays of a preset as lists of numbers."""
+        """Show the arrays in the boxes; those of a preset as lists of numbers."""
         texts, reduction = question.values, self.reduction
         if question.option("preset") and reduction is not None:
             texts = tuple(array_words(array) for array in (reduction.x, reduction.y) if array is not None)
@@ -208,7 +208,7 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
         self.show_page("result", page.replace(blocks=page.blocks[:2]) if self.small else page)
 
     def action_pin(self, name: str) -> None:
-        """Pin the result as A or B; A is shown below other results of the same terms."""
+        """Pin the result as A or B. Pinned as A, it is shown below other results of the same terms."""
         super().action_pin(name)
         if name == "A" and self.reduction is not None:
             self._pinned = (self._terms(self.question), self.reduction)
@@ -218,7 +218,7 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
 
     @property
     def shown_views(self) -> tuple[tuple[str, str], ...]:
-        """The views that the user can choose. For a map of orders: the map, the tree of one order, and the summary."""
+        """The views that the user can choose. A map of orders has the map, the tree of one order, and the summary."""
         return self.VIEWS if self.order_map is None else (("map", "Map"), *self.VIEWS[:-1])
 
     def draw_view(self) -> None:
@@ -274,7 +274,7 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
         self.view = "tree"
 
     def _page_of(self, drawn: PreparedReduction) -> Page:
-        """Return the page; if a tree was requested but there is none, the page gives the reason."""
+        """Return the page. If the view should show a tree but there is none, the page gives the reason."""
         if self.shown_view == "tree" and drawn.reduction is not None:
             text = f"{len(drawn.reduction):,} terms are too many for a tree, which shows up to {MOST:,}."
             return Page((Note(line(text)), *drawn.page.blocks))

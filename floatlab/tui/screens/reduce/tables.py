@@ -1,4 +1,4 @@
-"""The tables of the screen Reduce: the tree as rows that can be folded, and the results of all orders."""
+"""The tables of the screen Reduce: the tree, with rows that can be folded, and the results of all orders."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST = 4000  # the largest number of unfolded rows
 
 
 class TreeTable(ColumnTable, inherit_bindings=False):
-    """The unfolded part of a tree, with a row for each node."""
+    """The unfolded part of a tree, one row per node."""
 
     PLACE = "On the tree"  # the heading in the list of keys
     HELP = (
@@ -40,7 +40,7 @@ class TreeTable(ColumnTable, inherit_bindings=False):
     ]
 
     def __init__(self, refuse: Callable[[str], None], *, id: str | None = None) -> None:
-        """Start empty; `refuse` is called with the reason if an action is not possible."""
+        """Start empty. `refuse` is called with the reason if an action is not possible."""
         super().__init__(id=id)
         self._refuse = refuse
         self.tree_shown: Tree | None = None
@@ -96,14 +96,14 @@ class TreeTable(ColumnTable, inherit_bindings=False):
             self._rows()
 
     def action_open(self) -> None:
-        """Unfold the row under the cursor; if it is unfolded already, or cannot be folded, go down."""
+        """Unfold the row under the cursor. If there is nothing to unfold, go down."""
         if self.current_row is not None and self.current_row.is_open is False:
             self.action_fold()
         else:
             self.action_move(1)
 
     def action_close(self) -> None:
-        """Fold the row under the cursor; if it is folded already, or cannot be folded, go up to its parent."""
+        """Fold the row under the cursor. If there is nothing to fold, go up to its parent."""
         row = self.current_row
         if row is not None and row.is_open:
             self.action_fold()
@@ -154,7 +154,7 @@ class OrderTable(ColumnTable):
     PLACE = "On the table of orders"  # the heading in the list of keys
     HELP = "The results of the same terms in all orders. Enter or a double click selects the order of the row."
     BINDINGS = [Binding("enter", "choose", "Take", id="orders.take", key_display="enter")]
-    SHORT = 1 << 12  # with more terms, even a single order takes too long to wait for
+    SHORT = 1 << 12  # with more terms, the screen does not wait even for one order
     app: ExplorerBase
     ways: Sequence[OrderChoice] = ()
     _reduction: Reduction | None = None
@@ -165,7 +165,7 @@ class OrderTable(ColumnTable):
         return self.ways[self.cursor] if self.cursor < len(self.ways) else None
 
     def show_orders(self, reduction: Reduction, grace: float) -> None:
-        """Show the results of all orders; those not ready after `grace` seconds come from a background thread."""
+        """Show the results of all orders. Those not ready after `grace` seconds are computed on a background thread."""
         if self._reduction is reduction:
             return
         self._reduction, self.ways = reduction, ()

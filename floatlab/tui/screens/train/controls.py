@@ -38,8 +38,8 @@ PROBLEMS = {
     "linear": "linear regression",
     "logistic": "logistic regression",
 }
-_RATE = "0.1"  # the learning rate that is set when an update is replaced by a gradient
-# The subcommands in which an action is available; actions that are not listed are always available.
+_RATE = "0.1"  # the learning rate when the user switches from a given update to a gradient
+# The subcommands in which an action is available. Other actions are always available.
 _FORMS = {
     "given": ("run", "step"),
     "stages": ("run", "step"),
@@ -104,7 +104,7 @@ class TrainControls(TaskScreen, inherit_bindings=False):
         return self.labels[self.place] if self.place < len(self.labels) else "plain"
 
     def with_format(self, question: Question, format: Format) -> Question:
-        """Return the question with another format of the weights; for the subcommand `underflow`, of the gradients."""
+        """Return the question with another format of the weights (of the gradients, for the subcommand `underflow`)."""
         return question.replace(formats=(format,)).having(**{"grads" if self.form == "underflow" else "weights": None})
 
     @property
@@ -115,7 +115,7 @@ class TrainControls(TaskScreen, inherit_bindings=False):
     # The line of controls.
 
     def control_words(self) -> tuple[tuple[str, str], ...]:
-        """Return the controls that a click can change, with their current values."""
+        """Return the names and the labels of the controls; the labels contain the current values."""
         question, form, small = self.question, self.form, self.small
         is_update, is_network, has_gradient = form in ("run", "step"), form == "network", question.option("grad")
         rows = [("form", f"{FORMS[form][0]} ▾")]
@@ -167,17 +167,20 @@ class TrainControls(TaskScreen, inherit_bindings=False):
         }
 
     def take_form(self, name: str) -> None:
-        """Change the subcommand. If it cannot take the present numbers, show its last or its default question."""
+        """Change the subcommand.
+
+        If it does not accept the current numbers, show its last question, or the default one.
+        """
         if name != self.form:
             question = in_form(self.question, name, self.remedy)
             self.open(question or self.last_in.get(name) or self.app.read_question(list(FORMS[name][1])))
 
     def action_given(self) -> None:
-        """Switch between a given update and a given gradient."""
+        """Switch between a step with a given update and one with a given gradient."""
         self.open(turned(self.question, _RATE))
 
     def take_optimizer(self, name: str) -> None:
-        """Set the optimizer; a given update is replaced by a gradient."""
+        """Set the optimizer, and switch from a given update to a gradient."""
         question = self.question
         if self.form != "network" and question.option("grad") is None:
             question = turned(question, _RATE)
@@ -211,7 +214,7 @@ class TrainControls(TaskScreen, inherit_bindings=False):
         self.app.push_screen(MarkingPicker(title, self.remedy_choices(), tuple(marked)), self.take_remedies)
 
     def take_remedies(self, text: str | None) -> None:
-        """Set the remedies to show side by side, as names separated by commas; None changes nothing."""
+        """Set the remedies to show side by side (names separated by commas). None changes nothing."""
         if text is not None:
             self.change(**{self.remedy_option: tuple(text.split(","))})
 

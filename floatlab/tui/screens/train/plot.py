@@ -12,8 +12,8 @@ from floatlab.page.model import Chart, Line, Role, Span, cut_columns, line, text
 from floatlab.tui.themes import CURSOR
 from floatlab.tui.widgets import PageView
 
-_FRAME = 3  # lines above and below the rows of the plot: its name, the horizontal scale, and the numbers below it
-_NAMED = 14  # from this number of rows on, a legend that is longer than a line is shown
+_FRAME = 3  # lines besides the rows of the plot: its name, the horizontal scale, and the numbers below it
+_NAMED = 14  # with fewer rows than this, a legend of several lines is not shown
 _LEAST = 2  # the smallest number of rows of the plot
 
 
@@ -25,7 +25,7 @@ class Plot(PageView, can_focus=False):
     """
 
     def __init__(self, point: Callable[[float], None], *, id: str | None = None) -> None:
-        """Start empty; `point` is called with the clicked value on the horizontal scale."""
+        """Start empty. `point` is called with the clicked value on the horizontal scale."""
         super().__init__(id=id)
         self._point = point
         self._chart: Chart | None = None
@@ -57,7 +57,7 @@ class Plot(PageView, can_focus=False):
         return round(across.place(x) * (self._room - 1)) if across is not None and across.shows(x) else -1
 
     def _shows(self, x: float) -> bool:
-        """Return whether the plot area has a column for x; after a restart, the run may not have reached x yet."""
+        """Return whether the plot has a column for x. After a restart, the run may not have reached x yet."""
         return 0 <= self.column_of(x) < self._room
 
     def number_at(self, column: int) -> float | None:
@@ -68,7 +68,7 @@ class Plot(PageView, can_focus=False):
         return across.at(min(max(column, 0), self._room - 1) / (self._room - 1))
 
     def moved(self, x: float, by: int) -> float:
-        """Return the value that is `by` columns to the right of x, in the plot area; x itself if no plot is drawn."""
+        """Return the value `by` columns to the right of x, within the plot; x itself if no plot is drawn."""
         number = self.number_at(self.column_of(x) + by)
         return x if number is None else number
 

@@ -1,4 +1,4 @@
-"""A training that runs on a background thread, with a pace, pauses, undo and changes of remedies."""
+"""Runs a training session on a background thread, with a pace, pauses, undo and changes of remedies."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FRAME = 0.1  # seconds between two frames on the screen
 
 
 def usual_pace(steps: int) -> int | None:
-    """Return the slowest pace at which this many steps take at most ten seconds; None (no limit) if there is none.
+    """Return the slowest pace (steps per second) that needs at most ten seconds; None (no limit) if none does.
 
     >>> usual_pace(101), usual_pace(10**6), usual_pace(10**9)
     (20, 100000, None)
@@ -30,24 +30,23 @@ def usual_pace(steps: int) -> int | None:
 
 
 class PacedRun:
-    """A run of a laboratory (a training session) to a step.
+    """A run of a training session (`Laboratory`) up to a step.
 
-    Iteration over `frames` does the work. Only one thread at a time may use the laboratory: the consumer of a frame may
-    use it until it requests the next frame. The pace may change during the run. An exception ends the run, and is
-    stored in `error`.
+    Iterating over `frames` does the work. Whoever got a frame may use the laboratory until the next frame is requested;
+    nobody else may. The pace may change during the run. An exception ends the run and is stored in `error`.
     """
 
     def __init__(self, laboratory: Laboratory, to: int, pace: int | None, first: Callable[[], None] | None = None):
-        """Store the arguments; `first` is called before the first step."""
+        """Store the arguments. `first` is called before the first step."""
         self.laboratory, self.to, self.pace = laboratory, to, pace
         self.error: Exception | None = None
         self._first = first
         self._halted = Event()
-        self._size = 1  # number of steps of the next part, if the pace is unlimited
+        self._size = 1  # how many steps the next part has if the pace is unlimited
         self.is_over = False
 
     def halt(self) -> None:
-        """Request the end of the run, which then yields a last frame."""
+        """Request the end of the run. The run then yields one last frame."""
         self._halted.set()
 
     @property
@@ -56,7 +55,7 @@ class PacedRun:
         return self._halted.is_set()
 
     def frames(self) -> Iterator[Look | None]:
-        """Advance part by part, and yield the state after each part; yield None after an exception."""
+        """Advance in parts, and yield the state after each. Yield None after an exception."""
         while not self.is_over:
             begun = monotonic()
             try:
@@ -70,7 +69,7 @@ class PacedRun:
             self._halted.wait(max(begun + duration - monotonic(), 0.0))
 
     def _advance(self) -> float:
-        """Train for a few steps; return the seconds that they should take at the chosen pace (0 without a limit)."""
+        """Do a few steps, and return the seconds that they should take at the chosen pace (0 if unlimited)."""
         laboratory = self.laboratory
         first, self._first = self._first, None
         if first is not None:
@@ -87,12 +86,12 @@ class PacedRun:
         return count / pace
 
     def _rounded_up(self, count: int, left: int) -> int:
-        """Round `count` up to a multiple of the steps between two recorded states; return at most `left`."""
+        """Round `count` up to whole recording intervals, but to at most `left`."""
         every = self.laboratory.every
         return min(-(-count // every) * every, left)
 
     def _advance_fast(self, left: int) -> None:
-        """Do about as many steps as fit between two frames, estimated from the time of the last steps."""
+        """Do about as many steps as fit between two frames on the screen, judged by the time of the last steps."""
         begun = monotonic()
         self.laboratory.advance(self._rounded_up(self._size, left))
         took = monotonic() - begun
@@ -113,8 +112,7 @@ _MARGINS = 2  # columns that a ChoiceBar uses for padding
 class TrainRunner(TrainControls, inherit_bindings=False):
     """A screen that may have a laboratory: a training session whose steps the screen runs and shows.
 
-    While the laboratory runs, other threads may use it only between two frames of the run. `when_free` waits for the
-    next frame, and then calls a function.
+    During a run, the screen may use the laboratory only between two frames. `when_free` calls a function at that time.
     """
 
     plot, transport = getters.query_one(Plot), getters.query_one("#transport", ChoiceBar)
@@ -133,9 +131,9 @@ class TrainRunner(TrainControls, inherit_bindings=False):
     # Running.
 
     def run_to(self, step: int, pace: int | None, first: Callable[[], None] | None = None) -> None:
-        """Run the laboratory to a step on a background thread; `first` is called on that thread before the steps.
+        """Run the laboratory to a step on a background thread, after halting the current run.
 
-        If the laboratory is running, that run is halted first.
+        `first` is called on that thread before the first step.
         """
         if self.laboratory is None:
             return
@@ -191,8 +189,7 @@ class TrainRunner(TrainControls, inherit_bindings=False):
     def action_play(self) -> None:
         """Run or pause.
 
-        The goal is the last step of the training. If it is reached, it is first extended by the number of steps in the
-        question.
+        If the training has reached its last step, it is extended by the number of steps in the question.
         """
         laboratory = self.laboratory
         if laboratory is None:
@@ -204,7 +201,7 @@ class TrainRunner(TrainControls, inherit_bindings=False):
             self.run_to(laboratory.goal, self.pace)
 
     def action_advance(self) -> None:
-        """Advance to the next state that the laboratory records, usually by one step; pause if it is running."""
+        """Advance to the next recorded state, usually by one step. If running, pause instead."""
         laboratory = self.laboratory
         if laboratory is None:
             return
@@ -252,7 +249,7 @@ class TrainRunner(TrainControls, inherit_bindings=False):
         self.pick(Pick(title, self.remedy_choices(), partial(self.take_remedy, self.place), (label,), free=True))
 
     def take_remedy(self, place: int, remedy: str) -> None:
-        """Change the remedy of a row; at step 0, change the question instead."""
+        """Change the remedy of a row from now on; at step 0, by a new question."""
         if self.laboratory is None or remedy == self.labels[place]:
             return
         with self.complaining():
@@ -270,7 +267,7 @@ class TrainRunner(TrainControls, inherit_bindings=False):
             self.draw_all()
 
     def action_undo(self, by: int = -1) -> None:
-        """Undo the last change of a remedy; if there is none, go one question back."""
+        """Undo the last change of a remedy or, if there is none, go one question back."""
         laboratory = self.laboratory
         if laboratory is not None and laboratory.changes:
             self.run_to(laboratory.steps, None, partial(laboratory.restart, laboratory.changes[:-1]))
@@ -313,14 +310,13 @@ class TrainRunner(TrainControls, inherit_bindings=False):
     def point(self, x: float, by: int = 0) -> None:
         """Move the cursor to the recorded step nearest to x.
 
-        If the cursor is on this step already, a positive `by` moves the cursor to the next recorded step, and a
-        negative one to the previous step.
+        If the cursor is there already, go to the next recorded step if `by` is positive, to the one before if negative.
         """
         if self.look is None or self.laboratory is None:
             return
         every = self.laboratory.every
         at = round(x / every) * every
-        if by and at == (self.look.steps if self.at is None else self.at):  # if a step is wider than a column
+        if by and at == (self.look.steps if self.at is None else self.at):  # steps can be further apart than columns
             at += every if by > 0 else -every
         self.at = max(at, 0) if at < self.look.steps else None
         self.draw_view()

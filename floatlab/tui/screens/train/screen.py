@@ -1,4 +1,4 @@
-"""The screen Train: training with several remedies, as a growing chart and a table, with the next step of each row."""
+"""The screen Train: a training session with several remedies, as a growing chart, a table, and single steps."""
 
 from __future__ import annotations
 
@@ -48,10 +48,7 @@ _VIEWS = {
 
 
 class PreparedTraining(Record):
-    """The parts of an answer that are drawn.
-
-    These are a training session (`Laboratory`) and its state, or a page and possibly a chart.
-    """
+    """What an answer shows: a training session (`Laboratory`) and its state, or a page and perhaps a chart."""
 
     laboratory: Laboratory | None = None
     look: Look | None = None
@@ -109,7 +106,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
     roundings = getters.query_one(RoundingTable)
     prepared: PreparedTraining | None
     _next = EMPTY  # the page of the next step, if it is shown beside the chart
-    _until: int | None = None  # the step to reach at first; None means the goal
+    _until: int | None = None  # the step at which the next training session first stops; None: its last step
     _trace: UpdateTrace | None = None  # the roundings of the step that is shown
 
     def compose_task(self) -> ComposeResult:
@@ -143,13 +140,13 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
         return self.app.read_question(words_of(question)).having(brief=None)
 
     def takes_over(self, question: Question) -> bool:
-        """Return False for questions with a laboratory, whose steps this screen runs and shows itself."""
+        """Return False for questions with a laboratory: this screen runs their steps itself."""
         return form_of(question) not in ("run", "network")
 
     def ask(self, question: Question, started: Started) -> list[Answer]:
-        """Create the laboratory of a question, and run it for at most half of GRACE.
+        """Create the laboratory of a question, if it has one, and run it for at most half of GRACE.
 
-        A question without a laboratory is answered as usual.
+        Otherwise answer as usual.
         """
         laboratory = laboratory_for(question)
         if laboratory is None:
@@ -170,9 +167,9 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
         return PreparedTraining(chart=chart, page=without_chart(answer.page()))
 
     def open(self, question: Question, kind: str = "") -> bool:
-        """Answer a question, and run its training to the last step.
+        """Answer a question, and run its training session to the last step.
 
-        If the current training is paused, the new one stops at the same step, unless the number of steps was edited.
+        If the current session is paused, the new one stops at the same step, unless the number of steps was edited.
         """
         laboratory = self.laboratory
         paused = laboratory is not None and self.running is None and laboratory.steps < laboratory.goal
@@ -245,7 +242,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
         super().draw_beside()
 
     def topics(self) -> list[Topic]:
-        """Return the next step of the remedy under the cursor; while the training runs, keep the step that is shown."""
+        """Return the topic: the next step of the remedy under the cursor. During a run, the topic does not change."""
         laboratory = self.laboratory
         if laboratory is None or self.shown_view != "chart" or "step" not in _VIEWS[self.form]:
             return []
@@ -293,7 +290,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
             self.details.page = self.prepared.page if laboratory is None else without_chart(self.answers[0].page())
 
     def _draw_step(self) -> None:
-        """Show the next step of the row under the cursor or, without a laboratory, the step of the question."""
+        """Show the next step of the row under the cursor; without a laboratory, the step that the question asks for."""
         if not self.roundings.display:
             return
         try:
@@ -340,16 +337,13 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
             super().leave()
 
     def subject(self) -> Datum | None:
-        """Return the weight before the shown step, or None if no step is shown.
-
-        Without a training session (`Laboratory`), return the result of the question.
-        """
+        """Return the weight before the shown step (None if no step is shown); without a laboratory, the result."""
         if self.laboratory is None:
             return super().subject()
         return self._trace.before if self._trace is not None and self.shown_view == "step" else None
 
     def copies(self) -> Copies:
-        """Return the texts to copy, including the numbers as CSV, and the command for the state that is shown."""
+        """Return the texts to copy, among them the numbers as CSV and the command for the state that is shown."""
         copies, laboratory = super().copies(), self.laboratory
         table = self.answers[0].table if self.answers else None
         if table is not None:
