@@ -87,8 +87,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
     def __init__(self, question: Question) -> None:
         """Store the first question."""
         super().__init__(question)
-        # By name of the format; a page says why if the format cannot hold the value.
-        self.rows: dict[str, BitRow | StaticPage] = {}
+        self.rows: dict[str, BitRow | StaticPage] = {}  # by format; a page says why there is no value
         self.formats: tuple[Format, ...] = ()  # the formats of the rows
         self.data: dict[str, Datum] = {}
         self._active_row = ""
