@@ -56,7 +56,7 @@ _LEAST_FACTOR = 0.01  # factors nearer to 1 cannot be distinguished from roundin
 class ComparedWeight(Individual):
     """A weight and its original `x`, with its errors (`fidelity`).
 
-    `bits` is the size of a code. `agreement` is None if the grid of the codes is not known.
+    `bits` is the size of a code. `agreement` is None if floatlab does not know the numbers of all codes (`grid_of`).
     """
 
     read: QuantizedCheckpoint
@@ -74,10 +74,10 @@ class ComparedWeight(Individual):
 
     @property
     def is_explained(self) -> bool:
-        """Whether a known way of rounding the original gives the codes; True if the grid of the codes is not known.
+        """Whether a known way of rounding the original gives the codes; True if `agreement` is None.
 
-        The codes may be the nearest ones, or from directed or stochastic rounding, or from GPTQ; or the scales may have
-        been rounded or fitted after the codes had been computed.
+        Known are rounding to nearest, directed and stochastic rounding, GPTQ, and scales that were rounded or fitted
+        after the codes had been computed.
         """
         agreed = self.agreement
         if agreed is None or (grid := grid_of(self.read.parts, self.weight)) is None:
@@ -238,7 +238,7 @@ def small_cause(found: ComparedWeight) -> WeightCause | None:
 
 
 def _one_factor(found: ComparedWeight) -> WeightCause | None:
-    """Return a factor by which all numbers are wrong, if dividing by it makes nearly all codes the nearest ones."""
+    """Return a factor by which all numbers are wrong. Dividing by it must make nearly all codes the nearest ones."""
     grid = grid_of(found.read.parts, found.weight)
     if grid is None:
         return None
@@ -297,7 +297,7 @@ def repaired(found: ComparedWeight) -> WeightCause | None:
 
 
 def _zero_step(found: ComparedWeight) -> int:
-    """Return by how much zero points seem to be too small: the mean error in units of the scales; 0 if not known."""
+    """Return by how much zero points seem to be too small: the median error in units of the scales; 0 if unknown."""
     if not any(name.endswith(("qzeros", "zero_point")) for name in found.weight.parts):
         return 0
     grid = grid_of(found.read.parts, found.weight)
@@ -313,7 +313,7 @@ def _zero_step(found: ComparedWeight) -> int:
 def _nearest_after(found: ComparedWeight, repair: Repair, sample: int) -> float:
     """Return the share of codes that are nearest to the original after a repair; 0 if the repaired weight does not fit.
 
-    The share is 1e-3 if the grid of the codes is not known.
+    The share is 1e-3 if `grid_of` does not know the numbers of all codes.
     """
     grid = grid_of(repair.parts, repair.weight)
     if found.agreement is None or grid is None:

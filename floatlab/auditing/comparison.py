@@ -145,7 +145,7 @@ def compare_checkpoints(
     only
         A glob that chooses tensors by name.
     stored
-        Whether codes and scales are compared as they are stored, instead of the numbers that they stand for.
+        If true, codes and scales are compared as they are stored. By default, their numbers are compared.
     format
         The format whose ulps are counted; by default, the narrower format of each pair.
     progress
@@ -187,7 +187,7 @@ def compare_checkpoints(
 
 
 def _badness(found: TensorDifference) -> float:
-    """Return the error by which tensors with the same result are sorted; NaN counts as infinite."""
+    """Return the sort key of tensors with the same result: an error, with NaN replaced by infinity."""
     return inf if found.share != found.share else found.share or found.relative or 0.0
 
 

@@ -203,7 +203,7 @@ def _bad_blocks(error: Array, x: Array, first: int, in_row: int, in_group: int) 
 
     The result has a count for each binary exponent of a block's largest error, at the index that `_exponent` returns.
     `first` is the number of the first block, and `in_row` the number of blocks in a row. `in_group` is the number of
-    blocks that share a scale, if other blocks do not affect this scale; else it is 0.
+    blocks that share a scale. It is 0 if other blocks also affect the scale.
     """
     noise, signal = np.square(error).sum(axis=1), np.square(x).sum(axis=1)
     bad = np.flatnonzero(noise > MOST_LEFT**2 * signal)

@@ -31,7 +31,8 @@ from floatlab.errors import FloatlabError, UnsupportedError, counted, plural, qu
 from floatlab.record import Individual, Record
 
 SOUND, BROKEN, UNKNOWN = "sound", "broken", "cannot tell"
-# Pairs: codes of at least so many bits, and their usual relative error. Smaller errors need no cause.
+# Pairs of a code size in bits and the usual relative error of codes of this size or larger. For smaller errors, only
+# mistakes that `small_cause` finds are reported.
 _USUAL = ((7.0, 0.05), (3.0, 0.15))
 # Bad scales may lose most of a weight even if its codes are those of the original. The weight is then not sound: its
 # relative error and its share of zeros exceed the first two limits, or its share of clipped numbers exceeds the third.
@@ -154,7 +155,7 @@ def _vanished(read: QuantizedCheckpoint, weight: Weight) -> tuple[str, ...]:
 class _Opinion(Individual):
     """What the comparison with the original shows: a verdict, the errors (None if not measured), and the reasons.
 
-    `is_explained` is False if the only reason is an error whose cause is not known.
+    `is_explained` is False if there is an error, but its cause is unknown.
     """
 
     verdict: str

@@ -53,7 +53,7 @@ class Repair(Individual):
 def repairs(checkpoint: QuantizedCheckpoint, weight: Weight, zero_step: int = 0) -> Iterator[Repair]:
     """Yield the possible repairs of a weight, each with one change; the simple ones come first.
 
-    `zero_step` is a number by which zero points may be too small, besides 1 and −1.
+    Zero points are increased by 1, by −1, and by `zero_step`.
     """
     tensors = checkpoint.checkpoint.tensors
     scales = [tensors[name] for name in weight.parts if is_scale(name)]

@@ -76,7 +76,7 @@ def bits_used(weight: Weight, codes: StoredTensor) -> float:
 def group_of(weight: Weight, tensors: Mapping[str, StoredTensor]) -> int:
     """Return the largest number of neighbouring elements that may share a scale; 0 if it is not known.
 
-    In GGUF, this is the number of elements in a block, although a block may have several scales.
+    In GGUF, this is the number of elements in a block, even if the block has several scales.
     """
     codes, rows = tensors[weight.codes], weight.shape[:-1]
     if not codes.kind and (block := block_of(codes.dtype)) is not None:

@@ -1,6 +1,6 @@
 """Quantised weights as streams of numbers: piece by piece, the codes of elements are multiplied by their scales.
 
-A *reader* is a function of a first index and a count, which returns this many numbers as float64. Indices have the
+A *reader* is a function (first, count) that returns `count` numbers from index `first` on, as float64. Indices have the
 order of the weight in memory (row-major). A product of a code of at most 8 bits, a scale of at most 11 bits and a scale
 of 24 bits has at most 43 bits, so float64 represents it exactly. If a scale is stored as float64, or if codes are
 divided by a scale, the result is rounded to float64.
@@ -157,7 +157,7 @@ def spread(scales: Reader, shape: tuple[int, ...], block: tuple[int, int]) -> Re
 
 
 def _gathered(scales: Reader, index: Array) -> Array:
-    """Return the scales at these indices; all scales between them are read, too, so the indices should be close."""
+    """Return the scales at these indices; everything between them is read, so the indices should be close."""
     if not len(index):
         return np.zeros(0)
     low, high = int(index.min()), int(index.max())

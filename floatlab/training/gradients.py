@@ -2,7 +2,7 @@
 
 Gradients are stored exactly. The exact product of a gradient and the loss scale is rounded to the gradients' format, as
 in a backward pass on the scaled loss. The product is rounded once, with one exception: if gradients are given as text
-or scalars, and their format is about as wide as binary64, the product is first rounded to nearest in binary64.
+or scalars, and their format is too wide for rounding to odd in binary64, the product is first rounded to binary64.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ def _of_mode(shape: Shape, bits: int, size: int, mode: str, codes: ArraySource, 
 
 
 def _codes(source: ArraySource, bits: int) -> Reader:
-    """Return a reader of codes that follow each other without gaps, from the low bits of the first byte on."""
+    """Return a reader of codes that are packed without gaps, beginning with the low bits of the first byte."""
     if 8 % bits == 0:
         return packed(source, np.arange(1 << bits, dtype=np.float64), bits)
 

@@ -226,8 +226,8 @@ class Originals:
     def dropped_biases(self, weights: list[str], stored: list[str]) -> list[str]:
         """Return the names of the original's biases that belong to these weights, but are missing in `stored`.
 
-        `stored` has the names of all tensors of the checkpoint. Two kinds of biases are skipped: those of zeros, which
-        may be left out, and those too long to be read at once.
+        `stored` has the names of all tensors of the checkpoint. Biases of zeros are skipped, because a checkpoint may
+        omit them. Biases that are too long to be read at once are skipped, too.
         """
         layers, known = {canonical(name) for name in weights}, {canonical(name) for name in stored}
         found = []
@@ -254,7 +254,7 @@ class Originals:
 def heads_of(*checkpoints: QuantizedCheckpoint) -> dict[str, tuple[int, ...]]:
     """Return the numbers of attention heads that the metadata of a GGUF file or config.json states.
 
-    The result has those of q under "q_proj", and those of k under "k_proj". Numbers of the first checkpoint come first.
+    The keys of the result are "q_proj" and "k_proj". Numbers of the first checkpoint come first.
     """
     found: dict[str, tuple[int, ...]] = {}
     for part, (field, end) in _HEADS.items():

@@ -25,8 +25,8 @@ def missing_tensors(
 
     `originals` has the names of the original's tensors, `judged` the names of weights with a verdict, and `matches` the
     original of each weight. If `are_renamed` is true, weights have other names than their originals. Then an unused
-    tensor counts as missing only if the same tensor of another layer is the original of a weight, and nothing is
-    returned if the original of some weight is not known.
+    tensor counts as missing only if the same tensor of another layer is the original of a weight. In this case, the
+    result is empty if the original of some weight is unknown.
     """
     if not are_renamed:
         there = {*read.names, *judged}

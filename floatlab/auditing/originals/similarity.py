@@ -88,7 +88,7 @@ class ContentIndex:
     def same(self, weight: Weight) -> str | None:
         """Return the name of the tensor with the same numbers in the same order, in any shape.
 
-        Return None if there is no such tensor, or if several tensors with different numbers may be meant.
+        Return None if there is no such tensor, or if several tensors with different numbers are about as similar.
         """
         names = [name for name, shape in self.shapes.items() if prod(shape) == prod(weight.shape)]
         if not names:
@@ -235,8 +235,8 @@ def _found_in(places: list[Place], turned: bool, heads: Mapping[str, tuple[int, 
 def _doubts(orders: list[RowOrder], found: Array) -> Iterator[str]:
     """Yield a doubt for each matrix of a weight whose order of rows no convention explains.
 
-    `found` has the matrices as they were found. A matrix that is another matrix with reversed rows or columns is not
-    doubted: models for tests are made in this way.
+    `found` has the matrices as they were found. There is no doubt about a matrix that is another one with reversed rows
+    or columns, because models for tests contain such copies.
     """
     for at, order in enumerate(orders):
         if not order.is_explained:

@@ -143,7 +143,7 @@ def _multiplied(term: Formula, rule: ScaleRule, products: list[Formula]) -> Form
     return term.replace(arguments=arguments)
 
 
-# Variations: recipes that no library has, for codes that none of the named recipes gives.
+# Variations: changes of recipes that no library uses. They are tried if no named recipe gives the codes.
 
 _ROUNDINGS = {
     "RNE": "ties to even", "RNA": "ties away from zero", "RNZ": "ties toward zero", "RTZ": "toward zero",

@@ -1,4 +1,4 @@
-"""Finds the first element at which two recipes differ, or at which a recipe differs from the stored codes.
+"""Finds the first element that two recipes quantise differently, or that a recipe does not quantise as stored.
 
 Then shows how each recipe computes this element.
 """
@@ -59,7 +59,7 @@ def telling_element(one: Trial, other: Trial | None, evidence: Evidence) -> Tell
 def first_difference(
     candidate: RecipeCandidate, one: Encoded, other: Encoded, shape: Shape, same_grid: bool
 ) -> int | None:
-    """Return the index of the first element whose code or whose block's scale differs; None if nothing differs."""
+    """Return the index of the first element at which the codes or the scales differ; None if all are equal."""
     table = canonical(candidate.recipe.format.element)
     differs = (table[one.codes] != table[np.minimum(other.codes, len(table) - 1)]).reshape(-1)
     found = [int(differs.argmax())] if differs.any() else []

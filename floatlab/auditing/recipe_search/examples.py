@@ -1,4 +1,4 @@
-"""Finds examples that tell recipes apart which agree on a tensor: other numbers, to which they give different codes."""
+"""Finds numbers to which two recipes give different codes, although the codes of the searched tensor are equal."""
 
 from __future__ import annotations
 

@@ -91,8 +91,8 @@ def _nothing_fits(evidence: Evidence, names: Names) -> str:
 def _sampled(trials: list[Trial], evidence: Evidence) -> Agreements:
     """Return the tallies of trials over a sample of the tensor: the numbers of codes and scales that agree.
 
-    Plausible trials come first. If none of them agrees, trials that use the stored scale of the tensor are next, then
-    all other trials, and then variations of the best ones.
+    Four kinds of trials are compared in turn, until one agrees: plausible ones, those that use the stored scale of the
+    tensor, all others, and variations of the best.
     """
     likely = plausible(trials, evidence)
     found = tallies(likely, evidence, sampled=True)

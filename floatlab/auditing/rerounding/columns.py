@@ -122,10 +122,10 @@ def _at_least(count: int, mean: float) -> float:
 def regrouped(
     parts: StoredParts, weight: Weight, order: StoredTensor, original: ArraySource
 ) -> tuple[StoredParts, Weight] | None:
-    """Return a weight with the group of each column (`order`, as g_idx) with which it is nearest to its original.
+    """Assign each column to the group whose scales make it nearest to the original.
 
-    The stored tensors are returned, too. The result is None if these are the groups that the file names, or if there
-    are too many groups.
+    `order` is the tensor with the stored groups (g_idx). Returns the changed stored parts and the weight; None if no
+    column changes its group, or if there are too many groups.
     """
     length = weight.shape[-1]
     with order.open() as source:

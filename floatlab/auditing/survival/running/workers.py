@@ -166,7 +166,7 @@ def _cluster(address: str) -> Iterator[Executor]:
 
     class Quiet(Client):  # type: ignore[misc]
         def __del__(self) -> None:
-            """Do nothing: a client that has not connected would wait and write a traceback."""
+            """Do nothing; the inherited method of a client that has not connected waits and writes a traceback."""
 
     try:
         client = Quiet(address, timeout=_PATIENCE, set_as_default=False)
