@@ -84,7 +84,7 @@ def shared_line(causes: tuple[DiagnosedCause, ...]) -> str:
 
 
 def lone_line(cause: DiagnosedCause) -> str:
-    """Return the line for a few elements that differ by no more than rounding, although all others are equal."""
+    """Return the line for a few elements whose differences rounding could explain, but hardly another order."""
     verb = "differs" if len(cause.where) == 1 else "differ"
     said = f"{_elements(cause)} alone {verb}, and rounding can explain a difference of this size"
     return f"I can't tell: {said}; computing the product again would settle it."

@@ -29,7 +29,7 @@ _SURPRISING = 0.2
 _BESIDES = 3  # moved rows and missing terms are looked for, on all elements, with at most this many models
 _EDGES = 4
 _TRIED = 8  # largest number of models that are verified on all elements
-GAIN = 8  # if a model is reported together with a fault, it must explain at least this many elements
+GAIN = 8  # a model or a final rounding that is reported together with a fault must explain at least this many elements
 
 
 class ModelSearch(SideReport):
@@ -180,7 +180,7 @@ class ModelSearch(SideReport):
         if fault is not None and not fault.name:
             return None
         # The elements that are wrong only without the model must be three times as many as those that stay wrong. A
-        # rectangle of wrong elements counts as four, because four numbers describe it.
+        # rectangle counts as four elements at most, because four numbers describe it.
         gained = 0 if product is None else int((view.fit().wrong & ~fit.wrong).sum())
         unknowns = 0 if places is None else places.count
         if places is not None and places.name == "region":

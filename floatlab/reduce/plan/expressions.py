@@ -153,7 +153,7 @@ class _Reader:
         return int(digits)
 
     def _tree(self, place: int) -> list[object]:
-        """Read term numbers and trees up to the bracket that closes the last one."""
+        """Read the rest of a tree, after its opening bracket: term numbers, trees, and the closing bracket."""
         open_ones: list[list[object]] = [[]]
         places = [place]
         while True:

@@ -52,7 +52,7 @@ class MatrixOptions(ProductOptions, total=False):
 
 
 class ProductElement(Record):
-    """One element of a product. `error` is its value minus the exact sum; both are None if they are not finite."""
+    """One element of a product. `exact` is its exact sum, and `error` is `value` − `exact`; None if not finite."""
 
     index: tuple[int, ...]
     value: Datum

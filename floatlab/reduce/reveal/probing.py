@@ -29,7 +29,7 @@ from floatlab.reduce.plan.plan import Plan
 Meetings = Callable[[Array, Array], Array]
 PROBES_A_TERM = 64  # an order is too irregular if it needs more probes per term than this, on average
 _SERIAL = -1  # stands for the root of a tree that adds its terms one by one in ascending order
-_LONG = 32  # if testing a supposed tree takes more probes than this, the first _FIRST of them may already refute it
+_LONG = 32  # if testing a supposed tree takes more probes than this, _FIRST of them are made first
 _FIRST = 4
 
 

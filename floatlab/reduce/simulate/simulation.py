@@ -34,7 +34,7 @@ from floatlab.reduce.simulate.tensor_core_engine import TensorCore, TensorEngine
 AnyAdder = Adder | Compensated | TensorCore
 Observer = Callable[[Array, Array], None]  # takes ids of nodes, and their values, of shape (*ids.shape, *batch)
 _TILE = 1 << 15  # the largest number of sums that are computed at once, so that their values stay in the cache
-_PIECE, _LEAST = 1 << 22, 64  # progress is reported after about 2^22 additions, but not before 64 steps of a chain
+_PIECE, _LEAST = 1 << 22, 64  # progress is reported after about _PIECE additions, or _LEAST steps if these are more
 _MOST = 1 << 23  # the number of values that a tile holds in memory at most, except a tile of the smallest size
 
 

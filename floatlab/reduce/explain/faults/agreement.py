@@ -65,7 +65,7 @@ def agree_elsewhere(view: View, wrong: Array, differing: Array, x: Array, y: Arr
 
 
 def related_fault(problem: ProductProblem, explained: Sequence[SideExplanation]) -> DiagnosedCause | None:
-    """Return a fault that turns the bits of one result, which is right, into those of the other; None if none does."""
+    """Return a fault that turns the bits of one result, which is right, into those of the other; None without any."""
     status = [each.status for each in explained]
     if any(each.causes or each.model.name for each in explained) or "product" not in status:
         return None

@@ -24,8 +24,8 @@ _CHANGED = 0.4  # rounding to these bits must change at least this share of the 
 _RIGHT, _BITS, _MOST_BITS = 2, 30.0, 20.0
 _FAR = 16.0  # the median error of wrong elements is at least this many times the limit of the right ones
 _COARSE = 2.0**-14  # smaller errors than this share of √Σ(x·y)² may be rounding errors of a rearranged product
-# (Σ|x·y|)² / Σ(x·y)², the number of terms if all are equally large, is in right elements at least this share of the
-# median in wrong ones.
+# (Σ|x·y|)² / Σ(x·y)² is about the number of large terms. In right elements, it is at least this share of the median in
+# wrong elements.
 _TERMS = 0.5
 _STEP, _SIGMAS, _LOST = 14.0, 10.0, 1.1  # see `beyond_precision`
 _OTHERS = 8  # if all elements should be one number, at least this many must be right for each wrong one

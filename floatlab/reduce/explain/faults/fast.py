@@ -101,7 +101,7 @@ def find_fast_product(view: View, x: Array, y: Array) -> FastProduct | None:
     # The alternatives are a conventional product, with or without a small bias or factor, and other rearranged
     # products.
     shifts = [np.zeros(error.shape), *drift.means, drift.factor * view.totals.product]
-    # In the latter, errors have other sizes. Rows and columns may share some of them; the rest is independent.
+    # Other rearranged products have errors of other sizes. Rows and columns may share some; the rest is independent.
     others = [(view.noise.u * shape) ** 2 for shape in shapes_of(x, y)]
     unshared = error - error.mean(axis=0) - error.mean(axis=1, keepdims=True) + error.mean()
     extra = np.asarray(view.half) ** 2 / 3 + np.zeros(error.shape)

@@ -257,7 +257,7 @@ def is_function_of_product(view: View) -> bool:
 
 
 def are_exact(view: View, wrong: Array) -> bool:
-    """Return whether all wrong elements, if there are any, have small errors, although their sums should be exact.
+    """Return whether there are wrong elements, all with small errors, although every order adds them exactly.
 
     An error is small if rounded inputs would cause larger ones.
     """
