@@ -274,8 +274,7 @@ def _is_directed(q: Array, x: Array) -> bool:
 def repaired(found: ComparedWeight) -> WeightCause | None:
     """Return the mistake whose correction makes the weight fit best; None if no correction makes it fit.
 
-    If the error is small, a mistake counts only if correcting it removes most of the error, or makes nearly all codes
-    nearest to the original.
+    If the error is small, the correction must also remove most of it, or make nearly all codes nearest to the original.
     """
     causes: list[tuple[float, float, int, float, str]] = []
     sample = _SMALL_SAMPLE if found.fidelity.fits else SAMPLE

@@ -128,8 +128,8 @@ def factor_off(read: ArraySource, original: ArraySource) -> str:
     """Return in words the factor by which a weight with a small error is too large or too small; "" if there is none.
 
     The numbers between 1/8 and 1/2 of the largest one in their block decide whether there is a factor, since rounding
-    hardly changes their mean size. The factor is then measured on all numbers. If the deciding numbers have only few
-    different values, no factor is returned, since all of them may have been rounded in the same direction.
+    hardly changes their mean size. If they have only few different values, all of them may have been rounded in the
+    same direction, so no factor is returned. The factor itself is measured on all numbers.
 
     >>> from floatlab.arrays.sources import HeldSource
     >>> x = np.random.default_rng(1).normal(size=(64, 64))

@@ -185,7 +185,7 @@ def _overflow(end: Datum, context: Context) -> Datum:
 
 
 def _typed(derivation: Derivation) -> Exact | None:
-    """Return the typed number, to more digits than are visible; None for ∞ and NaN."""
+    """Return the typed number with at least as many digits as the line can show; None for ∞ and NaN."""
     operand = derivation.operands[0]
     if isinstance(operand, Datum):
         return operand.bounds(derivation.result.format.precision + _UNSEEN)[0] if operand.is_finite else None

@@ -19,11 +19,14 @@ one more stage rounds the copy to the format of the weights.
 The optimizers turn a gradient into an update:
 
 * `Updates`: the given numbers are the updates, u = g.
-* `SGD`: with weight decay: d = wd·w, g = g + d; with momentum: p = μ·b, b = p + g, u = lr·b; without: u = lr·g.
-* `Adam`: with L2 decay: d = wd·w, g = g + d; with decoupled decay: k = (1 − lr·wd)·w, and the last stages read k
-  instead of w; then p = β₁·m, q = (1 − β₁)·g, m = p + q; s = g·g, p = β₂·v, q = (1 − β₂)·s, v = p + q; r = √v,
-  r = r / √(1 − β₂ᵗ), r = r + ε, q = m / r, u = (lr / (1 − β₁ᵗ))·q. As in PyTorch, one bias correction divides the
-  square root, and the other divides the learning rate.
+* `SGD`: with weight decay, d = wd·w and g = g + d. With momentum, p = μ·b, b = p + g and u = lr·b; else u = lr·g.
+* `Adam`, where, as in PyTorch, one bias correction divides the square root, and the other divides the learning rate:
+
+      L2 decay:         d = wd·w, g = g + d
+      decoupled decay:  k = (1 − lr·wd)·w; the last stages read k instead of w
+      first moment:     p = β₁·m, q = (1 − β₁)·g, m = p + q
+      second moment:    s = g·g, p = β₂·v, q = (1 − β₂)·s, v = p + q
+      update:           r = √v, r = r / √(1 − β₂ᵗ), r = r + ε, q = m / r, u = (lr / (1 − β₁ᵗ))·q
 
 Of these results, b, m and v are rounded to the state's format, and all others to the update's format. Constants are
 rounded once, to nearest, to the update's format. Before that, 1/S, 1 − β, 1 − lr·wd and the constants that depend on t

@@ -106,9 +106,9 @@ class Trajectory(Record):
     error of the master copy or of the compensated value; it is None if the remedy has neither. Both are None if the run
     or the reference diverged.
 
-    A weight is stalled if it did not change in the last 1 % of all steps, although the reference changed since the
-    weight last did. One step without a change suffices if all steps have the same effect: the same gradient, no
-    momentum or other state, and no stochastic rounding. No weight counts as stalled if the run diverged, if the last
+    A weight is stalled if it did not change in the last 1 % of all steps, although the reference has changed since the
+    last change of the weight. One step without a change suffices if all steps have the same effect: the same gradient,
+    no momentum or other state, and no stochastic rounding. No weight counts as stalled if the run diverged, if the last
     step was skipped, if stochastic rounding may still move it, or if a gradient function returned 0 for it.
 
     `stalled` is the number of the last step that changed the weight: 0 if no step did, None if the weight is not

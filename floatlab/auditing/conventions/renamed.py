@@ -72,8 +72,8 @@ def _check_comfy(parts: StoredParts, stem: str) -> None:
 def experts(parts: StoredParts, stem: str) -> Weight | None:
     """Recognise fp8 weights of all experts in one tensor `NAME_proj`, beside `NAME_proj_scale_inv` or similar names.
 
-    There is a scale for each block of the last two axes, or one scale is shared along one axis, which then has length 1
-    in the array of scales.
+    There is a scale for each block of the last two axes. Alternatively, all elements along one axis share a scale; this
+    axis has length 1 in the array of scales.
     """
     weight = parts.tensors[f"{stem}_proj"]
     if weight.kind not in FP8:

@@ -166,9 +166,9 @@ class Originals:
             yield Counterpart(words, partial(_gathered, weight.shape, opened, which, rows), names)
 
     def _cut(self, weight: Weight, name: str, part: FusedPart) -> Iterator[Counterpart]:
-        """Yield the rows of which a weight may consist, from the original's fused or stacked tensor `name`.
+        """Yield the parts of the original's fused or stacked tensor `name` that may be the weight.
 
-        `part` says which part of this tensor the weight is.
+        `part` says where in this tensor the weight should be.
         """
         at, count, expert = part.at, part.count, part.expert
         for turned, shape, opened in self._views(name, weight.shape[-1]):

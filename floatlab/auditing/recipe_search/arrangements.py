@@ -77,7 +77,7 @@ class Arrangement(Record):
     def unit(self, shape: Shape) -> int:
         """Return n such that cutting the tensor at every n-th index of the first axis divides no block.
 
-        The result is 1 for blocks that extend over all columns or over the whole tensor: these may be divided.
+        The result is also 1 for blocks that extend along the whole first axis, although every cut divides them.
         """
         rows, columns = self.size
         if rows is None or columns is None:

@@ -23,8 +23,8 @@ _BAD = 0.1
 _SHORTEST = 16  # shorter rows are not judged one by one
 _FEW_FAR = 1e-3  # in a weight that agrees, at most this share of the codes is far
 _NEAREST = 0.99  # if this share of the codes is nearest to the original, the weight was rounded to nearest
-# If errors are fed back, at least the first share of the codes is nearest, at most the second share of the codes is
-# far, and at most the third share of the blocks has only nearest codes.
+# If errors are fed back, at least 0.5 of the codes are nearest, at most 0.15 are far, and at most 0.5 of the blocks
+# have only nearest codes.
 _FED_BACK = 0.5, 0.15, 0.5
 _LOCAL = 0.2  # if more than this share of the blocks is wrong, damage is not local
 _FEW_BAD = 0.1  # if at most this share of the blocks is bad and all other codes are nearest, no errors were fed back
@@ -39,7 +39,7 @@ _DEEP, _DEEP_FROM = 0.08, 0.75
 _ODD_FACTOR, _ODD_COSINE, _TINY = 1.25, 0.9, 2.0**-12
 _MOST_CLIPPED = 0.3  # if more of the numbers are clipped, feedback may explain anything
 _MOST_ROWS = 1 << 12  # at most this many rows are listed
-# Places in the counts of a tally.
+# Indices of `_Tally.counts`.
 _FAR, _BAD_BLOCKS, _OTHER_BLOCKS, _IN_BAD, _PUSHED_BLOCKS, _DEEP_CODES, _ODD_BLOCKS, _IN_ODD, _HEAVY_BLOCKS = (
     2,
     *range(7, 15),

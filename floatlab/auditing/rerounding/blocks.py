@@ -7,8 +7,8 @@ import numpy as np
 from floatlab.arrays.types import Array
 from floatlab.record import Individual
 
-# A row holds other numbers than the original if at least the first share of its codes is far, and its cosine with the
-# original is below the second number.
+# A row holds other numbers than the original if at least the share _FAR_IN_ROW of its codes is far, and its cosine with
+# the original is below _ALIKE.
 _FAR_IN_ROW, _ALIKE = 0.4, 0.5
 # Error feedback makes large errors in a few blocks. These blocks still resemble the original (the cosine is above
 # _STILL_THERE), and are not a multiple of it (the factor is below _FACTOR).

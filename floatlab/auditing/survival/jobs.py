@@ -38,8 +38,8 @@ class AuditJob(Record):
 
     `subject` is the index of the tensor in the audit. The recipes of a tensor form groups; all recipes of a group are
     measured in the same regions. `group` is the index of the group, and `order` is the index of the region in its
-    group. A scale may depend on a number outside of the region. So `peaks` has, for each recipe, the number with the
-    largest magnitude of the tensor or row; it is None if the recipe does not need it. If `only_peaks`, the job only
+    group. A scale may depend on numbers outside of the region. Therefore `peaks` has the number of largest magnitude in
+    the tensor or row, for each recipe; it is None for recipes that do not need it. If `only_peaks`, the job only
     looks for these numbers, and nothing is rounded. If the outputs of the layer are compared, `inputs` is the place of
     the activations, and `layer` the name of their array.
 
