@@ -1,6 +1,6 @@
 """Minimum and maximum (IEEE 754-2019 clause 9.6): by value or by magnitude, with NaNs propagated or ignored.
 
-−0 is less than +0. The chosen operand is rounded into the result's format, which changes it only if that is narrower.
+−0 is less than +0. The chosen operand is rounded into the result's format, if that cannot represent it.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ class Job:
         if kernel is None:
             return None
         if self.fmt.tensor is not None and tensor is None:
-            tensor = self.steps.tensor_for(largest_finite(self.array, self.cut.size))
+            tensor = self.steps.tensor_scale(largest_finite(self.array, self.cut.size))
         found = kernel(self.array, 1.0 if tensor is None else float(tensor), as_codes, as_values)
         if found is None:
             return None
@@ -109,7 +109,7 @@ class Job:
         tensor = self.given
         if self.fmt.tensor is not None and tensor is None:
             largest = top if self.finite else float(np.max(amax, where=np.isfinite(amax), initial=0))
-            tensor = self.steps.tensor_for(largest)
+            tensor = self.steps.tensor_scale(largest)
         return self.steps.codes(amax, top, tensor), tensor
 
     def largest(self) -> Array:

@@ -179,7 +179,7 @@ class BlockScales:
             in_double=product_dtype(self.fmt, SINGLES) == DOUBLES,
         )
 
-    def tensor_for(self, largest: float) -> np.float32:
+    def tensor_scale(self, largest: float) -> np.float32:
         """Return `full_range_tensor_scale`, computed by a float64 quotient if that gives the same result."""
         tensor = self.fmt.tensor
         assert tensor is not None

@@ -80,7 +80,8 @@ class Recipe(Drawn, Record):
     def with_rule(self, word: str | ScaleRule | None) -> Recipe:
         """Return the recipe with this scale rule, or the recipe itself for None.
 
-        Raises ContextError if the format has no such rule, or if the recipe already names another one.
+        Raises ContextError if the format has no such rule, or if the recipe's own rule is neither this one nor the
+        default.
 
         >>> parse_recipe("mxfp4").with_rule("up").name
         'mxfp4:up'

@@ -135,8 +135,8 @@ def _turns(format: Format) -> list[Exact]:
     """Return the two candidates, just below the smallest normal number, for the point where numbers cease to be tiny.
 
     A number is tiny after rounding (7.5) if it is below the smallest normal number even when it is rounded to p digits
-    without a lower limit of the exponent. The ulp of that rounding is half the ulp of subnormals. The candidates are
-    one and one half of this ulp below the smallest normal number; which one it is depends on the rounding direction. If
+    without a lower limit of the exponent. The ulp of that rounding is half the ulp of subnormals. The candidates lie
+    one such ulp, and half of one, below the smallest normal number; the rounding direction decides between them. If
     tiny results are flushed, the interval of zero ends there.
     """
     normal = Exact(False, 1, format.emin)
@@ -150,10 +150,10 @@ def _between(low: Exact, ends: list[Exact], high: Exact) -> tuple[Exact, ...]:
 def _edge(
     start: Exact, ends: tuple[Exact, ...], sign: int, lands: Callable[[Exact], bool]
 ) -> tuple[Exact, bool] | None:
-    """Return the first of `ends` at or beyond which numbers no longer round to the datum, and whether it still does.
+    """Return the last of `start` and `ends` up to which all numbers round to the datum, and whether it does itself.
 
-    None if there is no such end. `start`, which rounds to the datum, and `ends` are magnitudes; `ends` are ordered by
-    their distance from `start`. `lands` tells whether a number, with the given sign, rounds to the datum.
+    None if all `ends` round to the datum. `start`, which does, and `ends` are magnitudes; `ends` are ordered by their
+    distance from `start`. `lands` tells whether a number, with the given sign, rounds to the datum.
     """
 
     def at(x: Exact) -> bool:

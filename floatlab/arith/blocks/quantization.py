@@ -89,8 +89,8 @@ def quantize_block(
     """Scale and round one block of a tensor as `quantize_blocks` does, without quantizing the other blocks.
 
     `places` are the indices of the values in the tensor. `others` are the other blocks that share the tensor scale.
-    Unless the rule has a `search`, only their largest magnitude, NaNs and infinities matter; one short block with these
-    values can then replace them all.
+    Unless the rule has a `search`, only their largest magnitude, NaNs and infinities matter; a few short blocks with
+    these values can then replace them all.
 
     >>> block = quantize_block(["1", "2"], [2, 3], parse_recipe("nvfp4"), others=[["2688", "0"]])
     >>> block.tensor.datum, block.scale

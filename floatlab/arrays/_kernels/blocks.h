@@ -8,17 +8,19 @@ enum { GROUP = 1024 }; /* elements computed at a time, so few that they stay in 
 
 /* The parameters of a recipe, in the order in which arrays/lanes/compiled_blocks.py packs them. */
 typedef struct {
-    Stage element, scale; /* how elements (words of binary32) and scales (of binary64) are rounded */ int64_t size; /*
-    elements of a block */ int64_t by_exponent;  /* whether `by_field` gives the scale's code; the index is the exponent
-    field of amax + `carry` */ int64_t carry, normal /* `by_field` is not valid for magnitudes below this word */;
-    int64_t by_power;  /* scales are powers of two */ int64_t in_double; /* elements are multiplied by scales in
-    binary64 */ int64_t direct;    /* whether a rounding can write the values of elements, without their codes */
-    int64_t least, nan;    /* codes of scales: the smallest; the one of blocks with an infinity or a NaN */ int64_t
-    most;          /* the word of the largest element */ double divisor, tensor; /* the divisor of the largest
-    magnitudes; the scale of the tensor */
+    Stage element, scale;   /* how elements (words of binary32) and scales (words of binary64) are rounded */
+    int64_t size;           /* elements of a block */
+    int64_t by_exponent;    /* whether `by_field` gives a scale's code; the index is the exponent field of amax + `carry` */
+    int64_t carry, normal;  /* `normal`: `by_field` is not valid for magnitudes below this word */
+    int64_t by_power;       /* scales are powers of two */
+    int64_t in_double;      /* elements are multiplied by scales in binary64 */
+    int64_t direct;         /* whether the values of elements can be written without computing their codes */
+    int64_t least, nan;     /* codes of scales: the smallest; that of blocks with an infinity or a NaN */
+    int64_t most;           /* the word of the largest element */
+    double divisor, tensor; /* amax is divided by `divisor` and by the tensor scale */
 } BlockRule;
 
-/* A call. */
+/* The arguments of a call. */
 typedef struct {
     BlockRule rule;
     Py_ssize_t count;
@@ -26,7 +28,7 @@ typedef struct {
     const uint8_t *by_field;    /* 256 codes of scales */
     const void *scale_reading;  /* decodes scales to words of binary64 */
     const uint32_t *elements;   /* 256 words */
-    const uint8_t *stored;      /* the stored code for each of 256 codes; NULL if they are equal */
+    const uint8_t *stored;      /* the stored code of each of 256 codes; NULL if it is the same code */
     uint8_t *scales, *codes;    /* codes or values may be NULL */
     float *values;
 } BlockCall;
@@ -186,7 +188,7 @@ static void write_elements(const BlockCall *c, Py_ssize_t first, Py_ssize_t bloc
         scale_up(r, (const float *)elements, by, blocks, size, c->values + first);
 }
 
-/* Return whether the rule's table was valid for all scales. */
+/* Do the call; return whether `by_field` was valid for all blocks. */
 static int round_blocks(const BlockCall *c)
 {
     const BlockRule *r = &c->rule;
@@ -215,11 +217,11 @@ static int round_blocks(const BlockCall *c)
     return 1;
 }
 
-/* Whether a rounding writes codes, reads words, and makes no invalid memory access. */
+/* Whether a stage rounds words to codes, without invalid memory accesses. */
 static int is_rounding(const Stage *s, int64_t word_size)
 {
-    return s->word_size == word_size && has_kernel(word_size, s->code_size) && s->way > WHOLE - 1 && s->way < READ &&
-           !s->drawn && s->way != DRAWN && !s->own && s->direction >= 0 && s->direction < 4 &&
+    return s->word_size == word_size && has_kernel(word_size, s->code_size) && s->path > WHOLE - 1 && s->path < READ &&
+           !s->drawn && s->path != DRAWN && !s->own && s->direction >= 0 && s->direction < 4 &&
            (word_size == 4 ? is_sound32(s->rule) : is_sound64(s->rule));
 }
 

@@ -1,4 +1,4 @@
-/* What differs between compilers: inlining, and functions compiled for several generations of processors. */
+/* Macros for features of compilers: inlining, and functions compiled for several generations of processors. */
 
 /* Operations must be rounded to their own format: results in the x87's wider format would be rounded twice. */
 #if FLT_EVAL_METHOD != 0

@@ -1,9 +1,8 @@
 /* The compiled lane: converts arrays of words to codes and back in one pass over memory, without the interpreter's lock.
 
    It accepts only buffers (the stable ABI, no NumPy headers), and is optional: without it, the NumPy lane is used. This
-   is a second implementation of the decision of numbers/rounding.py; tests check that both agree bit for bit. Python
-   code computes everything that depends only on format and context, by the scalar arithmetic, and passes it as packed
-   numbers. */
+   is a second implementation of the decision of numbers/rounding.py; tests check that both agree bit for bit. What
+   depends only on format and context is computed in Python, by the scalar arithmetic, and passed as packed numbers. */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>

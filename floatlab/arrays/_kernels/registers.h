@@ -42,8 +42,8 @@ TARGET static INLINE __m512i look_up_bytes(const __m512i *table, __m512i at)
                                   _mm512_permutex2var_epi8(table[2], at, table[3]));
 }
 
-/* A binary search among 31 starts, in the order of the words' values. Each decision sets one bit of `at`, from the
-   lowest bit on. So the starts of a level, and the codes, are stored in the order of reversed bits. */
+/* A binary search among 31 starts, in the order of the words' values. Each decision sets one bit of `at`, the lowest bit
+   first. So the starts of a level, and the codes, are stored in bit-reversed order. */
 APART TARGET static LOOP(loop_few)
 {
     enum { LEVELS = 5 };

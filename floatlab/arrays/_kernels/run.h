@@ -1,6 +1,6 @@
 /* `run` and `accumulate` of the module: arguments are checked before the loops of word.h run. */
 
-/* Whether a place is aligned and within its buffer in every step, and the buffer has only whole rows. */
+/* Whether a place is aligned, within its buffer in every step, and the buffer consists of whole rows. */
 static int fits(const Call *c, const Place *p)
 {
     const Py_buffer *b = &c->held[p->buffer];
@@ -11,13 +11,13 @@ static int fits(const Call *c, const Place *p)
            (c->steps < 2 || p->stride <= (rows - 1 - p->row) / (c->steps - 1));
 }
 
-/* Whether a place fits a written buffer with elements of this size, or has no buffer. */
+/* Whether a place has no buffer, or fits a written one whose elements have this size. */
 static int is_room(const Call *c, const Place *p, int64_t size)
 {
     return !buffer_of(c, p->buffer) || (p->size == size && p->buffer < c->written && fits(c, p));
 }
 
-/* Replace the buffer numbers of a valid place by pointers, and its `stride` in rows by one in bytes. */
+/* Replace the buffer indices of a valid place by pointers, and convert its `stride` from rows to bytes. */
 static void resolve(const Call *c, Place *p)
 {
     char *start = buffer_of(c, p->buffer);
@@ -33,7 +33,7 @@ static int has_kernel(int64_t word_size, int64_t size)
     return (word_size == 4 && small) || (word_size == 8 && (small || size == 8));
 }
 
-/* Whether a reading, if there is one, is a table or fields for codes of this size. */
+/* Whether a place has no reading, or a table or a Reading for codes of this size. */
 static int is_reading(const Call *c, int64_t number, int64_t size, int64_t word_size)
 {
     const void *reading = buffer_of(c, number);
@@ -44,18 +44,18 @@ static int is_reading(const Call *c, int64_t number, int64_t size, int64_t word_
            (size == 1 || (word_size == 4 ? is_readable32(reading) : is_readable64(reading)));
 }
 
-/* Return an error message for a stage, or NULL if none of its numbers leads to an undefined shift or access. */
+/* Return an error message for a stage that would cause an undefined shift or access, else NULL. */
 static const char *fault_of(const Call *c, Stage *s)
 {
     if (s->operation < 0 || s->operation >= OPERATIONS || !has_kernel(s->word_size, s->code_size))
         return "unknown operation, or no kernel for these sizes of words and codes";
-    if (s->way < WHOLE || s->way > READ || (s->way == DRAWN && !s->drawn) || s->direction < 0 || s->direction > 3 ||
+    if (s->path < WHOLE || s->path > READ || (s->path == DRAWN && !s->drawn) || s->direction < 0 || s->direction > 3 ||
         (s->own && s->code_size != s->word_size / 2) || !(s->word_size == 4 ? is_sound32(s->rule) : is_sound64(s->rule)))
         return "a stage has a number out of range";
     for (int i = 0; i < arity[s->operation]; i++) {
         const Place *p = &s->places[i];
         if (!has_kernel(s->word_size, p->size) || !is_reading(c, p->number, p->size, s->word_size) ||
-            (s->way == READ && !buffer_of(c, p->number)))
+            (s->path == READ && !buffer_of(c, p->number)))
             return "a reading does not go with its operand";
         if (!buffer_of(c, p->buffer) || !fits(c, p))
             return "an operand is not an aligned buffer with a whole row for each step";
@@ -63,7 +63,7 @@ static const char *fault_of(const Call *c, Stage *s)
     const Place *to = &s->places[TO];
     if (buffer_of(c, to->number) && !is_reading(c, to->number, s->code_size, s->word_size))
         return "a reading does not go with what is written";
-    int in_words = buffer_of(c, to->number) || s->way == READ;
+    int in_words = buffer_of(c, to->number) || s->path == READ;
     if (!buffer_of(c, to->buffer) || !is_room(c, to, in_words ? s->word_size : s->code_size) ||
         !is_room(c, &s->places[FLAGS], 1) || !is_room(c, &s->places[MARKS], 1) ||
         (s->operation && !buffer_of(c, s->places[MARKS].buffer)))

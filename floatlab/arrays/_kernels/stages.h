@@ -10,8 +10,9 @@ enum { OPERATIONS = 10 };             /* in the order of arrays/lanes/compiled.p
 static const int arity[OPERATIONS] = {1, 2, 2, 2, 2, 1, 3, 3, 2, 1};
 static const int directions[] = {FE_TONEAREST, FE_DOWNWARD, FE_UPWARD, FE_TOWARDZERO};
 
-/* The position of numbers: a buffer has rows of as many elements as the call; a step advances by `stride` rows.  A buffer
-   is an index into the call's buffers, the written ones first, or -1 for none; `resolve` replaces indices by pointers. */
+/* Where the numbers of an operand or a result are: in row `row` of a buffer, and `stride` rows later in each further
+   step.  A row has the call's number of elements.  `buffer` is an index into the call's buffers, the written ones first,
+   or -1 for none; `resolve` replaces it by a pointer. */
 typedef struct {
     union {
         int64_t buffer;
@@ -32,12 +33,12 @@ typedef struct {
     int64_t word_size, operation;
     int64_t negative_zero; /* whether an exact zero sum of opposite signs is negative */
     int64_t code_size;     /* bytes; `to` receives codes of this size, or the words of the codes if it has a reading */
-    int64_t way, drawn, refuses;
+    int64_t path, drawn, refuses; /* the path of rounding; whether it needs draws; whether a result can be an error */
     int64_t direction; /* the processor's direction during the rounding, as an index in `directions` */
     int64_t own;       /* 1 if some processors have an instruction for this conversion */
-    int64_t largest;   /* the largest word that the path takes, or -1 */
+    int64_t largest;   /* the largest magnitude that the path can round, or -1 */
     uint64_t seed;
-    Place places[PLACES]; /* of operands first */
+    Place places[PLACES]; /* up to three operands, then TO, FLAGS and MARKS */
     uint64_t rule[47];              /* a Rule of the words' width */
     uint64_t keep, plus, flip, low; /* turn a draw into the number that is compared with thresholds: see `draw_rule` */
 } Stage;

@@ -5,7 +5,7 @@
    entry has that start, and the codes before and after it. In wide formats an entry is a straight line: it gives the
    number of starts up to a word, or one less, and a comparison decides which. */
 
-/* The arguments of a call: buffers, the last of which is written, and then a number. */
+/* The arguments of a call: buffers, of which the last is written to, and a number. */
 typedef struct {
     Py_buffer held[4];
     int count;
@@ -19,8 +19,8 @@ typedef struct {
     int name(const void *restrict from, const void *restrict table, const void *restrict second, void *restrict to,    \
              Py_ssize_t count, int number)
 
-/* A look-up: the number of its buffers, the sizes of their elements, a test of their lengths, the loop, and an error
-   message. */
+/* A look-up: the number of its buffers, the sizes of their elements, a test of their lengths, the loop, and the message
+   if the test fails. */
 typedef struct {
     int count;
     size_t sizes[4];
@@ -107,7 +107,7 @@ static PyObject *narrow(PyObject *self, PyObject *args)
     return look_up(args, &lookup);
 }
 
-enum { FRACTION = 26 }; /* bits of a place among the starts after the point */
+enum { FRACTION = 26 }; /* binary digits of a line's height after the point */
 
 /* The code of a word by a binary search among the starts of its bucket: `line` has the index of the first, and how many. */
 APART static uint16_t search_starts(uint32_t word, uint64_t line, const uint32_t *starts)

@@ -29,8 +29,8 @@ static unsigned NAME(write)(const Stage *s, const Unsigned *words, void *to, con
                             Py_ssize_t count, uint64_t first)
 {
     Unsigned scratch[CHUNK];
-    const NAME(Round) to_values = !reading || flags ? NULL : s->way == FIXED ? NAME(fixed_values)
-                                                         : s->way == MAGIC   ? NAME(magic_values)
+    const NAME(Round) to_values = !reading || flags ? NULL : s->path == FIXED ? NAME(fixed_values)
+                                                         : s->path == MAGIC   ? NAME(magic_values)
                                                                              : NULL;
     const int same = (const void *)words == to; /* loops must not write into the memory that they read */
     void *codes = reading || same ? (void *)scratch : to;
@@ -70,9 +70,9 @@ static unsigned NAME(run)(const Stage *s, const Call *c, Py_ssize_t step)
             const char *codes = p->start + step * p->stride + at * p->size;
             words[i] = p->reading ? operands[i] : (const Unsigned *)codes;
             if (p->reading)
-                NAME(read)(codes, p->size, s->way == READ ? (Unsigned *)to : operands[i], some, p->reading);
+                NAME(read)(codes, p->size, s->path == READ ? (Unsigned *)to : operands[i], some, p->reading);
         }
-        if (s->way == READ)
+        if (s->path == READ)
             continue;
         if (s->operation) {
             uint8_t *marks = (uint8_t *)places[MARKS].start + step * places[MARKS].stride + at;

@@ -5,7 +5,7 @@ typedef struct {
     Unsigned how; /* IEEE: all codes above infinity are NaNs with payloads; SHIFTED: codes are truncated words */
     Unsigned cut, adjust, qmin, magnitudes, sign, sign_shift;
     Int top, infinity;
-    Int normal;          /* the smallest magnitude that needs only another bias */
+    Int normal;          /* from this magnitude on, decoding only changes the bias */
     Unsigned subnormals; /* a mask */
     Unsigned no_zero;    /* the code of -0 if it is a NaN, else -1 */
 } NAME(Reading);

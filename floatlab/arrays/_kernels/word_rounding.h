@@ -71,8 +71,8 @@ static INLINE Unsigned NAME(sign)(Unsigned word, Unsigned rank, const NAME(Rule)
     return rank | ((word >> r->sign_shift) & r->sign & (MASK(rank != 0) | r->negative_zero));
 }
 
-/* How far a number's exponent is below the smallest normal one. For subnormal words, the exponent is that of the
-   smallest normal word. */
+/* How far a number's exponent is below that of the format's smallest normal number. Subnormal words count as having the
+   exponent of the smallest normal word. */
 static INLINE Int NAME(under)(Unsigned magnitude, const NAME(Rule) *r)
 {
     Int under = r->low + 1 - (Int)(magnitude >> T);
@@ -156,7 +156,7 @@ static INLINE Unsigned NAME(fixed)(Unsigned word, const NAME(Rule) *r, int with_
     return to_value ? code << r->cut : code;
 }
 
-/* Loops return the largest magnitude encountered.  If it is beyond the format's, `whole` recomputes the chunk. */
+/* Loops return the largest magnitude that they met.  If it is beyond the format's, `whole` recomputes the chunk. */
 typedef Int (*NAME(Round))(const Unsigned *, const Unsigned *, void *, void *, Py_ssize_t, const void *);
 
 #define ROUND_LOOP(name, Code, Flags, with_flags, code)                                                                \
@@ -179,7 +179,7 @@ typedef Int (*NAME(Round))(const Unsigned *, const Unsigned *, void *, void *, P
         return most;                                                                                                   \
     }
 
-/* All fast paths into codes of one type, without and with flags. */
+/* The fast paths to codes of one type, each without and with flags. */
 #define ROUND_LOOPS(Code, Flags)                                                                                       \
     ROUND_LOOP(any_##Code, Code, Flags, 0, NAME(any)(word, r, 0, 0, 0, &raised))                                       \
     ROUND_LOOP(any_flags_##Code, Code, Flags, 1, NAME(any)(word, r, 1, 0, 0, &raised))                                 \
@@ -247,8 +247,8 @@ static unsigned NAME(round)(const Stage *s, const Unsigned *words, void *codes, 
     const int at_once = BITS == 32, size = at_once ? (int)s->code_size / 2 : 0;
     if (s->drawn)
         NAME(draw)(draws, count, s, first);
-    if (s->way != WHOLE &&
-        NAME(loops)[size][s->way - ANY][flags != NULL](words, draws, at_once ? codes : wide, at_once ? (void *)flags : raised,
+    if (s->path != WHOLE &&
+        NAME(loops)[size][s->path - ANY][flags != NULL](words, draws, at_once ? codes : wide, at_once ? (void *)flags : raised,
                                                        count, s->rule) <= s->largest) {
         if (at_once)
             return 0;

@@ -87,7 +87,7 @@ def _as_bytes(numbers: Iterable[int], size: int = 8) -> bytes:
     return struct.pack(f"={len(words)}{_LETTERS[size]}", *words)
 
 
-def _way(rule: RoundingRule) -> tuple[int, int]:
+def _fastest_path(rule: RoundingRule) -> tuple[int, int]:
     """Return the fastest path of rounding (`_WHOLE` to `_MAGIC`), and the largest magnitude that it supports."""
     if not rule.is_plain:
         return _WHOLE, -1
@@ -148,13 +148,13 @@ def packed_stage(
     flags: tuple[int, ...] = NOWHERE, marks: tuple[int, ...] = NOWHERE,
 ) -> bytes:  # fmt: skip
     """Pack an operation, a rounding, and the places of their operands and results as a Stage of _kernels/stages.h."""
-    way, largest = _way(rule)
+    path, largest = _fastest_path(rule)
     direction = _OWN.index(rule.direction) if rule.direction in _OWN else 0
     own = _is_processors_own(rule)
     header = [
         rule.source.width // 8, OPERATIONS.index(operation), rule.direction is Direction.RTN,
-        container(rule.format).itemsize, way, rule.direction.is_stochastic, rule.refuses,
-        direction if way == _MAGIC or own else 0, own, largest, rule.context.seed,
+        container(rule.format).itemsize, path, rule.direction.is_stochastic, rule.refuses,
+        direction if path == _MAGIC or own else 0, own, largest, rule.context.seed,
     ]  # fmt: skip
     places = [*operands, NOWHERE, NOWHERE][:3]
     return _as_bytes([*header, *(each for place in (*places, to, flags, marks) for each in place)]) + _rule(rule)
