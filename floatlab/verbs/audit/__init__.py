@@ -1,1 +1,1 @@
-"""`audit`: checks whether a quantised checkpoint is right."""
+"""`audit`: whether a quantised checkpoint is right, and what recipes would do to a checkpoint."""

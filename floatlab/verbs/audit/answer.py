@@ -1,4 +1,4 @@
-"""`audit`: shows the verdict on each quantised weight of a checkpoint, with its errors and the reasons."""
+"""The answers of `audit`, and the page with the verdict on each quantised weight, its errors and the reasons."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from floatlab.verbs.audit.codes_answer import codes_answers
 from floatlab.verbs.audit.tensor_columns import LISTED
 from floatlab.verbs.question import Answer, Question, Started, plain_answer
 
-_NAMED = 3  # at most this many missing tensors are named
+_NAMED = 3  # only so many missing tensors are named
 _MEASURES = (
     "left", "sqnr", "cosine", "mse", "largest_error", "nans", "blocks", "bad_blocks", "nearest", "most",
 )  # fmt: skip
@@ -26,7 +26,7 @@ _ROLES = {BROKEN: Role.BAD, SOUND: Role.GOOD}
 
 
 def answer_of(found: Audit, most: int = LISTED) -> Answer:
-    """Return the answer that shows an audit; its JSON output has a line for each weight."""
+    """Return the answer that shows an audit. Its JSON has a line for each weight."""
     broken = sum(each.verdict == BROKEN for each in found.tensors)
     answer = plain_answer(found, lambda: audit_page(found, most), str(broken))
     return answer.replace(
@@ -44,8 +44,8 @@ def _records(found: Audit) -> list[dict[str, object]]:
 def answers(question: Question, started: Started | None = None) -> list[Answer]:
     """Return the answer to a question of the verb `audit`; raises FloatlabError.
 
-    With `--to`, it shows what recipes would do to checkpoints. With `--from`, it shows the recipe that made given
-    codes. Otherwise it shows the audit of a quantised checkpoint.
+    With `--to`, the answer says what recipes would do to checkpoints; with `--from`, which recipe made given codes.
+    Otherwise, it is the audit of a quantised checkpoint.
     """
     if question.option("from") is not None:
         return codes_answers(question, started)
@@ -81,9 +81,9 @@ def _csv_row(each: AuditedTensor) -> list[object]:
 
 
 def audit_page(found: Audit, most: int = LISTED) -> Page:
-    """Return the page of an audit: how many weights have each verdict, the reasons, and a row for each weight.
+    """Return the page of an audit: the counts of the verdicts, the reasons, and a table of weights.
 
-    The worst weights come first, and at most `most` weights are listed.
+    The table lists at most `most` weights, the worst first.
     """
     beside = f" against {found.original}" if found.original else ""
     title = f"{found.source}{beside}: of {counted(len(found.tensors), 'weight')}, {_counts(found.tensors)}"
@@ -114,13 +114,13 @@ def audit_page(found: Audit, most: int = LISTED) -> Page:
 
 
 def _counts(tensors: Sequence[AuditedTensor]) -> str:
-    """Return in words how many of these weights have each verdict."""
+    """Return the counts of the verdicts on these weights, as text."""
     verdicts = Counter(each.verdict for each in tensors)
     return listed([f"{count:,} {_words(verdict, count)}" for verdict, count in verdicts.items()])
 
 
 def _left_out(found: Audit) -> list[Block]:
-    """Return rows about the tensors that were not checked, and about those that only the original has."""
+    """Return rows about the tensors that were not checked, and those that are only in the original."""
     blocks: list[Block] = []
     for title, kinds, lack, role in (
         ("not checked", found.unchecked, "not quantised", Role.PLAIN),
@@ -138,7 +138,7 @@ def _left_out(found: Audit) -> list[Block]:
 
 
 def _compared_with(shown: Sequence[AuditedTensor]) -> list[Block]:
-    """Return a table of the weights whose originals have another name or arrangement, and of these originals."""
+    """Return a table of the weights whose originals have another name or arrangement, each with its original."""
     rows = [(each.name, each.original) for each in shown if each.original]
     return [Gap(), Table(("weight", "compared with"), rows)] if rows else []
 

@@ -1,4 +1,4 @@
-"""The page of `audit --from`: the recipe that made given codes, and an element that other recipes round differently."""
+"""The page of `audit --from`: which recipe made given codes, and an element that other recipes round differently."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _element_title(found: RecipeSearch) -> str:
 
 
 def _amount(value: Fraction | None) -> str:
-    """Return a number as text; it has enough digits to show on which side of a tie the number lies."""
+    """Return a number as text, with enough digits to show on which side of a tie it lies."""
     if value is None:
         return "NaN or ∞"
     text = glance(value)

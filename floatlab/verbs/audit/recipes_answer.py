@@ -22,7 +22,7 @@ from floatlab.verbs.audit.recipes_report import recipes_csv, recipes_report, sqn
 from floatlab.verbs.audit.tensor_columns import LISTED
 from floatlab.verbs.question import Answer, Question, Started, plain_answer
 
-_ONE = Lock()  # one audit at a time: its open files and the filters of warnings belong to the whole process
+_ONE = Lock()  # one audit at a time, because open files and warning filters are shared by the whole process
 
 
 def recipes_answer(question: Question, started: Started | None = None) -> Answer:
@@ -49,7 +49,7 @@ def recipes_answer(question: Question, started: Started | None = None) -> Answer
 
 
 def _unreadable(found: RecipeAudit) -> list[str]:
-    """Return a line for standard error about tensors that cannot be read; with --quiet, nothing else mentions them."""
+    """Return a line about tensors that cannot be read, for standard error. With --quiet, nothing else mentions them."""
     lost = [each for each in found.tensors if not each.is_readable]
     if not lost:
         return []
@@ -59,7 +59,7 @@ def _unreadable(found: RecipeAudit) -> list[str]:
 
 @contextmanager
 def _saying_what_is_kept(resume: str | None) -> Iterator[None]:
-    """If Ctrl-C interrupts the `with`, raise KeyboardInterrupt with a message: what is kept, and how to continue."""
+    """Context manager that gives the KeyboardInterrupt of Ctrl-C a message: what is kept, and how to continue."""
     try:
         yield
     except KeyboardInterrupt:
@@ -74,7 +74,7 @@ def _counting(started: Started) -> Callable[[int, int], Callable[[int], None]]:
 
 
 def recipes_answer_of(found: RecipeAudit, most: int = LISTED) -> Answer:
-    """Return the answer that shows an audit; its JSON output has a line for each tensor, and one for all together."""
+    """Return the answer that shows an audit. Its JSON has a line for each tensor, and a last one for all together."""
     answer = plain_answer(found, lambda: recipes_page(found, most), found.recommendation.words)
     return answer.replace(
         records=lambda: _records(found),

@@ -1,4 +1,4 @@
-"""`audit --to`: shows what recipes would do to the tensors of checkpoints.
+"""The page of `audit --to`: what recipes would do to the tensors of checkpoints.
 
 A recipe is a block format with a rule for its scales, such as `mxfp4`, or a format without scales, such as `e4m3`.
 """
@@ -27,14 +27,14 @@ from floatlab.verbs.audit.tensor_columns import (
     tensors_table,
 )
 
-_SPOILED = 4  # the number of tensors with NaNs that are named
-_SCALED = 8  # floating-point formats with fewer bits are usually used with scales
-_MORE_BITS = 1.02  # from this many times its usual bits, the page says why a recipe takes more
-_REASONS = 10  # the number of damaged tensors whose reasons are listed
+_SPOILED = 4  # only so many tensors with NaNs are named
+_SCALED = 8  # floating-point formats with fewer bits than this usually need scales
+_MORE_BITS = 1.02  # if a recipe takes this many times its usual bits per number, the page says why
+_REASONS = 10  # reasons are listed for so many damaged tensors
 
 
 def recipes_page(found: RecipeAudit, most: int = LISTED) -> Page:
-    """Return the page: the recommendation, the recipes side by side, and a row for each tensor, the worst first.
+    """Return the page: the recommendation, a comparison of the recipes, and a table of tensors, the worst first.
 
     >>> import numpy as np
     >>> from floatlab.auditing.survival.survey import audit_recipes
@@ -107,7 +107,7 @@ def recipes_page(found: RecipeAudit, most: int = LISTED) -> Page:
 
 
 def _remarks(measured: list[TensorFigures]) -> list[Block]:
-    """Return remarks on recipes recommended for tensors of fewer than two axes, and on stored NaNs and infinities."""
+    """Return remarks on stored NaNs and infinities, and on recipes recommended for norms and biases."""
     blocks: list[Block] = []
     vectors = sum(len(each.shape) < 2 and each.choice != "" for each in measured)
     if vectors:
@@ -125,7 +125,7 @@ def _remarks(measured: list[TensorFigures]) -> list[Block]:
 
 
 def _survival(found: RecipeAudit, measured: list[TensorFigures]) -> list[Block]:
-    """Return a table that says for each recipe whether the tensors survive it, and the rule that decides this."""
+    """Return a table that says how many tensors survive each recipe, and the rule that decides this."""
     rows = [(each.recipe, f"{each.expected:.1f}", _survivors(each.recipe, measured)) for each in found.totals]
     words = found.recommendation.rule
     if found.min_sqnr is None:
@@ -140,7 +140,7 @@ def _survival(found: RecipeAudit, measured: list[TensorFigures]) -> list[Block]:
 
 
 def _rounds_to_few(name: str) -> bool:
-    """Return whether a recipe has no scales although its format (integers, or floats below 8 bits) needs them."""
+    """Return whether a recipe lacks the scales that its format (integers, or floats below 8 bits) needs."""
     recipe = parse_recipe(name)
     element = recipe.format.element
     return is_unscaled(recipe) and (not isinstance(element, Format) or element.width < _SCALED)
@@ -158,16 +158,16 @@ def _survivors(name: str, measured: list[TensorFigures]) -> Line:
 
 
 def _tensors(found: RecipeAudit, shown: list[TensorFigures]) -> list[Block]:
-    """Return the table of tensors. The columns of recipes have SQNRs; only the title of the first column says so."""
+    """Return the table of tensors, with the SQNR in each recipe. Only the title of the first column says so."""
     table = tensors_table(tensor_columns(found, shown), shown)
     _, *titles = (title.removesuffix(DECIBELS) for title in table.header)
     return [table.replace(header=("tensor (SQNR in dB)", *titles))] if shown else []
 
 
 def side_by_side(totals: Sequence[RecipeFigures], first: str = "in all") -> list[Block]:
-    """Return tables with a row for each recipe: its errors, what becomes of the numbers, and its scales.
+    """Return tables with a row for each recipe: errors, what becomes of the numbers, scales.
 
-    `first` is the title of the first column of the first table.
+    `first` is the title of the column of recipes in the first table.
     """
     errors = (first, "bits", "SQNR dB", "cosine", "rel. error", "99.9 %", "largest", "MSE")
     rows = [
@@ -189,7 +189,7 @@ def side_by_side(totals: Sequence[RecipeFigures], first: str = "in all") -> list
 
 
 def _short_blocks(totals: Sequence[RecipeFigures], measured: Sequence[TensorFigures]) -> list[Block]:
-    """Return a remark on recipes that take more bits than usual, because rows end with blocks that are not full."""
+    """Return a remark on recipes that take more bits than usual because many blocks are not full."""
     found = []
     for each in totals:
         fmt = parse_recipe(each.recipe).format

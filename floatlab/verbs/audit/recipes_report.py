@@ -14,9 +14,9 @@ from floatlab.page.model import Chart
 from floatlab.verbs.audit.recipes_page import recipes_page
 from floatlab.verbs.audit.tensor_columns import decibels
 
-_LISTED = 5000  # the most tensors in the table of the report
-_CELLS = 10_000  # the most cells of a heat map; with more cells, the numbers in the names are probably not layers
-_FULL_HEAT = 10.0  # an SQNR this many dB below or above the recipe's usual one has the strongest colour
+_LISTED = 5000  # the table of the report lists at most this many tensors
+_CELLS = 10_000  # no heat map with more cells: the numbers in the names are then probably not layers
+_FULL_HEAT = 10.0  # the strongest colour means so many dB below or above the usual SQNR of the recipe
 
 _TENSOR = ("source", "tensor", "kind", "shape", "elements", "zeros", "nonfinite", "largest", "smallest")
 _RECIPE = (
@@ -27,7 +27,7 @@ _SCALES = ("blocks", "smallest", "largest", "clipped", "underflowed")
 
 
 def recipes_csv(found: RecipeAudit) -> str:
-    """Return an audit as CSV: a row for each tensor and recipe; a tensor that was left out has one row.
+    """Return an audit as CSV: a row for each tensor and recipe, and one row for a tensor that was left out.
 
     >>> import numpy as np
     >>> from floatlab.auditing.survival.survey import audit_recipes
@@ -51,7 +51,7 @@ def _csv_rows(tensors: Iterable[TensorFigures]) -> Iterator[list[object]]:
 
 
 def sqnr_chart(found: RecipeAudit) -> Chart:
-    """Return a chart of the tensors' finite SQNRs, the worst first, with a curve for each recipe."""
+    """Return a chart with a curve for each recipe: the finite SQNRs of the tensors, the worst first."""
     curves = []
     for place, name in enumerate(found.recipes):
         levels = sorted(
@@ -65,7 +65,7 @@ def sqnr_chart(found: RecipeAudit) -> Chart:
 
 
 def recipes_report(found: RecipeAudit, remark: str) -> str:
-    """Return the HTML report: the page, heat maps of the layers, and charts; `remark` is its last line."""
+    """Return the HTML report: the page, heat maps of the layers, charts, and `remark` as the last line."""
     measured = [each for each in found.tensors if each.recipes]
     layers = [layer_of(each.tensor) for each in measured]
     maps = ((name, _heat_map(place, measured, layers)) for place, name in enumerate(found.recipes))
@@ -78,7 +78,7 @@ def recipes_report(found: RecipeAudit, remark: str) -> str:
 
 
 def histograms(tensors: Sequence[TensorFigures], recipes: Sequence[RecipeFigures]) -> tuple[tuple[str, Chart], ...]:
-    """Return titles and histograms: the relative errors in each recipe, the tensors' magnitudes, and the scales."""
+    """Return titled histograms: of the relative errors in each recipe, of the magnitudes, and of the scales."""
     errors = [(each.recipe, each.error_exponents) for each in recipes]
     return (
         ("Relative errors", _histograms(errors, "relative error")),
@@ -101,7 +101,7 @@ def _scale_exponents(totals: Iterable[RecipeFigures]) -> list[tuple[str, tuple[t
 def _histograms(
     found: Iterable[tuple[str, tuple[tuple[int, int], ...]]], across: str, counted: str = "numbers"
 ) -> Chart:
-    """Return a chart of histograms; a curve has the share of the numbers, in percent, at each exponent."""
+    """Return a chart of histograms. Each curve has the percentage of the numbers at each exponent."""
     curves = []
     for place, (label, counts) in enumerate(found):
         total, known = sum(count for _, count in counts), dict(counts)
@@ -114,10 +114,10 @@ def _histograms(
 
 
 def _heat_map(place: int, tensors: list[TensorFigures], layers: list[tuple[int | None, str]]) -> HeatMap | None:
-    """Return the heat map of the recipe with the index `place`: a row for each layer, a column for each of its tensors.
+    """Return the heat map of a recipe, with a row for each layer and a column for each tensor of a layer.
 
-    None if no tensor belongs to a layer, or if the map has too many cells.
-    `layers` has the layer of each tensor, and the rest of its name.
+    `place` is the index of the recipe; `layers` has, for each tensor, its layer and the rest of its name. Returns None
+    if no tensor belongs to a layer, or if the map would have too many cells.
     """
     cells: dict[tuple[int, str], HeatCell] = {}
     for tensor, (layer, part) in zip(tensors, layers, strict=True):
@@ -139,9 +139,9 @@ def _heat_map(place: int, tensors: list[TensorFigures], layers: list[tuple[int |
 
 
 def layer_of(name: str) -> tuple[int | None, str]:
-    """Return the number of the layer in the name of a tensor, and what follows it, without the ending `.weight`.
+    """Split the name of a tensor into the number of its layer and the rest, without the ending `.weight`.
 
-    If there is no such number, return None and the name without this ending.
+    If there is no such number, it is None, and the rest is the whole name without this ending.
 
     >>> layer_of("model.layers.12.mlp.up_proj.weight"), layer_of("lm_head.weight")
     ((12, 'mlp.up_proj'), (None, 'lm_head'))

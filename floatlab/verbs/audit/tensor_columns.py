@@ -1,4 +1,4 @@
-"""The columns of the table of tensors in `audit --to`, and how the table is sorted and searched."""
+"""The table of tensors of `audit --to`: its columns, and how it is sorted and searched."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from floatlab.record import Record
 
 ROLES = {SURVIVES: Role.PLAIN, DAMAGED: Role.FLAG, OVERFLOWS: Role.BAD}
 LISTED = 40  # the default number of tensors on a page
-OUTPUT = "*"  # marks an SQNR of a layer's output
+OUTPUT = "*"  # marks the SQNR of a layer's output
 _NONE = "·"
-_OPTIONAL = ("largest", "type", "shape", "recommended")  # columns that a narrow page leaves out, in this order
+_OPTIONAL = ("largest", "type", "shape", "recommended")  # a narrow page omits these columns, in this order
 DECIBELS = " dB"  # the end of the titles of columns with an SQNR
 
-Key = tuple[bool, float | str]  # whether the cell is empty, and its value
+Key = tuple[bool, float | str]  # sort key: whether the cell is empty, and its value
 
 
 class TensorColumn(Record):
-    """A column: its title, the cell of a tensor, and the key by which cells are sorted."""
+    """A column: its title, and functions that return the cell and the sort key of a tensor."""
 
     title: str
     cell: Callable[[TensorFigures], Text]
@@ -32,17 +32,17 @@ class TensorColumn(Record):
 
 
 def decibels(sqnr: float | None) -> str:
-    """Return an SQNR in dB as text; a dot if there is none."""
+    """Return an SQNR in dB as text; a dot for None."""
     return _NONE if sqnr is None else f"{'−' * (sqnr < 0)}∞" if isinf(sqnr) else f"{sqnr:.1f}"
 
 
 def size_text(x: float | None, digits: str = ".3g") -> str:
-    """Return a number in a few digits; a dot if there is none."""
+    """Return a number in a few digits; a dot for None."""
     return _NONE if x is None else f"{x:{digits}}"
 
 
 def tensor_columns(found: RecipeAudit, shown: Sequence[TensorFigures]) -> list[TensorColumn]:
-    """Return the columns of a table of these tensors; there is a column of types only if the types differ."""
+    """Return the columns of a table of these tensors. A column of types is added if the types differ."""
 
     def name(tensor: TensorFigures) -> str:
         return f"{tensor.source}::{tensor.tensor}" if len(found.sources) > 1 else tensor.tensor or shown_name("")
@@ -83,7 +83,7 @@ def _level(place: int, tensor: TensorFigures) -> Text:
 def _level_key(place: int, tensor: TensorFigures) -> Key:
     """Return the key that sorts tensors by their SQNR in the recipe with index `place`.
 
-    Tensors with numbers that become NaN or infinite are below all others.
+    A tensor with numbers that become NaN or infinite is worse than all others.
     """
     each = _figures(place, tensor)
     if each is None or (each.decisive_sqnr is None and not each.lost):
@@ -92,7 +92,7 @@ def _level_key(place: int, tensor: TensorFigures) -> Key:
 
 
 def tensors_table(columns: Sequence[TensorColumn], shown: Sequence[TensorFigures]) -> Table:
-    """Return the table of these tensors; a narrow page leaves out some columns."""
+    """Return the table of these tensors. A narrow page omits some columns."""
     titles = tuple(column.title for column in columns)
     optional = tuple(titles.index(title) for title in _OPTIONAL if title in titles)
     right = tuple(place for place, column in enumerate(columns) if column.is_number)
@@ -102,9 +102,9 @@ def tensors_table(columns: Sequence[TensorColumn], shown: Sequence[TensorFigures
 def arranged(
     tensors: Sequence[TensorFigures], typed: str, by: TensorColumn | None, descending: bool = False
 ) -> list[TensorFigures]:
-    """Return the tensors whose names contain all typed words, sorted by the column `by` (None: in the given order).
+    """Return the tensors whose names contain all typed words, in any case, sorted by the column `by`.
 
-    Upper and lower case are not distinguished. When the tensors are sorted, those whose cell is empty come last.
+    Tensors with an empty cell come last. If `by` is None, the order is not changed.
 
     >>> import numpy as np
     >>> from floatlab.auditing.survival.survey import audit_recipes

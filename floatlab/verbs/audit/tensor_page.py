@@ -1,4 +1,4 @@
-"""Pages that the explorer shows for parts of an `audit --to`: one tensor, and the plan."""
+"""Pages of the explorer about an `audit --to`: one tensor, and the plan (the recommended recipe for each tensor)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from floatlab.verbs.audit.tensor_columns import ROLES
 from floatlab.verbs.block.page import exact_text
 from floatlab.verbs.question import Question
 
-_LISTED = 2000  # the most tensors on the page of the plan
+_LISTED = 2000  # the page of the plan lists at most this many tensors
 
 
 def tensor_page(tensor: TensorFigures) -> Page:
@@ -66,7 +66,7 @@ def tensor_page(tensor: TensorFigures) -> Page:
 
 
 def plan_page(found: RecipeAudit) -> Page:
-    """Return the page with the recommended recipe of each tensor; tensors with the plan's `base` recipe come last.
+    """Return the page with the recommended recipe for each tensor. Tensors with the plan's `base` recipe come last.
 
     >>> import numpy as np
     >>> from floatlab.auditing.survival.survey import audit_recipes
@@ -91,15 +91,13 @@ def plan_page(found: RecipeAudit) -> Page:
 
 
 def rounding_question(tensor: TensorFigures, saturates: bool = False) -> Question | None:
-    """Return the question that shows the element with the largest relative error.
+    """Return the question that shows how the element with the largest relative error is rounded.
 
-    The question is None if the tensor was not measured or is a quantised weight, or if `block` and `show` cannot read
-    its kind of file.
+    It is None if the tensor was not measured or is a quantised weight, or if `block` and `show` cannot read its file.
 
-    The recipe is the first one that damages the tensor; if none damages it, the first of all recipes. For a recipe with
-    scales, the question is one of `block`. For a recipe without scales, it is one of `show`, which rounds the number as
-    the audit does. If numbers become NaN or infinite, it shows the largest number. `saturates` tells whether numbers
-    beyond the largest one saturate in the audit.
+    The recipe is the first one that damages the tensor, or else the first of all. If it has scales, the question is one
+    of `block`. Otherwise it is one of `show`, about the largest number if some numbers become NaN or infinite.
+    `saturates` tells whether numbers beyond the largest one saturate in the audit.
 
     >>> from floatlab.auditing.survival.survey import audit_recipes
     >>> from floatlab.verbs.registry import command_of

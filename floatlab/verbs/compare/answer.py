@@ -18,7 +18,9 @@ from floatlab.verbs.question import Answer, Question, Started, code_of, written
 
 
 def element_codes(found: Differences, element: ComparedElement) -> tuple[str, str]:
-    """Return both numbers of an element as codes with their formats, because a code denotes every datum exactly.
+    """Return both numbers of an element as codes with their formats.
+
+    Unlike a decimal, a code denotes every datum exactly.
 
     >>> [answer] = answers(Question("compare", ("1,2", "1,nan@fp16")))
     >>> element_codes(answer.found, answer.found.worst[0])
@@ -35,8 +37,8 @@ def answer_of(
 ) -> Answer:
     """Return the answer that shows the differences of two arrays.
 
-    If the inputs are known, the page begins with the first line of the diagnosis and `causes`; the differences follow.
-    `causes_to_wire` returns the members that `--inputs` adds to the JSON object.
+    If the inputs are known, the page begins with the first line of the diagnosis and with `causes`. `causes_to_wire`
+    returns the members that `--inputs` adds to the JSON object.
     """
 
     def parts() -> list[Page]:
@@ -60,16 +62,16 @@ def answer_of(
 
 
 def are_checkpoints(words: Sequence[str], options: Mapping[str, object]) -> bool:
-    """Return whether two words are compared as checkpoints.
+    """Return whether two words name checkpoints, not arrays.
 
-    With an option for checkpoints, they always are. Otherwise, both words must name checkpoints, and one of the
-    checkpoints must have several tensors.
+    This is so with an option for checkpoints. Otherwise, both words must name checkpoints, one of them with several
+    tensors.
     """
     if not {"only", "stored"}.isdisjoint(options):
         return True
     local = [word for word in words if "://" not in word]
     if any(map(is_folder, local)) and any(not exists(split_place(word)[0]) for word in local):
-        return True  # the error then names the file that does not exist
+        return True  # then reading them fails with an error that names the missing file
     if not all(map(is_checkpoint, words)):
         return False
     from floatlab.files.checkpoints import has_several
@@ -81,10 +83,9 @@ def are_checkpoints(words: Sequence[str], options: Mapping[str, object]) -> bool
 def answers(question: Question, started: Started | None = None) -> list[Answer]:
     """Answer a question: the differences of two arrays or checkpoints, and their causes if the inputs are given.
 
-    The question's format is the format of arrays given as text, and the format whose ulps are counted. If the question
-    has no format, text is read into the format of the other array. If both arrays are text, they are read into the
-    format of the first input, or, without inputs, into binary64. If the inputs are text too, all are read into
-    binary32. Raises FloatlabError.
+    Text is read into the format of the question, whose ulps are counted, too. If the question has no format, text is
+    read into the format of the other array. If both arrays are text, it is read into the format of the first input;
+    without inputs, into binary64; if the inputs are also text, into binary32. Raises FloatlabError.
     """
     words, format, options = question.values, next(iter(question.formats), None), dict(question.options)
     inputs, dtype, shape = (options.pop(name, None) for name in ("inputs", "dtype", "shape"))
@@ -106,7 +107,8 @@ def answers(question: Question, started: Started | None = None) -> list[Answer]:
     if {"rtol", "atol"} <= options.keys():
         options["torch_tolerances"] = options["rtol"], options["atol"]
     usual = "binary64"
-    if inputs is not None:  # read text as the diagnosis does: into the format of the inputs, or else into binary32
+    # Read text as the diagnosis does: into the format of the inputs or, if they are text, into binary32.
+    if inputs is not None:
         with open_arrays(inputs, format, dtype=dtype) as (x, _):
             usual = x.format.name
     with open_arrays(words, format, usual, dtype=dtype, shape=shape) as (actual, expected):

@@ -1,4 +1,4 @@
-"""`compare` for two checkpoints: a row for each tensor, the worst first."""
+"""The answer and the page of `compare` for two checkpoints: a row for each tensor, the worst first."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def checkpoint_answer(question: Question, started: Started | None = None) -> Ans
 
 
 def answer_of(found: CheckpointDifferences, listed: int = _LISTED) -> Answer:
-    """Return the answer that shows the differences of two checkpoints; its JSON has a line for each tensor."""
+    """Return the answer that shows the differences of two checkpoints. Its JSON has a line for each tensor."""
     failing = sum(not each.within for each in found.tensors)
     answer = plain_answer(found, lambda: checkpoints_page(found, listed), str(failing))
     return answer.replace(records=lambda: _records(found), status=0 if found.within else 1)
@@ -99,7 +99,7 @@ def checkpoints_page(found: CheckpointDifferences, listed: int = _LISTED) -> Pag
 
 
 def _first_counted(parts: list[str], found: CheckpointDifferences) -> str:
-    """Join the counts into one text, with the word "tensor" or "tensors" after the first number."""
+    """Join counts into one text. The first number is followed by "tensor" or "tensors"."""
     first, _, rest = parts[0].partition(" ")
     noun = "tensor" if first == "1" else "tensors"
     return ", ".join([f"{first} {noun} {rest}", *parts[1:]])

@@ -1,7 +1,4 @@
-"""Where the differences are, in words and as a map.
-
-They may be everywhere, in one row, in a block, or in every eighth column.
-"""
+"""Where two arrays differ, in words (such as "only in every 8th column") and as a map."""
 
 from __future__ import annotations
 
@@ -10,13 +7,13 @@ from floatlab.page.measures import at_index, percent
 from floatlab.page.model import Block, Gap, Note, Page, Role, Row, Span, heading, hint, line
 from floatlab.page.words import counted, listed
 
-_FEW = 0.05  # if at most this fraction of an axis's indices has differences, the page counts these indices
+_FEW = 0.05  # if at most this fraction of the indices of an axis has differences, their number is given
 _NONE, _SHADES, _ALL = "·", "░▒▓", "█"  # signs for the share of differing elements in a part of the array
 _SHARES = ("none", "up to a third", "two thirds", "more", "all")
 
 
 def where_blocks(found: Differences) -> list[Block]:
-    """Return the blocks of a page that describe the positions of differences; none if nothing differs."""
+    """Describe the positions of the differences in words; no blocks if nothing differs."""
     structure, noun = (found.failing, "beyond tolerance") if found.failing else (found.differing, "that differ")
     if structure is None:
         return []
@@ -27,7 +24,7 @@ def where_blocks(found: Differences) -> list[Block]:
 
 
 def map_page(found: Differences) -> Page:
-    """Return the page of the positions of differences in words and as a map, with a sign for each part of the array.
+    """Return the page of the positions of differences: in words, and as a map with a sign for each part of the array.
 
     >>> import numpy as np
     >>> from floatlab.arrays.compare.measure import compare
@@ -53,7 +50,7 @@ def map_page(found: Differences) -> Page:
 
 
 def map_blocks(found: Differences) -> list[Block]:
-    """Return the positions of differences in words and as a map; no blocks if nothing differs."""
+    """Describe the positions of the differences in words and as a map; no blocks if nothing differs."""
     structure = found.failing or found.differing
     blocks = where_blocks(found)
     if structure is not None and structure.size > 1:
@@ -85,7 +82,7 @@ def _sign(count: int, size: int) -> str:
 
 
 def where_words(structure: Structure) -> list[str]:
-    """Return descriptions of the positions of elements, the most specific first.
+    """Describe the positions of elements in words, the most specific description first.
 
     >>> import numpy as np
     >>> from floatlab.arrays.compare.differences import Finder
@@ -117,7 +114,7 @@ def where_words(structure: Structure) -> list[str]:
 
 
 def _axis_words(s: Structure, axis: int, extent: Extent) -> list[str]:
-    """Describe the positions along one axis, if they have a pattern; else the list is empty."""
+    """Describe the pattern of positions along one axis; the list is empty if there is none."""
     length = s.shape[axis]
     if length == 1:
         return []

@@ -1,4 +1,4 @@
-"""The histogram of `compare --plot`, drawn by matplotlib for papers and slides; `histogram_text` draws it as text."""
+"""The histogram of `compare --plot`, drawn by matplotlib. `histogram_text` draws it as text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MANY = 8  # with more bins, their labels do not fit side by side
 
 
 def difference_figure(found: Differences, path: str) -> None:
-    """Draw the histogram of distances in ulps into a file; its extension selects the format (.png, .pdf, .svg).
+    """Draw the histogram of distances in ulps into a file (.png, .pdf or .svg).
 
     Raises MissingPartError without matplotlib, and FileFormatError for a file that cannot be written.
     """
@@ -41,7 +41,7 @@ def difference_figure(found: Differences, path: str) -> None:
 
 
 def _without_gaps(bins: tuple[tuple[int, int, int], ...]) -> list[tuple[int, int, int]]:
-    """Return the bins, with the empty bins between them, so that the axis has no gaps."""
+    """Return the bins and the empty bins between them, so that the axis has no gaps."""
     counts = {low: count for low, _, count in bins}
     lows = [0, *(1 << n for n in range(63))]
     kept = [low for low in lows if counts and min(counts) <= low <= max(counts)]

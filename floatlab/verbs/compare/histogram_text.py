@@ -28,7 +28,7 @@ def histogram_blocks(found: Differences) -> list[Block]:
 
 
 def bin_page(ulps: Ulps, place: int) -> Page:
-    """Return the page of a histogram bin: its share of the elements, and the shares below and above it.
+    """Return the page of one bin: the share of the elements in it, below it and above it.
 
     >>> import numpy as np
     >>> from floatlab.arrays.compare.measure import compare

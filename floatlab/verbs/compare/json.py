@@ -1,4 +1,4 @@
-"""The schemas of the differences of two arrays, and of the judgement of the difference of two products."""
+"""The JSON schemas of the differences of two arrays, and of the judgement on two results of a product."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ def _read_element(actual: Datum, expected: Datum, ulps: int | None, **measures: 
     )
 
 
-# The differences have the formats of an element's codes, so an element is written from a pair: differences, element.
+# An element is written from the pair (differences, element), because only the differences know the formats of its
+# codes.
 _MEASURES = flattened(itemgetter(1), field_codecs(ComparedElement, "index", "absolute", "share"))
 _ELEMENT = Schema(
     _read_element,

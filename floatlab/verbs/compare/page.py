@@ -1,4 +1,4 @@
-"""The page of `compare`: the verdict, the size of the errors, their histogram, their positions, the worst elements."""
+"""The page of `compare`: the verdict, then the errors: sizes, histogram, positions, and the worst elements."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from floatlab.verbs.compare.histogram_text import histogram_blocks
 
 
 def diagnosis_note(first: str) -> Note:
-    """Return the first line of a diagnosis, followed by the meaning of A and B if it mentions them."""
+    """Return the first line of a diagnosis. If it mentions A and B, it is followed by what these are."""
     return Note(line(first, Span("  (A actual, B expected)", Role.HINT) if search(r"\b[AB]\b", first) else ""))
 
 
@@ -77,7 +77,7 @@ def differences_page(found: Differences) -> Page:
 
 
 def summary_page(found: Differences) -> Page:
-    """Return a page of errors, tolerances, histogram and map of two arrays; side by side if there is room."""
+    """Return a page with errors, tolerances, histogram and map of two arrays, side by side if there is room."""
     from floatlab.verbs.compare.difference_map import map_blocks
 
     blocks = _verdict_rows(found, named=False)
@@ -105,7 +105,7 @@ def _verdict_rows(found: Differences, named: bool = True) -> list[Block]:
 
 
 def _inputs_rows(found: Differences) -> list[Block]:
-    """Return a row that suggests --inputs, if the arrays may be products, fail the tolerance, and have no diagnosis."""
+    """Return a row that suggests --inputs if the arrays fail the tolerance, have no diagnosis, and may be products."""
     if found.diagnosis is not None or not found.allclose.failing or found.shape is None or len(found.shape) != 2:
         return []
     return [
@@ -149,7 +149,7 @@ def _times(share: Extreme | None) -> str:
 
 
 def _amounts(found: Differences) -> list[Block]:
-    """Return rows with the numbers of equal elements, and the sizes of the errors."""
+    """Return rows that say how many elements are equal, and how large the errors are."""
     rows: list[Block] = []
     if found.equal_bits is not None:
         share = percent(found.equal_bits, found.size)

@@ -1,4 +1,4 @@
-"""`dequantize`: reads a quantised checkpoint, writes it as plain numbers, and reports what was read."""
+"""`dequantize`: writes a quantised checkpoint as plain numbers, and reports what was read."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def answers(question: Question, started: Started | None = None) -> list[Answer]:
 
 
 def dequantization_page(found: Dequantization) -> Page:
-    """Return the page of a file of numbers: the conventions of its weights, and what was copied or left out."""
+    """Return the page about the written file: the conventions of the weights, and what was copied or left out."""
     title = f"{found.target}: {counted(len(found.weights), 'weight')} of {found.source} as {found.format.name}"
     blocks: list[Block] = [heading(title)]
     kinds = Counter((each.convention, each.formula, each.evidence) for each in found.weights)

@@ -1,4 +1,4 @@
-"""The causes of the difference of two products with known inputs, and the computations that give each product."""
+"""Why two results of one product differ, given its inputs, and which computations give each result."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _sources_of(words: tuple[str, ...], format: Format | None, dtype: str | None
 
 
 def product_of(x: Source, y: Source, results: Sequence[Source]) -> list[Source]:
-    """Return the factors, and both results reshaped to the shape of the product.
+    """Return the factors and both results, which are reshaped to the shape of the product.
 
     Raises FloatlabError if the shapes of the factors do not give a product of this size.
     """
@@ -63,7 +63,7 @@ def product_of(x: Source, y: Source, results: Sequence[Source]) -> list[Source]:
 
 
 def _shape_hint(x: Source, y: Source) -> str:
-    """Return a hint at shapes that would make a product, as the end of an error message."""
+    """Return the end of an error message: a hint at a shape that would make a product."""
     if not x.codes.ndim or not y.codes.ndim:
         return ": both must be at least vectors"
     if shape_of_product(y.codes, x.codes) is not None:
@@ -76,9 +76,9 @@ def _shape_hint(x: Source, y: Source) -> str:
 
 @in_default_mode
 def judge_product(product: list[Source], format: Format | None = None) -> Judgement:
-    """Judge the difference between two results of one product; `product` has the factors x and y, and both results.
+    """Judge the difference between two results of one product; raises FloatlabError.
 
-    A vector x is used as a row, a vector y as a column. Raises FloatlabError.
+    `product` has the factors x and y and both results. A vector x is used as a row, a vector y as a column.
 
     >>> x, y, result = _sources_of(("1,2", "3,2", "7"), None, None)
     >>> judge_product(product_of(x, y, (result, result))).causes[0].value
@@ -105,10 +105,9 @@ def explain_differences(
     operation: str = "matmul",
     bias: str | None = None,
 ) -> tuple[Page, Callable[[], Wire], Diagnosis]:
-    """Return the causes of the difference of two products: a page, a function that returns JSON, and the diagnosis.
+    """Return why two results differ: rows of a page, a function that returns JSON members, and the diagnosis.
 
-    For operations other than products of vectors and matrices, the page has only the diagnosis, and the JSON object has
-    no members.
+    For operations other than products of vectors and matrices, there is only the diagnosis.
     """
     first, second, x, y, *added = _sources_of((*words, *inputs, *filter(None, (bias,))), format, dtype)
     others = [first, second, *added]
@@ -117,7 +116,7 @@ def explain_differences(
         x, y, *others = product_of(x, y, others)
     tick = None if started is None else partial(started(0, "diagnosis"), 1)
     problem: ProductProblem | None = None
-    # After Ctrl-C, the answer has what the diagnosis found until then; the parts after it are omitted.
+    # After Ctrl-C, the answer has what the diagnosis found so far, and nothing else.
     try:
         if tick is not None:
             tick()  # multiplying exactly may take long
@@ -174,9 +173,9 @@ def _details(
 
 
 def _libraries(product: list[Source], explained: Attribution) -> tuple[str, ...]:
-    """Return a text for each result: the name of NumPy's product if that has the same bits, else an empty text.
+    """Return for each result the name of NumPy's product, if that has the same bits, or an empty text.
 
-    NumPy's product is not computed if both results are already explained by candidates.
+    If candidates already explain both results, NumPy's product is not computed.
     """
     x, y, *results = product
     made = None if all(explained.fitting) else numpy_product(x, y)

@@ -1,6 +1,6 @@
-"""The part of the page that `compare --inputs` adds: the causes of the difference, and its size.
+"""What `compare --inputs` adds to the page: the causes of the difference, and q.
 
-The size is q, the difference in units of u·(|X|·|Y|). It is compared with the q that each cause would give.
+q is the difference in units of u·(|X|·|Y|). The page compares it with the q that each possible cause would give.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _CAUSES = {
 
 
 def judgement_blocks(found: Judgement) -> list[Block]:
-    """Return the rows of `quotient_blocks`, and the verdict."""
+    """Return the verdict and the rows of `quotient_blocks`."""
     verdict = Span(judgement_words(found), Role.FLAG if _is_bad(found) else Role.VALUE)
     return [*quotient_blocks(found), Row("verdict", verdict)]
 
 
 def quotient_blocks(found: Judgement) -> list[Block]:
-    """Return rows with q, and a table with the q that each cause would give on these inputs; there is no verdict."""
+    """Return rows with q, and a table of the q that each cause would give on these inputs."""
     rows = tuple((_CAUSES[each.cause], _number(each.rms), _number(each.largest)) for each in found.effects)
     part = f"of {found.looked_at:,} of {counted(found.elements, 'element')}, spread evenly over the product"
     return [
@@ -68,7 +68,7 @@ def judgement_words(found: Judgement) -> str:
 
 
 def diagnosis_blocks(found: Diagnosis, operation: str) -> list[Block]:
-    """Return rows for the causes of a diagnosis: each cause in words, its share of the elements, and other evidence.
+    """Return rows for the causes of a diagnosis, each with its share of the elements and other evidence.
 
     >>> from floatlab.page.model import Page
     >>> from floatlab.page.text_layout import to_text
@@ -89,7 +89,7 @@ def diagnosis_blocks(found: Diagnosis, operation: str) -> list[Block]:
 
 
 def _cause_rows(cause: DiagnosedCause) -> list[Row]:
-    """Return rows: the cause in words with its places, its share of the elements, then the evidence in `_DETAILS`."""
+    """Return rows on one cause: what and where it is, its share of the elements, and the evidence in `_DETAILS`."""
     known = dict(cause.evidence)
     said = [known.get("computed as") or cause_text(cause, _LISTED)]
     said.append("all elements" if cause.share == 1 else f"{100 * cause.share:.3g} % of the elements")

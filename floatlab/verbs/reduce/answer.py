@@ -31,10 +31,10 @@ _SCALES = {"scale_a": "--scale-a", "scale_b": "--scale-b"}
 def reduce_words(
     operation: str, words: tuple[str, ...], format: Format | None = None, preset: str | None = None, **options: Any
 ) -> Reduction | Product | ScaledProduct:
-    """Return the sum of the named array, or the product of the two named arrays or of a preset; raises FloatlabError.
+    """Return the sum of an array, or the product of two arrays or of a preset; raises FloatlabError.
 
-    Text is read into the first of these formats that is known: that of the hardware model's terms, `format`, that of
-    the other array, binary32. The options are those of the library function.
+    Text is read into the format of the hardware model's terms, or else into `format`, or that of the other array, or
+    binary32. The options are those of the library function.
 
     >>> reduce_words("dot", (), preset="forum", fma=True).result
     Datum(binary32 0x3d6533f6 = 0.055957757)
@@ -61,7 +61,7 @@ def scaled_words(
     scale_b: str | None = None,
     **fixed: object,
 ) -> ScaledProduct:
-    """Return the product of two named arrays, whose blocks have the named scales; raises FloatlabError."""
+    """Return the product of two arrays whose blocks have scales; raises FloatlabError."""
     unit = parse_scaled_unit(machine)
     if operation != "matmul":
         raise UsageError(f"--machine {machine} multiplies matrices: use matmul")
@@ -75,7 +75,7 @@ def scaled_words(
 
 
 def _scales(word: str, format: Format) -> Piece:
-    """Return the named array of scales; codes in a list are read in `format`. Raises FloatlabError."""
+    """Return an array of scales; codes in a list belong to `format`. Raises FloatlabError."""
     if "bits:" not in word:
         return arrays_of((word,), parse_format("binary64"))[0]
     found = arrays_of((word,), format)[0]
@@ -85,7 +85,7 @@ def _scales(word: str, format: Format) -> Piece:
 
 
 def answer_of(found: Reduction | Product | ScaledProduct, preset: str | None = None) -> Answer:
-    """Return the answer for a reduction or a matrix product. In the short text, each row of a matrix is a line."""
+    """Return the answer for a reduction or a matrix product. `--quiet` prints a line for each row of a matrix."""
 
     def texts(text: Callable[[Datum], str]) -> list[str]:
         if isinstance(found, Reduction):
@@ -108,7 +108,7 @@ def answer_of(found: Reduction | Product | ScaledProduct, preset: str | None = N
 
 
 def answers(question: Question, started: Started | None = None) -> list[Answer]:
-    """Answer a question: an attribution of observed results, timed products, or a sum in the given order."""
+    """Answer a question: a sum in a given order, candidates for observed results, or timed products."""
     verb, words, format = question.verb, question.values, next(iter(question.formats), None)
     options = dict(question.options)
     if "observed" in options:
@@ -124,7 +124,7 @@ def answers(question: Question, started: Started | None = None) -> list[Answer]:
             block = options.get("block_size", timing.BLOCK)
             return [timing.partitions_answer(words, format or parse_format("binary32"), runs, block, started)]
         return [timing.backends_answer(words, options["backends"], format, runs, started)]
-    if question.context != DEFAULT:  # a hardware model has its own rounding rules, and rejects an explicit context
+    if question.context != DEFAULT:  # a hardware model rounds by its own rules, and rejects a context
         options["context"] = question.context
     with reporting(started):
         return [answer_of(reduce_words(verb, words, format, **options), options.get("preset"))]

@@ -1,4 +1,4 @@
-"""Divides the error of a short reduction into the rounding errors of its terms and nodes."""
+"""Divides the error of a short sum or dot product into the rounding errors of its terms and nodes (additions)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from floatlab.reduce import Adder, Compensated, Node, Reduction, Term
 class Contribution(Record):
     """A term, a node, or a rounding after the last node, with its value and its rounding error.
 
-    Only terms have a `term`. If the term is a product that is added exactly, `value` is None. If the product was
-    rounded first, `value` is the rounded product, in the format of products. If the accumulator cannot represent this
-    number, `value` is the number to which the accumulator's format rounds it. `error` is the difference between `value`
-    and the exact sum of the operands; it is None if one of these numbers is not finite. An entry after the last node
-    has the `id` None, and a `name`.
+    Only terms have a `term`. For a product that is added exactly, `value` is None and `error` is 0. For a product that
+    is rounded first, `value` is the rounded product; if the accumulator cannot represent it, what the accumulator
+    rounds it to. `error` is `value` minus the exact result of the operands; it is None unless both are finite. A
+    rounding after the last node has a `name`, and the `id` None.
     """
 
     id: int | None
@@ -39,7 +38,7 @@ class Contribution(Record):
 def error_contributions(found: Reduction) -> list[Contribution]:
     """Return the entries of a reduction: the terms, the nodes, then the roundings after the last node.
 
-    For every adder, the sum of the errors is the error of the result, if all numbers are finite. Raises
+    If all numbers are finite, the errors add up to the error of the result, for every kind of addition. Raises
     UnsupportedError as `Reduction.nodes` does.
 
     >>> from floatlab import dot
@@ -53,7 +52,7 @@ def error_contributions(found: Reduction) -> list[Contribution]:
     entries = [_of_term(found, i, term, is_separate[i]) for i, term in enumerate(terms)]
     given = [_exact(each.term if each.value is None else each.value) for each in entries]
     for node in nodes:
-        # For most adders, only the last rounding of a node counts; for compensated sums, all of its roundings count.
+        # In compensated sums, all roundings of a node count, otherwise only the last one.
         flags = _raised(node.derivations if isinstance(found.adder, Compensated) else node.derivations[-1:])
         error = _error(node.value, [given[each] for each in node.arguments])
         entries.append(Contribution(node.id, node.arguments, None, node.value, error, flags))
@@ -62,7 +61,7 @@ def error_contributions(found: Reduction) -> list[Contribution]:
 
 
 def _after(found: Reduction, last: Datum) -> list[Contribution]:
-    """Return the entries after the last node: addition of the compensation, conversion to another format."""
+    """Return the entries for roundings after the last node: adding the compensation, converting the result."""
     entries = []
     if isinstance(found.adder, Compensated) and found.accumulated != last:
         error = _error(found.accumulated, [_exact(last)])
@@ -75,16 +74,13 @@ def _after(found: Reduction, last: Datum) -> list[Contribution]:
 
 
 def _rounding_adder(found: Reduction) -> Adder | None:
-    """Return the adder that can round terms before they are added; None for tensor cores."""
+    """Return the adder whose rules may round terms before the addition; None for tensor cores."""
     adder = found.adder.adder if isinstance(found.adder, Compensated) else found.adder
     return adder if isinstance(adder, Adder) else None
 
 
 def _rounded_separately(found: Reduction, terms: list[Term], nodes: list[Node]) -> list[bool]:
-    """Return for each term whether it was rounded before it was added.
-
-    If it was, the derivations of its node include this rounding.
-    """
+    """Return for each term whether it was rounded before it was added, as a derivation of its node then shows."""
     adder = _rounding_adder(found)
     if adder is None or not adder.fma:
         return [adder is not None] * len(terms)
@@ -111,7 +107,7 @@ def _of_term(found: Reduction, i: int, term: Term, is_separate: bool) -> Contrib
         return Contribution(i, (), term, value, Fraction(0) if term.is_finite else None, Flags.NONE)
     value, roundings = adder.leaf(term, i)
     if term.y is not None and _exact(roundings[0].result) == _exact(value):
-        value = roundings[0].result  # keep the format of products if the accumulator contains the value
+        value = roundings[0].result  # the accumulator represents the value exactly: keep the format of products
     return Contribution(i, (), term, value, _error(value, [_exact(term)]), _raised(roundings))
 
 

@@ -1,4 +1,4 @@
-"""The schemas of sums, dot products and matrix products: the order, every rounding of short ones, and the errors."""
+"""The JSON schemas of sums and products: the order, the errors, and all roundings of short ones."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
     Operands = tuple[tuple[Datum, ...], ...] | None
 
-MOST = 1024  # if there are more terms or elements, neither operands nor nodes are written
+MOST = 1024  # with more terms or elements than this, operands and nodes are omitted
 _DIGITS = 17
 
 
-# The arithmetic of nodes, for sums and matrix products: `adder` is the rule of compensation, "rounded" or "fused".
+# How nodes add. `adder` is the rule of compensation (such as "kahan"), "rounded", or "fused".
 
 
 def _context(made: Reduction | Settings) -> Context | None:
@@ -45,7 +45,7 @@ def _context(made: Reduction | Settings) -> Context | None:
 
 
 def _products(made: Reduction | Settings) -> Format | None:
-    """Return the format to which products are rounded; None for sums and tensor cores, which do not round products."""
+    """Return the format to which products are rounded; None for sums and tensor cores."""
     is_sum = isinstance(made, Reduction) and made.y is None
     return made.adder.products if isinstance(made.adder, Adder | Compensated) and not is_sum else None
 
@@ -83,7 +83,7 @@ _SETTINGS = {
 }
 
 
-# The terms or the factors: their codes, and the operands from which these were converted.
+# The terms or factors: their codes and, if they were converted, the operands before that.
 
 
 def source_of_data(data: Sequence[Datum], origin: Origin | None = None) -> Source:
@@ -110,7 +110,7 @@ _SIDES = {
 
 # Sums and dot products: terms, nodes, and the entries after the last node.
 
-# takes (entry, result); the error of an entry without a value is given in ulps of the result
+# takes (entry, result), because an entry without a value has its error in ulps of the result
 _LINE = schema(
     id=derived(lambda line: line[0].id),
     kind=derived(lambda line: line[0].kind),
@@ -126,7 +126,7 @@ def _lines(entries: Callable[[Reduction], list[Contribution]]) -> Callable[[Redu
 
 
 def _measure(name: str) -> Member:
-    """Return the schema's member for a bound, which is written as a rounded decimal."""
+    """Return the member for a bound, written as a rounded decimal."""
 
     def text(reduction: Reduction) -> str | None:
         measure = getattr(reduction, name)

@@ -1,7 +1,7 @@
-"""A node of a reduction, which is one of its additions.
+"""A node (one addition) of a sum, as the explorer shows it.
 
-A node that adds several operands at once has a page, which shows them aligned. The other nodes are shown as a list of
-their roundings. Each rounding has a question, such as `floatlab add …`, whose answer shows it step by step.
+If a node adds several operands at once, a page shows them aligned. Other nodes are a list of roundings, each with the
+question, such as `floatlab add …`, that shows it step by step.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def node_page(found: Reduction, id: int) -> Page:
 
 
 def _aligned(core: TensorCore, numbers: dict[str, Term | Datum]) -> list[Block]:
-    """Return rows with the numbers as multiples of a common unit, to which all of them are truncated."""
+    """Return rows with the numbers truncated to multiples of a common unit."""
     top, left = core.aligned([*numbers.values()])
     unit = top - core.fraction_bits
     rows = []
@@ -94,16 +94,16 @@ def _number(x: Term | Datum) -> str:
 
 
 class RoundingQuestion(Record):
-    """A rounding as text, and a question whose answer shows the rounding."""
+    """A rounding as text, and the question that shows it step by step."""
 
     words: str
     question: Question
 
 
 def roundings_at(found: Reduction, id: int) -> list[RoundingQuestion]:
-    """Return the roundings of a node or a term, the last one first; none if the node adds several operands in one step.
+    """Return the roundings of a node or a term, the last one first; none if the node adds several operands at once.
 
-    For a term without a rounding, return a question for each factor, which shows the factor's value.
+    A term without a rounding has instead a question for each factor, which shows its value.
 
     >>> from floatlab import dot
     >>> from floatlab.verbs.registry import command_of
@@ -121,7 +121,7 @@ def roundings_at(found: Reduction, id: int) -> list[RoundingQuestion]:
 
 
 def as_questions(derivations: Sequence[Derivation]) -> list[RoundingQuestion]:
-    """Return derivations as questions, the last one first; none if one of them is not an operation on numbers.
+    """Return derivations as questions, the last one first; none if one of them is no operation on numbers.
 
     >>> from floatlab import sqrt
     >>> from floatlab.verbs.registry import command_of

@@ -16,7 +16,7 @@ _ARRAYS = (
 _MOST_RUNS = 1000
 _LARGEST_BLOCK = 10**9
 _CONTEXT = tuple(option.name for option in ROUNDING)
-# Options for the simulation of a sum.
+# Options of the simulated sum.
 _SIMULATED = ("schedule", "adder", "accumulator", "products", "fma", "machine")
 
 

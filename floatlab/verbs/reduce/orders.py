@@ -1,4 +1,4 @@
-"""The same terms added in several orders: the bits of each result, and its distance from the exact sum."""
+"""The same terms added in several orders: the bits and the error of each result."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ SCHEDULES = {
     "sorted(up)": "the smallest magnitudes first",
     "sorted(down)": "the largest magnitudes first",
 }
-_COMPENSATED = 1 << 13  # with more terms, a loop over single terms takes seconds
-_COMPARED = 1 << 13  # up to this many terms, orders that are the same are merged
+_COMPENSATED = 1 << 13  # with more terms, compensated sums, which add term by term, take seconds
+_COMPARED = 1 << 13  # with more terms, orders are not checked for equality
 
 
 class OrderChoice(Record):
-    """An order: its names, the options that select the order, its result, and the error of the result in ulps."""
+    """An order, with its names, the options that select it, its result, and the error of the result in ulps."""
 
     names: tuple[str, ...]
     options: tuple[tuple[str, object], ...]
@@ -53,15 +53,15 @@ class OrderChoice(Record):
 
     @property
     def same(self) -> str:
-        """The names of other orders that add these terms in the same way."""
+        """The other names: orders that coincide with this one for this number of terms."""
         return ", ".join(self.names[1:])
 
 
 def compare_orders(found: Reduction) -> Iterator[list[OrderChoice]]:
-    """Add a reduction's terms in its own order, then in those of `SCHEDULES`; after each, yield the results so far.
+    """Add the terms of a reduction in its own order, then in those of `SCHEDULES`; yield all results so far after each.
 
-    Compensated sums follow, if there are at most `_COMPENSATED` terms. Orders that are the same for this number of
-    terms are merged, if there are at most `_COMPARED` terms. With millions of terms, each order takes long.
+    Compensated sums follow if there are at most `_COMPENSATED` terms. With at most `_COMPARED` terms, orders that
+    coincide are merged. With millions of terms, each order takes long.
 
     >>> from floatlab import sum
     >>> *_, rows = compare_orders(sum([2048, 1, 3, -2048], format="fp16"))
@@ -77,14 +77,14 @@ def compare_orders(found: Reduction) -> Iterator[list[OrderChoice]]:
         else:
             try:
                 made = reorder(found, schedule, adder)
-            except FloatlabError:  # an order that does not exist for this number of terms
+            except FloatlabError:  # no such order for this number of terms
                 continue
             rows[key] = OrderChoice((name,), tuple(sorted(options.items())), made.result, made.error_ulps)
         yield list(rows.values())
 
 
 def _choices(found: Reduction) -> Iterator[tuple[str, dict[str, object], Schedule, AnyAdder]]:
-    """Yield the name of each order, the options that select the order, its schedule and its adder."""
+    """Yield for each order its name, the options that select it, its schedule and its adder."""
     adder, order = found.adder, found.schedule
     rule = adder.rule if isinstance(adder, Compensated) else None
     machine = None if found.machine is None else found.machine.name
@@ -108,9 +108,9 @@ def _choices(found: Reduction) -> Iterator[tuple[str, dict[str, object], Schedul
 
 
 def _key_of(found: Reduction, schedule: Schedule, adder: AnyAdder) -> object:
-    """Return a key that is equal for two choices if they have the same order of additions and the same adder.
+    """Return a key: choices with equal keys make the same additions in the same order.
 
-    The key is None if there are too many terms to compute it, or if this number of terms has no such order.
+    The key is None if there are too many terms to compute it, or no such order for this number of terms.
     """
     if len(found) > _COMPARED:
         return None
@@ -121,10 +121,10 @@ def _key_of(found: Reduction, schedule: Schedule, adder: AnyAdder) -> object:
 
 
 def taken_over(found: Findings, data: Question | None, terms: int = 0) -> tuple[Question, str]:
-    """Return the question that adds data in the order that `reveal` found, and a remark on it.
+    """Return a question that adds data in the order that `reveal` found, and a remark on it.
 
-    `data` is a question about a sum or a product of `terms` terms. If it is None, or if it does not fit the revealed
-    order, random numbers are added.
+    `data` is a question about a sum or product of `terms` terms. Random numbers replace it if it is None or does not
+    fit the order.
 
     >>> from floatlab.reduce.reveal.revelation import examine
     >>> from floatlab.verbs.registry import command_of
@@ -165,9 +165,7 @@ def taken_over(found: Findings, data: Question | None, terms: int = 0) -> tuple[
 
 
 def targets(verb: str = "sum") -> list[str]:
-    """Return the names of functions whose order can be revealed here; those named like `verb` are first.
-
-    They are functions of NumPy and of other installed libraries.
+    """Return functions of installed libraries for `reveal`, such as numpy.sum; first those that are named like `verb`.
 
     >>> targets("einsum")[0], "numpy.matmul" in targets()
     ('numpy.einsum', True)
@@ -183,7 +181,7 @@ def targets(verb: str = "sum") -> list[str]:
     return sorted(rows, key=lambda name: name.rpartition(".")[2] != verb)
 
 
-_GLANCE = 48  # a description of an order with more characters is replaced
+_GLANCE = 48  # a longer schedule expression is replaced by "a custom order"
 HEADER = ("order", "result", "ulps", "bits changed", "bits", "the same here")
 
 
@@ -213,9 +211,9 @@ def differing(a: Datum, b: Datum) -> int:
 
 
 def result_page(result: Datum, before: Datum | None, words: str = "", name: str = "before") -> Page:
-    """Return a page with the bits of a result above those of another result, and the differences marked.
+    """Return a page with the bits of a result above those of another one (`before`), and the differences marked.
 
-    `words` describe the computation of the other result.
+    `words` describe how the other result was computed.
 
     >>> from floatlab import encode
     >>> from floatlab.page.text_layout import to_text
@@ -247,7 +245,7 @@ def figures_page(found: Reduction) -> Page:
 
 
 def computation_words(found: Reduction) -> str:
-    """Describe the order and the arithmetic of a reduction; defaults are left out.
+    """Describe the order and the arithmetic of a reduction, without defaults.
 
     >>> from floatlab import sum
     >>> computation_words(sum([1, 2], "pairwise", format="fp16", accumulator="fp32"))

@@ -1,4 +1,4 @@
-"""The pages of `sum`, `dot` and `matmul`: the result, the exact result, and the composition of the error."""
+"""The pages of `sum`, `dot` and `matmul`: the result, the exact result, and where the error comes from."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from floatlab.reduce.results.reduction import MAX_TRACED
 from floatlab.reduce.results.scaled import ScaledElement, ScaledProduct
 from floatlab.verbs.reduce.error_breakdown import Contribution, error_contributions
 
-SHORT = 16  # up to this many terms, all roundings are shown; up to this many elements, all elements
-_TRACED = 1024  # up to this many terms, products are included in the search for the worst roundings
+SHORT = 16  # up to this many terms, all roundings are shown, and as many elements of a product
+_TRACED = 1024  # with more terms, the worst roundings are sought only among additions, not products
 _SEARCHED = 1 << 21  # with more terms, the search for the worst roundings would take many seconds and gigabytes
 _WORST = 5
-_SPELT = 6  # if a node has more operands, only the first two and the last one are named
+_SPELT = 6  # if a node has more operands than this, only the first two and the last one are named
 _HEADER = ("id", "of", "code", "value", "ulps", "in result")
 _NOUNS = {"sum": "sum", "dot": "dot product"}
 
 
 def reduction_page(found: Reduction, origin: str = "") -> Page:
-    """Return the page of a sum or dot product; `origin` names the source of its terms.
+    """Return the page of a sum or dot product. `origin` says where its terms come from.
 
     >>> from floatlab import sum
     >>> from floatlab.page.text_layout import to_text
@@ -85,7 +85,7 @@ def truth_rows(found: Reduction) -> list[Block]:
 
 
 def limit_rows(found: Reduction) -> list[Block]:
-    """Return rows with bounds on the error, and the condition number of the sum."""
+    """Return rows with the error bounds and the condition number of the sum."""
     rows: list[Block] = []
     bounds = [(found.bound, "a priori"), (found.running_bound, "a posteriori")]
     said = [f"≤ {_bound(bound, found.result)} {words}" for bound, words in bounds if bound is not None]
@@ -101,7 +101,7 @@ def limit_rows(found: Reduction) -> list[Block]:
 
 
 def array_words(source: Source) -> str:
-    """Return numbers as text, separated by commas, from which they are read back exactly.
+    """Return numbers as a list separated by commas, from which they are read back exactly.
 
     >>> from floatlab.reduce.results.presets import PRESETS
     >>> from floatlab import dot
@@ -112,7 +112,7 @@ def array_words(source: Source) -> str:
 
 
 def _bound(x: Fraction, result: Datum) -> str:
-    """Return a bound in ulps of a result; if the result is zero or not finite, return the bound itself."""
+    """Return a bound as text, in ulps of the result; if the result is zero or not finite, as a number."""
     if not result.is_finite or not result.magnitude:
         return _upward(x)
     text = _upward(x / result.ulp.as_fraction())
@@ -123,7 +123,7 @@ def _bound(x: Fraction, result: Datum) -> str:
 def _upward(x: Fraction) -> str:
     """Return a bound with three digits, rounded up."""
     text = few(x)
-    if Fraction(text) < x:  # take the next decimal of three digits
+    if Fraction(text) < x:  # round up
         text = few(Fraction(text) + Fraction(10) ** (_exponent(Fraction(text)) - 2))
     return text
 
@@ -172,7 +172,7 @@ def missed(entry: Contribution, found: Reduction) -> tuple[Line, Line]:
 
 
 def worst_of(found: Reduction) -> list[Contribution]:
-    """Return the entries with the largest rounding errors, the worst first; none if they are not found quickly."""
+    """Return the entries with the largest rounding errors, the worst first; none if the search would take long."""
     if len(found) <= _TRACED:
         entries = [each for each in error_contributions(found) if each.error]
         return nlargest(_WORST, entries, key=lambda each: abs(each.error or Fraction(0)))
@@ -196,10 +196,10 @@ def _worst(found: Reduction) -> list[Block]:
     return [Gap(), heading(head), Table(_HEADER, rows, right=(3, 4, 5))]
 
 
-# Matrix products: the errors of the elements, and all elements of a small product.
+# Matrix products.
 
-_OFFERED = 32  # elements offered as choices
-_QUICK = 1 << 22  # up to this many products of two numbers, the worst elements are found quickly
+_OFFERED = 32  # how many elements the list offers
+_QUICK = 1 << 22  # with more multiplications, finding the worst elements takes too long
 
 
 def product_page(found: Product) -> Page:
@@ -276,7 +276,7 @@ def element_words(found: Product | ScaledProduct, place: int) -> str:
 
 
 def elements_of(found: Product) -> list[tuple[int, str]]:
-    """Return elements to choose from, as (position, text): first the worst elements, if they can be found quickly."""
+    """Return elements to choose from, as (position, text). The worst come first, unless finding them takes too long."""
     quick = found.codes.size * found.terms <= _QUICK
     worst = found.errors(_OFFERED).worst if quick and found.codes.size > _OFFERED else ()
     places = dict.fromkeys([*worst, *range(min(found.codes.size, _OFFERED))])
@@ -291,7 +291,7 @@ def elements_of(found: Product) -> list[tuple[int, str]]:
 
 
 def place_of(found: Product, text: str) -> int:
-    """Return the position in C order of an element given as `row,column` or as a position; raises UnsupportedError.
+    """Return the position in C order of an element, from text such as `1,0` (row, column) or the position itself.
 
     >>> from floatlab.reduce.results.products import matrix_product
     >>> place_of(matrix_product([[1, 2], [3, 4]], [[5, 6], [7, 8]]), "1,0")

@@ -1,4 +1,4 @@
-"""The page and the JSON of a matrix product of blocks with scales: its elements, and the steps of one element."""
+"""Page and JSON of a matrix product of block-scaled operands: its elements, and the steps of one element."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from floatlab.wire.schema import Member, common_members, derived, schema
 
 _DIGITS = 12
 _WORST = 5
-_NODES = 4  # the most nodes of an element that are shown
+_NODES = 4  # only so many nodes of an element are shown
 
 
 def scaled_page(found: ScaledProduct) -> Page:
-    """Return the page of a matrix product of blocks with scales; the steps of its worst element are shown.
+    """Return the page of a product of block-scaled operands, with the steps of its worst element.
 
     >>> from floatlab.page.text_layout import to_text
     >>> from floatlab.reduce.results.scaled import scaled_product
@@ -71,7 +71,7 @@ def scaled_page(found: ScaledProduct) -> Page:
 
 
 def _worst(found: ScaledProduct) -> tuple[int, ...]:
-    """Return the positions of the elements with the largest errors in ulps, measured against a product in binary64."""
+    """Return the positions of the elements with the largest errors, in ulps, relative to a product in binary64."""
     values, numbers = found.codes.view(np.float32).astype(np.float64).reshape(-1), found.estimate().reshape(-1)
     with np.errstate(all="ignore"):
         errors = np.abs(values - numbers) / np.spacing(np.abs(found.codes.view(np.float32)).reshape(-1))
@@ -80,7 +80,7 @@ def _worst(found: ScaledProduct) -> tuple[int, ...]:
 
 
 def _node_blocks(unit: ScaledUnit, number: int, node: ScaledNode) -> list[Block]:
-    """Return the steps of a node: the scaled products, aligned and truncated, their sum and its rounding."""
+    """Return the steps of a node: its scaled products, their alignment and truncation, the sum, the rounding."""
     zeros = [each for each in node.terms if each.value is not None and not each.value.c]
     rows = [_term_cells(each, node.unit) for each in node.terms if each not in zeros]
     lost = decimal(node.c.exact.as_fraction() - _aligned(node.kept_c, node.unit), 6) if node.c.is_finite else "·"
@@ -124,7 +124,7 @@ def _term_cells(each: ScaledTerm, unit: int) -> tuple[Text, ...]:
 
 
 def _scale(scale: Datum) -> str:
-    """Return a scale as text: as a power of two, or all its digits."""
+    """Return a scale as text: a power of two, or all digits."""
     if not scale.is_finite or scale.format.trailing_bits:
         text = decimal(scale.exact.as_fraction(), _DIGITS) if scale.is_finite else shortest(scale)
         return f"|{text}|" if scale.sign_bit else text

@@ -1,10 +1,11 @@
-"""The tree of a reduction as rows that can be folded: a chain of additions is a list of rows in chronological order.
+"""The tree of a sum as rows that can be folded.
 
-A chain contains consecutive additions. The last of them is its head node. Below each node of the chain, the chain
-continues with the operand that has the most terms, if it has at least twice as many as every other operand. So a loop
-over a thousand terms is a list of rows without nesting. No tree is nested more than a few dozen levels deep. A row adds
-one operand, and shows the sum after this addition. In a long chain, most additions are elided; the user can unfold
-these in parts.
+A *chain* is a series of additions to one running sum, such as a loop. It is a flat list of rows in chronological order:
+each row adds one operand and shows the sum after that. So a loop over a thousand terms is not nested, and no tree is
+more than a few dozen levels deep. In a long chain, most additions are elided; the user can unfold these in parts.
+
+A node belongs to the same chain as its largest operand, if that operand has at least twice as many terms as every
+other. The last addition of a chain is its head.
 """
 
 from __future__ import annotations
@@ -26,15 +27,15 @@ Key = tuple[str | int, ...]
 
 MOST = 1 << 12  # up to this many terms, every node is shown
 _WHOLE = 16  # up to this many terms, the tree is unfolded at first
-_RUN = 24  # up to this many additions, a chain is shown in full
+_RUN = 24  # a chain of up to this many additions is shown in full
 _ENDS = 4  # additions shown at both ends of a longer chain
-_PARTS = 16  # number of parts into which an elided run unfolds
+_PARTS = 16  # an elided run unfolds into so many parts
 
 
 class TreeRow(Record):
-    """A row: its key, its depth, the id of its term or node (if there is one), and its cells.
+    """A row: a key that identifies it, its depth, its cells, and the id of its term or node, if any.
 
-    The key identifies the row. `is_open` is None if the row cannot be unfolded.
+    `is_open` is None if the row cannot be unfolded.
     """
 
     key: Key
@@ -50,7 +51,7 @@ class TreeRow(Record):
 
 
 class Tree:
-    """A plan (the order of all additions) as rows, with the numbers of a reduction if `found` is given.
+    """A plan (an order of additions) as rows; if the reduction `found` is given, with its numbers.
 
     >>> from floatlab import sum
     >>> tree = tree_of(sum([2048, 1, 3], format="fp16"))
@@ -59,13 +60,14 @@ class Tree:
     """
 
     def __init__(self, plan: Plan, found: Reduction | None = None) -> None:
-        """Compute for each node which terms are below it; from `found`, derive the entries and the columns."""
+        """Compute the terms below each node, and from `found` the entries and columns."""
         self.plan, self.found = plan, found
         self.entries: list[Contribution] = [] if found is None else error_contributions(found)
         n = plan.terms
         self._size, self._low = plan.sizes, plan.first_terms
         self._high = plan.accumulate(range(n), max)
-        self._step = [0] * n  # per node: the greatest common divisor of the distances between the indices of its terms
+        # For each node, the greatest common divisor of the distances between the indices of its terms.
+        self._step = [0] * n
         self._parent = [-1] * (n + len(plan.nodes))
         for id, node in enumerate(plan.nodes, n):
             steps = (gcd(self._step[each], self._low[each] - self._low[id]) for each in node)
@@ -83,12 +85,12 @@ class Tree:
 
     @property
     def right(self) -> tuple[int, ...]:
-        """The right-aligned columns, which contain numbers."""
+        """The indices of the columns with numbers, which are right-aligned."""
         return tuple(i for i, name in enumerate(self.header) if name not in ("tree", "term", "code"))
 
     @property
     def unfolded(self) -> frozenset[Key]:
-        """The keys of the rows that are unfolded at first: all in a small tree, or the last chain of a large one."""
+        """The keys of the rows that are unfolded at first: all rows of a small tree, the last chain of a large one."""
         if self.plan.terms <= _WHOLE:
             return self.everything
         return frozenset({("part", self.plan.root)})
@@ -106,14 +108,14 @@ class Tree:
     # Chains.
 
     def _onward(self, id: int) -> int | None:
-        """Return the operand with which the chain of a node continues downwards; None if the chain ends here."""
+        """Return the operand of a node that belongs to the same chain; None if the chain begins with this node."""
         node = self.plan.nodes[id - self.plan.terms]
         largest = max(node, key=self._size.__getitem__)
         others = max(self._size[each] for each in node if each != largest)
         return largest if largest >= self.plan.terms and self._size[largest] >= 2 * others else None
 
     def _chain(self, head: int) -> list[int]:
-        """Return the nodes of a chain in chronological order; `head` is the last node."""
+        """Return the nodes of the chain that ends with `head`, in chronological order."""
         if head not in self._chains:
             chain = [head]
             while (before := self._onward(chain[-1])) is not None:
@@ -122,7 +124,7 @@ class Tree:
         return self._chains[head]
 
     def rows(self, unfolded: frozenset[Key]) -> list[TreeRow]:
-        """Return the visible rows for a set of unfolded keys."""
+        """Return the visible rows if these keys are unfolded."""
         root = self.plan.root
         label, is_open = counted(self.plan.terms, "term"), ("part", root) in unfolded
         found = [TreeRow(("all", root), 0, root, is_open, self._cells(0, is_open, "", label, node=root))]
@@ -143,7 +145,7 @@ class Tree:
     def _links(
         self, head: int, low: int, high: int, depth: int, unfolded: frozenset[Key], top: bool = False
     ) -> Iterator[TreeRow]:
-        """Yield the rows of the additions of a chain; in a long chain, one row replaces a run of elided additions."""
+        """Yield the rows of a chain. In a long chain, single rows stand for runs of elided additions."""
         for start, end in self._pieces(low, high, top):
             if end == start + 1:
                 yield from self._link(head, start, depth, unfolded)
@@ -168,7 +170,7 @@ class Tree:
         return self.plan.nodes[id - self.plan.terms]
 
     def _adds(self, head: int, place: int) -> tuple[int, ...]:
-        """Return the operands that an addition of a chain adds to the sum so far."""
+        """Return the operands that an addition of a chain adds to the running sum."""
         chain = self._chain(head)
         node = self._node(chain[place])
         if place:
@@ -201,13 +203,13 @@ class Tree:
 
     @staticmethod
     def folds(row: TreeRow) -> Key | None:
-        """Return the key that unfolds a row; None if the row cannot be unfolded."""
+        """Return the key to unfold a row; None if it cannot be unfolded."""
         if row.is_open is None:
             return None
         return ("part", row.key[-1]) if row.key[0] in ("all", "link") else row.key
 
     def keys_to_show(self, id: int) -> frozenset[Key]:
-        """Return the keys that have to be unfolded so that a node or term is visible."""
+        """Return the keys to unfold so that a node or term becomes visible."""
         found: set[Key] = set()
         while True:
             head = id
@@ -232,7 +234,7 @@ class Tree:
 
     @property
     def worst(self) -> list[int]:
-        """The nodes with the largest rounding errors, at most 100, the worst first."""
+        """At most 100 nodes with the largest rounding errors, the worst first."""
         missed = [(-abs(each.error), each.id) for each in self.entries if each.error and each.id is not None]
         return [id for _, id in sorted(missed) if id >= self.plan.terms or self.plan.root == 0][:100]
 
@@ -263,7 +265,7 @@ class Tree:
         return (name, *self._numbers(adds, entry), *self._places(adds, shown))
 
     def _numbers(self, adds: int | None, after: Contribution | None) -> tuple[Line, ...]:
-        """Return the cells of an operand and of the sum after its addition."""
+        """Return the cells for an operand and for the sum after it was added."""
         assert self.found is not None
         added = None if adds is None else self.entries[adds]
         first: Line = () if added is None else _value(added)
@@ -283,7 +285,7 @@ class Tree:
         return tuple(cells)
 
     def _run(self, key: Key, depth: int, is_open: bool) -> TreeRow:
-        """Return the row for a run of elided additions."""
+        """Return the row that stands for a run of elided additions."""
         _, head, low, high = key
         chain = self._chain(int(head))[int(low) : int(high)]
         name = line("  " * depth, "▾ " if is_open else "▸ ", Span("⋯ ", Role.LABEL), f"{len(chain):,} additions")
@@ -297,7 +299,7 @@ class Tree:
         return TreeRow(key, depth, None, is_open, (name, (), total, line(ulps), *blank[3:]))
 
     def _after(self, entry: Contribution) -> tuple[Line, ...]:
-        """Return the cells of an entry after the last node."""
+        """Return the cells of a rounding after the last node."""
         cells = self._numbers(None, entry)
         return (line("  = ", entry.name), *cells, *((),) * (len(self.header) - 1 - len(cells)))
 
@@ -317,5 +319,5 @@ def _in_ulps(entry: Contribution) -> Fraction:
 
 
 def tree_of(found: Reduction) -> Tree | None:
-    """Return the tree of a reduction; None if it has too many terms to show them all."""
+    """Return the tree of a reduction; None if it has too many terms."""
     return Tree(found.plan, found) if len(found) <= MOST else None

@@ -1,1 +1,1 @@
-"""`matmul --ways` and `matmul --backends`: products of installed libraries on this machine, timed and compared."""
+"""`matmul --ways` and `matmul --backends`: products on this machine, timed and compared."""

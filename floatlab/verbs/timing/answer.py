@@ -1,4 +1,4 @@
-"""`matmul --ways` and `matmul --backends`: products of installed libraries on this machine, timed and compared."""
+"""The answers of `matmul --ways` (a product as a whole and in parts) and `--backends` (by several libraries), timed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from floatlab.wire.codecs import Wire
 
-_INTERRUPTED = 130  # the exit status
+_INTERRUPTED = 130  # exit status after Ctrl-C
 
 
 @in_default_mode
@@ -58,8 +58,8 @@ def backends_answer(
 ) -> Answer:
     """Return the answer for the product of two named matrices on several backends; raises FloatlabError.
 
-    Without `format`, the product has the format of both matrices. If their formats differ, it has binary32 if
-    that contains both formats, else binary64. Text is read into binary32.
+    Without `format`, the product has the common format of the matrices; if their formats differ, binary32 if that
+    contains both, else binary64. Text is read into binary32.
     """
     names = parse_backends(backends)  # check the names before the files are read
     x, y = in_one_format(operands_of("matmul", words, format), format)
@@ -69,7 +69,7 @@ def backends_answer(
 def answer_of(found: BackendComparison) -> Answer:
     """Return the answer for products on several backends.
 
-    Its short text names the fastest backend, or those that cannot be told apart.
+    `--quiet` prints the fastest backend, or several if their times cannot be told apart.
     """
 
     def page() -> Page:
@@ -84,8 +84,5 @@ def answer_of(found: BackendComparison) -> Answer:
 
 
 def _fastest(ranking: Ranking) -> list[str]:
-    """Return a list with one text: the name of the fastest, or names with commas if several cannot be told apart.
-
-    The list is empty if nothing was timed.
-    """
+    """Return a list with one text: the names of the fastest, separated by commas. It is empty if nothing was timed."""
     return [",".join(ranking.candidates)] if ranking.candidates else []

@@ -1,4 +1,4 @@
-"""The schemas of timed products, in parts and on several backends, with their errors and differences."""
+"""The JSON schemas of timed products (in parts, and on several backends), with their errors and differences."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _words(ranking: Ranking) -> str:
 _STATISTICS = attributes("minimum", "median", "spread")
 _RUNS = derived(lambda timing: [*timing.runs])
 _TIMES = Schema(None, {"runs": _RUNS, **_STATISTICS})
-# Members that both comparisons have. The page shows them as remarks below the times.
+# Members of both schemas. The page shows them as remarks below the times.
 _MEASURES = {
     "runs": derived("ranking.runs"),
     "runs_asked": derived("asked"),
@@ -74,7 +74,7 @@ def _causes(judged: BackendTiming | BackendPair) -> list[str] | None:
 
 
 def _effects(compared: BackendComparison) -> tuple[Effect, ...] | None:
-    """Return how large a difference each cause would give on these inputs; it is the same in all judgements."""
+    """Return how large a difference each cause would give on these inputs. This is the same for all pairs."""
     judgements = [run.judgement for run in compared.runs] + [pair.judgement for pair in compared.pairs]
     return next((judgement.effects for judgement in judgements if judgement is not None), None)
 

@@ -1,4 +1,4 @@
-"""The pages of `matmul --ways` and `--backends`: products timed, measured, and compared pair by pair."""
+"""The pages of `matmul --ways` and `--backends`: the times and errors of products, and comparisons of pairs."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from floatlab.reduce.timing.measurement import FEWEST, Ranking, Timing
 from floatlab.reduce.timing.partitions import PartitionComparison, ulps_apart
 from floatlab.verbs.judge.page import judgement_words
 
-_ROUNDED = 0.9  # if at least this fraction of elements is correctly rounded, sums were computed in a wider format
+_ROUNDED = 0.9  # if this fraction of the elements is correctly rounded, the sums were computed in a wider format
 
 
 def fastest_words(ranking: Ranking) -> str:
-    """Return the fastest of several timings as text, or the reason why none is known to be the fastest.
+    """Return the name of the fastest as text, or why none is known to be the fastest.
 
     >>> from floatlab.reduce.timing.measurement import Timing, rank
     >>> a, b = Timing((1.0, 2.0, 1.5, 1.0)), Timing((1.5, 2.0, 1.5, 2.0))
@@ -182,7 +182,7 @@ def _named(pair: BackendPair) -> str:
 
 
 def _verdicts(found: BackendComparison) -> list[Block]:
-    """Return rows with the verdict on each pair, and a row for each backend whose error is more than rounding explains.
+    """Return rows with the verdicts on pairs, and a row for each backend whose error exceeds rounding.
 
     Pairs with the same verdict share a row.
     """
