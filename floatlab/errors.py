@@ -53,7 +53,7 @@ class MissingPartError(FloatlabError):
 
 
 def printable(text: str) -> str:
-    r"""Return `text`, with all characters escaped that a terminal would interpret, reorder or not display.
+    r"""Escape all characters in `text` that a terminal would interpret, reorder or not display.
 
     Control characters (C0, C1, DEL), formatting characters such as the bidirectional controls, line separators,
     surrogates, private and unassigned code points are escaped. Spaces other than the ASCII space and the no-break space

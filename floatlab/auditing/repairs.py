@@ -248,7 +248,7 @@ def _bits_of_zeros(weight: Weight, codes: StoredTensor, zeros: StoredTensor) -> 
 
 
 def _stepped(step: int, bits: int, stored: Array) -> Array:
-    """Add `step` to zero points of 2, 4 or 8 bits in integers, modulo 2 to the power `bits`."""
+    """Add `step`, modulo 2^`bits`, to zero points of 2, 4 or 8 bits that are packed into integers."""
     octets, mask = np.ascontiguousarray(stored).view(np.uint8).astype(np.int64), (1 << bits) - 1
     found = np.zeros_like(octets)
     for place in range(0, 8, bits):

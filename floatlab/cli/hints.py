@@ -9,7 +9,7 @@ from floatlab.verbs.option import UsageError, can_read
 from floatlab.verbs.question import Verb
 from floatlab.verbs.registry import VERBS, verb_named
 
-_LISTED = 8  # most verbs that are listed as having an option
+_LISTED = 8  # an error names at most this many verbs that have the option
 
 
 def meant_by_value(verb: Verb, value: str, first: str | None) -> str:

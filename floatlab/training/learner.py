@@ -146,8 +146,8 @@ class LearningComparison(Record):
     reference's loss for the same seed. `spread` is the standard deviation of that mean, as a factor (1.05 means 5 %).
     Both are NaN if a run of the configuration or of the reference diverged.
     `diverged` is the number of runs that diverged. `worse` is true if a run diverged, or if the loss is clearly larger
-    than the reference's. For this, `ratio` must exceed 1.02. In addition, it must exceed two standard deviations (the
-    square of `spread`), or the loss must be more than 2 % larger for every single seed.
+    than the reference's: `ratio` exceeds 1.02, and it also exceeds two standard deviations (the square of `spread`) or
+    the loss is more than 2 % larger for every single seed.
     """
 
     label: str

@@ -117,7 +117,7 @@ class Reshaped(ArraySource):
     """The same numbers in another shape."""
 
     def __init__(self, source: ArraySource, shape: Shape) -> None:
-        """Take a tensor, and a shape for as many numbers."""
+        """Take a tensor, and a shape with the same number of elements."""
         super().__init__(source.name, shape, source.format if source.dtype is None else source.dtype)
         self.source = source
 
