@@ -295,7 +295,7 @@ class _PairDiagnosis:
                 continue
             grid = grid_of(self.problem, each.model, into, self.tick)
             self.grid = grid
-            grid.telling = self.differing
+            grid.differing = self.differing
             sides = self.sides if alike else (each.side,)
             for j, ways in enumerate(grid.ways(sides)):
                 found[j if alike else i].extend(ways)

@@ -39,7 +39,7 @@ NUMPY = "numpy.matmul of this machine"
 _TERMS, _MOST, _LEAST = 1 << 17, 256, 36
 _LONG = 400  # for sums of more terms, formats without processor support are tried in only a few orders
 _WHOLE = 1 << 28  # ways are replayed on all elements until this number of multiply-adds is reached
-_TELLING = 16  # later ways are replayed only on this many rows and columns in which the results differ
+_DIFFERING = 16  # later ways are replayed only on this many rows and columns in which the results differ
 _SLOWER = 16  # an addition in a format without processor support costs as much as this many others
 _NEAR_LARGEST = 2.0**-64  # sums above this fraction of the largest number are simulated in integers, which is slow
 _DIRECTED = ("serial", "reversed", "pairwise", "lanes(4)", "lanes(8)", "splitk(2)")
@@ -74,7 +74,7 @@ class CandidateGrid:
     def __init__(self, problem: ProductProblem, model: Model, into: Format, tick: Callable[[], None]) -> None:
         """Choose the sample, and round the inputs if `model` rounds them. `into` is the format of the results."""
         self.problem, self.into, self.tick = problem, into, tick
-        self.telling: Array | None = None  # the mask of the elements in which the two results differ, if it is known
+        self.differing: Array | None = None  # the mask of the elements in which the two results differ, if it is known
         self.nearest: dict[str, Array] = {}  # per result: the mask of elements that the best rejected way misses
         self.shares: dict[str, list[tuple[float, Candidate]]] = {}  # per result: (share reproduced, candidate)
         m, n = problem.shape
@@ -230,7 +230,7 @@ class CandidateGrid:
         for way in ways:
             work += each_work * (_SLOWER if way.candidate is not None and _is_narrow(way.candidate) else 1)
             missed = self.mismatches(way, side) if work <= _WHOLE else None
-            if not missed.any() if missed is not None else not self._fails_where_telling(way, side):
+            if not missed.any() if missed is not None else not self._fails_where_differing(way, side):
                 kept.append(way)
             elif missed is None:
                 continue
@@ -277,16 +277,16 @@ class CandidateGrid:
         shape = sides[0].codes.shape[0], sides[1].codes.shape[1]
         return ~agreement(codes, goal, self.into).reshape(shape)
 
-    def _fails_where_telling(self, way: Way, side: Side) -> bool:
+    def _fails_where_differing(self, way: Way, side: Side) -> bool:
         """Return whether a way fails in a few rows and columns in which the two results differ.
 
         Most elements of a narrow result are the same in every computation, so equal bits there are not evidence. Return
         False if it is not known where the results differ, or if an input is NaN or infinite.
         """
-        if self.telling is None or not self.telling.any() or self.problem.special is not None:
+        if self.differing is None or not self.differing.any() or self.problem.special is not None:
             return False
-        places = np.argwhere(self.telling)
-        rows, columns = places[spread_indices(len(places), _TELLING)].T
+        places = np.argwhere(self.differing)
+        rows, columns = places[spread_indices(len(places), _DIFFERING)].T
         rows, columns = np.unique(rows), np.unique(columns)
         x, y = self.whole_sides
         sides = (

@@ -113,7 +113,7 @@ def test_a_way_that_is_too_slow_to_verify_is_tried_where_the_results_differ(monk
     other[row] = np.nextafter(other[row], np.float16(np.inf))
     side = Side("expected", source_of(other))
     assert found.ways([side])[0]
-    found.telling = made != other
+    found.differing = made != other
     assert not found.ways([side])[0]
 
 
