@@ -8,6 +8,7 @@ fault. Simpler hypotheses are tried first.
 from __future__ import annotations
 
 from functools import cached_property
+from math import inf
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from floatlab.arrays.types import Array
 from floatlab.formats import parse_format
 from floatlab.reduce.explain.faults.agreement import agree_elsewhere
 from floatlab.reduce.explain.faults.certain import beyond_rounding
-from floatlab.reduce.explain.faults.doubts import IN_ANOTHER_WAY, drops_terms, is_rearranged, rival_of
+from floatlab.reduce.explain.faults.doubts import IN_ANOTHER_WAY, drops_terms, rival_of
 from floatlab.reduce.explain.faults.fast import find_fast_product
 from floatlab.reduce.explain.faults.finder import NEAR
 from floatlab.reduce.explain.faults.functions import function_of
@@ -29,7 +30,7 @@ from floatlab.reduce.explain.faults.patterns import (
     is_apart,
     place_bits,
 )
-from floatlab.reduce.explain.faults.rearranged import REARRANGED
+from floatlab.reduce.explain.faults.rearranged import CERTAIN, REARRANGED, rearranged_odds
 from floatlab.reduce.explain.faults.unrelated import is_shifted, times_coarsest, unrelated
 from floatlab.reduce.explain.findings import SINGLE, Fault, SideExplanation
 from floatlab.reduce.explain.grid import grid_of
@@ -91,9 +92,12 @@ class SideExplainer(ModelSearch):
             return self._in_doubt("wrong elements", "the errors of a fast matrix product")
         if found.status == "rounding" and drops_terms(self.problem, found.model):
             return self._in_doubt("missing terms", found.model.words)
-        if not is_alone and is_rearranged(self.problem, view, found):
+        odds = -inf
+        if is_local and names <= _LOCAL and not is_alone:
+            odds = rearranged_odds(view, view.fit().wrong, self.problem.x, self.problem.y)
+        if odds > CERTAIN:
             return self._found("rounding", (Fault("order", (), (("errors", REARRANGED),)),), view=view)
-        rival = rival_of(self.problem, view, found, is_alone)
+        rival = rival_of(self.problem, view, found, is_alone, odds)
         if (
             rival is not None
             and found.model is PLAIN

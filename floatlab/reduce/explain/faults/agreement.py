@@ -13,6 +13,7 @@ import numpy as np
 from floatlab.arrays.types import Array
 from floatlab.reduce.explain.faults.patterns import drift_of
 from floatlab.reduce.explain.faults.rearranged import shapes_of
+from floatlab.reduce.explain.faults.shared import ROUNDED
 from floatlab.reduce.explain.findings import SideExplanation
 from floatlab.reduce.explain.grid import own_accumulator
 from floatlab.reduce.explain.noise import half_ulp
@@ -28,7 +29,6 @@ _TYPICAL, _DENSITY, _DOUBT = 1 / 6, 0.4, 14.0
 # A result has the factor or bias if its mean error is significant by _CLEAR standard deviations, and _CLEARER times as
 # significant as that of the other result.
 _CLEAR, _CLEARER = 6.0, 3.0
-_ROUNDED = 4.0  # rounded scales make a factor that differs from 1 by at most this many u
 _MOSTLY = 0.5  # at least this share of the columns (or rows) has a bias
 
 
@@ -125,11 +125,7 @@ def _factor(good: Array, bad: Array, ulp: Array, view: View) -> float:
     with np.errstate(all="ignore"):
         ends = (bad - ulp / 2) / good, (bad + ulp / 2) / good
         low, high = (float(pick(end(*ends)[~zero])) for pick, end in ((np.max, np.minimum), (np.min, np.maximum)))
-    if (
-        not low <= high
-        or min(abs(low - 1), abs(high - 1)) <= _ROUNDED * 2.0**-view.format.precision
-        or low <= 1 <= high
-    ):
+    if not low <= high or min(abs(low - 1), abs(high - 1)) <= ROUNDED * 2.0**-view.format.precision or low <= 1 <= high:
         return 0.0
     return shortest_between(low, high) if _doubt(good[~zero], bad[~zero], ulp[~zero]) >= _DOUBT else 0.0
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from floatlab.arrays.types import Array
 from floatlab.formats import Format
-from floatlab.reduce.explain.faults.rearranged import CERTAIN, POSSIBLE, REARRANGED, rearranged_odds
+from floatlab.reduce.explain.faults.rearranged import POSSIBLE, REARRANGED
 from floatlab.reduce.explain.findings import SideExplanation
 from floatlab.reduce.explain.noise import half_ulp, noise_of
 from floatlab.reduce.explain.problem import ProductProblem, View
@@ -43,12 +43,13 @@ _RESCALED = 1 / 32  # if inputs are quantised, a factor this close to 1 may be p
 
 
 def rival_of(
-    problem: ProductProblem, view: View, found: SideExplanation, is_alone: bool = False
+    problem: ProductProblem, view: View, found: SideExplanation, is_alone: bool, odds: float
 ) -> tuple[str, str] | None:
     """Return an alternative to the fault that an explanation claims; None if there is none, or if no fault is claimed.
 
     The two texts name what is doubtful, such as "wrong elements", and a computation without a fault that may also
-    give this result. `view` allows for the rounding errors of the usual accumulator.
+    give this result. `view` allows for the rounding errors of the usual accumulator. `is_alone` says whether all
+    elements but the wrong ones have the bits of the other result, and `odds` is the result of `rearranged_odds`.
     """
     names = {each.name for each in found.causes}
     if found.status != "bug" or "nan" in names:
@@ -60,7 +61,7 @@ def rival_of(
             return "wrong elements", "subnormal numbers that were flushed to zero"
         if may_be_truncated(view, wrong):
             return "wrong elements", "decimal digits that were cut off"
-        if not is_alone and rearranged_odds(view, wrong, problem.x, problem.y) > POSSIBLE:
+        if odds > POSSIBLE:
             return "wrong elements", REARRANGED
     is_cast = names & _LOCAL and names <= _LOCAL | {"output-rounded"} and found.side.narrowest != found.side.format
     if is_cast and found.wrong is not None and are_multiples(view, found.wrong):
@@ -139,13 +140,6 @@ def drops_terms(problem: ProductProblem, model: Model) -> bool:
             return False
         kept &= ~whole
     return bool(kept.any() and not kept.all())
-
-
-def is_rearranged(problem: ProductProblem, view: View, found: SideExplanation) -> bool:
-    """Return whether a rearranged product certainly explains the errors, although an explanation claims a fault."""
-    if found.status != "bug" or not {each.name for each in found.causes} <= _LOCAL:
-        return False
-    return rearranged_odds(view, view.fit().wrong, problem.x, problem.y) > CERTAIN
 
 
 def may_be_other_inputs(view: View, product: Array, wrong: Array) -> bool:

@@ -113,15 +113,18 @@ def find_fast_product(view: View, x: Array, y: Array) -> FastProduct | None:
         for algorithm in _ALGORITHMS:
             for levels in _DEPTHS[: 2 if m * n * k > _DEEP else 3]:
                 with np.errstate(all="ignore"):
-                    made = _covariances(left, right, algorithm, levels, view.noise, peeled)
-                    conventional, *rearranged = (
-                        _independent(each[inner], extra[inner], made) for each in (usual, *others)
-                    )
+                    alone = _covariances(left, right, algorithm, levels, view.noise, peeled)
+                    made = alone.copy()
                     for i, more in enumerate(_halved(extra[inner])):
                         made[i, i] += more
+                    if not _fits(error[inner], made):
+                        continue
+                    conventional, *rearranged = (
+                        _independent(each[inner], extra[inner], alone) for each in (usual, *others)
+                    )
                     found = _likelihood(error[inner], made)
                     gain = found - max(_likelihood((error - shift)[inner], conventional) for shift in shifts)
-                    if gain > _EXCLUDED and (best is None or gain > best[0]) and _fits(error[inner], made):
+                    if gain > _EXCLUDED and (best is None or gain > best[0]):
                         certain = found - max(_likelihood(unshared[inner], each) for each in rearranged)
                         best = gain, min(gain, certain), algorithm.name
     return None if best is None else FastProduct(best[2], best[1] > _SURE)

@@ -33,7 +33,7 @@ _APART = 0.4
 _COHERENT = 6.0
 # Errors of running sums change little from row to row: by at most this share of the change of independent errors.
 _STEADY, _LEAST = 0.5, 8
-_ROUNDED = 4.0  # rounded scales make a factor that differs from 1 by at most this many u
+ROUNDED = 4.0  # rounded scales make a factor that differs from 1 by at most this many u
 # Sums of zeros show a bias if the share _NEARLY_ALL of them equals it, up to the relative difference _EQUAL.
 _EQUAL, _NEARLY_ALL = 2.0**-8, 0.95
 _SURELY = 6.0  # all rows and columns have a factor if its mean is significant by this many standard deviations
@@ -56,7 +56,7 @@ def may_be_rounding(
         factor = np.abs(shift / view.totals.product)
         sigmas = np.abs(shift) / (view.noise.sigma(view.totals) + view.half)
     known = view.usable & np.isfinite(factor) & np.isfinite(sigmas)
-    if not known.any() or float(np.median(factor[known])) <= _ROUNDED * view.noise.u:
+    if not known.any() or float(np.median(factor[known])) <= ROUNDED * view.noise.u:
         return True
     if _is_in_every_line(view, x, y, shift):
         return False
