@@ -26,7 +26,7 @@ KINDS = {
     "e2m1": "float4_e2m1fn", "fp32": "float32",
 }  # fmt: skip
 FIELDS = {"fp16": (5, 10), "bf16": (8, 7), "e5m2": (5, 2), "fp32": (8, 23)}
-# Exceptions that mean that a lane of floatlab, or another library, is not installed or lacks the task.
+# Exceptions if a library or a lane of floatlab is not installed, or lacks the task.
 ABSENT = (AttributeError, FloatlabError), (ImportError, KeyError, AttributeError, RuntimeError, TypeError)
 Call = Callable[[], object]
 Calls = tuple[Call | None, Call | None]  # with a new result; into an existing array

@@ -28,7 +28,7 @@ _add: ContextVar[Callable[[int], None]] = ContextVar("add", default=_ignore)
 
 @contextmanager
 def pausing(wait: Callable[[], None]) -> Iterator[None]:
-    """Let `wait` pause the work inside the `with`: it returns when the work may continue, or raises an exception."""
+    """Call `wait` at every `count` and `pause` inside the `with`. To pause, it blocks; to end the work, it raises."""
     token = _pause.set(wait)
     try:
         yield

@@ -76,8 +76,8 @@ class ComparedWeight(Individual):
     def is_explained(self) -> bool:
         """Whether a known way of rounding the original gives the codes; True if `agreement` is None.
 
-        Known are rounding to nearest, directed and stochastic rounding, GPTQ, and scales that were rounded or fitted
-        after the codes had been computed.
+        The known ways are rounding to nearest, directed and stochastic rounding, GPTQ, and scales that were rounded or
+        fitted after the codes had been computed.
         """
         agreed = self.agreement
         if agreed is None or (grid := grid_of(self.read.parts, self.weight)) is None:

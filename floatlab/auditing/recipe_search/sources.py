@@ -208,7 +208,7 @@ def _beside(name: str, tensors: Mapping[str, StoredTensor]) -> list[str]:
 def _original(place: object, name: str, held: ExitStack) -> ArraySource:
     """Open the original: an array, or a tensor of a checkpoint.
 
-    If `place` names no tensor, the original is the tensor called `name`, or else the only tensor.
+    If `place` names no tensor, the original is the tensor called `name`. If there is none, it is the only tensor.
     """
     if not isinstance(place, str | os.PathLike):
         return _array(place, "original", held)

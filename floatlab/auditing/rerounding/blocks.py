@@ -88,7 +88,7 @@ class Piece(Individual):
     def heavy(self, step: float) -> Array:
         """Return which blocks have an error above 1.5 times the largest `step` of a code in their row.
 
-        Error feedback passes on errors of at most half a step, but several of them may come together.
+        Error feedback passes on errors of at most half a step; several of them may add up.
         """
         scale = np.where(self.part != 0, np.abs(self.x) / np.where(self.part != 0, np.abs(self.part), 1.0), 0.0)
         largest = scale.reshape(-1, self.length).max(axis=1) * step

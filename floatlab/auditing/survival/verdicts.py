@@ -27,7 +27,7 @@ _SAVING = 0.99  # a recipe has to need less than this share of the stored bits
 # The share of numbers that become 0 may exceed that of normally distributed numbers by at most this. A good SQNR does
 # not exclude such a loss, since small numbers hardly change it.
 MOST_FLUSHED = 0.25
-_NAMED = 3  # of more than one name above this number, only the count is given
+_NAMED = 3  # names before "and N more" (N is at least 2: otherwise the one further name is listed)
 _NOTABLE = 1e-3  # a share of numbers that is worth mentioning as a cause
 _SINGULAR = {"become": "becomes", "are": "is"}
 

@@ -225,7 +225,7 @@ def _matched(rule: _Rule, x: Array, held: _Groups, weight: Weight) -> MatchedRec
         for each in (held.scale.astype(np.float32), *(found[:, column] for found in (rule.scale, mine.astype("f4")))):
             scaled = rounded(x.astype(np.float32) / each)
             codes += [np.clip(np.rint(scaled) + held.zero, 0, top)]
-            # compressed-tensors adds the zero points of signed codes.
+            # compressed-tensors adds the zero point, as a signed number, before it rounds.
             signed = rounded(scaled + (held.zero - (top // 2 + 1)))
             codes += [np.clip(np.rint(signed) + (top // 2 + 1), 0, top)]
     best = max(range(len(codes)), key=lambda at: np.count_nonzero(codes[at] == held.codes))
