@@ -1,1 +1,1 @@
-"""`completion`: the script by which a shell completes commands."""
+"""`completion`: a script with which a shell completes floatlab's commands."""

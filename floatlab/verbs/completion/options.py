@@ -10,7 +10,7 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 def _settle(question: Question) -> Question:
-    """Reject any value but the name of one shell."""
+    """Raise UsageError unless the only value is the name of a shell."""
     if len(question.values) != 1 or question.values[0] not in SHELLS:
         typed = " ".join(question.values)
         near = guess(typed, list(SHELLS)) if typed else ""

@@ -1,1 +1,1 @@
-"""`train`: one update, many updates, networks in chosen formats, underflow of gradients, and gradient checks."""
+"""`train`: one update, many updates, networks, underflow of gradients, and gradient checks, in chosen formats."""

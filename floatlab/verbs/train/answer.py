@@ -1,4 +1,4 @@
-"""Answers of `train`: one update, many updates with remedies, networks, underflow, and gradient checks."""
+"""The answers of `train`: one update, many updates with remedies, networks, underflow, and gradient checks."""
 
 from __future__ import annotations
 
@@ -29,13 +29,14 @@ if TYPE_CHECKING:
 STEPS = 100  # default number of steps
 NETWORK_STEPS = 500
 NETWORKS = ("fp32", "fp16", "fp16+master+dynamic", "bf16", "bf16+stochastic", "fp8+master")
-Numbers = str | list[str] | Datum | Array | Source  # the value of an argument; text is rounded only once, to its format
-_RECORDED = 1 << 20  # most numbers that a run records by default, without --every
+# An argument; a number stays text until it is rounded, once, to its format.
+Numbers = str | list[str] | Datum | Array | Source
+_RECORDED = 1 << 20  # without --every, a run records at most about this many numbers
 
 
 @in_default_mode
 def answers(question: Question, started: Started | None = None) -> list[Answer]:
-    """Answer a question. Its first value names the subcommand; the default is many updates. Raises FloatlabError."""
+    """Answer a question, whose first value may name a subcommand (default: many updates). Raises FloatlabError."""
     forms = {"run": _run, "step": _step, "network": _network, "underflow": _underflow, "check": _check}
     return [forms[form_of(question)](question, started)]
 
@@ -47,8 +48,8 @@ def answers(question: Question, started: Started | None = None) -> list[Answer]:
 def numbers_named(word: str) -> Numbers:
     """Return the value of an argument.
 
-    A number, and each number of a list, remains text, so that it is rounded only once. VALUE@FORMAT is rounded to
-    FORMAT and gives a Datum. A file or `random:…` gives an array. Raises FloatlabError.
+    A number stays text, and a list becomes a list of texts, so that each number is rounded only once. VALUE@FORMAT is
+    rounded to FORMAT and becomes a Datum. A file or `random:…` becomes an array. Raises FloatlabError.
 
     >>> numbers_named("1/3"), numbers_named("0.1,2^-24"), numbers_named("0.1@fp16")
     ('1/3', ['0.1', '2^-24'], Datum(binary16 0x2e66 = 0.1))
@@ -72,14 +73,14 @@ def _array_named(word: str) -> Array | Source:
 
 @in_default_mode
 def setup_of(question: Question) -> Setup:
-    """Return the setup of a question, without remedies: the format of each stage of an update, and the context."""
+    """Return the setup of a question: the format of each stage of an update, and the context, but no remedies."""
     formats = _formats_of(question)
     formats["update"] = formats.pop("update_format", None)  # its name in `Setup`
     return Setup(**formats, context=question.context)
 
 
 def _formats_of(question: Question) -> dict[str, Any]:
-    """Return the format of the weights (by default binary16), and the other formats that the question names."""
+    """Return the format of the weights (default binary16), and the other formats that the question names."""
     names = ("grads", "accumulator", "state", "master", "update_format")
     options = {name: question.option(name) for name in names if question.option(name) is not None}
     return {"weights": question.option("weights") or next(iter(question.formats), "binary16"), **options}
@@ -90,7 +91,7 @@ def _formats_of(question: Question) -> dict[str, Any]:
 
 @in_default_mode
 def train_question(question: Question, started: Started | None = None) -> Training:
-    """Train as a question describes, and return the finished training; raises FloatlabError.
+    """Do the training that a question describes, and return the result; raises FloatlabError.
 
     >>> from floatlab.verbs.question import Question
     >>> asked = Question("train", ("1.125",)).having(update="0.00041999", steps=101, remedies=("plain", "fp32"))
@@ -130,7 +131,7 @@ def _given(question: Question) -> str:
 
 
 def _check_size(numbers: Numbers, name: str) -> None:
-    """Raise UnsupportedError for numbers beyond the range of binary64, in which a run is recorded."""
+    """Raise UnsupportedError for numbers beyond the range of binary64, because a run is recorded in it."""
     exact = [numbers] if isinstance(numbers, str | Datum) else numbers if isinstance(numbers, list) else []
     for number in exact:
         try:
@@ -141,7 +142,7 @@ def _check_size(numbers: Numbers, name: str) -> None:
 
 @in_default_mode
 def training_answer(question: Question, training: Training) -> Answer:
-    """Return the answer for the steps done so far."""
+    """Return the answer for a training, also if it is not finished."""
     from floatlab.verbs.train.run_page import training_page, training_table, values_chart
 
     def final(word: Callable[[Datum], str]) -> list[str]:
@@ -215,7 +216,7 @@ def _network(question: Question, started: Started | None) -> Answer:
 
 
 def network_of(question: Question) -> tuple[list[Configuration], range, int, dict[str, Any]]:
-    """Return the configurations, seeds and steps of a question about networks, and the arguments of the problem."""
+    """Return the arguments of a question about networks: configurations, seeds, steps, and those of the problem."""
     from floatlab.training.networks import parse_configurations
 
     first, seeds = question.context.seed, question.option("seeds", 1)
@@ -229,7 +230,7 @@ def network_of(question: Question) -> tuple[list[Configuration], range, int, dic
 
 @in_default_mode
 def network_answer(rows: list[list[Learning]]) -> Answer:
-    """Return the answer for trained networks; `rows` has a row per configuration, with an entry per seed."""
+    """Return the answer for trained networks. `rows` has a row for each configuration, with an entry for each seed."""
     from floatlab.verbs.train.network_page import Learnings, losses_chart, network_page
 
     learnings = Learnings.of(rows)

@@ -1,4 +1,4 @@
-"""The subcommands of `train`, and the parts of a question that the explorer shows in input boxes."""
+"""The subcommands of `train`, and the parts of a question that the explorer shows in boxes."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _STEP_OPTIONS = (
 
 
 class FormPart(Record):
-    """A part of a question, for an input box: its name, and the subcommands (`forms`) that have it.
+    """A part of a question, shown in a box: its name, and the subcommands (`forms`) that have it.
 
-    `place` is its index among the values, not counting the word `step`; a part without an index is an option. `none` is
-    the placeholder of the input box. If `is_array` is true, the value may be a file.
+    `place` is its index among the values, without the word `step`; a part with the `place` None is an option. `none` is
+    the placeholder of the box. If `is_array`, the value may be a file.
     """
 
     name: str
@@ -81,7 +81,7 @@ def text_in(question: Question, part: FormPart) -> str:
 
 
 def with_text(question: Question, part: FormPart, text: str) -> Question:
-    """Return the question with one part set to `text`; an empty text resets an option to its default, if it has one.
+    """Return the question with one part set to `text`. Empty text resets an option to its default, if it has one.
 
     >>> from floatlab.verbs.registry import command_of
     >>> command_of(with_text(Question("train", ("step", "1.125", "0.1")), PARTS[1], "0.2"))
@@ -94,12 +94,12 @@ def with_text(question: Question, part: FormPart, text: str) -> Question:
         return question.replace(values=tuple(values))
     if part.name == "update" and form_of(question) == "step":
         return question.replace(values=(*values[:2], text)).having(update=None)
-    # Set a required part even if it is empty, so that the error is reported.
+    # An empty required part is set, too, so that the error is reported.
     return question.having(**{part.name: text if text or part.name in ("update", "grad") else None})
 
 
 def turned(question: Question, rate: str) -> Question:
-    """Replace a question's update by a gradient with the learning rate `rate`, or its gradient by an update."""
+    """Replace the update of a question by a gradient with the learning rate `rate`, or its gradient by an update."""
     grad = question.option("grad")
     if grad is None:
         given = text_in(question, next(each for each in PARTS if each.name == "update"))
@@ -108,7 +108,7 @@ def turned(question: Question, rate: str) -> Question:
 
 
 def in_form(question: Question, form: str, remedy: str) -> Question | None:
-    """Convert a question about many updates to one update with `remedy`, or the reverse; None for other questions.
+    """Convert a question about many updates to one about one update with `remedy`, or back; None for others.
 
     >>> many = Question("train", ("1.125",)).having(update="0.1", steps=5, remedies=("plain", "kahan"))
     >>> from floatlab.verbs.registry import command_of

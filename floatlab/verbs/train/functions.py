@@ -1,4 +1,4 @@
-"""Functions whose derivatives can be checked, by name: some built-in functions, and functions of any module."""
+"""The functions whose derivatives `train check` can check: built-in ones by name, and those of any module."""
 
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ def _root(x: RoundedNumber | float) -> RoundedNumber | float:
     return x.sqrt() if isinstance(x, RoundedNumber) else math.sqrt(x)
 
 
-# Every operation of the functions in OWN is rounded. The functions in WHOLE are computed in binary64; only their
-# argument and value are rounded.
+# OWN: every operation is rounded. WHOLE: computed in binary64; only the argument and the value are rounded.
 OWN: dict[str, Function] = {
     "x^2": lambda x: x * x,
     "x^3": lambda x: x * x * x,
@@ -45,9 +44,9 @@ NAMES = (*OWN, *WHOLE)
 
 
 class NamedFunction(Record):
-    """A function, to be evaluated in a format.
+    """A function to be evaluated in a format.
 
-    If `round_all` is true, each of its operations is rounded to the format; else only its argument and its value are.
+    `round_all` tells whether each of its operations is rounded to the format, or only its argument and its value.
     """
 
     name: str
@@ -56,7 +55,7 @@ class NamedFunction(Record):
     format: Format
 
     def checked(self, curve: StepSweep) -> StepSweep:
-        """Return a curve of errors, with only the points whose error and quotient are finite.
+        """Return a curve without the points whose error or quotient is not finite.
 
         Raises UnsupportedError if no point is left, or if the derivative is not finite.
         """
@@ -70,9 +69,9 @@ class NamedFunction(Record):
 def function_of(name: str, x: str, format: Format | None = None) -> NamedFunction:
     """Return the function with this name (`x^3`, `sin`, …) or MODULE:FUNCTION, to be evaluated in a format at x.
 
-    A function of a module is called with a float, and then with a `RoundedNumber`, which rounds each operation. If the
-    second call does not return a `RoundedNumber`, only the function's argument and its value are rounded. Raises
-    UnsupportedError if the name is unknown, the function does not take one number, or its value at x is not finite.
+    A function of a module is tried with a float, then with a `RoundedNumber`, which rounds each operation. If that does
+    not return a `RoundedNumber`, only the argument and the value are rounded. Raises UnsupportedError for an unknown
+    name, for a function that does not take one number, and if the value at x is not finite.
 
     >>> function_of("x^3", "1.5").round_all, function_of("math:atan", "1").round_all
     (True, False)
@@ -95,7 +94,7 @@ def function_of(name: str, x: str, format: Format | None = None) -> NamedFunctio
 
 
 def _computes(call: Function, x: float, format: Format) -> bool:
-    """Return whether a function accepts and returns `RoundedNumber`, which rounds each operation."""
+    """Return whether a function accepts a `RoundedNumber` and returns one."""
     try:
         return isinstance(call(RoundedNumber(x, format)), RoundedNumber)
     except KeyboardInterrupt:
@@ -105,7 +104,7 @@ def _computes(call: Function, x: float, format: Format) -> bool:
 
 
 def _guarded(call: Function, name: str) -> Function:
-    """Return a function that gives NaN outside the domain, and turns other exceptions into one-line errors."""
+    """Return the function with NaN as its value outside the domain, and with other exceptions as one-line errors."""
 
     def guarded(x: RoundedNumber | float) -> RoundedNumber | float:
         try:

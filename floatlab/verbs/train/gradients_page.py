@@ -1,4 +1,4 @@
-"""The pages of `train check` (errors of difference quotients) and `train underflow` (gradients lost to underflow)."""
+"""The pages of `train check` (errors of difference quotients) and `train underflow` (gradients that become 0)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from floatlab.training.underflow import Underflow
 
 
 class GradientCheck(Record):
-    """Errors of difference quotients of a function at a point, and the check of a reported derivative, if there is one.
+    """The errors of difference quotients of a function at a point; and the check of a reported derivative, or None.
 
-    `curves` has one curve of errors per kind of difference: forward, central, or one of each.
+    `curves` has a curve of errors for forward differences, for central differences, or for both.
     """
 
     function: str
@@ -27,7 +27,7 @@ class GradientCheck(Record):
 
 
 def check_page(found: GradientCheck) -> Page:
-    """Return the page of a gradient check: errors against step sizes, and the verdict on the reported derivative.
+    """Return the page of a gradient check: the errors by step size, and the verdict on the reported derivative.
 
     >>> from floatlab.page.text_layout import to_text
     >>> from floatlab.training import sweep_steps
@@ -49,7 +49,7 @@ def check_page(found: GradientCheck) -> Page:
 
 
 def errors_chart(curves: Sequence[StepSweep]) -> Chart:
-    """Return the chart of the errors of difference quotients against step size, on logarithmic scales."""
+    """Return the chart of the errors by step size, on logarithmic scales."""
     drawn = []
     for i, each in enumerate(curves):
         points = [point for point in each.points if isfinite(point.error) and point.error]
@@ -110,7 +110,7 @@ _FATES = {
 
 
 def underflow_page(found: Underflow, name: str = "") -> Page:
-    """Return the page of gradients in a format: their exponents, how many are lost, and loss scales that avoid losses.
+    """Return the page of gradients in a format: exponents, how many are lost, and loss scales that avoid this.
 
     >>> from floatlab.page.text_layout import to_text
     >>> from floatlab.training import measure_underflow
@@ -158,7 +158,7 @@ def _advice(found: Underflow) -> list[Block]:
 
 
 def _power(x: float) -> str:
-    """Return a number as text: a large or fractional power of two as 2^k, other numbers in digits.
+    """Return a number as text: powers of two as 2^k if they are large or below 1, other numbers in digits.
 
     >>> _power(65536.0), _power(2.0**40), _power(3.0)
     ('65,536', '2^40', '3')
@@ -169,13 +169,13 @@ def _power(x: float) -> str:
 
 
 def histogram(found: Underflow) -> model.Axis:
-    """Return an axis with the number of scaled gradients in each range of exponents, and how the format rounds them."""
+    """Return the histogram of the exponents of the scaled gradients, with what the format does to each range."""
     fmt, shift = found.format, floor(log2(found.scale))
     counts = {e + shift: count for e, count in found.histogram}
     low, high = min(counts), max(counts)
     width = -(-(high - low + 1) // _LANES)
-    # Bins end where the outcome changes: at half the smallest number, at the smallest number, at the smallest normal
-    # number, and above the largest exponent.
+    # The outcome changes at half the smallest number, at the smallest number, at the smallest normal number, and above
+    # the largest exponent. No bin extends across these.
     edges = sorted({fmt.qmin - 1, fmt.qmin, fmt.emin, fmt.emax + 1})
     bins: dict[tuple[int, int], int] = {}
     for e, count in counts.items():
@@ -199,7 +199,7 @@ def histogram(found: Underflow) -> model.Axis:
 
 
 def fate_of(exponent: int, found: Underflow) -> str:
-    """Return the outcome of rounding numbers with this exponent to nearest; empty if they keep the full precision."""
+    """Say what rounding to nearest does to numbers with this exponent; empty if they keep the full precision."""
     fmt = found.format
     if exponent < fmt.qmin - 1:
         return "zero"

@@ -1,4 +1,4 @@
-"""The schemas of the results of training.
+"""The JSON schemas of the answers of `train`.
 
 Updates, gradients lost to underflow, and single curves of gradient checks can be read back. Runs and networks are
 written as summaries, which cannot be read back.
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from floatlab.verbs.train.network_page import Learnings
     from floatlab.wire.codecs import Scope
 
-_MANY = 64  # most weights that are listed
+_MANY = 64  # at most this many weights are listed
 _LINE = ("error", "carried_error", "moves", "stalled", "still", "why", "skipped", "scale", "diverged")
 _PRODUCTS = ("forward", "backward", "outputs", "accumulator")
 _FRACTION = optional(FRACTION)
@@ -96,7 +96,7 @@ UPDATE = schema(
 )
 
 
-# Many steps: the final weight of each remedy, and the cause. The values of all steps are only written as CSV.
+# Many steps: the final weight of each remedy, and why it has stalled. Only the CSV has the values of all steps.
 
 
 def _rows_of_remedies(training: Training) -> list[tuple[Trajectory, TrainingRun]]:
@@ -197,7 +197,7 @@ _CURVE = schema(dict, way=TEXT, advised=NUMBER, best=derived("best", _POINT), po
 
 
 def _curve(function: str, curves: Any, check: Check | None, **fields: Any) -> StepSweep:
-    """Return the only curve of a document. Several curves, or a check of a reported derivative, cannot be read back."""
+    """Return the curve of a document with a single curve and no check; other documents cannot be read back."""
     if len(curves) != 1 or check is not None:
         raise FileFormatError("only a document with one curve and without a check can be read back")
     return StepSweep(**curves[0], **fields)

@@ -1,4 +1,4 @@
-"""`Laboratory`: a resumable training session for one question, with changes of remedy during the run."""
+"""`Laboratory`: a training session that can pause and restart, and change its remedies during the run."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ from floatlab.verbs.train.live_page import Look, Switch, look_at_losses, look_at
 from floatlab.verbs.train.network_page import Learnings
 from floatlab.verbs.train.options import VERB, form_of
 
-_KEPT = 1 << 20  # without --every, at most about this many numbers are recorded per line until the question's goal
-_MOST = 1 << 23  # most numbers recorded per line if the goal is extended
+_KEPT = 1 << 20  # without --every, each line records at most about this many numbers up to the goal of the question
+_MOST = 1 << 23  # the limit on these numbers if the goal is extended
 
 
 class Laboratory:
-    """A training session: `steps` is the number of steps done so far, and `goal` is the number of steps to do in all.
+    """A training session, with `steps` done so far of `goal` in all.
 
-    A line of the table is a remedy, or a network in a configuration. All lines do the same steps. Changes of remedies
-    are recorded, so that a restarted session can repeat them.
+    A *line* is a weight with one remedy, or a network in one configuration. All lines do the same steps. Changes of
+    remedies are recorded, so that a restart can repeat them.
     """
 
-    limit: int | None = None  # number of steps that have gradients or updates; None if unlimited
+    limit: int | None = None  # the number of steps for which there are gradients or updates; None if unlimited
     every = 1  # every N-th step is recorded
-    width = 1  # numbers recorded per line at a recorded step
+    width = 1  # how many numbers each line records at such a step
 
     def __init__(self, question: Question) -> None:
         """Start at step 0; raises FloatlabError for a question that cannot be answered."""
         self.question = question
         self.changes: tuple[Switch, ...] = ()
-        self.goal = self.wanted = 0  # `wanted` is the number of steps in the question
+        self.goal = self.wanted = 0  # `wanted` is the goal of the question
         self.restart()
 
     # For subclasses to implement.
 
     def _begin(self) -> None:
-        """Create the trainers anew."""
+        """Create the trainers again, at step 0."""
         raise NotImplementedError
 
     def _advance(self, steps: int) -> None:
@@ -53,7 +53,7 @@ class Laboratory:
         raise NotImplementedError
 
     def look(self) -> Look:
-        """Return a snapshot: charts and tables of the current state."""
+        """Return a snapshot of the current state."""
         raise NotImplementedError
 
     def answer(self) -> Answer:
@@ -61,7 +61,7 @@ class Laboratory:
         raise NotImplementedError
 
     def next_step(self, place: int) -> UpdateTrace:
-        """Trace the next step of a line, rounding by rounding; raises UnsupportedError if there is none."""
+        """Return the next step of a line with all its roundings; raises UnsupportedError if there is no next step."""
         raise NotImplementedError
 
     @property
@@ -81,13 +81,13 @@ class Laboratory:
         return all(trainer.diverged is not None for trainer in self._trainers)
 
     def restart(self, changes: tuple[Switch, ...] = ()) -> None:
-        """Return to step 0; each of the `changes` is made again when its step is reached."""
+        """Return to step 0. Each of the `changes` will be repeated at its step."""
         self.steps, self.changes = 0, ()
         self._ahead = list(changes)
         self._begin()
 
     def begin_again(self) -> None:
-        """Return to step 0 without any changes, and with the goal of the question."""
+        """Return to step 0 and to the goal of the question, and forget all changes."""
         self.goal = 0
         self.restart()
 
@@ -112,7 +112,7 @@ class Laboratory:
     def extend(self, steps: int) -> None:
         """Increase the goal by `steps`, at most to `limit`.
 
-        Raises UnsupportedError if the goal is `limit` already, if the record would become too large, or if all lines
+        Raises UnsupportedError if the goal is already `limit`, if too many numbers would be recorded, or if all lines
         have diverged.
         """
         if self.has_ended:
@@ -128,12 +128,12 @@ class Laboratory:
 
     @property
     def command(self) -> str:
-        """The command that reaches this step, without changes made during the run."""
+        """The command that reaches this step, without the changes made during the run."""
         return VERB.command(self.question.having(steps=self.steps))
 
 
 class Weights(Laboratory):
-    """Weights with several remedies, side by side.
+    """A session that trains weights with several remedies.
 
     >>> from floatlab.verbs.question import Question
     >>> asked = Question("train", ("1.125",)).having(update="0.00041999", steps=101, remedies=("plain",))
@@ -179,7 +179,7 @@ class Weights(Laboratory):
         return training_answer(self.question, self.training)
 
     def next_step(self, place: int) -> UpdateTrace:
-        """Trace the next step of a remedy, for the first weight; raises UnsupportedError if there is none."""
+        """Return the next step of the first weight with a remedy; raises UnsupportedError if there is no next step."""
         return self.training.trainers[place].next_step()
 
     @property
@@ -193,7 +193,7 @@ class Weights(Laboratory):
 
 
 class Networks(Laboratory):
-    """Networks in several configurations, side by side, each trained with several seeds."""
+    """A session that trains networks in several configurations, each with several seeds."""
 
     learners: list[list[Learner]]
 
@@ -214,7 +214,7 @@ class Networks(Laboratory):
     def _change(self, place: int, word: str) -> None:
         others = [label for i, label in enumerate(self.labels) if i != place]
         label = word
-        while label in others:  # the names of configurations must be distinct in tables
+        while label in others:  # configurations need distinct names in tables
             label += "'"
         made = Configuration.named(word).replace(label=label)
         for each in self.learners[place]:
@@ -233,7 +233,7 @@ class Networks(Laboratory):
         return network_answer(self._learnings)
 
     def next_step(self, place: int) -> UpdateTrace:
-        """Raise UnsupportedError, since a step of a network has thousands of roundings."""
+        """Raise UnsupportedError: a step of a network has too many roundings to show."""
         raise UnsupportedError(
             "a step of a network has thousands of roundings: train a single weight to see every rounding"
         )
@@ -249,7 +249,7 @@ class Networks(Laboratory):
 
 
 def laboratory_for(question: Question) -> Laboratory | None:
-    """Return a training session for a question, at step 0; None for subcommands without steps.
+    """Return a new session for a question; None for subcommands without steps.
 
     Raises FloatlabError for a question that cannot be answered.
     """
@@ -259,7 +259,7 @@ def laboratory_for(question: Question) -> Laboratory | None:
 
 
 def stage_questions(found: UpdateTrace) -> list[RoundingQuestion]:
-    """Return the stages of a step as questions, in order, with exact codes as operands.
+    """Return a question for each stage of a step, in order, with codes as operands.
 
     >>> from floatlab.training import step
     >>> from floatlab.verbs.registry import command_of

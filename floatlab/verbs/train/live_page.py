@@ -1,8 +1,8 @@
-"""Draws training in progress: a chart, a table, and the values at any step.
+"""The chart and the table of a training session in progress, and its values at any step.
 
-The axis of the chart already extends to the last step (the goal). A line is a row of the table: a remedy for a weight,
-or a network in a configuration. The chart has a curve for each line, drawn with the letter of the line. The letter
-changes between lower and upper case when the remedy of the line changes.
+A *line* is a row of the table (a weight with one remedy, or a network in one configuration) and its curve in the chart,
+which is drawn with a letter. When the remedy of the line changes, the letter changes its case. The axis of the chart
+extends to the last step (the goal) from the start.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from floatlab.verbs.train.network_page import Learnings, losses_chart, network_p
 from floatlab.verbs.train.run_page import error_text, value_text, values_chart
 from floatlab.verbs.train.words import CAUSES, figures
 
-_NOWHERE = math.nan  # a point with this value is not drawn, but the horizontal scale includes its step
+_NOWHERE = math.nan  # a point with this value is invisible, but extends the horizontal scale to its step
 
 
 class Switch(Record):
-    """A change of remedy during the run: the step after which it happens, the index of the line, and the new remedy."""
+    """A change of remedy during the run: after which step, of which line (index), to which remedy."""
 
     step: int
     place: int
@@ -35,7 +35,7 @@ class Switch(Record):
 
 
 class Look(Record):
-    """A snapshot: the chart, the table of lines, and `reading`, which gives the values at a step."""
+    """A snapshot: the chart, the table, and the function `reading`, which returns the values at a step as text."""
 
     steps: int
     goal: int
@@ -45,7 +45,7 @@ class Look(Record):
 
 
 def look_at_weights(found: Training, goal: int, switches: Sequence[Switch] = ()) -> Look:
-    r"""Return a snapshot of weights with their remedies; the axis of its chart extends to step `goal`.
+    r"""Return a snapshot of weights with several remedies. The axis of its chart extends to step `goal`.
 
     >>> from floatlab import train
     >>> from floatlab.page.model import text_of
@@ -75,14 +75,14 @@ def look_at_weights(found: Training, goal: int, switches: Sequence[Switch] = ())
         for i, (each, run) in enumerate(zip(found.lines, runs, strict=True))
     )
     header = ("remedy", "largest error" if several else "value", "still since", "error", "moves", "next step")
-    places = (0, 1, 2, 4, 5) if several else (*range(6),)  # several weights have no value
+    places = (0, 1, 2, 4, 5) if several else (*range(6),)  # several weights have no single value to show
     cells = [tuple(row[i] for i in places) for row in rows]
     table = Table(tuple(header[i] for i in places), cells, right=(*range(1, len(places) - 1),))
     return Look(steps, goal, _extend(chart, truth, curves, goal, switches), table, reading)
 
 
 def look_at_losses(learnings: Learnings, goal: int, switches: Sequence[Switch] = ()) -> Look:
-    """Return a snapshot of networks in their configurations; the axis of its chart extends to step `goal`."""
+    """Return a snapshot of networks in several configurations. The axis of its chart extends to step `goal`."""
     chart = losses_chart(learnings.rows)
     steps = max(each.steps for row in learnings.rows for each in row)
 
@@ -104,7 +104,7 @@ def without_chart(page: Page) -> Page:
 
 
 def letter(place: int, switches: Iterable[Switch], step: int | None = None) -> str:
-    """Return the letter of a line at a step, or at the end; each change of remedy changes its case.
+    """Return the letter of a line at a step (None: now); each change of remedy changes its case.
 
     >>> letter(1, (Switch(50, 1, "master"),), 49), letter(1, (Switch(50, 1, "master"),))
     ('b', 'B')
@@ -122,21 +122,21 @@ def _name(place: int, label: str, switches: Sequence[Switch]) -> Line:
 
 
 def _extend(chart: Chart, before: list[Curve], curves: list[Curve], goal: int, switches: Sequence[Switch]) -> Chart:
-    """Return the chart with curves divided at changes of remedy, and an axis that extends to step `goal`."""
+    """Return the chart with each curve divided at changes of remedy, and with an axis up to step `goal`."""
     parts = [part for i, each in enumerate(curves) for part in _split_at_changes(each, i, switches)]
     room = Curve(" ", "", ((0.0, _NOWHERE), (float(goal), _NOWHERE)))
     return chart.replace(curves=(*before, *parts, room))
 
 
 def _split_at_changes(whole: Curve, place: int, switches: Sequence[Switch]) -> list[Curve]:
-    """Divide a line's curve at each change of its remedy; each part has its own letter and its own label."""
+    """Divide the curve of a line at each change of its remedy. Each part has its own letter and label."""
     own = [each for each in switches if each.place == place]
     parts, start = [], 0.0
     for i in range(len(own) + 1):
         end = float(own[i].step) if i < len(own) else math.inf
         points = [(x, y) for x, y in whole.points if start <= x <= end]
         if end < math.inf:
-            points.append((end, _NOWHERE))  # end the curve with an invisible point, so that its label is not drawn
+            points.append((end, _NOWHERE))  # an invisible last point, so that no label is drawn there
         label = whole.label
         if own:
             word = whole.label if i == len(own) else own[i - 1].word
@@ -147,10 +147,10 @@ def _split_at_changes(whole: Curve, place: int, switches: Sequence[Switch]) -> l
 
 
 def _cells_of(each: Trajectory, run: TrainingRun, several: bool) -> tuple[Line, ...]:
-    """Return the table cells of a line: the value, the stall, the error, the number of moves, and the cause.
+    """Return the table cells of a line: value, stall, error, number of moves, and cause.
 
-    If the weight has stalled, the second cell has the last step that moved it. For several weights, the first cell has
-    the error, and the second one the number of stalled weights.
+    If the weight has stalled, the second cell has the last step that moved it. For several weights, the first cell
+    repeats the error, and the second one has the number of stalled weights.
     """
     error = line("" if each.error is None else error_text(each.error))
     still = "" if each.stalled is None else f"{each.stalled:,}"
@@ -170,9 +170,9 @@ def _recorded(run: TrainingRun, step: int) -> Array:
 
 
 def _weight(found: Training, run: TrainingRun, step: int, several: bool) -> str | None:
-    """Return the weight of a line, or the mean error of several weights, at the last recorded step up to `step`.
+    """Return the weight of a line (for several, their mean error) at the last recorded step up to `step`.
 
-    The result is None if the line has ended before.
+    It is None if the line ended before `step`.
     """
     place = step // run.every
     if place >= len(run.at):
@@ -185,9 +185,9 @@ def _weight(found: Training, run: TrainingRun, step: int, several: bool) -> str 
 
 
 def _loss(row: list[Learning], step: int) -> str | None:
-    """Return the latest loss up to a step as text: the geometric mean over the seeds.
+    """Return the last loss up to a step as text: the geometric mean over the seeds.
 
-    The result is None if a seed has no loss yet, or a loss is not positive.
+    It is None if a seed has no loss yet, or a loss is not positive.
     """
     there = [each.losses[each.at <= step] for each in row]
     last = [losses[-1] for losses in there if len(losses) and losses[-1] > 0]
@@ -199,7 +199,7 @@ def _loss(row: list[Learning], step: int) -> str | None:
 def _reading_line(
     step: int, values: Iterable[tuple[int, str | None]], switches: Sequence[Switch], more: list[tuple[str, str, Role]]
 ) -> Line:
-    """Return a step, and the value of each remedy or network after this step, as text."""
+    """Return a step and the value of each line after it, as text."""
     runs: list[Span | str] = [Span(f"step {step:,}", Role.LABEL)]
     for place, value in values:
         if value is not None:

@@ -1,4 +1,4 @@
-"""The page of a network trained in several configurations: loss curves, and final losses relative to a reference."""
+"""The page of a network trained in several configurations: loss curves, and a comparison of the final losses."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SENTENCES = {
 
 
 class Learnings(Record):
-    """Results of training: a row for each configuration, with an entry for each seed, and their comparison."""
+    """Trained networks, with a row for each configuration and an entry for each seed, and their comparison."""
 
     rows: list[list[Learning]]
     compared: list[LearningComparison]
@@ -29,14 +29,14 @@ class Learnings(Record):
 
     @classmethod
     def of(cls, rows: list[list[Learning]]) -> Learnings:
-        """Compare the rows with the row of fp32 if there is one, else with the first row."""
+        """Compare all rows with that of fp32 or, if there is none, with the first."""
         labels = [row[0].configuration.label for row in rows]
         reference = "fp32" if "fp32" in labels else labels[0]
         return cls(rows, compare_learnings(rows, reference), reference)
 
 
 def network_page(learnings: Learnings) -> Page:
-    r"""Return the page of the losses of all configurations, over all seeds.
+    r"""Return the page of the losses of all configurations.
 
     >>> from floatlab.page.text_layout import to_text
     >>> from floatlab.training import learn
@@ -69,10 +69,10 @@ def network_page(learnings: Learnings) -> Page:
 
 
 def losses_chart(rows: list[list[Learning]]) -> Chart:
-    """Return the chart of the losses step by step, as geometric means over the seeds."""
+    """Return the chart of the losses by step (geometric means over the seeds)."""
     curves = []
     for i, row in enumerate(rows):
-        least = min(len(each.losses) for each in row)  # a network that diverged has fewer recorded steps
+        least = min(len(each.losses) for each in row)  # a network that diverged has fewer steps
         with np.errstate(all="ignore"):
             losses = np.exp(np.mean([np.log(each.losses[:least]) for each in row], axis=0))
         curves.append(curve(i, row[0].configuration.label, row[0].at[:least].tolist(), losses.tolist()))
@@ -105,7 +105,7 @@ def mean_loss(each: LearningComparison) -> float | None:
 
 
 def verdict_words(compared: list[LearningComparison], reference: str, seeds: int) -> list[tuple[str, Role]]:
-    """Return sentences that say which configurations diverged, are worse than the reference, or are as good as it."""
+    """Say which configurations diverged, are worse than the reference, or are as good."""
     others = [each for each in compared if each.label != reference]
     lost = any(each.diverged for each in compared if each.label == reference)
     beyond, within = (f", {where} the noise of {seeds} seeds" if seeds > 1 else "" for where in ("beyond", "within"))

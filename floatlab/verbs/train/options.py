@@ -1,4 +1,4 @@
-"""The verb `train`, and its options. A subcommand accepts only the options that apply to it."""
+"""The verb `train`, its options, and which subcommand accepts which option."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from floatlab.fpmode import in_default_mode
 from floatlab.verbs.option import FORMATS, OUTPUT, ROUNDING, Option, OptionRule, UsageError, grouped, listed, whole
 from floatlab.verbs.question import Question, Verb, plot_chart
 
-# The subcommands as typed. Many steps are the default; then the first value is the weight.
+# The words for subcommands. W stands for none: then many steps are done, and the first value is the weight.
 _MANY, _STEP, _NETWORK, _UNDERFLOW, _CHECK = FORMS = ("W", "step", "network", "underflow", "check")
 _UPDATES = (_MANY, _STEP)
-# The minimum and the maximum number of values of each subcommand, and a description of the values.
+# For each subcommand: the minimum and maximum number of values, and what they are.
 _TAKES = {
     _STEP: (2, 3, "a weight and an update: train step 1.125 0.00041999"),
     _NETWORK: (1, 1, "no values: train network --configs fp32,fp16"),
@@ -43,13 +43,13 @@ def form_of(question: Question) -> str:
 
 
 def _without_run(values: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the values without the word `run`, the explicit name of the default subcommand."""
+    """Return the values without the word `run`, which names the default subcommand."""
     return values[1:] if values[:1] == ("run",) else values
 
 
 @in_default_mode
 def _settle(question: Question) -> Question:
-    """Remove the word `run`, and check the values and options that a subcommand needs or excludes."""
+    """Remove the word `run`, and raise UsageError if values or options do not fit the subcommand."""
     values, form = _without_run(question.values), _form(question.values)
     if not values:
         forms = " ".join(FORMS[1:])
@@ -73,7 +73,7 @@ def _settle(question: Question) -> Question:
 
 
 def _check_update(form: str, question: Question) -> None:
-    """Reject a question without an update or a gradient, and one with both."""
+    """Raise UsageError unless there is either an update or a gradient."""
     updates = [question.option("update")] * (question.option("update") is not None) + [*question.values[2:]]
     grad, lr, optimizer = (question.option(name) for name in ("grad", "lr", "optimizer"))
     if len(updates) > 1:
@@ -166,7 +166,7 @@ VERB = Verb(
             part="output",
         ),
         FORMATS,
-        # The other subcommands round to nearest; only the remedy `stochastic` changes this for networks.
+        # The other subcommands round to nearest. For networks, the remedy `stochastic` changes this.
         _DIRECTION.replace(forms=(*_UPDATES, _UNDERFLOW)),
         _SEED.replace(forms=(*_UPDATES, _UNDERFLOW, _NETWORK)),
         *(rule.replace(forms=_UPDATES) for rule in _RULES),

@@ -1,4 +1,4 @@
-"""The page of many steps: a chart and a table of the weight with each remedy, and when and why the weight stalled."""
+"""The page of many steps: the weight with each remedy as a chart and a table, and when and why it stalled."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from floatlab.training.trainer import TrainingRun
 from floatlab.training.trajectories import Training, Trajectory
 from floatlab.verbs.train.words import CAUSES, figures, long_figures, optimizer_words, remedy_words, setup_words
 
-_EXACT = 26  # an exact value with more characters is rounded
+_EXACT = 26  # a value with more characters is rounded
 
 
 def training_page(found: Training, given: str = "", start: str = "") -> Page:
-    """Return the page of weights trained with remedies side by side; `given` and `start` are the arguments as typed.
+    """Return the page of weights trained with several remedies. `given` and `start` are the arguments as typed.
 
     >>> from floatlab import train
     >>> from floatlab.page.text_layout import to_text
@@ -49,9 +49,9 @@ def training_page(found: Training, given: str = "", start: str = "") -> Page:
 
 
 def values_chart(found: Training) -> Chart:
-    """Return the chart of the weight with each remedy and of the reference; for several weights, of their mean error.
+    """Return a chart with a curve for each remedy and one for the exact reference.
 
-    The mean error is |weight − reference|, averaged over the weights, on a logarithmic scale.
+    A curve shows the weight. For several weights, it shows the mean of |weight − reference|, on a logarithmic scale.
     """
     several = found.trainers[0].count > 1
     runs = found.runs
@@ -71,9 +71,9 @@ def values_chart(found: Training) -> Chart:
 
 
 def _read(found: Training) -> list[Block]:
-    """Return rows with the given gradient or update, rounded to each format that a remedy uses for gradients.
+    """Return rows with the gradient or update, rounded to each format that a remedy uses for it.
 
-    There are rows only for a single weight whose gradient or update is constant.
+    There are none unless there is a single weight, with a constant gradient or update.
     """
     first = found.trainers[0]
     exact = first.gradients.exact
@@ -96,9 +96,9 @@ def _read(found: Training) -> list[Block]:
 
 
 def shown_steps(run: TrainingRun) -> list[int]:
-    """Return the indices of some recorded steps: the first two after the start, a middle one and the last one.
+    """Return the indices of some recorded steps: the first two, a middle one and the last.
 
-    If only the start is recorded, its index is returned.
+    The start is not among them, unless nothing else is recorded.
 
     >>> from floatlab import train
     >>> shown_steps(train("1.125", update="0.00041999", steps=101, remedies="plain").runs[0])
@@ -111,7 +111,7 @@ def shown_steps(run: TrainingRun) -> list[int]:
 def value_text(value: float, run: TrainingRun) -> str:
     """Return a weight in the fewest digits that distinguish it from its neighbours in its format.
 
-    Weights in a block format, NaN and infinities are shown with up to six digits.
+    Weights in a block format have up to six digits.
     """
     fmt = run.setup.weights
     if not isinstance(fmt, Format) or not np.isfinite(value):
@@ -150,7 +150,7 @@ def error_text(error: float) -> str:
 
 
 def _fates(found: Training) -> list[Block]:
-    """Return a row for each remedy: its description, and the outcome for the weight."""
+    """Return a row for each remedy: its description, and what became of the weight."""
     blocks: list[Block] = [heading("Outcome of each remedy")]
     for i, (trainer, each) in enumerate(zip(found.trainers, found.lines, strict=True)):
         what = setup_words(trainer.setup) if each.label == "plain" else remedy_words(each.label)
@@ -160,7 +160,7 @@ def _fates(found: Training) -> list[Block]:
 
 
 def _fate(each: Trajectory, count: int) -> Line:
-    """Return the outcome for the weight, or for the weights, as text."""
+    """Say what became of the weight, or of the weights."""
     why = f": {CAUSES[each.why]}" if each.why is not None else ""
     extra = f"; {counted(each.skipped, 'step')} skipped, loss scale {each.scale:g}" if each.skipped else ""
     if each.diverged is not None:
@@ -177,9 +177,9 @@ def _fate(each: Trajectory, count: int) -> Line:
 
 
 def _carried(found: Training) -> list[Block]:
-    """Return a row for each remedy with a master copy or a compensation: the exact final value and its error.
+    """Return a row for each remedy with a master copy or a compensation.
 
-    For several weights, the row has only the largest error.
+    It has the exact final value (see `carried_exactly`) and its error; for several weights, only the largest error.
     """
     blocks: list[Block] = []
     for i, (run, each) in enumerate(zip(found.runs, found.lines, strict=True)):
@@ -193,21 +193,23 @@ def _carried(found: Training) -> list[Block]:
         blocks.append(Row(name, Span(text, Role.VALUE), f"error {error_text(each.carried_error)}"))
     if not blocks:
         return []
-    head = "Exact values: the master copy, or else the weight, minus the compensation"
+    head = "Exact values: the master copy or, without one, the weight, minus the compensation if there is one"
     return [Gap(), heading(head), *blocks]
 
 
 def carried_exactly(run: TrainingRun) -> Fraction:
-    """Return the exact final value of a single weight: the master copy, or else the weight, minus the compensation."""
+    """Return the exact final value of a single weight.
+
+    This is the master copy or, without one, the weight, minus the compensation if there is one.
+    """
     exact = Fraction(float(run.carrier[-1]))
     return exact if run.compensation is None else exact - Fraction(float(run.compensation[-1]))
 
 
 def training_table(found: Training) -> str:
-    """Return the recorded weights as CSV, with a column for the reference, and one for each remedy.
+    """Return the recorded weights as CSV, with a column for the exact reference and one for each remedy.
 
-    A remedy with a master copy or a compensation has another column: the master copy, or else the weight, minus the
-    compensation.
+    A remedy with a master copy or a compensation has another column, with the exact value (see `carried_exactly`).
 
     >>> from floatlab import train
     >>> print(training_table(train("1.125", update="0.00041999", steps=2, remedies="plain master")), end="")

@@ -1,6 +1,6 @@
-"""The page of one update: every rounding from w to its new value, and the smallest update that would have moved w.
+"""The page of one update of a weight w: every rounding, and the smallest update that would have moved w.
 
-The program of an update is a list of stages. A stage is one operation, whose result is rounded to a format.
+An update is a series of stages. Each stage is one operation, whose result is rounded to a format.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from floatlab.training.trace import TracedStage, UpdateTrace, Why
 from floatlab.verbs.arithmetic.page import step_groups
 from floatlab.verbs.train.words import figures, long_figures, optimizer_words, setup_words
 
-_CELL = 18  # an error with more characters is rounded
-_PICTURED = 3  # if a program has more stages than this, they are shown in a table instead of digit by digit
+_CELL = 18  # an error with more characters is shortened
+_PICTURED = 3  # if there are more stages than this, a table replaces their digits
 _SIGNS = {"add": "+", "subtract": "−", "multiply": "×", "divide": "/"}
 _LONG = {"g": "gradient", "c": "carried"}
 
 
 def step_page(found: UpdateTrace, brief: bool = False) -> Page:
-    """Return the page of one update; with `brief`, or if there are many stages, the stages are in a table.
+    """Return the page of one update. The stages are in a table if `brief`, or if there are many.
 
     >>> from floatlab.page.text_layout import to_text
     >>> from floatlab.training import step
@@ -66,7 +66,7 @@ def _outcome(found: UpdateTrace) -> str:
 
 
 def _scheduled(found: UpdateTrace) -> Line:
-    """Return the optimizer's numbers for this step as text, such as Adam's bias corrections."""
+    """Return the numbers of the optimizer that depend on the step, such as Adam's bias corrections, as text."""
     pairs = (pair for each in found.stages for pair in zip(each.stage.operands, each.derivation.operands, strict=True))
     used = {name: datum for name, datum in pairs if isinstance(datum, Datum)}
     numbers = ", ".join(f"{name} {shortest(used[name])}" for name, _ in reversed(found.program.schedules))
@@ -85,7 +85,7 @@ def reading_rows(found: UpdateTrace) -> list[Block]:
 
 
 def names_of(found: UpdateTrace) -> dict[str, str]:
-    """Return the variables that have another name on the page than in the program, each with its name on the page."""
+    """Map variables of the program to their names on the page, where these differ."""
     return {"g": "u"} if found.program.optimizer.adds else {}
 
 
@@ -103,7 +103,7 @@ def _formula(each: TracedStage, names: dict[str, str]) -> str:
 
 
 def stage_blocks(each: TracedStage, names: dict[str, str]) -> list[Block]:
-    """Return the digits of a stage under its formula; the operands have the same names as in the formula."""
+    """Return the digits of a stage under its formula, with the names of the formula."""
     drawn = " stochastically" if is_drawn(each.stage) else ""
     head = line(Span(_formula(each, names), Role.HEADING), f" in {each.stage.format.name}, rounded once{drawn}")
     called = dict(zip("ab", (names.get(name, name) for name in each.stage.operands), strict=False))
@@ -119,7 +119,7 @@ def stage_blocks(each: TracedStage, names: dict[str, str]) -> list[Block]:
 
 
 def stage_table(found: UpdateTrace) -> Table:
-    """Return the stages as a table: the formula, the format, the result, and the error of the rounding."""
+    """Return the stages as a table: formula, format, result, and error of the rounding."""
     names = names_of(found)
     rows = []
     for each in found.stages:
@@ -129,7 +129,7 @@ def stage_table(found: UpdateTrace) -> Table:
 
 
 def _rounding(made: Derivation) -> str:
-    """Return the error of a rounding as text, in few digits for a table."""
+    """Return the error of a rounding as short text."""
     said, ulps = error_words(made).removeprefix("error "), made.approximate_error_ulps
     if len(said) <= _CELL or not ulps:
         return said
@@ -137,7 +137,7 @@ def _rounding(made: Derivation) -> str:
 
 
 def verdict_blocks(found: UpdateTrace) -> list[Block]:
-    """Return rows that show whether and why w moved, the size of the update, and the smallest updates that move w."""
+    """Return rows that say whether w moved and why, the size of the update, and the smallest updates that move w."""
     blocks: list[Block] = [heading("Did the update change w?")]
     good = found.why in (Why.MOVED, Why.COMPENSATED, Why.IN_MASTER)
     moved = "yes" if found.moved else "no"
@@ -159,11 +159,11 @@ def verdict_blocks(found: UpdateTrace) -> list[Block]:
 
 
 def steps_to_move(found: UpdateTrace) -> int | None:
-    """Estimate after how many updates like this one w moves, if the master copy adds them up.
+    """Estimate how many such updates the master copy must add up until w moves.
 
-    Every update is assumed to move the master copy by the same amount. w moves when the master copy reaches the
-    midpoint of w and its neighbour. The result is None unless the step moved only the master copy. It is also None if
-    w is not rounded to nearest, or has no finite neighbour in this direction.
+    This assumes that each update moves the master copy by the same amount. w moves when the master copy reaches the
+    midpoint between w and its neighbour. Returns None if this step moved w or did not move the master copy, if w is not
+    rounded to nearest, and if it has no finite neighbour in this direction.
 
     >>> from floatlab.training import step
     >>> steps_to_move(step("1", "0.0004", weights="fp16", master="fp32")), steps_to_move(step("1", "0.0004"))
@@ -182,7 +182,7 @@ def steps_to_move(found: UpdateTrace) -> int | None:
 
 
 def why_words(found: UpdateTrace) -> str:
-    """Return the reason why w moved or is unchanged, as text."""
+    """Say why w moved or is unchanged."""
     w = found.before.format.name
     ulps = found.update_ulps
     size = f"the update is {figures(ulps)} ulp of w" if ulps is not None else "the update is not finite"
@@ -205,7 +205,7 @@ def why_words(found: UpdateTrace) -> str:
 
 
 def threshold_words(each: Threshold, w: Datum, name: str = "w") -> tuple[Line, Line]:
-    """Return as text the bound above which an update moves w (or its master copy), and the smallest such update."""
+    """Return the bound above which an update moves w (or its master copy), and the smallest such update, as text."""
     of = "" if name == "w" else " of the master copy"
     if each.bound is None:
         return line(Span("no update moves it", Role.HINT)), ()
@@ -220,7 +220,7 @@ def threshold_words(each: Threshold, w: Datum, name: str = "w") -> tuple[Line, L
 
 
 def _power(x: Fraction) -> str:
-    """Return a number as text: a power of two below 1 as 2^−k, other numbers in a few digits."""
+    """Return a number as text: powers of two below 1 as 2^−k, other numbers in a few digits."""
     n, d = x.numerator, x.denominator
     if n == 1 and d & (d - 1) == 0 and d > 1:
         return f"2^{1 - d.bit_length()}"
@@ -228,7 +228,7 @@ def _power(x: Fraction) -> str:
 
 
 def _line(found: UpdateTrace) -> list[Block]:
-    """Return a number line with w and its neighbours, and the exact sum above them; nothing if w is not finite."""
+    """Return a number line with w and its neighbours, and above them the exact sum; nothing if w is not finite."""
     total, w = found.total, found.kept
     truth = total.derivation.truth
     if not isinstance(truth, Exact) or not w.is_finite:

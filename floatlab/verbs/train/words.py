@@ -1,4 +1,4 @@
-"""Descriptions of outcomes of a training step and their causes, of setups, of remedies and of optimizers."""
+"""Descriptions of setups, remedies, optimizers, and the causes of stalled weights."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from floatlab.training.optimizers import SGD, Optimizer, Updates
 from floatlab.training.setup import REMEDIES, Setup
 from floatlab.training.trace import Why
 
-# For a table: why a weight is unchanged, or that it moves.
+# Short descriptions of what an update did to a weight, and why.
 CAUSES = {
     Why.MOVED: "it moves",
     Why.NO_UPDATE: "there is no update",
@@ -29,7 +29,7 @@ CAUSES = {
 
 
 def figures(x: Fraction | float, digits: int = 4, room: int = 13) -> str:
-    """Return a number exactly if it has at most `room` characters, else rounded to `digits` digits.
+    """Return a number as text: exact if that has at most `room` characters, else rounded to `digits` digits.
 
     >>> figures(Fraction(1, 2048)), figures(Fraction(1, 3)), figures(-0.5)
     ('0.00048828125', '0.3333', '−0.5')
@@ -42,7 +42,7 @@ def figures(x: Fraction | float, digits: int = 4, room: int = 13) -> str:
 
 
 def long_figures(x: Fraction) -> str:
-    """Return a number exactly if it has at most 40 characters, else rounded to 10 digits.
+    """Return a number as text: exact if that has at most 40 characters, else rounded to 10 digits.
 
     >>> long_figures(Fraction(1, 3)), long_figures(Fraction(1, 1 << 20))
     ('0.3333333333', '9.5367431640625e-7')
@@ -51,10 +51,10 @@ def long_figures(x: Fraction) -> str:
 
 
 def setup_words(setup: Setup) -> str:
-    """Return a setup as text: the format of the weights, other formats, and remedies.
+    """Return a setup as text: the format of the weights, other formats that are not the defaults, and remedies.
 
-    The other formats are omitted if they are the usual ones. Usually, gradients have the format of the weights, updates
-    and sums have that of the stored weights, and the state has that of the updates.
+    By default, gradients have the format of the weights, updates and sums that of the stored weights, and the state
+    that of the updates.
 
     >>> setup_words(Setup("fp16", master="fp32"))
     'weights in binary16, a master copy in binary32'

@@ -1,4 +1,4 @@
-"""The verb `tui`, and its options, which come before the verb that the explorer opens."""
+"""The verb `tui`. Its options stand before the command that the explorer opens."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ VISITORS, _MOST_VISITORS = 8, 1000
 
 
 def _named(noun: str) -> Reader:
-    """Return a function that reads nonempty names."""
+    """Return a function that reads a name, which must not be empty."""
 
     def read(text: str, flag: str) -> object:
         if not text:
@@ -50,7 +50,7 @@ VERB = Verb(
             Option("port", "N", f"the port to listen on ({DEFAULT_PORT})", read=whole(1, 65535)),
             Option("name", "NAME", "another name by which browsers can reach this host", read=_named("host")),
             Option("visitors", "N", f"at most N explorers at once ({VISITORS})", read=whole(1, _MOST_VISITORS)),
-            Option("served"),  # --serve starts each explorer with this option
+            Option("served"),  # the server passes this option to the explorer of each visitor
         ),
     ),
     rules=(

@@ -8,7 +8,7 @@ from floatlab.verbs.question import Question, Verb
 
 CHECK, GENERATE = TASKS = ("check", "generate")
 MAX_LINES = 10**9
-SHOWN = 20  # number of mismatches that are written without --all
+SHOWN = 20  # without --all, only so many mismatches are written
 
 
 def _task(values: tuple[str, ...]) -> str:
@@ -16,7 +16,7 @@ def _task(values: tuple[str, ...]) -> str:
 
 
 def _settle(question: Question) -> Question:
-    """Check the values: a task, a function and, for `check`, files."""
+    """Raise UsageError unless the values are a task, a function and, for `check`, files."""
     task, function, *rest = [*question.values, "", ""][: max(2, len(question.values))]
     if task not in TASKS:
         task_named = f", not {quoted(task)}" if task else ""
@@ -41,7 +41,7 @@ _NAN = ROUNDING[-1].replace(
 )
 _LINES = "generate: number of lines (10,000 at level 1, 200,000 at 2)"
 _INEXACT = "rounding to an integer does not raise inexact (TestFloat's default)"
-# Options that only one task has.
+# The options of only one task.
 _FORMS = {"json": (CHECK,), "quiet": (CHECK,)}
 
 VERB = Verb(
