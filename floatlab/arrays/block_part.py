@@ -27,9 +27,8 @@ class BlockPart(Record):
     """Elements of one block of an array, and where they are.
 
     `places` are the positions of the elements in the array, in C order. The first of them is element `start` of the
-    block, which has `size` elements. `before` and `after` are for stepping through the array, part by part, also into
-    the next block: the array positions of the last element before this part, and of the first one after it. They are
-    None at the ends of the array.
+    block, which has `size` elements. `before` is the array position of the last element of the previous part, which may
+    be in another block; `after` is that of the first element of the next part. They are None at the ends of the array.
     """
 
     block: BlockDerivation

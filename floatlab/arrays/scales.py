@@ -1,8 +1,7 @@
 """Splits arrays into blocks, computes the codes of their scales, and decodes such codes.
 
-`BlockScales` computes everything once that depends only on the block format and the rule. It makes tables indexed by
-code. For the rules `BY_EXPONENT`, it also makes a table indexed by the exponent field of amax, the largest magnitude of
-a block.
+`BlockScales` prepares what depends only on the block format and the rule, such as tables that decode scales. For the
+rules `BY_EXPONENT`, it also makes a table indexed by the exponent field of amax, the largest magnitude of a block.
 """
 
 from __future__ import annotations

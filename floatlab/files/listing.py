@@ -1,4 +1,4 @@
-"""Lists the entries that can be opened: folders and array files in a folder, and arrays in a file that has several."""
+"""Lists what can be opened: the folders and array files in a folder, and the arrays in a `.npz` and the like."""
 
 from __future__ import annotations
 

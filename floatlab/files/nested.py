@@ -219,7 +219,7 @@ class _BracketReader:
         self.leaf = 0  # the depth of the rows of numbers
 
     def read(self) -> tuple[int, ...]:
-        """Read all numbers and return the shape; raises LiteralError, which names the line if there are several."""
+        """Read all numbers and return the shape; raises LiteralError (for text of several lines with the line number)."""
         text, at, stop = self.text, self.first, self.stop
         counts = [0] * (MOST_AXES + 1)  # number of elements so far in the open list at each depth
         depth = 0

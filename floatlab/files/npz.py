@@ -156,7 +156,7 @@ class Bundle:
 
 
 class NpzEntry:
-    """A function that opens an array of an open `.npz`. If it is unpickled elsewhere, it opens the file again."""
+    """A function that opens an array of an open `.npz`. Unpickled in another process, it opens the file again."""
 
     def __init__(self, bundle: Bundle, name: str) -> None:
         """Take the file and the name of the array."""

@@ -27,7 +27,7 @@ ERROR_DIGITS = 30  # correct binary digits that an approximate error must have a
 
 
 class Rule(Enum):
-    """A rule that determines an operand, a result or its sign, instead of arithmetic."""
+    """A rule that gives an operand, a result or its sign where arithmetic does not, such as for NaNs."""
 
     INFINITY = "infinity"
     NAN = "nan"

@@ -150,10 +150,10 @@ def _between(low: Exact, ends: list[Exact], high: Exact) -> tuple[Exact, ...]:
 def _edge(
     start: Exact, ends: tuple[Exact, ...], sign: int, lands: Callable[[Exact], bool]
 ) -> tuple[Exact, bool] | None:
-    """Return the last of `start` and `ends` up to which all numbers round to the datum, and whether it does itself.
+    """Return an end of the interval around `start` (one of `ends`, or `start`), and whether it belongs to the interval.
 
-    None if all `ends` round to the datum. `start`, which does, and `ends` are magnitudes; `ends` are ordered by their
-    distance from `start`. `lands` tells whether a number, with the given sign, rounds to the datum.
+    None if all `ends` belong to it. `start` and `ends` are magnitudes; `ends` are the candidates, nearest to `start`
+    first. `lands` tells whether a number, with the given sign, rounds to the datum.
     """
 
     def at(x: Exact) -> bool:

@@ -114,8 +114,7 @@ def split(c: Any, shift: Any) -> tuple[Any, Any, Any]:
 def tail(rest2: Any, unit: Any, sticky: Any) -> tuple[Any, Any, Any]:
     """Return whether the tail is nonzero, whether it is at least half a unit, and whether it is a tie.
 
-    If `split` cut nothing off, unit is 1 and the result is right. But if `sticky` is set, unit must be above 1:
-    otherwise the tail cannot be compared with half a unit.
+    If `sticky` is set, unit must be above 1: otherwise the tail cannot be compared with half a unit.
 
     >>> tail(8, 8, False), tail(8, 8, True)
     ((True, True, True), (True, True, False))

@@ -172,7 +172,7 @@ def _beside_a_tie_of(target: Format, kind: Format, draws: RandomIntegers) -> int
 def _beside_half_an_integer(within: Integer | Format, kind: Format, draws: RandomIntegers) -> int:
     """Return a number close to an integer plus ½, or to the largest or least integer.
 
-    `within` is the integer type or, if it is a format, stands for the integers of its p digits.
+    `within` is the integer type or, if the result is a floating-point number, its format: integers have up to p digits.
     """
     digits = within.width if isinstance(within, Integer) else within.precision
     if draws.below(4) == 0:

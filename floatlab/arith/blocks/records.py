@@ -18,7 +18,7 @@ from floatlab.record import Record
 
 
 class Element(Record):
-    """One element: its value, its value divided by the scales, the rounding, the code, the flags, the decoded value.
+    """One element, from the given value to the decoded one. `scaled` is the value divided by the scales.
 
     `scaled` is None if the block's scale is NaN or the division does not give a number. `rounded` is None if `scaled`
     is None, and for rules that choose the closest code. `decoded` is None if the decoded value is not finite.

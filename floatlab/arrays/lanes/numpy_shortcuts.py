@@ -76,8 +76,8 @@ class FastRounder:
     def _limits(self) -> tuple[int, int, int] | None:
         """Return the results of overflow: the codes without sign for positive and for negative numbers, and the flags.
 
-        None if overflows must take the general path: they give neither the largest number nor the code after it, or the
-        flags of the two signs differ.
+        None if overflows must take the general path. This is so if they give a code other than the largest number or
+        the next one, or if the flags of the two signs differ.
         """
         fmt = self.rule.format
         found: list[tuple[int, int]] = []

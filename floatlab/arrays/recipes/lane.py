@@ -1,8 +1,7 @@
 """Applies to arrays the scale rules of libraries, and rules that choose between scales.
 
-Each block takes the few operations of the rule's formulas. Each element takes the multiplication or division that the
-rule prescribes, and one rounding to the element's format. For the exact rules of floatlab on blocks along one axis,
-`arrays.block_job` is faster.
+The rule's formulas are evaluated for all blocks at once, then for all elements, which are rounded once to their format.
+For the exact rules of floatlab on blocks along one axis, `arrays.block_job` is faster.
 """
 
 from __future__ import annotations
