@@ -241,7 +241,7 @@ def next_down(a: object, format: Format | str | None = None, context: AnyContext
 
 
 def _sign(datum: Datum) -> bool:
-    """Return the sign bit, as false for the NaN that has the code of −0 (fnuz): its bit is set, but it has no sign."""
+    """Return the sign bit; false for the NaN that has the code of −0 (fnuz), whose top bit is no sign."""
     return bool(datum.sign_bit) and not (datum.is_nan and datum.format.nan_in_place_of_negative_zero)
 
 

@@ -219,7 +219,7 @@ class _BracketReader:
         self.leaf = 0  # the depth of the rows of numbers
 
     def read(self) -> tuple[int, ...]:
-        """Read all numbers and return the shape; raises LiteralError (for text of several lines with the line number)."""
+        """Read all numbers and return the shape; raises LiteralError, with the line number in text of several lines."""
         text, at, stop = self.text, self.first, self.stop
         counts = [0] * (MOST_AXES + 1)  # number of elements so far in the open list at each depth
         depth = 0

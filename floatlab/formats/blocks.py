@@ -168,7 +168,7 @@ class BlockFormat(Record):
 
     @property
     def bits(self) -> Fraction:
-        """Bits stored per element, with its share of scales, minima and group bits (but none for a row or tensor)."""
+        """Bits per element, including its share of minima, group bits and scales (except those of rows or tensors)."""
         from fractions import Fraction
 
         share = 0 if self.block is None or self.rows is None else Fraction(self.scale_bits, self.block * self.rows)

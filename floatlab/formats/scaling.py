@@ -1,11 +1,11 @@
 """Scale rules: formulas that compute the scale of a block from its values, in the order of their evaluation.
 
-A rule is a list of lines, `name = formula`. Three names are the results of a rule: `tensor` and `scale` are rounded to
-the formats in which they are stored, and `scaled` to the element's format. Formats with minima have two more results,
-`minimum` and `tensor_minimum`. Exact rules round only the results. Other rules round every operation to their working
-precision or, inside `fp32(…)` and `fp64(…)`, to that format. The lines may use these quantities of the values: `x` (an
-element), `amax` (the largest magnitude in the block), `peak` (the first number with this magnitude), `low` and `high`
-(the smallest and the largest number), and `tensor_amax` (the largest magnitude in the blocks that share a tensor
+A rule is a list of lines, `name = formula`. The results of a rule are `tensor`, `scale` and `scaled`. The first two are
+rounded to the formats in which they are stored, the third to the element's format. Formats with minima have two more
+results, `minimum` and `tensor_minimum`. Exact rules round only the results. Other rules round every operation to their
+working precision or, inside `fp32(…)` and `fp64(…)`, to that format. The lines may use these quantities of the values:
+`x` (an element), `amax` (the largest magnitude in the block), `peak` (the first number with this magnitude), `low` and
+`high` (the smallest and the largest number), and `tensor_amax` (the largest magnitude in the blocks that share a tensor
 scale). They may use these constants of the block format: `largest` (the largest element), `emax` (the exponent of this
 element), `p` (the precision of elements), and `top` (the largest scale). They may use two constants of the values'
 format: `input_max` (its largest number) and `input_eps` (2^(1 − its precision)). In HiF4, each element is in a group of

@@ -3,8 +3,8 @@
 The name is P3109's: to *project* is to round to the format's precision, and then to handle numbers beyond its range.
 The module computes with magnitudes, codes without their signs, since neighbouring values have consecutive magnitudes.
 In a format with zero and subnormals, the truncated number kept·2^quantum has the magnitude (quantum − qmin)·2^t + kept,
-and rounding away from zero adds 1. A carry then propagates into the exponent field, and the result overflows if it is
-above the largest magnitude.
+and rounding away from zero adds 1. A carry then propagates into the exponent field; a result above the largest
+magnitude overflows.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ class Rounded(Record):
     """The result of one rounding, with all intermediate values.
 
     `kept`·2^`quantum` is the truncated magnitude, before the increment. The discarded fraction of the last place is
-    `rest2`/(2·`unit`), or more by less than 1/`unit` if `sticky_below`. A nonzero number more than GUARD_DIGITS digits
-    below the last place is recorded as a single 1 at that distance. `code` is the code of the result.
+    `rest2`/(2·`unit`); with `sticky_below`, it is larger, by less than 1/`unit`. A nonzero number more than
+    GUARD_DIGITS digits below the last place is recorded as a single 1 at that distance.
 
     In a format given by a table, `between` has the entries around the number. There, `kept`, `rest2` and `unit` are the
     fields `rank`, `rest2` and `unit` of the number's place in the table (`formats.table_format.Place`).
@@ -348,7 +348,7 @@ def absent_code(format: Format, context: Context, negative: bool, why: str) -> i
 
 
 def infinity_code(format: Format, context: Context, negative: bool) -> tuple[int, Flags]:
-    """Return the code and the flags for ±∞: ∞ itself, the largest number as `context.overflow` says, or `absent_code`.
+    """Return the code and flags for ±∞: the largest number if `context.overflow` says so, else ∞ or `absent_code`.
 
     >>> from floatlab import Context, parse_format
     >>> infinity_code(parse_format("e4m3"), Context(), False)
