@@ -105,7 +105,7 @@ def _lines(name: str) -> Iterator[str]:
 
 
 def _place(name: str) -> str:
-    """Return a file's name for output: unquoted, with control characters escaped."""
+    """Return a file's name for output, with control characters escaped; `-` becomes "standard input"."""
     return "standard input" if name == "-" else printable(name)
 
 

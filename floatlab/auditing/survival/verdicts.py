@@ -65,9 +65,10 @@ def usual(recipe: Recipe) -> Usual:
 def judged(found: RecipeFigures, flushed: float, nonzero: int, nonfinite: int, min_sqnr: float | None) -> RecipeFigures:
     """Return the errors with a verdict and its reason.
 
-    The tensor overflows if numbers become NaN or infinite. It is damaged if its SQNR is unknown (unless all numbers are
-    0) or below `min_sqnr`. Without `min_sqnr`, it is damaged if its SQNR is more than 3 dB below the expected one, or
-    if the share of nonzero numbers that become 0 exceeds `flushed` by more than 0.25.
+    The tensor overflows if numbers become NaN or infinite. Otherwise its `decisive_sqnr` is judged: that of the layer's
+    output if it is known. The tensor is damaged if this SQNR is unknown (unless all numbers are 0) or below `min_sqnr`.
+    Without `min_sqnr`, it is damaged if the SQNR is more than 3 dB below the expected one, or if the share of nonzero
+    numbers that become 0 exceeds `flushed` by more than 0.25.
 
     `flushed` is the share of normally distributed numbers that become 0 in this recipe. `nonzero` and `nonfinite` count
     the nonzero numbers, and the NaNs and infinities, in the source.
