@@ -22,9 +22,9 @@ from floatlab.reduce.explain.residuals import share_of, shortest_between
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Evidence
 
 _BESIDES = 0.25  # for each wrong element, at most this many other elements differ
-# In a rearranged product, typical errors are at least the share _TYPICAL of the largest one. Assuming normal errors
-# with the density _DENSITY, the bits of many numbers stay unchanged by chance with at most the probability
-# exp(−_DOUBT).
+# Errors of a rearranged product are taken to be normal; their standard deviation s is the share _TYPICAL of the largest
+# error. An error changes no bit with the probability _DENSITY·ulp/s. All equal bits together are a coincidence with at
+# most the probability exp(−_DOUBT).
 _TYPICAL, _DENSITY, _DOUBT = 1 / 6, 0.4, 14.0
 # A result has the factor or bias if its mean error is significant by _CLEAR standard deviations, and _CLEARER times as
 # significant as that of the other result.

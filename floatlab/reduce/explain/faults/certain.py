@@ -19,7 +19,7 @@ from floatlab.reduce.explain.residuals import is_flat, share_of
 
 _DIGITS = (11, 7)  # significant bits of the inputs that are assumed to be less precise
 _CHANGED = 0.4  # rounding to these bits must change at least this share of the numbers and of the wrong elements
-# The right elements must be at least _RIGHT, and their evidence at least _BITS bits. An element counts at most
+# At least _RIGHT elements must be right. Their evidence must be at least _BITS bits in all; one element counts at most
 # _MOST_BITS.
 _RIGHT, _BITS, _MOST_BITS = 2, 30.0, 20.0
 _FAR = 16.0  # the median error of wrong elements is at least this many times the limit of the right ones

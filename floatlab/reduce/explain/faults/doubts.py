@@ -31,7 +31,7 @@ _COARSER = 8.0  # the step of fixed-point numbers is at least this many half ulp
 # compared.
 _SIMILAR, _FINE, _COMPARED, _LINE = 2.0, 8.0, 8, 4
 _TIMES, _OTHERS = 3.0, 8
-_TERMS = 1 << 22  # single terms are examined in elements that together have at most this many
+_TERMS = 1 << 22  # terms are examined one by one in elements with at most this many terms in all
 _CANCELLED = 3  # large terms may cancel, so that this many partial sums are close to zero
 _STORED = 2.0**-23  # dividing by a scale and multiplying by it again changes a number by at most this share
 _DECIMALS = 7  # numbers with fewer decimals than this may have been printed

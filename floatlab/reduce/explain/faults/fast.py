@@ -25,7 +25,7 @@ _WORK = 1 << 26  # products with more multiply-adds are not examined
 _DEEP = 1 << 21  # the last depth is tried only up to this number of multiply-adds
 _DEPTHS = (1, 2, 3)  # levels of recursion
 _LEAST = 4  # the result has at least this many rows and columns
-_CAP = 16.0  # larger squared distances of four errors are due to faults, and count as this number
+_CAP = 16.0  # the squared distance of four errors counts as at most this number, since larger ones are due to faults
 _LARGEST = 12.0  # errors above this many sigmas do not fit an algorithm
 # The typical error is between these multiples of the expected one, since the seven products may be more or less exact.
 _SCALES = 0.2, 4.0
@@ -33,7 +33,8 @@ _SCALES = 0.2, 4.0
 # are exp(5) times as likely in a conventional product.
 _SURE, _EXCLUDED = 15.0, -5.0
 _MEDIAN, _MEDIAN_OF_FOUR = 0.4549, 3.3567  # the medians of the squares of one normal variable, and of the sum of four
-# A fast product has errors in about half of the elements that are sums of zeros, or in none; this is the limit.
+# A fast product has errors in about half of the elements that are sums of zeros, or in none. A share between 0 and this
+# one excludes it.
 _IN_EMPTY = 0.25
 _CROSSED = 16  # sums of zeros whose row and column are not zero are examined if there are at least this many
 # Errors above this many times u·‖x‖·‖y‖, with the largest norms of a row of x and a column of y, fit no algorithm.

@@ -25,7 +25,8 @@ _TERMS = 1 << 20  # orders are simulated in a number of elements that together h
 # elements differed, and at most 1.3 if 3 elements differed.
 _LEAST_TIMES, _TIMES_PER_DECADE = 2.0, 0.6
 _LONE_TIMES = 1.2  # this factor applies to lone elements (see `are_lone`)
-# At least this many elements are wrong together if their median error exceeds the largest simulated one by this factor.
+# At least _MANY elements are wrong together if their median error is more than _TYPICAL times the largest simulated
+# one.
 _MANY, _TYPICAL = 16, 1.5
 _PART = 0.25  # a whole rectangle is wrong if at least this share of its elements is
 # Rows are compared if each has at least _LINE elements, and if there are at least _LINES rows; likewise columns.
@@ -33,9 +34,9 @@ _LINE, _LINES = 8, 4
 # The median error of an outlying row is more than _FAR_OFF times the largest of three numbers: the median of all rows,
 # that of the same row in the other result, and _LEAST_SIGMA sigmas.
 _FAR_OFF, _LEAST_SIGMA = 3.0, 0.1
-# A row is doubtful, or certainly wrong, if its error is this many times the largest simulated one.
+# A row is doubtful if its error is _UNLIKELY times the largest simulated one, and certainly wrong if it is _SURE times.
 _UNLIKELY, _SURE = 1.2, 2.0
-# Elements are lone if there are at most this many, and none is within this distance of the last row or column.
+# Elements are lone if there are at most LONE of them, none of which is in the last _EDGE rows or columns.
 LONE, _EDGE = 3, 4
 _LONE_DOUBTED = 1.5  # if at most LONE elements differ, errors above this many times the simulated ones are doubtful
 _GAP = 1.7  # doubtful errors stand apart if one is this many times the largest error that is not doubtful

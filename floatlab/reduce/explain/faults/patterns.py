@@ -105,7 +105,7 @@ class Drift(Record):
 
 
 def drift_of(view: View) -> Drift:
-    """Fit the errors of a result, all of which should be within the rounding error bound."""
+    """Fit the errors of a result. Every error should be within the rounding error bound."""
     totals = view.totals
     error, exact = totals.error(view.values), totals.product
     with np.errstate(all="ignore"):
@@ -257,7 +257,7 @@ def is_function_of_product(view: View) -> bool:
 
 
 def are_exact(view: View, wrong: Array) -> bool:
-    """Return whether there are wrong elements, all with small errors, although every order adds them exactly.
+    """Return whether there are wrong elements, all with small errors, although their sums are exact in every order.
 
     An error is small if rounded inputs would cause larger ones.
     """

@@ -165,10 +165,11 @@ class _Errors(Record):
 def shapes_of(x: Array, y: Array) -> Iterator[Array]:
     """Yield arrays to which the errors of a rearranged product may be proportional.
 
-    Four arrays are a norm of a row of x times a norm of a column of y: of the element's own row and column, or the
-    largest norms. The first array has the largest norms of both, and the last array the element's own norms. The four
-    other arrays are √Σ(a·b)². Here a is x or the root mean square of its rows, and b is y or that of its columns.
-    Inputs that are divided by a scale and rounded cause such errors.
+    Four arrays are a norm of a row of x times a norm of a column of y. Each norm is either that of the element's own
+    row or column, or the largest of all. The first array has the two largest norms, and the last array the element's
+    own. The four other arrays are √Σ(a·b)². Here a is a number of x or its root mean square over all rows, and b is a
+    number of y or its root mean square over all columns. Inputs that are divided by a scale and rounded cause such
+    errors.
     """
     rows, columns = (np.sqrt((side * side).sum(axis=axis, keepdims=True)) for side, axis in ((x, 1), (y, 0)))
     shape = len(x), y.shape[1]

@@ -36,7 +36,7 @@ _PATTERN = 0.8
 # errors.
 _SIZE = 0.4
 _CUT = 2.0**-10  # a shift of at most this share of Σ|x·y| may be due to inputs that were cut off
-_VARIED = 0.25  # if it is, the errors spread by more than this share of the spread that cut inputs cause in simulations
+_VARIED = 0.25  # inputs that were cut off explain a shift only if the errors spread by this share of simulated ones
 _SLOPE = 0.15  # the slope of a result against the product may differ by this much from the slope of simulated sums
 _STEPS = 1 << 24  # a whole product is simulated with rounding at every step if it has at most this many multiply-adds
 _ALIKE, _FEW_TERMS = 32, 8  # equal bits are evidence only for at least this many elements and terms

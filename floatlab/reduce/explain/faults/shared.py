@@ -34,7 +34,7 @@ _COHERENT = 6.0
 # Errors of running sums change little from row to row: by at most this share of the change of independent errors.
 _STEADY, _LEAST = 0.5, 8
 ROUNDED = 4.0  # rounded scales make a factor that differs from 1 by at most this many u
-# Sums of zeros show a bias if the share _NEARLY_ALL of them equals it, up to the relative difference _EQUAL.
+# Sums of zeros show a bias if the share _NEARLY_ALL of them equals the bias, up to the relative difference _EQUAL.
 _EQUAL, _NEARLY_ALL = 2.0**-8, 0.95
 _SURELY = 6.0  # all rows and columns have a factor if its mean is significant by this many standard deviations
 _SPREAD = 0.58  # the standard deviation of a rounding error, in half ulps
