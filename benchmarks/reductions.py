@@ -169,7 +169,7 @@ def products(rounds: int, markdown: bool) -> None:
 
 def orders(rounds: int, most: int, markdown: bool) -> None:
     """Print the times of `examine` and `reveal`, which find the order of the additions in a sum."""
-    rows = [["target", "terms", "examine", "probing alone", "published algorithm here", "ratio", "published figure"]]
+    rows = [["target", "terms", "everything", "probing", "FPRev here", "ratio", "FPRev's authors"]]
     functions = {"numpy.sum": np.sum, "numpy.dot": lambda x: np.dot(x, np.ones_like(x))}
 
     def shortest(work: Work, rounds: int = rounds) -> float:
