@@ -143,7 +143,7 @@ def drops_terms(problem: ProductProblem, model: Model) -> bool:
 
 
 def may_be_other_inputs(view: View, product: Array, wrong: Array) -> bool:
-    """Return whether the wrong elements are as close to a model's product as this is to the exact product.
+    """Return whether the wrong elements are about as close to a model's product as this is to the exact product.
 
     Inputs that were rounded in a similar way, for example with another scale, would then explain them.
     """
