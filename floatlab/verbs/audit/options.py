@@ -62,9 +62,9 @@ VERB = Verb(
     ),
     explanation=(
         "FILE is a checkpoint as for dequantize. With --against, each quantised weight is compared with its "
-        "original: relative error, SQNR, cosine, largest error. It is broken if its error is larger than a quantiser "
-        "with the right scales leaves. Possible causes are tried (a reciprocal scale, exchanged or swizzled scales, "
-        "nibbles in the other order, another bias). A cause is named only if the weight fits once it is corrected. "
+        "original: relative error, SQNR, cosine, largest error. It is broken if its error is larger than that of a "
+        "quantiser with the right scales. Possible causes are tried (a reciprocal scale, exchanged or swizzled scales, "
+        "nibbles in the other order, another bias). A cause is named only if correcting it makes the weight fit. "
         "Without --against, a weight is broken if its bytes prove it: NaNs, or parts that are missing or do not fit. "
         "The status is 1 if a weight is broken. With --to, each tensor is rounded by each recipe (floatlab formats "
         "lists recipes). The page shows how many numbers become 0, subnormal, clipped or NaN, and the relative errors, "
@@ -72,7 +72,7 @@ VERB = Verb(
         "FILE::NAME are codes, and the answer is the recipe that makes all of them from the original, bit for bit; the "
         "status is 1 if no recipe does."
     ),
-    takes=("FILE", "the checkpoint; with --to, also several"),
+    takes=("FILE", "a checkpoint; several with --to"),
     options=(
         *grouped(
             "audit",
@@ -82,7 +82,7 @@ VERB = Verb(
         *grouped(
             "recipe of codes",
             Option("from", "ORIGINAL::NAME", "find the recipe that made the codes FILE::NAME from this tensor"),
-            Option("scales", "PLACE[,PLACE]", "the scales (and the tensor's scale), if not beside the codes"),
+            Option("scales", "PLACE[,PLACE]", "the scales (and the tensor scale), unless they are beside the codes"),
         ),
         *grouped(
             "recipes",

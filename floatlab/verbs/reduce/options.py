@@ -7,8 +7,8 @@ from floatlab.verbs.question import Question, Verb
 
 _ARRAYS = (
     "An array is a list (1.5,-2,0x1p-3), a file (.npy, .npz::NAME, .safetensors::NAME, text), or "
-    "random:normal:1000:seed=1 (uniform, normal, lognormal), or - for standard input; text is rounded to nearest, "
-    "into FORMAT of ARRAY@FORMAT, else into the format of -f, else into binary32. Schedules: serial, reversed, "
+    "random:normal:1000:seed=1 (uniform, normal, lognormal), or - for standard input. Text is rounded to nearest "
+    "into the format after @ (ARRAY@FORMAT), or else that of -f, or else binary32. Schedules: serial, reversed, "
     "pairwise, numpy, blocked(128), splitk(4), lanes(8), unrolled(4), halving(128), adjacent, folded, fused(16), "
     "interleaved(4, 2), sorted(up), permuted((2 0 1)), trees such as ((0 1) (2 3)), and combinations such as "
     "blocked(448, serial, pairwise). With up to 16 terms, every rounding is shown."
@@ -56,7 +56,7 @@ _OBSERVED = (
 _DIFFERENCE = Option("difference", "V", "the difference of the two observed results, as printed")
 _LIBRARIES = "numpy,torch,torch:cuda,jax,jax:gpu,cupy (default: all that are installed): compare times and results"
 _TIMED = (
-    Option("ways", "", "compute by element, row, column, as a whole and in blocks: compare times and errors"),
+    Option("ways", "", "multiply as a whole, and by elements, rows, columns and blocks: compare times and errors"),
     Option("backends", "LIST", _LIBRARIES, optional="all"),
     Option(
         "block_size",

@@ -193,7 +193,7 @@ def _carried(found: Training) -> list[Block]:
         blocks.append(Row(name, Span(text, Role.VALUE), f"error {error_text(each.carried_error)}"))
     if not blocks:
         return []
-    head = "Exact values: the master copy or, without one, the weight, minus the compensation if there is one"
+    head = "Exact values: the master copy (or else the weight) minus the compensation"
     return [Gap(), heading(head), *blocks]
 
 
