@@ -89,7 +89,7 @@ class ExplorerBase(App[None]):
     def note_question(self, question: Question, replaces: bool) -> None:
         """Add an answered question to the history.
 
-        If `replaces`, it replaces the last question of the screen, of which it is a further edit.
+        If `replaces`, the question is a further edit of the screen's last question, and replaces it.
         """
         raise NotImplementedError
 

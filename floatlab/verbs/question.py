@@ -198,7 +198,7 @@ class Verb(Record):
     notes
         Sentences that `--help` shows under the headings of groups of options.
     form
-        Function that returns the subcommand, given the values; for verbs with subcommands.
+        Function from the values to the subcommand; None for verbs without subcommands.
     one_format
         The error message if several formats are named, with `{}` for their names; empty if several are allowed.
     formats_by
@@ -213,7 +213,7 @@ class Verb(Record):
     takes_long
         Whether an answer can take minutes: its progress is then also written if standard error is no terminal.
     seeds_more
-        Whether `--seed` is also the seed of other random numbers than those of stochastic rounding.
+        Whether the verb draws random numbers for another purpose than stochastic rounding, also from `--seed`.
     plot
         Function that draws the figure of `--plot FILE` from the answer.
     also

@@ -177,8 +177,8 @@ class Guard:
 def question_asked(text: str) -> list[str] | None:
     """Split the command in an address into words, which become arguments of the explorer.
 
-    Returns None unless the first word is a verb with a screen: otherwise a word could be read as an option of `tui`. An
-    empty text gives no words.
+    The first word must be a verb with a screen, otherwise the result is None. So no word is read as an option of `tui`.
+    An empty text gives no words.
 
     >>> question_asked("show 0.1 --fp16"), question_asked("--serve"), question_asked("vectors generate f16_add")
     (['show', '0.1', '--fp16'], None, None)

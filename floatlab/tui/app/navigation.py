@@ -37,7 +37,7 @@ class Navigation(ExplorerBase):
         self._trail, self._questions = Trail(), Questions(lambda: self._read_history(earlier))
 
     def question_left(self, row: ScreenRow) -> Question:
-        """Return the question with which a screen opens if none is given."""
+        """Return the question with which a screen opens by default."""
         raise NotImplementedError
 
     def _read_history(self, earlier: object) -> Iterator[tuple[str, Question]]:

@@ -50,7 +50,10 @@ class Questions:
     """The questions asked on all screens, the newest at the end. Each is listed once."""
 
     def __init__(self, earlier: Callable[[], Iterable[tuple[str, Question]]]) -> None:
-        """Start without questions. `earlier` is called when those of the last session are first needed."""
+        """Start without questions.
+
+        `earlier` reads the questions of the last session; it is called when they are needed.
+        """
         self._earlier = earlier
         self._asked: list[tuple[str, Question]] = []  # the name of the screen, and the question
 

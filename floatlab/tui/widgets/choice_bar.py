@@ -198,7 +198,7 @@ class KeyBar(ChoiceBar):
     def show_keys(self, screen: Screen[object]) -> None:
         """List one key for each action that is shown in the bar.
 
-        The keys that stop and restart a computation come first, then the key that goes back, unless that is left out.
+        First come the keys that stop or restart a computation, then (if it is listed) the key that goes back.
         """
         keys: dict[str, tuple[str, str]] = {}
         is_working = getattr(screen, "is_working", False)

@@ -234,7 +234,7 @@ def answer_of(result: Result, steps: int | None = None, brief: bool = False, why
 
 
 def _records(result: Result, steps: int | None) -> list[Wire]:
-    """Return the JSON of a result; if `steps` is given, with the first `steps` steps only."""
+    """Return the JSON of a result, with its first `steps` steps (None: all)."""
     if steps is None or isinstance(result, Comparison | IntegerResult):
         return written(result)()
     from floatlab.wire.codecs import Scope

@@ -138,7 +138,7 @@ def _above_one(format: Format) -> str:
 
 
 def _value(value: Fraction) -> str:
-    """Return a number as text for a table: exact if it is short, else rounded and marked by ≈."""
+    """Return a number as text for a table. A long number is rounded and marked by ≈."""
     exact = terminating_decimal(value, _SHORT)
     if exact is not None and len(exact) <= _SHORT:
         return exact

@@ -1,4 +1,4 @@
-"""Why two results of one product differ, given its inputs, and which computations give each result."""
+"""Why two results of one product with known inputs differ, and which computations give each result."""
 
 from __future__ import annotations
 

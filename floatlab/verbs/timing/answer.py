@@ -1,4 +1,4 @@
-"""The answers of `matmul --ways` (a product as a whole and in parts) and `--backends` (by several libraries), timed."""
+"""The answers of `matmul --ways` and `--backends`: a product timed as a whole and in parts, or in several libraries."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def values_chart(found: Training) -> Chart:
 def _read(found: Training) -> list[Block]:
     """Return rows with the gradient or update, rounded to each format that a remedy uses for it.
 
-    There are none unless there is a single weight, with a constant gradient or update.
+    Only a single weight with a constant gradient or update has such rows.
     """
     first = found.trainers[0]
     exact = first.gradients.exact
@@ -96,9 +96,9 @@ def _read(found: Training) -> list[Block]:
 
 
 def shown_steps(run: TrainingRun) -> list[int]:
-    """Return the indices of some recorded steps: the first two, a middle one and the last.
+    """Return the indices of the first two recorded steps, a middle one and the last.
 
-    The start is not among them, unless nothing else is recorded.
+    Index 0, the start, is returned only if nothing else is recorded.
 
     >>> from floatlab import train
     >>> shown_steps(train("1.125", update="0.00041999", steps=101, remedies="plain").runs[0])

@@ -1,4 +1,4 @@
-"""The operands of an operation, as boxes and rows of bits, and a search for operands for which fma differs."""
+"""The operands of an operation, as boxes and rows of bits; and a search for operands whose fma rounds differently."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class Operands(Horizontal):
     def edited(self, change: Callable[[Datum], Datum]) -> Question:
         """Return the question after an edit of the operand that was focused last; raises FloatlabError.
 
-        The operand keeps its format, which is added to the question if neither the question nor an operand names one.
+        The operand keeps its format. If neither the question nor an operand names a format, the question gets this one.
         """
         question, operands = self._question, self._operands
         place = min(self._chosen, len(operands) - 1)

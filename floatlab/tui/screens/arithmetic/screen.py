@@ -366,7 +366,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         return formats.pop()
 
     def _take(self, values: tuple[str, ...]) -> None:
-        """Open the operation on these operands in their own format, since another format may round them."""
+        """Open the operation on these operands, in the format in which they were found."""
         if format := self._one_format():
             self.open(self.question.replace(values=values, formats=(format,)))
 

@@ -367,7 +367,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
     # Methods for the frame.
 
     def printed(self) -> Question:
-        """Return the question, without the default number of worst elements unless these are shown."""
+        """Return the question. The default number of worst elements is part of it only while these are shown."""
         short = self.view != "worst" and self.question.option("worst") == _LISTED
         return self.question.having(worst=None) if short else self.question
 

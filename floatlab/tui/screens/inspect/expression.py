@@ -72,7 +72,8 @@ def code_in(text: str) -> Question | None:
 def format_of_code(typed: str, active: Format, others: Iterable[Format]) -> Format:
     """Return the format for a code that names none.
 
-    It is the active format, unless its width differs from the code's and that of another format agrees.
+    This is the first format with as many bits as the code, beginning with the active one; if there is none, the active
+    one.
 
     >>> format_of_code("bits:0x38", parse_format("fp16"), [parse_format("e5m2")]).name
     'e5m2'

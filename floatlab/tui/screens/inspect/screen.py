@@ -360,7 +360,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         self.fields.open_next()
 
     def action_drop(self) -> None:
-        """Remove the active row, unless no other row has a number."""
+        """Remove the active row, if another row has a number."""
         kept = tuple(format for format in self.formats if format.name != self._active_row)
         if len(self.data) < 2:
             self.complain("the last row cannot be removed: f adds another format")
@@ -373,7 +373,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         self.rows[self._active_row].focus()
 
     def printed(self) -> Question:
-        """Return the question whose page is copied or saved: in the view Details the whole page, else the view."""
+        """Return the question whose page is copied or saved: in the view Details the whole page, otherwise the view."""
         return self.question if self.view == "details" else self.view_question()
 
     def copies(self) -> Copies:

@@ -188,7 +188,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
         self.open(question.replace(verb=verb, values=() if preset else values).having(preset=preset))
 
     def take_schedule(self, text: str) -> None:
-        """Set the order, or the kind of addition if the text names one, as a row of the view Side by side may."""
+        """Set the order. Some rows of the view Side by side name a kind of addition instead; then set that."""
         if text.strip().lower() in _ADDERS:
             self.take_adder(text.strip().lower())
             return
