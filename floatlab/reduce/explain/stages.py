@@ -140,6 +140,11 @@ def _changing_each(name: str, known: Known, change: Change) -> Iterator[tuple[st
         yield which, _changing(name, (*known, ("inputs", which)), changes, 1)
 
 
+def is_narrower(format: Format, other: Format) -> bool:
+    """Return whether a format has fewer digits than another one, or a larger smallest normal number."""
+    return format.precision < other.precision or format.emin > other.emin
+
+
 def input_models(formats: tuple[Format, Format], x: Array, y: Array) -> Iterator[Model]:
     """Yield the usual models: inputs rounded to narrower formats, quantised to int8, or split into parts.
 
@@ -148,7 +153,7 @@ def input_models(formats: tuple[Format, Format], x: Array, y: Array) -> Iterator
     widest = max(each.precision for each in formats)
     for name in _NARROWER:
         format = parse_format(name)
-        if format.precision >= widest:
+        if not any(is_narrower(format, each) for each in formats):
             continue
         for direction in DIRECTIONS:
             known = (("format", format.name), ("rounding", direction))

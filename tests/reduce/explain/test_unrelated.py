@@ -33,3 +33,11 @@ def test_coarse_inputs_are_not_called_unrelated(axis):
     made = (int4(x, axis) @ int4(y, None if axis is None else 0)).astype(np.float32)
     assert "not-the-product" not in fl.compare(made, x @ y, inputs=(x, y)).diagnosis.names
     assert "not-the-product" not in fl.compare(made * np.float32(1.01), x @ y, inputs=(x, y)).diagnosis.names
+
+
+def test_two_numbers_are_not_called_another_product():
+    x = np.diag(np.float32([-0.33390215, -2.2608895, 0.0]))
+    y = np.zeros((3, 3), np.float32)
+    y[:2, 2] = -1.3937664, -0.5082396
+    good = x @ y
+    assert "not-the-product" not in fl.compare(good, good[[1, 0, 2]], inputs=(x, y)).diagnosis.names

@@ -109,12 +109,15 @@ def relation_of(views: tuple[View, View], unexplained: tuple[bool, bool]) -> Dia
     return None
 
 
-def _doubt(good: Array, bad: Array, ulp: Array) -> float:
-    """Return −ln of the probability that independent errors of these sizes turn `good` into just the numbers `bad`."""
+def _doubts(good: Array, bad: Array, window: Array) -> Array:
+    """Return, for each different number of `bad`, −ln of the probability that it is in a window by chance.
+
+    The numbers are `good` plus independent errors as large as the differences; `window` holds the width of each window.
+    """
     first = np.unique(bad, return_index=True)[1]
     with np.errstate(all="ignore"):
-        doubt = np.log((np.abs(bad - good) / (_DENSITY * ulp)).reshape(-1)[first])
-    return float(np.maximum(doubt, 0.0).sum())
+        doubts: Array = np.log((np.abs(bad - good) / window).reshape(-1)[first])
+    return doubts.clip(min=0.0)
 
 
 def _factor(good: Array, bad: Array, ulp: Array, view: View) -> float:
@@ -127,7 +130,9 @@ def _factor(good: Array, bad: Array, ulp: Array, view: View) -> float:
         low, high = (float(pick(end(*ends)[~zero])) for pick, end in ((np.max, np.minimum), (np.min, np.maximum)))
     if not low <= high or min(abs(low - 1), abs(high - 1)) <= ROUNDED * 2.0**-view.format.precision or low <= 1 <= high:
         return 0.0
-    return shortest_between(low, high) if _doubt(good[~zero], bad[~zero], ulp[~zero]) >= _DOUBT else 0.0
+    doubts = _doubts(good[~zero], bad[~zero], ulp[~zero])
+    # One number determines the factor, and the others confirm it.
+    return shortest_between(low, high) if doubts.sum() - doubts.max() >= _DOUBT else 0.0
 
 
 def _is_bias(good: Array, bad: Array, ulp: Array, axis: int) -> bool:
@@ -141,9 +146,11 @@ def _is_bias(good: Array, bad: Array, ulp: Array, axis: int) -> bool:
         return False
     # The first number of each column or row determines the bias, and the others confirm it.
     others = np.s_[1:] if axis == 0 else np.s_[:, 1:]
-    return _doubt(good[others], bad[others], ulp[others]) >= _DOUBT
+    return bool(_doubts(good[others], bad[others], ulp[others]).sum() >= _DOUBT)
 
 
 def _is_transposed(good: Array, bad: Array, ulp: Array) -> bool:
+    if not np.array_equal(good.T, bad):
+        return False
     upper = np.triu_indices(len(good), 1)
-    return np.array_equal(good.T, bad) and _doubt(good[upper], bad[upper], ulp[upper]) >= _DOUBT
+    return bool(_doubts(good[upper], bad[upper], _DENSITY * ulp[upper]).sum() >= _DOUBT)

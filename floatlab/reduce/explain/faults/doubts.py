@@ -39,6 +39,7 @@ _SINGLE = 24  # the precision of binary32
 # If inputs were changed, wrong elements are in doubt if their errors are at most this many times the typical effect of
 # the change.
 _LIKE_INPUTS = 4.0
+_FOUR_BITS, _STEP = 2.0**-4, 14.0  # half an ulp of 4 bits, and the largest number in half steps of int4
 _RESCALED = 1 / 32  # if inputs are quantised, a factor this close to 1 may be part of another scale
 
 
@@ -61,6 +62,8 @@ def rival_of(
             return "wrong elements", "subnormal numbers that were flushed to zero"
         if may_be_truncated(view, wrong):
             return "wrong elements", "decimal digits that were cut off"
+        if may_be_scaled_output(view, wrong):
+            return "wrong elements", "a result that was rounded to few digits with a scale"
         if odds > POSSIBLE:
             return "wrong elements", REARRANGED
     is_cast = names & _LOCAL and names <= _LOCAL | {"output-rounded"} and found.side.narrowest != found.side.format
@@ -140,6 +143,19 @@ def drops_terms(problem: ProductProblem, model: Model) -> bool:
             return False
         kept &= ~whole
     return bool(kept.any() and not kept.all())
+
+
+def may_be_scaled_output(view: View, wrong: Array) -> bool:
+    """Return whether a result may be rounded to 4 bits with a scale, because it has at most one other nonzero number.
+
+    The scale usually maps the largest number to a number of the narrow format, so this number is right.
+    """
+    right = np.unique(view.values[view.usable & ~wrong & (view.values != 0)])
+    if right.size > 1 or not wrong.any():
+        return False
+    error, exact = np.abs(view.totals.error(view.values))[wrong], np.abs(view.totals.product)
+    room = np.maximum(_FOUR_BITS * exact[wrong], float(exact[view.usable].max(initial=0.0)) / _STEP)
+    return bool((error <= room).all())
 
 
 def may_be_other_inputs(view: View, product: Array, wrong: Array) -> bool:

@@ -28,6 +28,7 @@ USUAL = (
 )  # fmt: skip
 _PANELS = 128, 192, 256, 320, 384, 448, 512  # numbers of terms that libraries add before they add the sum to the result
 _WITHIN = "serial", "lanes(4)", "lanes(8)", "lanes(16)"  # orders within a panel
+_PERMUTATIONS = 12  # serial sums of randomly permuted terms
 # Limits are widened if at most _LEAST elements exceed them, or if these have at most about _SUSPECTS terms in all.
 _SUSPECTS, _LEAST = 1 << 18, 32
 
@@ -44,12 +45,14 @@ def order_errors(
     accumulator: Format,
     places: tuple[Array, Array],
     orders: Sequence[str] = USUAL,
+    permutation: Array | None = None,
 ) -> Array:
     """Return the errors of the elements at `places`, a row for each order, with and without FMA."""
     (x, y), (rows, columns) = problem.sources, places
+    chosen = slice(None) if permutation is None else permutation
     terms = (
-        Source(np.ascontiguousarray(x.codes[rows].T), x.format),
-        Source(np.ascontiguousarray(y.codes[:, columns]), y.format),
+        Source(np.ascontiguousarray(x.codes[rows].T[chosen]), x.format),
+        Source(np.ascontiguousarray(y.codes[:, columns][chosen]), y.format),
     )
     totals, found = problem.totals, []
     exact = totals.product[rows, columns]
@@ -61,6 +64,24 @@ def order_errors(
                 error = np.abs(np.asarray(decode(codes, into), np.float64) - exact - missed)
             found.append(np.where(np.isfinite(error), error, 0.0))
     return np.array(found)
+
+
+def largest_errors(
+    problem: ProductProblem, into: Format, accumulator: Format, places: tuple[Array, Array], permuted: bool
+) -> Array:
+    """Return the largest errors of the elements at `places` in unusual orders: panels and, if `permuted`, any order.
+
+    Serial sums of randomly permuted terms stand for any order. An error is 0 if there are no such orders.
+    """
+    errors = [np.zeros((1, len(places[0])))]
+    if orders := panels(problem.terms):
+        errors.append(order_errors(problem, into, accumulator, places, orders))
+    rng = np.random.default_rng(0)
+    for _ in range(_PERMUTATIONS * permuted):
+        permutation = rng.permutation(problem.sources[0].codes.shape[1])
+        errors.append(order_errors(problem, into, accumulator, places, ("serial",), permutation))
+    largest: Array = np.concatenate(errors).max(axis=0)
+    return largest
 
 
 def widen_limits(problem: ProductProblem, sides: Sequence[Side]) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from floatlab.arrays.types import Array
 from floatlab.formats import Format
-from floatlab.reduce.explain.faults.orders import order_errors, panels
+from floatlab.reduce.explain.faults.orders import largest_errors, order_errors
 from floatlab.reduce.explain.grid import own_accumulator
 from floatlab.reduce.explain.noise import half_ulp
 from floatlab.reduce.explain.problem import ProductProblem, Side
@@ -72,7 +72,9 @@ def standing_out(problem: ProductProblem, side: Side, differing: Array, accumula
     return found
 
 
-def _times_usual(problem: ProductProblem, side: Side, accumulator: Format, rows: Array, columns: Array) -> Array:
+def _times_usual(
+    problem: ProductProblem, side: Side, accumulator: Format, rows: Array, columns: Array, permuted: bool = False
+) -> Array:
     """Return the errors of some elements, divided by the largest errors of the simulated orders."""
     usual = order_errors(problem, side.narrowest, accumulator, (rows, columns)).max(axis=0)
     with np.errstate(all="ignore"):
@@ -84,11 +86,9 @@ def _times_usual(problem: ProductProblem, side: Side, accumulator: Format, rows:
     half = half_ulp(side.values[rows, columns], side.narrowest)
     times: Array = error / np.maximum(usual + half, 1e-320)
     (far,) = np.nonzero(times > _LONE_TIMES)
-    if far.size and (orders := panels(problem.terms)):
-        places = rows[far], columns[far]
-        usual[far] = np.maximum(
-            usual[far], order_errors(problem, side.narrowest, accumulator, places, orders).max(axis=0)
-        )
+    if far.size:
+        unusual = largest_errors(problem, side.narrowest, accumulator, (rows[far], columns[far]), permuted)
+        usual[far] = np.maximum(usual[far], unusual)
         times = error / np.maximum(usual + half, 1e-320)
     return times
 
@@ -214,10 +214,11 @@ def beyond_orders(problem: ProductProblem, side: Side, differing: Array) -> tupl
     are too large for another order; it is empty unless one of them is far too large.
     """
     doubtful, wrong = np.zeros_like(differing), np.zeros_like(differing)
-    rows, columns, times = _times_of_likely(problem, side, differing, own_accumulator(side.narrowest))
+    few = differing.sum() <= LONE
+    # If many elements differ, even the order of the terms may be another one.
+    rows, columns, times = _times_of_likely(problem, side, differing, own_accumulator(side.narrowest), not few)
     if rows.size:
         most = _LEAST_TIMES + _TIMES_PER_DECADE * np.log10(differing.sum())
-        few = differing.sum() <= LONE
         doubtful[rows, columns] = times > (_LONE_DOUBTED if few else most)
         if (times > _CERTAIN * most).any():
             wrong[rows, columns] = times > most
@@ -237,7 +238,7 @@ def stand_apart(problem: ProductProblem, side: Side, differing: Array, doubtful:
 
 
 def _times_of_likely(
-    problem: ProductProblem, side: Side, differing: Array, accumulator: Format
+    problem: ProductProblem, side: Side, differing: Array, accumulator: Format, permuted: bool = False
 ) -> tuple[Array, Array, Array]:
     """Return the row and column indices of the differing elements that have the largest errors relative to sigma.
 
@@ -253,7 +254,7 @@ def _times_of_likely(
         likely = np.argsort(-error / np.maximum(sigma, 1e-320), kind="stable")
     likely = likely[: max(32, _TERMS // problem.terms)]
     rows, columns = rows[likely], columns[likely]
-    return rows, columns, _times_usual(problem, side, accumulator, rows, columns)
+    return rows, columns, _times_usual(problem, side, accumulator, rows, columns, permuted)
 
 
 def widened(

@@ -17,6 +17,7 @@ from floatlab.reduce.results.diagnosis_record import Evidence
 _BFLOAT = parse_format("bf16")
 _FAR = 0.2  # errors above this multiple of √Σ(x·y)² exceed those of inputs rounded to two significant bits
 _UNRELATED = 0.5  # smallest share of unrelated elements in a result that is not the product
+_FEW = 4  # fewer wrong elements than this are reported one by one, unless they are most elements
 _FEW_VALUES = 256  # a result with at most this many different numbers may have been quantised
 # The coarsest computations must keep a correlation of at least _KEPT with the product. A result is unrelated if its own
 # correlation is below _LOST times that one, and at least _SIGMAS standard deviations smaller.
@@ -30,7 +31,9 @@ def unrelated(problem: ProductProblem, view: View, side: Side) -> Evidence:
     if is_shifted(problem, view, side):
         return ()
     times, share = times_coarsest(problem, side), _unrelated_share(view)
-    if times > 1 and (share >= _UNRELATED or view.values.size < ENOUGH):
+    wrong = view.fit().wrong
+    are_few = wrong.sum() < min(_FEW, _UNRELATED * view.usable.sum())
+    if times > 1 and not are_few and (share >= _UNRELATED or view.values.size < ENOUGH):
         return (("beyond", f"{times:.3g} times inputs of 4 bits"),)
     if share < _UNRELATED or (found := _lost_correlation(problem, side)) is None:
         return ()

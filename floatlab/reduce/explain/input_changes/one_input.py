@@ -26,7 +26,7 @@ from floatlab.reduce.explain.quantisers import (
     ternary,
     with_zero,
 )
-from floatlab.reduce.explain.stages import Change, Known
+from floatlab.reduce.explain.stages import Change, Known, is_narrower
 
 _ROUNDED = (
     *(("tf32", direction) for direction in ("RNE", "RNA", "RTZ")),
@@ -99,7 +99,7 @@ def changes_of(matrix: Array, format: Format) -> Iterator[InputChange]:
     yield AS_IS
     for name, direction in _ROUNDED:
         narrow = parse_format(name)
-        if narrow.precision < format.precision:
+        if is_narrower(narrow, format):
             known: Known = (("format", narrow.name), ("rounding", direction))
             weight = 1 + (direction != "RNE") + (narrow.precision < 8)
             yield InputChange("inputs-rounded", known, 10 * weight, partial(rounded, name, direction))
