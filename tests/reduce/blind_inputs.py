@@ -189,7 +189,7 @@ def narrow_and_fault(d):
     made = plain.copy()
     fault = str(d.rng.choice(["terms-missing", "rows-moved", "scale", "elements"]))
     alternatives: tuple = ({fault}, {"inputs-rounded", fault})
-    if fault == "rows-moved" and d.n == 1:  # two moved numbers
+    if fault == "rows-moved" and d.n < 4:  # fewer than eight moved numbers
         alternatives += ({"elements"}, {"elements", "inputs-rounded"})
     if fault == "terms-missing":
         cut = d.k - int(d.rng.integers(1, 3))
