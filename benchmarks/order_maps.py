@@ -15,7 +15,6 @@ each number of threads (OMP_NUM_THREADS).
 from __future__ import annotations
 
 import argparse
-import ctypes
 import json
 import os
 import subprocess
@@ -31,23 +30,11 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from floatlab.reduce.reveal.order_map import order_map
 from floatlab.reduce.reveal.sized_target import SizedTarget, values_of
 from floatlab.reduce.reveal.targets import target_of
+from tests.reduce.openblas_kernel import kernel
 
 NUMPY = "numpy.matmul"
 KERNELS = ("Prescott", "Nehalem", "Sandybridge", "Haswell", "Zen", "SkylakeX")
 FIXED = ((64, 64, 64), (400, 400, 400), (5, 33, 7))
-
-
-def kernel_in_use() -> str:
-    """Return the kernel that NumPy's OpenBLAS has selected; an empty text if it is unknown."""
-    folder = Path(np.__file__).parents[1] / "numpy.libs"
-    for path in folder.glob("*openblas*"):
-        library = ctypes.CDLL(str(path))
-        for name in ("scipy_openblas_get_corename64_", "openblas_get_corename64_", "openblas_get_corename"):
-            if hasattr(library, name):
-                function = getattr(library, name)
-                function.restype = ctypes.c_char_p
-                return str(function().decode())
-    return ""
 
 
 def random_shapes(count: int, most_terms: int, seed: int) -> list[tuple[int, int, int]]:
@@ -64,7 +51,7 @@ def measure(shapes: list[tuple[int, int, int]], name: str) -> None:
     """Map and replay products with the kernel of this process; write a line of JSON for each shape."""
     rng = np.random.default_rng(9)
     target = target_of(name, "matmul")
-    print(json.dumps({"kernel": kernel_in_use() if name == NUMPY else target.device.words}), flush=True)
+    print(json.dumps({"kernel": kernel() if name == NUMPY else target.device.words}), flush=True)
     for shape in shapes:
         for dtype in ("float32", "float64"):
             began = time.process_time()

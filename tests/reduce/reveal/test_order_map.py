@@ -12,7 +12,7 @@ from floatlab.reduce.plan.grouped_schedules import SERIAL
 from floatlab.reduce.plan.schedules import PAIRWISE, Reversed
 from floatlab.reduce.reveal.order_map import order_map
 from floatlab.reduce.reveal.probing import NotASum
-from tests.reduce.kernel import is_called
+from tests.reduce.openblas_kernel import is_called
 from tests.reduce.reveal.generated import Generated, fma
 
 GRAMS = {"A@A.T": lambda a: a @ a.T, "A.T@A": lambda a: (stored := np.ascontiguousarray(a.T)).T @ stored}
