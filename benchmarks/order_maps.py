@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from floatlab.reduce.reveal.order_map import order_map
 from floatlab.reduce.reveal.sized_target import SizedTarget, values_of
 from floatlab.reduce.reveal.targets import target_of
-from tests.reduce.openblas_kernel import kernel
+from tests.reduce.openblas_kernel import kernel as kernel_in_use
 
 NUMPY = "numpy.matmul"
 KERNELS = ("Prescott", "Nehalem", "Sandybridge", "Haswell", "Zen", "SkylakeX")
@@ -51,7 +51,7 @@ def measure(shapes: list[tuple[int, int, int]], name: str) -> None:
     """Map and replay products with the kernel of this process; write a line of JSON for each shape."""
     rng = np.random.default_rng(9)
     target = target_of(name, "matmul")
-    print(json.dumps({"kernel": kernel() if name == NUMPY else target.device.words}), flush=True)
+    print(json.dumps({"kernel": kernel_in_use() if name == NUMPY else target.device.words}), flush=True)
     for shape in shapes:
         for dtype in ("float32", "float64"):
             began = time.process_time()

@@ -1,8 +1,8 @@
 """The OpenBLAS kernel that NumPy uses here, and whether it is the requested kernel.
 
-`OPENBLAS_CORETYPE=Haswell python -m tests.reduce.openblas_kernel Haswell` has status 0 if the kernel is used. The status is 1 if
-OpenBLAS silently uses another kernel, because it does not know the name or the processor cannot run the kernel. The
-kernel in use is then printed. Without a name, only the kernel in use is printed.
+`OPENBLAS_CORETYPE=Haswell python -m tests.reduce.openblas_kernel Haswell` has status 0 if the kernel is used. If
+OpenBLAS uses another kernel, the status is 1, and that kernel is printed. OpenBLAS does so silently if it does not know
+the name or the processor cannot run the kernel. Without a name, only the kernel in use is printed.
 """
 
 import ctypes

@@ -1,7 +1,7 @@
 """Quantizes the blocks of a tensor: computes the scales by a scale rule, and rounds the elements.
 
-A rule consists of lines, such as `scale = amax / largest`. `formats.scaling` explains them, and `formats.scale_rules` has
-the rules.
+A rule consists of lines, such as `scale = amax / largest`. `formats.scaling` explains them, and `formats.scale_rules`
+has the rules.
 """
 
 from __future__ import annotations
