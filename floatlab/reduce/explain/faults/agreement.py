@@ -1,7 +1,7 @@
 """What the other result says about a fault: elements with equal bits, and results that differ by one operation.
 
-Two results of one product share no rounding errors unless they are computed alike. Equal bits in all elements but a
-few therefore exclude every computation that would change the errors of all elements.
+Two results of one product have the same rounding errors only if they are computed alike. So if only a few elements
+differ, computations that would change the errors of all elements are excluded.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from floatlab.reduce.explain.problem import ProductProblem, View, view_of
 from floatlab.reduce.explain.residuals import share_of, shortest_between
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Evidence
 
-_BESIDES = 0.25  # for each wrong element, at most this many other elements differ
-# Errors of a rearranged product are taken to be normal; their standard deviation s is the share _TYPICAL of the largest
-# error. An error changes no bit with the probability _DENSITY·ulp/s. All equal bits together are a coincidence with at
-# most the probability exp(−_DOUBT).
+_BESIDES = 0.25  # largest number of other differing elements, divided by that of wrong ones
+# Errors of a rearranged product are assumed to be normal, with the standard deviation s = _TYPICAL · largest error. An
+# element then has equal bits in both results with the probability _DENSITY·ulp/s. The probability that all equal bits
+# are a coincidence must be at most exp(−_DOUBT).
 _TYPICAL, _DENSITY, _DOUBT = 1 / 6, 0.4, 14.0
-# A result has the factor or bias if its mean error is significant by _CLEAR standard deviations, and _CLEARER times as
-# significant as that of the other result.
+# Of two results, the one with the fault has a mean error of more than _CLEAR standard deviations, and of more than
+# _CLEARER times (factor) or _CLEARER² times (bias) as many as the other one.
 _CLEAR, _CLEARER = 6.0, 3.0
 _MOSTLY = 0.5  # at least this share of the columns (or rows) has a bias
 
@@ -35,8 +35,8 @@ _MOSTLY = 0.5  # at least this share of the columns (or rows) has a bias
 def agree_elsewhere(view: View, wrong: Array, differing: Array, x: Array, y: Array) -> bool:
     """Return whether equal bits in other elements show that the wrong elements are not due to a rearranged product.
 
-    In a rearranged or fast product, the errors of all elements have similar sizes, apart from the norms of rows and
-    columns. Errors as large as those of the wrong elements would have changed many other elements.
+    In a rearranged or fast product, the errors of all elements have similar sizes relative to the norms of their rows
+    and columns. Errors as large as those of the wrong elements would have changed many other elements.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def agree_elsewhere(view: View, wrong: Array, differing: Array, x: Array, y: Arr
 
 
 def related_fault(problem: ProductProblem, explained: Sequence[SideExplanation]) -> DiagnosedCause | None:
-    """Return a fault that turns the bits of one result, which is right, into those of the other; None without any."""
+    """If one result is right, return the fault that turns its bits into those of the other; None if none does."""
     status = [each.status for each in explained]
     if any(each.causes or each.model.name for each in explained) or "product" not in status:
         return None
@@ -76,9 +76,9 @@ def related_fault(problem: ProductProblem, explained: Sequence[SideExplanation])
 def relation_of(views: tuple[View, View], unexplained: tuple[bool, bool]) -> DiagnosedCause | None:
     """Return the fault if one result is, bit for bit, the other one times a factor, plus a bias, or transposed.
 
-    Both results then have the same rounding errors, so smaller faults show than in a comparison with the product. If
-    one result is `unexplained`, it has the fault. Otherwise, the result with the larger mean error has it; return None
-    if neither mean error is clearly larger.
+    Both results then have the same rounding errors. This shows faults that are too small for a comparison with the
+    product. If only one result is `unexplained`, it has the fault. Otherwise, the result with the larger mean error has
+    it; return None if neither mean error is clearly larger.
     """
     a, b = (view.values for view in views)
     same = views[0].format == views[1].format and all(view.usable.all() for view in views)
@@ -110,9 +110,10 @@ def relation_of(views: tuple[View, View], unexplained: tuple[bool, bool]) -> Dia
 
 
 def _doubts(good: Array, bad: Array, window: Array) -> Array:
-    """Return, for each different number of `bad`, −ln of the probability that it is in a window by chance.
+    """Return −ln of the probability that a number is in its window by chance, for each distinct number of `bad`.
 
-    The numbers are `good` plus independent errors as large as the differences; `window` holds the width of each window.
+    By chance, each number would be `good` plus an independent error as large as the difference. `window` holds the
+    widths of the windows.
     """
     first = np.unique(bad, return_index=True)[1]
     with np.errstate(all="ignore"):

@@ -1,9 +1,9 @@
-"""Elements that are certainly wrong, although nothing explains the other errors of a result.
+"""Find elements that are certainly wrong in a result whose other errors are not explained.
 
-Three observations exclude a choice of precision. First, some elements are right to the last bits, and the others are
-far off: inputs of less precision would change all of them. Second, an error is so large that even inputs of 4 bits and
-lost terms could not cause it. Third, all elements of the exact product are the same number, and all but a few elements
-of the result are this number, too.
+Each of three observations shows that low precision is not the cause of an error. First, some elements are right to the
+last bits, and the others are far off: inputs of less precision would change all of them. Second, an error is so large
+that even inputs of 4 bits and lost terms could not cause it. Third, all elements of the exact product are the same
+number, and all but a few elements of the result are this number, too.
 """
 
 from __future__ import annotations
@@ -19,22 +19,19 @@ from floatlab.reduce.explain.residuals import is_flat, share_of
 
 _DIGITS = (11, 7)  # significant bits of the inputs that are assumed to be less precise
 _CHANGED = 0.4  # rounding to these bits must change at least this share of the numbers and of the wrong elements
-# At least _RIGHT elements must be right. Their evidence must be at least _BITS bits in all; one element counts at most
-# _MOST_BITS.
+# At least _RIGHT elements must be right, with _BITS bits of evidence in all. One element counts at most _MOST_BITS.
 _RIGHT, _BITS, _MOST_BITS = 2, 30.0, 20.0
 _FAR = 16.0  # the median error of wrong elements is at least this many times the limit of the right ones
-_COARSE = 2.0**-14  # smaller errors than this share of √Σ(x·y)² may be rounding errors of a rearranged product
-# (Σ|x·y|)² / Σ(x·y)² is about the number of large terms. In right elements, it is at least this share of the median in
-# wrong elements.
+_COARSE = 2.0**-14  # errors below this share of √Σ(x·y)² may be rounding errors of a rearranged product
+# (Σ|x·y|)² / Σ(x·y)² is about the number of large terms. Right elements are evidence only if theirs is at least
+# this share of the median of the wrong elements.
 _TERMS = 0.5
 _STEP, _SIGMAS, _LOST = 14.0, 10.0, 1.1  # see `beyond_precision`
 _OTHERS = 8  # if all elements should be one number, at least this many must be right for each wrong one
 
 
 def beyond_rounding(problem: ProductProblem, view: View, least: float) -> Array:
-    """Return the mask of the elements that are certainly wrong.
-
-    The mask is empty if a choice of precision may be the reason for all errors.
+    """Return the mask of the elements that are certainly wrong; it is empty if low precision may explain all errors.
 
     `least` is the smallest normal number of the result's format: smaller numbers may have been flushed to zero.
     """
@@ -52,7 +49,7 @@ def beyond_precision(problem: ProductProblem, view: View) -> Array:
 
     If numbers are rounded to 4 bits with one scale, each is off by up to 1/14 of the largest number. These errors are
     taken as independent, and ten standard deviations of their sum are allowed. Clipped inputs and sums that stop
-    growing lose up to Σ|x·y|.
+    growing may lose up to Σ|x·y|.
     """
     totals, (x, y) = view.totals, (problem.x, problem.y)
     with np.errstate(all="ignore"):

@@ -1,6 +1,6 @@
-"""Computations without a fault that may explain the errors of a result as well as a fault does.
+"""Look for correct computations that explain the errors of a result as well as a fault does.
 
-A fault is claimed only if none of these computations explains the errors.
+A fault is claimed only if none of them explains the errors.
 """
 
 from __future__ import annotations
@@ -16,41 +16,40 @@ from floatlab.reduce.explain.problem import ProductProblem, View
 from floatlab.reduce.explain.residuals import find_places, last_places, share_of
 from floatlab.reduce.explain.stages import PLAIN, Model
 
-IN_ANOTHER_WAY = "in another way"  # the end of the words for results that were rounded once more
+IN_ANOTHER_WAY = "in another way"  # the last words of the text about results that were rounded once more
 _LOCAL = {"elements", "region", "not-the-product"}
 _PRECISION = {"inputs-rounded", "inputs-quantized", "inputs-split", "output-rounded"}
 # Partial sums in a narrow format cause errors of up to this many half ulps of the largest partial sum.
 _HALVES = 4.0
-# With such sums, n elements are all within half an ulp of the product with a probability of about exp(−_WITHIN·n). The
-# probability of n wrong elements is taken to be exp(−(_CLAIM + _EACH·n)). The likelier explanation is chosen.
+# With such sums, the probability that n elements are all within half an ulp of the product is about exp(−_WITHIN·n).
+# The probability of m wrong elements is taken to be exp(−(_CLAIM + _EACH·m)). The likelier explanation is chosen.
 _WITHIN, _CLAIM, _EACH = 0.36, 10.0, 6.0
 _COARSER = 8.0  # the step of fixed-point numbers is at least this many half ulps of the largest number
-# `is_no_flushing` compares at least _COMPARED right elements. Their Σ|x·y| is at most _SIMILAR times that of the wrong
-# ones, and their error limits are below the smallest normal number divided by _FINE. The wrong elements form a
-# rectangle of at least _LINE elements; or their errors exceed _TIMES·`least`, and _OTHERS times as many elements are
-# compared.
+# `is_no_flushing` needs at least _COMPARED similar right elements: their Σ|x·y| is at most _SIMILAR times the median of
+# the wrong ones, and their error limits are below `least` / _FINE. Flushing is excluded if the wrong elements form a
+# rectangle of at least _LINE elements. It is also excluded if their errors exceed _TIMES·`least` and there are _OTHERS
+# times as many similar elements.
 _SIMILAR, _FINE, _COMPARED, _LINE = 2.0, 8.0, 8, 4
 _TIMES, _OTHERS = 3.0, 8
-_TERMS = 1 << 22  # terms are examined one by one in elements with at most this many terms in all
+_TERMS = 1 << 22  # terms are examined one by one if the wrong elements have at most this many in all
 _CANCELLED = 3  # large terms may cancel, so that this many partial sums are close to zero
 _STORED = 2.0**-23  # dividing by a scale and multiplying by it again changes a number by at most this share
-_DECIMALS = 7  # numbers with fewer decimals than this may have been printed
+_DECIMALS = 7  # numbers with fewer decimals than this may come from a printed text
 _SINGLE = 24  # the precision of binary32
-# If inputs were changed, wrong elements are in doubt if their errors are at most this many times the typical effect of
-# the change.
+# Other inputs may explain wrong elements whose errors are at most this many times a model's typical change.
 _LIKE_INPUTS = 4.0
-_FOUR_BITS, _STEP = 2.0**-4, 14.0  # half an ulp of 4 bits, and the largest number in half steps of int4
+_FOUR_BITS, _STEP = 2.0**-4, 14.0  # relative half ulp of 4 bits; largest number of int4, in half steps
 _RESCALED = 1 / 32  # if inputs are quantised, a factor this close to 1 may be part of another scale
 
 
 def rival_of(
     problem: ProductProblem, view: View, found: SideExplanation, is_alone: bool, odds: float
 ) -> tuple[str, str] | None:
-    """Return an alternative to the fault that an explanation claims; None if there is none, or if no fault is claimed.
+    """Return a correct computation that may explain a result as well as the claimed fault; None if there is none.
 
-    The two texts name what is doubtful, such as "wrong elements", and a computation without a fault that may also
-    give this result. `view` allows for the rounding errors of the usual accumulator. `is_alone` says whether all
-    elements but the wrong ones have the bits of the other result, and `odds` is the result of `rearranged_odds`.
+    The two texts name what is doubtful, such as "wrong elements", and the computation. Return None also if `found`
+    claims no fault. `view` allows for the rounding errors of the usual accumulator. `is_alone` says whether only the
+    wrong elements differ from the other result, and `odds` is the result of `rearranged_odds`.
     """
     names = {each.name for each in found.causes}
     if found.status != "bug" or "nan" in names:
@@ -146,9 +145,10 @@ def drops_terms(problem: ProductProblem, model: Model) -> bool:
 
 
 def may_be_scaled_output(view: View, wrong: Array) -> bool:
-    """Return whether a result may be rounded to 4 bits with a scale, because it has at most one other nonzero number.
+    """Return whether a result may be rounded to 4 bits with a scale.
 
-    The scale usually maps the largest number to a number of the narrow format, so this number is right.
+    At most one nonzero number is then right: the largest one, which the scale usually maps to a number of the narrow
+    format.
     """
     right = np.unique(view.values[view.usable & ~wrong & (view.values != 0)])
     if right.size > 1 or not wrong.any():
@@ -159,9 +159,10 @@ def may_be_scaled_output(view: View, wrong: Array) -> bool:
 
 
 def may_be_other_inputs(view: View, product: Array, wrong: Array) -> bool:
-    """Return whether the wrong elements are about as close to a model's product as this is to the exact product.
+    """Return whether inputs that were rounded almost as in a model may explain the wrong elements.
 
-    Inputs that were rounded in a similar way, for example with another scale, would then explain them.
+    An example is another scale. The errors against the product of the model must then be at most a few times as large
+    as the typical change that the model makes.
     """
     totals = view.totals
     with np.errstate(all="ignore"):
@@ -176,8 +177,8 @@ def may_be_rounded_again(view: View, product: Array | None, wrong: Array, twice:
     """Return whether rounding to the narrow format of a result explains the wrong elements.
 
     Either the partial sums were rounded to this format, too, or the result was rounded to it in another way. `product`
-    is the product of a model of the inputs, or None for the exact product. `twice` says that other elements show two
-    roundings; partial sums were then probably rounded.
+    is the product of a model of the inputs, or None for the exact product. `twice` says that other elements were
+    rounded twice, so the partial sums were probably rounded.
     """
     if not isinstance(view.half, np.ndarray):
         return False
@@ -231,8 +232,8 @@ def are_multiples(view: View, wrong: Array) -> bool:
     """Return whether the wrong elements may be exact numbers that were rounded to multiples of a step.
 
     The step is the largest power of two of which all numbers are multiples. Rounding errors of sums are allowed, too.
-    If a result in a narrow format is multiplied by a power of two, its subnormal numbers become normal ones. They still
-    have few digits.
+    An example is a result in a narrow format that is then multiplied by a power of two. Its subnormal numbers become
+    normal ones, but still have few digits.
     """
     step = float(last_places(view.values[view.usable]).min(initial=np.inf))
     error = np.abs(view.totals.error(view.values)) - view.noise.limit(view.totals)

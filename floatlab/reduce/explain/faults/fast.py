@@ -22,10 +22,10 @@ from floatlab.reduce.results.diagnosis_record import Evidence
 
 _STEP = 0.15  # the mean square error of one rounding, in units of (u·value)²
 _WORK = 1 << 26  # products with more multiply-adds are not examined
-_DEEP = 1 << 21  # the last depth is tried only up to this number of multiply-adds
+_DEEP = 1 << 21  # three levels are tried only for products with at most this many multiply-adds
 _DEPTHS = (1, 2, 3)  # levels of recursion
 _LEAST = 4  # the result has at least this many rows and columns
-_CAP = 16.0  # the squared distance of four errors counts as at most this number, since larger ones are due to faults
+_CAP = 16.0  # limit of the squared Mahalanobis distance of four errors; larger ones are due to faults
 _LARGEST = 12.0  # errors above this many sigmas do not fit an algorithm
 # The typical error is between these multiples of the expected one, since the seven products may be more or less exact.
 _SCALES = 0.2, 4.0
@@ -33,10 +33,10 @@ _SCALES = 0.2, 4.0
 # are exp(5) times as likely in a conventional product.
 _SURE, _EXCLUDED = 15.0, -5.0
 _MEDIAN, _MEDIAN_OF_FOUR = 0.4549, 3.3567  # the medians of the squares of one normal variable, and of the sum of four
-# A fast product has errors in about half of the elements that are sums of zeros, or in none. A share between 0 and this
-# one excludes it.
+# A fast product has errors in about half of the elements that are sums of zeros, or in none. A share below this one
+# excludes it, unless the share is 0.
 _IN_EMPTY = 0.25
-_CROSSED = 16  # sums of zeros whose row and column are not zero are examined if there are at least this many
+_CROSSED = 16  # sums of zeros in nonzero rows and columns are examined if there are at least this many
 # Errors above this many times u·‖x‖·‖y‖, with the largest norms of a row of x and a column of y, fit no algorithm.
 _MOST = 2.0**12
 _FLOOR = 1e-6  # variances are at least this share of the median variance
@@ -102,7 +102,7 @@ def find_fast_product(view: View, x: Array, y: Array) -> FastProduct | None:
     # The alternatives are a conventional product, with or without a small bias or factor, and other rearranged
     # products.
     shifts = [np.zeros(error.shape), *drift.means, drift.factor * view.totals.product]
-    # Other rearranged products have errors of other sizes. Rows and columns may share some; the rest is independent.
+    # Other rearranged products have errors of other sizes. Errors that rows or columns share are subtracted.
     others = [(view.noise.u * shape) ** 2 for shape in shapes_of(x, y)]
     unshared = error - error.mean(axis=0) - error.mean(axis=1, keepdims=True) + error.mean()
     extra = np.asarray(view.half) ** 2 / 3 + np.zeros(error.shape)
@@ -132,7 +132,7 @@ def find_fast_product(view: View, x: Array, y: Array) -> FastProduct | None:
 
 
 def _independent(variance: Array, extra: Array, fast: Array) -> Array:
-    """Return the covariances of independent errors; where `variance` is 0, take that of the fast product."""
+    """Return the covariances of independent errors. Where `variance` is 0, use the variance of the fast product."""
     found = np.zeros_like(fast)
     for i, (each, more) in enumerate(zip(_halved(variance), _halved(extra), strict=True)):
         found[i, i] = np.where(each > 0, each, fast[i, i]) + more
@@ -140,7 +140,7 @@ def _independent(variance: Array, extra: Array, fast: Array) -> Array:
 
 
 def _is_beyond(view: View, error: Array, x: Array, y: Array) -> bool:
-    """Return whether some error is too large for any fast algorithm, so that its errors need not be computed."""
+    """Return whether some error is too large for any fast algorithm, to skip the expensive tests."""
     with np.errstate(all="ignore"):
         norms = float((x * x).sum(axis=1).max() * (y * y).sum(axis=0).max()) ** 0.5
         beyond = np.abs(error) > _MOST * view.noise.u * norms + 2 * np.asarray(view.half)

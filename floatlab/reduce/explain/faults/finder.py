@@ -20,8 +20,8 @@ from floatlab.reduce.results.diagnosis_record import Evidence, Place
 
 NEAR = 3.0  # largest median error that counts as rounding, in sigmas (expected root mean square errors)
 _REPLAYED = 0.98  # flushing is reported if a simulated sum that flushes reproduces at least this share of elements
-_LEAST = 3  # a fault is confirmed if it has this many more wrong elements than unknown numbers
-_DOUBT = 14.0  # transposed factors explain errors by chance with at most about the probability exp(−14)
+_LEAST = 3  # a fault must explain at least this many more elements than it has free parameters
+_DOUBT = 14.0  # transposed factors must explain the errors by chance with a probability below about exp(−14)
 _SAME_NUMBERS = 4  # a result of equal elements is reported as constant if it has at least this many
 _CLIPPED = 4  # clipping is reported if the bound replaces at least this many different numbers
 _SCATTERED = 0.4  # largest share of elements that may be wrong in a result that is otherwise right or shifted
@@ -30,10 +30,10 @@ _MASKED, _MOST_MASKED = 16, 0.75
 
 
 class FaultFinder(ShiftFinder):
-    """Searches a result for faults of many elements. The faults it returns explain all errors larger than rounding."""
+    """Searches a result for faults of many elements. A fault that it returns explains all errors above rounding."""
 
     def find(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
-        """Return the first fault that fits, or None. Its name is empty if another explanation fits equally well."""
+        """Return the first fault that fits, or None. The fault has no name if another explanation fits equally well."""
         for look in (self.constant, self.clipped, self.shifted, self.moved, self.terms):
             self.tick()
             if (found := look(view, product, wrong)) is not None:
@@ -96,8 +96,8 @@ class FaultFinder(ShiftFinder):
     def scattered(self, view: View, wrong: Array) -> Fault | None:
         """Return the wrong elements as a fault if they are less than 40 % of all elements; otherwise None.
 
-        If all of them are zero, as in a masked product, up to 75 % are accepted, unless only the smallest numbers of
-        the product became zero.
+        The limit is 75 % if all of them are zero, as in a masked product, and if not only the smallest numbers of the
+        product became zero.
         """
         right, z = view.usable & ~wrong & (view.values != 0), view.fit().z
         if not wrong.any():
@@ -182,7 +182,7 @@ class FaultFinder(ShiftFinder):
             and counts.min() >= -1
             and not view.fit(view.totals.product + (x * counts) @ y).wrong.any()
         ):
-            at = np.flatnonzero(counts)  # the terms of one fault; more terms would rather be a factor
+            at = np.flatnonzero(counts)  # more than half of the terms would rather be a factor
             name = "terms-missing" if (counts[at] < 0).all() else "terms-twice"
             evidence = (("terms", str(len(at))),)
             return Fault(name, tuple((int(k), int(k) + 1) for k in at), evidence, wrong)
@@ -192,7 +192,7 @@ class FaultFinder(ShiftFinder):
         """Return the fault if the result is a product of transposed or swapped factors, or the transposed product."""
         error, room, _ = view.errors()
         with np.errstate(all="ignore"):
-            doubt = np.log(np.abs(error) / room)[wrong]  # how unlikely it is that the errors vanish by chance
+            doubt = np.log(np.abs(error) / room)[wrong]  # −ln of the probability that an error vanishes by chance
         if wrong.sum() < 2 or not doubt.sum() >= _DOUBT:
             return None
         rows, columns = self.problem.rows, self.problem.columns

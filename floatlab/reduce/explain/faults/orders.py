@@ -1,9 +1,9 @@
-"""The errors of single elements in simulated orders of addition, and wider error limits for a few elements.
+"""Simulate orders of addition in single elements, and widen the error limits of a few elements.
 
-In a few elements of a product of cosines, all terms have nearly the same phase. Their partial sums become much larger
-than the sum, and the rounding errors of successive steps have one sign. The error limit is a multiple of the errors in
-a sample of the elements, which does not contain these few. They are therefore simulated one by one. Libraries add long
-sums in panels, whose errors may be larger than those of one long serial sum.
+Error limits are multiples of the errors in a sample of the elements. A few other elements may have larger errors. In a
+product of cosines, for example, all terms of an element may have nearly the same phase. The partial sums then become
+much larger than the sum, and successive rounding errors have one sign. Elements that exceed the limits are therefore
+simulated one by one. Libraries add long sums in panels, whose errors may be larger than those of one serial sum.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ USUAL = (
 _PANELS = 128, 192, 256, 320, 384, 448, 512  # numbers of terms that libraries add before they add the sum to the result
 _WITHIN = "serial", "lanes(4)", "lanes(8)", "lanes(16)"  # orders within a panel
 _PERMUTATIONS = 12  # serial sums of randomly permuted terms
-# Limits are widened if at most _LEAST elements exceed them, or if these have at most about _SUSPECTS terms in all.
+# Limits are widened if at most _LEAST elements exceed them, or if these elements have at most about _SUSPECTS terms.
 _SUSPECTS, _LEAST = 1 << 18, 32
 
 
@@ -47,7 +47,7 @@ def order_errors(
     orders: Sequence[str] = USUAL,
     permutation: Array | None = None,
 ) -> Array:
-    """Return the errors of the elements at `places`, a row for each order, with and without FMA."""
+    """Return the errors of the elements at `places`: for each order, a row without FMA and a row with FMA."""
     (x, y), (rows, columns) = problem.sources, places
     chosen = slice(None) if permutation is None else permutation
     terms = (
@@ -69,9 +69,9 @@ def order_errors(
 def largest_errors(
     problem: ProductProblem, into: Format, accumulator: Format, places: tuple[Array, Array], permuted: bool
 ) -> Array:
-    """Return the largest errors of the elements at `places` in unusual orders: panels and, if `permuted`, any order.
+    """Return the largest errors of the elements at `places` in unusual orders; 0 if there are no such orders.
 
-    Serial sums of randomly permuted terms stand for any order. An error is 0 if there are no such orders.
+    The orders are panels and, if `permuted` is true, serial sums of randomly permuted terms.
     """
     errors = [np.zeros((1, len(places[0])))]
     if orders := panels(problem.terms):

@@ -1,7 +1,7 @@
 """Elements, rows and columns with larger errors than any order of addition causes.
 
-Another order of addition may change a few elements only: libraries compute a product in tiles, which are rectangles of
-its elements, and may add the elements of tiles at the edges in another order. An element is therefore wrong only if its
+Another order of addition may change a few elements only. Libraries compute a product in tiles, which are rectangles of
+its elements, and may use another order in the tiles at the edges. An element is therefore wrong only if its
 error is larger than the errors that simulated orders cause in the same element.
 """
 
@@ -19,14 +19,14 @@ from floatlab.reduce.explain.residuals import find_places, mask_of, share_of
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause
 from floatlab.reduce.results.product_error import spread_indices
 
-_TERMS = 1 << 20  # orders are simulated in a number of elements that together have about this many terms
+_TERMS = 1 << 20  # orders are simulated in elements that together have about this many terms
 # An element is wrong if its error exceeds the largest simulated one by a factor that grows with the number of differing
 # elements. In 109 pairs of correct results whose few differences looked like faults, this factor was at most 3 if 3,000
 # elements differed, and at most 1.3 if 3 elements differed.
 _LEAST_TIMES, _TIMES_PER_DECADE = 2.0, 0.6
-_LONE_TIMES = 1.2  # this factor applies to lone elements (see `are_lone`)
-# At least _MANY elements are wrong together if their median error is more than _TYPICAL times the largest simulated
-# one.
+_LONE_TIMES = 1.2  # the same factor for lone elements (see `are_lone`)
+# If at least _MANY elements differ, and their median error is more than _TYPICAL times the largest simulated one, all
+# of them are wrong.
 _MANY, _TYPICAL = 16, 1.5
 _PART = 0.25  # a whole rectangle is wrong if at least this share of its elements is
 # Rows are compared if each has at least _LINE elements, and if there are at least _LINES rows; likewise columns.
@@ -34,17 +34,18 @@ _LINE, _LINES = 8, 4
 # The median error of an outlying row is more than _FAR_OFF times the largest of three numbers: the median of all rows,
 # that of the same row in the other result, and _LEAST_SIGMA sigmas.
 _FAR_OFF, _LEAST_SIGMA = 3.0, 0.1
-# A row is doubtful if its error is _UNLIKELY times the largest simulated one, and certainly wrong if it is _SURE times.
+# A row is doubtful if its error exceeds _UNLIKELY times the largest simulated one. Above _SURE times, it is wrong.
 _UNLIKELY, _SURE = 1.2, 2.0
 # Elements are lone if there are at most LONE of them, none of which is in the last _EDGE rows or columns.
 LONE, _EDGE = 3, 4
 _LONE_DOUBTED = 1.5  # if at most LONE elements differ, errors above this many times the simulated ones are doubtful
-_GAP = 1.7  # doubtful errors stand apart if one is this many times the largest error that is not doubtful
-_CERTAIN = 1.25  # an error is certain if it exceeds the limit for doubtful errors by this factor
-# `are_isolated` takes `chance` / _LENIENT as the share that another order changes. −ln of the probability that it
-# changes so few elements must exceed _DOUBTED.
+_GAP = 1.7  # doubtful errors stand apart if the largest is this many times the largest other error
+_CERTAIN = 1.25  # errors are wrong, not only doubtful, if one exceeds the limit by this factor
+# `are_isolated` assumes that another order changes the share `chance` / _LENIENT of the elements. −ln of the
+# probability that it changes so few must exceed _DOUBTED.
 _LENIENT, _DOUBTED = 2.0, 1.5
-# The errors of n elements are rough if they are more than 1 + 4/√n times as large as those of every simulated order.
+# A result is rough if the typical error of n elements is more than 1 + _ROUGH/√n times that of every simulated order.
+# At most _MOST_ROUGH elements are examined.
 _ROUGH, _MOST_ROUGH = 4.0, 1024
 
 
@@ -134,9 +135,9 @@ def few_wrong(
 ) -> tuple[DiagnosedCause, ...]:
     """Return the wrong elements of each result as causes, if only a few elements or a region differ.
 
-    `few` maps the name of a result to the mask of its differing elements; other results are skipped. Elements are wrong
-    if no order of addition explains their errors, and if the other result's errors are not larger. `others` describes
-    all other elements.
+    `few` maps the name of a result to the mask of its differing elements; a result without a mask is skipped. Elements
+    are wrong if no order of addition explains their errors, and if the other result's errors are not larger. `others`
+    describes all other elements.
     """
     causes = []
     errors = [np.abs(problem.totals.error(side.values)) for side in sides]
@@ -211,7 +212,7 @@ def beyond_orders(problem: ProductProblem, side: Side, differing: Array) -> tupl
     """Return two masks of differing elements.
 
     The first marks doubtful errors, which another order of addition is unlikely to cause. The second marks errors that
-    are too large for another order; it is empty unless one of them is far too large.
+    are too large for another order. It is empty if no error is far too large.
     """
     doubtful, wrong = np.zeros_like(differing), np.zeros_like(differing)
     few = differing.sum() <= LONE
@@ -226,7 +227,7 @@ def beyond_orders(problem: ProductProblem, side: Side, differing: Array) -> tupl
 
 
 def stand_apart(problem: ProductProblem, side: Side, differing: Array, doubtful: Array) -> bool:
-    """Return whether only few elements differ, or the largest doubtful error is far larger than all others, in sigmas.
+    """Return whether few elements differ, or the largest doubtful error is far above all others (in sigmas).
 
     If there is no such gap between small and large errors, an order that was not simulated is likelier than a fault.
     """
@@ -274,7 +275,7 @@ def widened(
         if lines.size != 1 or claimed.sum() in (0, differing.sum()) or (claimed & ~differing).any():
             continue
         if differing.shape[axis] == 1:
-            continue  # not one line among others
+            continue  # the result has no other row or column
         inside = lines[0] < differing.shape[axis] - _EDGE
         side = sides[cause.side == "expected"]
         if inside or standing_out(problem, side, differing)[differing].all():

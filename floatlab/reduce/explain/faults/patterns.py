@@ -24,18 +24,18 @@ from floatlab.reduce.results.diagnosis_record import Evidence
 
 _DOUBT = 12.0  # a fault is reported if a coincidence has at most the probability exp(−12)
 _LENIENT = 2.0  # the orders of a library may change fewer elements than the simulated orders, by up to this factor
-_STRIP = 6  # a tile at the edge of a product may be added in another order, which changes at least this many elements
+_STRIP = 6  # fewer differing elements than this are not a tile at an edge that was added in another order
 _LONG = 16  # the smallest number of elements whose mean is used
-# A bias and a factor are certain above this many standard deviations; 900 correct results had at most 11 and 4.
+# A bias is certain above BIAS standard deviations, a factor above _SCALE. 900 correct results had at most 11 and 4.
 BIAS, _SCALE = 30.0, 10.0
-_DOUBTED = 0.6  # below its limit, but above this share of the limit, a bias or a factor is likely, but not certain
-# A factor is reported if it is this many times as significant as the factor of the other result. For a bias, the square
-# of this number is used.
+_DOUBTED = 0.6  # a bias or a factor above this share of its limit is likely; above the limit, it is certain
+# A factor is reported if it is this many times as significant as the factor of the other result; for a bias, this
+# number is squared.
 _OTHER = 3.0
 _NORMAL = 0.4549  # the median of the square of a standard normal variable
-_OUTLYING = 0.02  # the mean square error leaves out this share of the errors: the largest ones
+_OUTLYING = 0.02  # the mean square error leaves out the largest errors: this share of all errors
 _SAME = 6.0  # two spreads of n elements count as equal if their ratio is at most 1 + 6/√n
-CERTAIN = 8.0  # a model is certain if the errors contain its change by more than this many standard deviations
+CERTAIN = 8.0  # a model is certain if its change shows in the errors by more than this many standard deviations
 _WORSE = 1.5  # a model is rejected if its median error is more than this many times that of the plain product
 _OFF = 0.1  # errors are proportional to a model's changes if their slope is 1 ± this number, plus its uncertainty
 OUTLIER = 20.0  # errors above this many times the median error, or above this many sigmas, are outliers
@@ -43,16 +43,16 @@ _LOOSE = 1.5  # a residual may exceed its limit by this factor, because the shif
 _CHANGES = 0.5  # a model's change is significant if its median exceeds this many sigmas
 _FEW = 8  # a factor can explain any result with fewer elements than this
 _FINE = 2.0**-12  # rounding inputs to at most 11 digits changes a product by more than this share of Σ|x·y|
-# A result is a function of the product if half the mean square difference of neighbours is less than this share of the
-# mean square distance from the best line.
+# A result is a function of the product if numbers with almost the same product differ little: half their mean square
+# difference is less than this share of the mean square distance from the best straight line.
 _SMOOTH = 0.1
 _NEARER = 1.0  # a model is named only if it reduces the median error to less than this share
 # If a model is one of about a hundred and explains n < _FEW numbers, the evidence must exceed _BITS + _MORE_BITS / n
 # bits.
 _BITS, _MORE_BITS = 9.0, 3.0
 _MARGIN = 6.0  # if the number of models is given, the evidence must exceed log2 of this number by this many bits
-# The evidence, in bits, that is needed for a final rounding, or for one of about a hundred sums in narrow formats. With
-# less evidence, more than one in a hundred results would fit by chance.
+# The least evidence, in bits, for a final rounding or for one of about a hundred sums in narrow formats. With less,
+# more than one in a hundred results would fit by chance.
 BITS_OF_SUMS = 13.0
 _APART = 0.01  # two models can be compared only if their products differ by at least this many sigmas
 
@@ -78,7 +78,7 @@ def is_no_order(differing: Array, chance: float, doubt_needed: float = _DOUBT) -
 
 
 def least_shown(views: Sequence[View]) -> Evidence:
-    """Return, as evidence, the relative error above which the median element is beyond the limits of all views."""
+    """Return, as evidence, the relative error above which a typical element would be recognised as wrong."""
     with np.errstate(all="ignore"):
         limits = [(view.noise.limit(view.totals) + view.half) / np.abs(view.totals.product) for view in views]
         limit = np.maximum.reduce(limits)
@@ -91,7 +91,7 @@ class Drift(Record):
 
     `means` holds the fitted biases, and the fitted factor is 1 + `factor`. `bias` (for columns and for rows) and
     `scale` (for the factor) say how significant the fits are, in standard deviations. `residuals` holds the mean square
-    errors that remain after each fit. `elements` is the number of different elements.
+    errors that remain after each fit. `elements` is the number of distinct elements.
     """
 
     bias: tuple[float, float]
@@ -121,7 +121,7 @@ def drift_of(view: View) -> Drift:
             long = different_along(np.where(weight > 0, exact, np.nan), axis) >= _LONG
             terms = (mean * mean * sums / max(spread, 1e-12))[long]
             stands.append(float((terms.sum() - terms.size) / sqrt(2 * terms.size)) if terms.size else 0.0)
-            # A bias with one unknown for every one or two elements would explain any result.
+            # A bias with one free parameter for every one or two elements would explain any result.
             left.append(spread if weight.size >= 2 * sums.size else np.inf)
             means.append(mean)
         down = float((weight * exact * exact).sum())
@@ -137,7 +137,7 @@ def drift_of(view: View) -> Drift:
 
 
 def different_along(numbers: Array, axis: int) -> Array:
-    """Return the number of different numbers along an axis, without NaNs; the axis is kept with length 1.
+    """Return the number of distinct numbers along an axis, without NaNs; the axis is kept with length 1.
 
     Equal numbers, which come from equal rows of an input, are one observation of a bias.
     """
@@ -235,7 +235,7 @@ def is_apart(one: SampledModel) -> bool:
 
 
 def is_function_of_product(view: View) -> bool:
-    """Return whether the result is a nonlinear function of the product: one for all rows, or one for each.
+    """Return whether the result is a nonlinear function of the product: one for all rows, or one for each row.
 
     If the values of such a result are sorted by the product, neighbours differ little, although the values are far from
     the best straight line.
@@ -283,8 +283,8 @@ def have_few_digits(x: Array) -> bool:
 def explains_more(view: View, product: Array) -> bool:
     """Return whether a model's product explains a result better than the plain product does.
 
-    This is so if some errors against the plain product exceed the limits that apply to the model, which are wider, or
-    if the median error against the model's product is clearly smaller.
+    This is so if some errors against the plain product exceed even the wider limits that apply to the model, or if the
+    median error against the model's product is clearly smaller.
     """
     error, room = (np.abs(view.totals.error(view.values)), view.noise.limit(view.totals, product) + view.half)
     usable = view.usable & (view.totals.size > 0)

@@ -1,10 +1,10 @@
-"""Errors of rearranged products.
+"""Decide whether errors are those of a rearranged product.
 
-Examples are FFTs, Winograd's convolutions, prefix sums, and products in which the means of the inputs are multiplied
-and added separately.
+A rearranged product adds other numbers than the terms x·y of an element. Examples are FFTs, Winograd's convolutions,
+prefix sums, and products in which the means of the inputs are multiplied and added separately. Its errors follow the
+norms of whole rows, columns or matrices, so small elements have larger errors than any order of addition makes, and
+look wrong.
 
-Such an algorithm adds other numbers than the products x·y of an element, so its errors follow the norms of whole rows,
-columns or matrices. Small elements then have larger errors than any order of addition makes, and look wrong.
 Two explanations of all errors are compared by their likelihoods: conventional sums with some wrong elements, and a
 rearranged product without any.
 """
@@ -34,14 +34,14 @@ _WRONG = 4.0  # the error e of a wrong element may have any size; its assumed pr
 POSSIBLE, CERTAIN = -6.0, 10.0  # a rearranged product is possible, or certain, above these values of `rearranged_odds`
 _NORMAL = 0.6745  # the median size of a standard normal variable
 _PEAK = 6.0  # errors are even if none exceeds this many standard deviations
-_FLOOR = 2.0**-20  # errors count as at least this share of the median sigma
+_FLOOR = 2.0**-20  # the smallest standard deviation that is assumed for an error, as a share of the median sigma
 _LARGER = 4.0  # if wrong elements have exact sums, their errors are at most this many times the largest other error
-# The limits for elements that are wrong although their sums are exact: up to _FEW elements are faults if _OTHERS times
-# as many are right. Errors up to _ULPS·u times the size of the sums may be those of a rearranged product.
+# Limits for wrong elements whose sums are exact: they are faults if there are at most _FEW of them, and _OTHERS times
+# as many right ones. Errors up to _ULPS·u times the size of the sums may be those of a rearranged product.
 _FEW, _OTHERS, _ULPS = 3, 8, 4.0
 _SHIFTED = 0.25  # a factor or bias explains most of the errors if it leaves less than this share of their squares
 _EVERYWHERE = 8  # a rearranged product of exact sums is certain only if at least this many elements are off
-_MIDDLE = 1 / 8  # errors of at most half an ulp of a narrow format, plus this share of it, may be due to rearranging
+_MIDDLE = 1 / 8  # errors of at most 1 + _MIDDLE half ulps of a narrow format may be due to rearranging
 _SAMPLE = 1 << 16  # at most this many of the right elements are compared
 
 
@@ -81,7 +81,7 @@ def rearranged_odds(view: View, wrong: Array, x: Array, y: Array) -> float:
         return -np.inf  # the errors are too large
     are_exact = bool(view.noise.is_exact(view.totals)[wrong].all())
     if are_exact and view.totals.grain is not None and (error < view.totals.grain)[wrong].all():
-        # No sum of these inputs is off by less than a grain, but many elements of a rearranged product may be.
+        # A conventional sum is exact or off by at least one grain. A rearranged product may be off by less.
         many = wrong.sum() > _FEW or others.sum() < _OTHERS * wrong.sum()
         small = error <= _ULPS * view.noise.u * np.maximum(view.totals.size, shapes[-1])
         if small[wrong].all() and _are_everywhere(wrong, others) and not _are_shifted(view):
@@ -114,7 +114,7 @@ def rearranged_odds(view: View, wrong: Array, x: Array, y: Array) -> float:
 
 
 def _are_everywhere(wrong: Array, others: Array) -> bool:
-    """Return whether elements are off all over the result, although conventional sums would be exact there."""
+    """Return whether the wrong elements are spread over the whole result."""
     if wrong.sum() < _EVERYWHERE or others.sum() > _OTHERS * wrong.sum():
         return False
     counts = (wrong.sum(axis=axis) for axis in (0, 1))
@@ -165,11 +165,11 @@ class _Errors(Record):
 def shapes_of(x: Array, y: Array) -> Iterator[Array]:
     """Yield arrays to which the errors of a rearranged product may be proportional.
 
-    Four arrays are a norm of a row of x times a norm of a column of y. Each norm is either that of the element's own
-    row or column, or the largest of all. The first array has the two largest norms, and the last array the element's
-    own. The four other arrays are √Σ(a·b)². Here a is a number of x or its root mean square over all rows, and b is a
-    number of y or its root mean square over all columns. Inputs that are divided by a scale and rounded cause such
-    errors.
+    Four arrays are the norm of a row of x times the norm of a column of y. Each norm is either that of the element's
+    own row or column, or the largest one. The first array uses both largest norms, and the last one both own norms.
+
+    The four other arrays are √Σ(a·b)², as if inputs had been divided by a scale and rounded. Here a is a number of x or
+    its root mean square over all rows, and b is a number of y or its root mean square over all columns.
     """
     rows, columns = (np.sqrt((side * side).sum(axis=axis, keepdims=True)) for side, axis in ((x, 1), (y, 0)))
     shape = len(x), y.shape[1]

@@ -26,19 +26,18 @@ from floatlab.reduce.replay.candidates import list_candidates
 from floatlab.reduce.simulate.narrow_sums import promoted
 
 _ROWS, _COLUMNS = 16, 32  # sums in a narrow format are simulated for about this many rows and columns
-_FINER = 0.2  # a result has fewer bits than sums if more than this share of the sums has bits below its last one
+_FINER = 0.2  # a result is coarser than sums if more than this share of the sums has bits below the result's last bit
 _OTHER = 9.0  # the bias of a result must be this many times as significant as the bias of simulated sums
-_ENOUGH = 16  # a fault must explain at least this many elements more than it has unknowns
-# Sums with directed rounding explain a shift if their errors have its pattern: the cosine between the errors and the
-# shift is at least this share of that between the result's errors and the shift.
+_ENOUGH = 16  # a fault must explain at least this many more elements than it has free parameters
+# Sums with directed rounding explain a shift if the cosine between their errors and the shift is at least this share of
+# the cosine between the result's errors and the shift.
 _PATTERN = 0.8
-# Their errors must also be at least this share of the shift. It is below 1, because other orders may have larger
-# errors.
+# Their errors must also be at least this share of the shift: less than 1, because other orders may have larger errors.
 _SIZE = 0.4
-_CUT = 2.0**-10  # a shift of at most this share of Σ|x·y| may be due to inputs that were cut off
-_VARIED = 0.25  # inputs that were cut off explain a shift only if the errors spread by this share of simulated ones
+_CUT = 2.0**-10  # a shift of at most this share of Σ|x·y| may be due to truncated inputs
+_VARIED = 0.25  # truncated inputs explain a shift only if its errors spread more than this share of simulated ones
 _SLOPE = 0.15  # the slope of a result against the product may differ by this much from the slope of simulated sums
-_STEPS = 1 << 24  # a whole product is simulated with rounding at every step if it has at most this many multiply-adds
+_STEPS = 1 << 24  # products with more multiply-adds are not simulated as a whole
 _ALIKE, _FEW_TERMS = 32, 8  # equal bits are evidence only for at least this many elements and terms
 
 
@@ -66,7 +65,7 @@ def whole_sums_in(problem: ProductProblem, side: Side, format: Format) -> Array 
 
 
 def is_like_sums(problem: ProductProblem, side: Side, format: Format) -> bool:
-    """Return whether a result may be sums in a narrow format, by the slope of the result against the product.
+    """Return whether the slope of a result against the product is that of sums in a narrow format.
 
     The error bound of these sums is too large to exclude other causes. The slope of sums is about 1, or less if serial
     sums stop growing. The slope of a function of the product, such as tanh, is smaller still.
@@ -94,7 +93,7 @@ def _is_coarser(values: Array, sums: Array) -> bool:
 
 
 def _is_shifted(problem: ProductProblem, side: Side, format: Format, sums: Array) -> bool:
-    """Return whether the errors of a result have significant means, and the errors of sums in a format do not."""
+    """Return whether the mean errors of a result are significant, and those of sums in a format are not."""
     rows, columns = problem.rows[:_ROWS], problem.columns[: sums.shape[1]]
     index, noise = np.ix_(rows, columns), problem.noise(format)
     totals = problem.totals.take(rows, columns)
@@ -142,10 +141,10 @@ class ShiftRivals:
         return not any(self._is_alike(shift, made) for made in self._directed_errors())
 
     def are_inputs_cut(self, shift: Array) -> bool:
-        """Return whether inputs that were cut off to fixed-point numbers with many digits may explain a small shift.
+        """Return whether inputs that were truncated to fixed-point numbers may explain a small shift.
 
         An example is Ozaki's scheme, which divides the digits into slices and may omit the last ones. If the inputs
-        have one sign, the errors of such a product are similar in many elements, as after a shift, but they vary more
+        have one sign, such a product has similar errors in many elements, as after a shift. But these errors vary more
         than rounding errors do.
         """
         shift = np.broadcast_to(shift, self.problem.shape)[np.ix_(self.grid.rows, self.grid.columns)]
@@ -167,7 +166,7 @@ class ShiftRivals:
         return False
 
     def _leaves_as_much(self, shift: Array, error: Array, made: Array) -> bool:
-        """Return whether the shift may come from inputs that were cut off; `made` has the errors that these cause.
+        """Return whether truncated inputs, which cause the errors `made`, may explain the shift.
 
         The errors `made` must mostly have the sign of the shift. They are then scaled to the size of the shift. The
         spread of the result's errors around the shift must be more than a quarter of the spread of the scaled errors.

@@ -8,9 +8,8 @@ In most products, the rounding errors of the elements are independent. In rearra
 - If the mean m of the columns of y is multiplied separately, as in x @ (y - m) + x @ m, all elements of row i have the
   rounding error of element i of x @ m.
 
-Such errors look like a bias. Their size is the rounding error of one product. In the first case, this is the product
-of the mean row of x and a column of y. In the second case, it is the product of a row of x and m. A bias is certain
-only if it is larger.
+Such errors look like a bias. They are as large as the rounding error of one product: in the first case, the mean row of
+x times a column of y; in the second case, a row of x times m. A bias is certain only if it is larger than these errors.
 """
 
 from __future__ import annotations
@@ -28,15 +27,16 @@ _LARGER = 4.0
 # One row may be multiplied separately from the differences between rows. The sigma of its errors is taken to be at
 # least this share of the sigma of an element.
 _APART = 0.4
-# The shared errors of independent columns may prefer one sign by this many standard deviations. If they prefer it more,
-# and spread less than their mean, the shift is one number for all columns.
+# A shift is one number for all columns, instead of independent errors of the columns, if its mean exceeds its spread
+# and is significant by this many standard deviations.
 _COHERENT = 6.0
-# Errors of running sums change little from row to row: by at most this share of the change of independent errors.
+# From row to row, errors of running sums change by less than the share _STEADY of the change of independent errors. At
+# least _LEAST rows, or sums of zeros, are examined.
 _STEADY, _LEAST = 0.5, 8
 ROUNDED = 4.0  # rounded scales make a factor that differs from 1 by at most this many u
 # Sums of zeros show a bias if the share _NEARLY_ALL of them equals the bias, up to the relative difference _EQUAL.
 _EQUAL, _NEARLY_ALL = 2.0**-8, 0.95
-_SURELY = 6.0  # all rows and columns have a factor if its mean is significant by this many standard deviations
+_SURELY = 6.0  # the mean factor of all rows, and that of all columns, must be significant by this many standard deviations
 _SPREAD = 0.58  # the standard deviation of a rounding error, in half ulps
 
 
@@ -65,7 +65,7 @@ def may_be_rounding(
 
 
 def _is_in_zeros(view: View, x: Array, y: Array, shift: Array) -> bool:
-    """Return whether sums of zeros, in rows and columns that are not zero, have just the shift as their value.
+    """Return whether sums of zeros, in rows and columns that are not zero, equal the shift.
 
     In a rearranged product, other numbers cancel in these elements, so their errors would differ from the shift.
     """
@@ -79,9 +79,9 @@ def _is_in_zeros(view: View, x: Array, y: Array, shift: Array) -> bool:
 def _is_in_every_line(view: View, x: Array, y: Array, shift: Array) -> bool:
     """Return whether all rows and all columns have a factor of the same sign.
 
-    Errors that only the elements of one column share have different signs in different columns; likewise for rows. So
-    the mean of the columns' factors must be significant, and that of the rows' factors. All elements may share one
-    error, that of the product of the mean row of x and the mean column of y; the shift must be larger.
+    Errors that the elements of one column share have other signs in other columns; likewise for rows. So the mean
+    factor of all columns must be significant, and that of all rows. In addition, all elements may share the rounding
+    error of one product: the mean row of x times the mean column of y. The shift must be larger than this error.
     """
     with np.errstate(all="ignore"):
         weight = 1 / (view.noise.sigma(view.totals) ** 2 + np.asarray(view.half) ** 2 / 3)
@@ -147,7 +147,7 @@ def may_be_shared(view: View, x: Array, y: Array, shift: Array, axis: int, is_fa
     y, means = y[:, columns], (weight * shift[:, columns]).sum(axis=0) / sums
     with np.errstate(all="ignore"):
         sizes = _APART * np.sqrt(np.nanmedian(np.where(weight > 0, 1 / weight, np.nan), axis=0))
-    # The mean row of x may be multiplied separately. The mean error weights rows by their accuracy; try both means.
+    # The mean row of x may be multiplied separately. Try the mean with the weights of the errors, and the plain one.
     for mean_row in (x.T @ weight / sums, np.broadcast_to(x.mean(axis=0)[:, None], y.shape)):
         sizes = np.maximum(sizes, _sigma(view, mean_row, y))
     with np.errstate(all="ignore"):
@@ -171,7 +171,7 @@ def _are_running_sums(view: View, shift: Array, axis: int) -> bool:
         left, sizes = (view.totals.error(view.values) - shift) / sigma, np.abs(shift) / sigma
     left, sizes = (np.where(view.usable & np.isfinite(each), each, 0.0) for each in (left, sizes))
     if float((sizes * sizes).mean()) > (_LARGER * _LARGER) * float((left * left).mean()):
-        return False  # the sum of some errors is not that much larger than their changes
+        return False  # running sums do not cause a shift that is so much larger than the other errors
     steps = np.diff(left, axis=axis)
     usual = 2 * float((left * left).mean()) * steps.size
     return left.shape[axis] >= _LEAST and float((steps * steps).sum()) < _STEADY * usual
@@ -180,8 +180,9 @@ def _are_running_sums(view: View, shift: Array, axis: int) -> bool:
 def _sigma(view: View, row: Array, y: Array) -> Array:
     """Return the expected root mean square error of the product of a row of x and the columns of y.
 
-    `row` has a row for each column of y. An algorithm may rotate the factors, which spreads large numbers over all
-    terms. Therefore the sum of the squares of the terms is taken to be at least that of equally large terms.
+    Column j of `row` is the row of x that is multiplied by column j of y. An algorithm may rotate the factors, which
+    spreads large numbers over all terms. Therefore the sum of the squares of the terms is taken to be at least that of
+    equally large terms.
     """
     terms, n = row * y, len(y)
     even = (row * row).sum(axis=0) * (y * y).sum(axis=0) / n

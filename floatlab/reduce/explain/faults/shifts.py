@@ -39,7 +39,7 @@ _CLEARLY = 1.2  # largest median error, in sigmas, that a fault may leave if sin
 _COARSE = 8  # significant bits; a bias or a factor is looked for only in results with at least this many
 _SHORT = 11  # significant bits; a factor needs 3 wrong elements as evidence up to this precision, and 2 above it
 _SAME = 6.0  # two medians of n elements count as equal if their ratio is at most 1 + this number / √n
-_LEAST = 3  # a fault is confirmed if it has this many more wrong elements than unknown numbers
+_LEAST = 3  # a fault must explain at least this many more elements than it has free parameters
 _SIGNIFICANT = 6.0  # standard deviations by which the errors in a narrow format must prefer one sign to show a bias
 _VISIBLE = 0.25  # a bias is visible without statistics if it changes more than this share of the numbers by over 1 ulp
 _SCATTERED = 0.4  # largest share of elements that may be wrong in a result that is otherwise right or shifted
@@ -47,7 +47,7 @@ _FAR = 4.0  # if some elements are also wrong, the median shift of a bias or fac
 _TELLING = 0.5  # if the median error bound is a larger share of the product than this, any shift would fit
 _SURELY = 3.0  # among narrow sums, an element is wrong only if its error exceeds this many error bounds
 _BY_CHANCE = 3.0  # a rectangle of wrong elements may have this many times as many right ones as expected by chance
-_ONE_TERM = 1.5  # (Σ|x·y|)² / Σ(x·y)² is 1 if only one term is not zero
+_ONE_TERM = 1.5  # an element has about one nonzero term if (Σ|x·y|)² is at most this many times Σ(x·y)²
 _UNSURE = 4.0  # a factor differs from its estimate by at most this many standard deviations
 _AXES = ("column", "row", "result")
 CUT = "inputs that were cut off to fewer digits"
@@ -61,7 +61,7 @@ class ShiftFinder:
         self.problem, self.side, self.tick = problem, side, tick
         self.doubts_all = True  # if true, every shift that directed rounding could cause counts as ambiguous
         self.doubt = ""  # the last shift that was not reported because it is ambiguous
-        self.rival = ""  # what may have caused it; if empty, sums that are rounded in one direction
+        self.rival = ""  # what may have caused that shift; if empty, sums that are rounded in one direction
 
     def shifted(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
         """Return the bias or the factor, whichever leaves smaller residuals; None if neither fits."""
@@ -75,7 +75,8 @@ class ShiftFinder:
     def _shifted(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
         found = [each for each in (self.bias(view, product, wrong), self.scale(view, product, wrong)) if each]
         self.tick()
-        # A factor has one unknown, and a bias has many. The factor is chosen unless its residuals are clearly larger.
+        # A factor has one free parameter, and a bias has many. The factor is chosen unless its residuals are clearly
+        # larger.
         room = 1 + _SAME / np.sqrt(view.values.size)
         if not found:
             return None
@@ -140,11 +141,11 @@ class ShiftFinder:
         counts = np.maximum((signs != 0).sum(axis=axis), 1)
         squares = (
             signs.sum(axis=axis) ** 2 / counts
-        )  # of standard normal variables, if errors of both signs are as likely
+        )  # squares of standard normal variables, if both signs are equally likely
         return float((squares - 1).sum()) <= _SIGNIFICANT * float(np.sqrt(2 * squares.size))
 
     def scale(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
-        """Look for one factor of all elements; the fault has no name if truncating sums may explain it, too."""
+        """Look for one factor of all elements. The fault has no name if truncating sums also explain it."""
         exact = view.totals.product if product is None else product
         values = np.where(view.usable, view.values, np.nan)
         limit = view.noise.limit(view.totals, product) + view.half
@@ -274,7 +275,7 @@ class ShiftFinder:
                 found.append((wrong, factor, axis, off, unknowns))
         if not found:
             return None
-        # Each unknown number must explain a few elements more.
+        # Each free parameter must explain a few more elements.
         wrong, factor, axis, off, _ = min(found, key=lambda each: int(each[0].sum()) + _LEAST * each[-1])
         faults = []
         if isinstance(factor, np.ndarray):
@@ -306,15 +307,15 @@ class ShiftFinder:
         """Return whether sums that are rounded in one direction may explain the shift."""
         if self.doubts_all or self._needs_no_model(view, product):
             return True
-        if product is not None:  # matrix units that round inputs, as these models do, truncate sums: a factor below 1
+        if product is not None:  # matrix units that round inputs like these models also truncate sums: a factor below 1
             return axis is None and float(np.nansum(shift * product)) < 0
         return not self.rivals.are_excluded(shift, axis)
 
     def _may_be_cut(self, view: View, shift: Array, is_likely: bool = False) -> bool:
-        """Return whether a shift may be due to inputs that were cut off; `rival` then says so.
+        """Return whether a shift may be due to truncated inputs; `rival` then says so.
 
-        Programs that compute binary64 products from slices of digits cut off inputs. In narrower formats, only a bias
-        or scattered errors point to such inputs (`is_likely`); a factor does not.
+        Programs that compute binary64 products from slices of digits truncate inputs. For narrower formats,
+        `is_likely` says whether there is a sign of such inputs: a bias or scattered errors, but not a factor.
         """
         is_likely = is_likely or view.format.precision > SINGLE.precision
         is_cut = is_likely and self.rivals.are_inputs_cut(shift)
@@ -322,7 +323,7 @@ class ShiftFinder:
         return is_cut
 
     def _needs_no_model(self, view: View, product: Array | None) -> bool:
-        """Return whether `product` is that of a model, although sums without it, rounded in one direction, fit, too."""
+        """Return whether `product` is that of a model, but sums without it that are rounded in one direction also fit."""
         return product is not None and self._needs_no_shift(view)
 
     def _needs_no_shift(self, view: View) -> bool:

@@ -3,7 +3,7 @@
 Both results are within the bound of the product, so only the pattern of their errors can show a fault: a few elements
 differ, a row or column has larger errors than all others, or a mean error is significant. Usually, the results differ
 because of another order of addition. A fault is claimed only if no order makes such a pattern, and an order is claimed
-only if simulated orders do make it.
+only if simulated orders also make it.
 """
 
 from __future__ import annotations
@@ -40,12 +40,13 @@ from floatlab.reduce.explain.problem import ProductProblem, Side, view_of
 from floatlab.reduce.explain.residuals import find_places, indices_of, mask_of, share_of
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause
 
-# `doubt_needed` of `is_no_order`, if one of the results is reproduced bit for bit, and otherwise.
+# `doubt_needed` of `is_no_order`: _KNOWN if some computation reproduces one of the results bit for bit.
 _KNOWN, _UNKNOWN = 8.0, 12.0
 
-# Rearranged products have errors of up to about 1.7 times those of the simulated orders; above this, they are doubtful.
+# Rearranged products have errors of up to about 1.7 times those of the simulated orders. Above _ROUGH times, errors
+# are doubtful.
 _ROUGH = 2.0
-# Differences are one-sided if at least _FEWEST elements differ, and _EQUAL times as many have equal bits.
+# Differences of one sign count if at least _FEWEST elements differ, and _EQUAL times as many have equal bits.
 _FEWEST, _EQUAL = 6, 4
 
 
@@ -82,10 +83,10 @@ class SmallFaults:
         return None if claim is None else self._fast(claim)
 
     def _fast(self, claim: Claim) -> Claim | None:
-        """Check whether a result is a fast or rearranged product, whose errors look like the faults of a claim.
+        """Return the claim, unless a result may be a fast or rearranged product, whose errors look like faults.
 
-        If it may be one, return a doubt instead of the claim. If it certainly is one, its errors are rounding errors:
-        return a claim that names the fast algorithm, or None for other rearranged products.
+        If it may be one, return a doubt instead. If it certainly is one, its errors are rounding errors: return a claim
+        that names the fast algorithm, or None for other rearranged products.
         """
         names = {each.name for each in claim.causes}
         if claim.status == "bug" and names <= {"elements", "region"}:
@@ -116,7 +117,7 @@ class SmallFaults:
         return claim
 
     def _few(self) -> Claim | None:
-        """Look for a few wrong elements; all others agree bit for bit, or have the bits of a replayed order."""
+        """Look for a few wrong elements among others that agree bit for bit or have the bits of a replayed order."""
         chance = self.grid.chance()
         same = self.sides[0].format == self.sides[1].format
         if same and is_no_order(self.differing, chance, _KNOWN if any(self.ways) else _UNKNOWN):
@@ -202,7 +203,7 @@ class SmallFaults:
         return Claim("bug", bug_line((cause,)), (cause,))
 
     def _rival_of_shift(self, i: int, shift: Array, axis: int | None) -> str:
-        """Return a computation without a fault that may shift a result in the same way; empty if there is none.
+        """Return a correct computation that may shift a result in the same way; empty if there is none.
 
         The shift is a bias of each column (axis 0), a bias of each row (axis 1), or a factor (axis None).
         """

@@ -23,7 +23,7 @@ _FEW_VALUES = 256  # a result with at most this many different numbers may have 
 # correlation is below _LOST times that one, and at least _SIGMAS standard deviations smaller.
 _KEPT, _LOST, _SIGMAS = 0.5, 0.3, 5.0
 _LONG = 8  # a number is subtracted from columns or rows that have at least this many elements
-_EMPTY = 0.1  # a computation whose numbers become mostly zeros is left out: its squares sum to less than this share
+_EMPTY = 0.1  # a computation with almost only zeros is left out: its squares sum to at most this share of the result's
 
 
 def unrelated(problem: ProductProblem, view: View, side: Side) -> Evidence:
@@ -107,7 +107,7 @@ def _lost_correlation(problem: ProductProblem, side: Side) -> tuple[float, float
 
     Quantised inputs and partial sums in bfloat16 leave a correlation even if their errors are as large as the product.
     It is clearest in elements of large rows and columns, so a second attempt gives these more weight. Quantisation with
-    one scale may turn almost all inputs into zeros. If the result has many other numbers, this is left out.
+    one scale may turn almost all inputs into zeros; it is left out if the result has many other numbers.
     """
     index, sample = np.ix_(problem.rows, problem.columns), problem.sample
     values, exact = side.values[index], sample.product
