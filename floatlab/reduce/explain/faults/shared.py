@@ -36,7 +36,7 @@ _STEADY, _LEAST = 0.5, 8
 ROUNDED = 4.0  # rounded scales make a factor that differs from 1 by at most this many u
 # Sums of zeros show a bias if the share _NEARLY_ALL of them equals the bias, up to the relative difference _EQUAL.
 _EQUAL, _NEARLY_ALL = 2.0**-8, 0.95
-_SURELY = 6.0  # the mean factor of all rows, and that of all columns, must be significant by this many standard deviations
+_SURELY = 6.0  # standard deviations by which the mean factor of all rows, and that of all columns, must differ from 1
 _SPREAD = 0.58  # the standard deviation of a rounding error, in half ulps
 
 

@@ -323,7 +323,7 @@ class ShiftFinder:
         return is_cut
 
     def _needs_no_model(self, view: View, product: Array | None) -> bool:
-        """Return whether `product` is that of a model, but sums without it that are rounded in one direction also fit."""
+        """Return whether `product` is that of a model, but directed rounding without this model also fits."""
         return product is not None and self._needs_no_shift(view)
 
     def _needs_no_shift(self, view: View) -> bool:
