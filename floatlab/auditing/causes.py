@@ -43,11 +43,11 @@ _TURNED = 0.5  # after a rotation, the cosine is smaller than this
 # * truncation: at most _NONE_FAR of the codes are far from the original.
 _ROUNDED, _FED_BACK, _FAR, _NONE_FAR = 0.97, 0.7, 0.06, 0.002
 _BETTER = 0.02
-_MOST_FED_BACK, _FEW_BITS = 0.6, 3.0  # with error feedback, codes of at least 3 bits have a smaller relative error
+_MOST_FED_BACK, _FEW_BITS = 0.6, 3.0  # error feedback leaves a smaller relative error if codes have at least 3 bits
 _COARSE = 0.1  # rounding a scale to 8 bits changes it by a smaller share, unless it is subnormal
 _CERTAIN = 0.99  # if a repair makes this share of the codes the nearest ones, no other repair is tried
 _ABOUT = 50  # repairs whose shares of nearest codes differ by less than 1/50 are equally good: the simplest one counts
-# Rounding is directed if a share below _FEW of the numbers moved the other way, each by more than _SLACK of its size.
+# Rounding counts as directed if less than _FEW of the numbers moved the other way by more than _SLACK of their size.
 _SLACK, _FEW = 2.0**-7, 0.005
 _FINER = 0.008  # the relative distance between factors that are tried
 _LEAST_FACTOR = 0.01  # factors nearer to 1 cannot be distinguished from rounding
@@ -179,7 +179,7 @@ def cause_of(found: ComparedWeight) -> WeightCause | None:
 
 
 def _other_groups(found: ComparedWeight) -> WeightCause | None:
-    """Return a cause if the codes were made with other groups of columns than those that the file names."""
+    """Return a cause if the columns were grouped differently when the codes were made."""
     order = next((name for name in found.weight.parts if name.endswith("g_idx")), None)
     if order is None or found.agreement is None:
         return None
@@ -200,7 +200,7 @@ def _other_groups(found: ComparedWeight) -> WeightCause | None:
 def owner_of_codes(found: ComparedWeight, originals: Callable[[Weight], Counterpart | None]) -> str:
     """Return the name of another weight to which the codes belong; "" if there is none.
 
-    Together with the other weight's scales, the codes must give the other weight's original, which `originals` finds.
+    With the other weight's scales, the codes must give the other weight's original. `originals` finds the originals.
     """
     own = found.read.checkpoint.tensors[found.weight.codes]
     for other in similar_weights(found.read, found.weight):
@@ -253,7 +253,7 @@ def _one_factor(found: ComparedWeight) -> WeightCause | None:
             mean = float((q * x).sum() / np.square(x).sum())
             if not isfinite(mean) or abs(mean - 1) < _LEAST_FACTOR:
                 return None
-            # The mean is not exactly the factor if numbers are clipped, so factors around it are tried.
+            # Clipped numbers shift the mean, so factors around it are tried.
             tried = [mean * (1 + step * _FINER) for step in (0, 1, -1, 2, -2, 3, -3, 4, -4)]
             found_with = [agreement(HeldSource(q), HeldSource(x * each), grid, _SMALL_SAMPLE) for each in tried]
             factor = tried[max(range(len(tried)), key=lambda at: found_with[at].nearest)]
@@ -286,17 +286,17 @@ def repaired(found: ComparedWeight) -> WeightCause | None:
             if share and left.left < most:
                 causes.append((repair.is_exchange, -round(share * _ABOUT), len(causes), left.left, repair.words))
                 if share >= _CERTAIN:
-                    break  # the later repairs are less simple
+                    break  # later repairs are more complicated
     if not causes:
         return None
     is_exchange, _, _, amount, words = min(causes, key=lambda each: (each[1], *each))
     if is_exchange and (factor := _one_factor(found)):
-        return factor  # simpler than an exchange: the scales of another weight may fit by chance
+        return factor  # preferred, since the scales of another weight may fit by chance
     return WeightCause(f"{words}; corrected, the relative error is {amount:.2g} instead of {found.fidelity.left:.3g}")
 
 
 def _zero_step(found: ComparedWeight) -> int:
-    """Return by how much zero points seem to be too small: the median error in units of the scales; 0 if unknown."""
+    """Return how much too small zero points seem to be: the median of error / scale; 0 if unknown."""
     if not any(name.endswith(("qzeros", "zero_point")) for name in found.weight.parts):
         return 0
     grid = grid_of(found.read.parts, found.weight)

@@ -94,8 +94,8 @@ def dequantize(
     FileFormatError
         If a file is not valid, if a weight cannot be read, or if the target cannot be written.
     UnsupportedError
-        For another format, if the target does not end in `.safetensors`, if a tensor cannot be copied, and if a glob
-        matches no tensor.
+        If `to` is another format, if the target does not end in `.safetensors`, if a tensor cannot be copied, and if a
+        glob matches no tensor.
 
     Examples
     --------

@@ -11,24 +11,23 @@ from floatlab.arrays.sources import BLOCK, ArraySource
 from floatlab.arrays.types import Array
 from floatlab.record import Record
 
-# MOST_LEFT is an upper limit of the relative error of a block, for every quantiser whose scales fit. In e2m1, an
-# element changes by at most a quarter of the block's largest magnitude: OCP's rule saturates 7.9 to 6. If the 31 other
-# elements of a block all become 0, the relative error of the block is at most about a third.
+# If the scales fit, every quantiser leaves a smaller relative error in a block. The worst case is a block of 32 in
+# e2m1: OCP's rule may saturate its largest element from 7.9 to 6, and all others may become 0. This leaves about 0.3.
 MOST_LEFT = 0.5
 # Quantisers of less than 3 bits may leave a larger error, even with the right scales.
 MOST_LEFT_OF_FEW_BITS = 0.9
 _FEW_BITS = 3.0
 # A relative error above MOST_LEFT does not prove that a block is bad: small numbers may all become 0 if they share a
 # scale with larger ones. The largest error of a bad block must also exceed two limits:
-# 1. 0.26 of the largest number in its row and in its 8 neighbouring blocks (4-bit formats may have a scale for either);
-# 2. 2^-7 of the largest number in the tensor, rounded up to a power of two (8-bit formats may have one scale for all).
-# If each group has its own scale, the limits are lower: 0.26 of the largest number in the group, and 2^-13 of that in
-# the tensor but at least 2^-17. With smaller errors, scales may be subnormal in e4m3 (NVFP4) or in binary16.
+# 1. 0.26 of the largest number in its row or in its aligned group of 8 blocks: a 4-bit format may scale each;
+# 2. 2^-7 of a power of two, the smallest above all numbers of the tensor: an 8-bit format may have one scale for all.
+# If each group has its own scale, limit 1 is 0.26 of the largest number in the group. In limit 2, 2^-13 replaces 2^-7,
+# but at least 2^-17 remains: below, scales may be subnormal in e4m3 (NVFP4) or in binary16.
 _BESIDE, _AROUND, _ANYWHERE = 0.26, 8, 6
 _ANYWHERE_OF_GROUPS, _TINY = 12, 2.0**-17
-# The largest change of a number by rounding to nearest. For normal numbers, it is relative to the number (_OWN); for
-# subnormal ones, to the largest number in the group (_OF_GROUP), which the scale maps into the format. The scale may be
-# too large by a factor of up to 2, if it is a power of two. Codes of 4 bits may be those of e2m1, NF4 or integers.
+# Limits of the error of rounding to nearest: for normal numbers, relative to the number (_OWN); for subnormal ones,
+# relative to the largest number in the group (_OF_GROUP). A scale that is a power of two may be up to twice too large;
+# _OF_GROUP allows for this. _OWN_OF_4_BITS suits e2m1, NF4 and integers.
 _OWN = {"e4m3fn": 2.0**-4, "e4m3fnuz": 2.0**-4, "e5m2": 2.0**-3, "e5m2fnuz": 2.0**-3}
 _OF_GROUP = {"e4m3fn": 2.0**-17, "e4m3fnuz": 2.0**-16, "e5m2": 2.0**-31, "e5m2fnuz": 2.0**-31}
 _OWN_OF_4_BITS, _BITS_OF_INTEGERS = 0.25, 8
@@ -122,7 +121,7 @@ def measure(
     nans = unknown = blocks = 0
     bad = np.zeros(1 << 12, np.int64)  # number of bad blocks, indexed by the exponent of the block's largest error
     few = bits < _FEW_BITS
-    tops: list[float] = []  # for each piece: Σ over its elements of the largest square in the element's group
+    tops: list[float] = []  # for each piece: Σ over its elements of (largest magnitude in the element's group)²
     with np.errstate(all="ignore"):
         for first in range(0, total, BLOCK):
             count = min(BLOCK, total - first)

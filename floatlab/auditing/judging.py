@@ -34,8 +34,8 @@ SOUND, BROKEN, UNKNOWN = "sound", "broken", "cannot tell"
 # Pairs of a code size in bits and the usual relative error of codes of this size or larger. For smaller errors, only
 # mistakes that `small_cause` finds are reported.
 _USUAL = ((7.0, 0.05), (3.0, 0.15))
-# Bad scales may lose most of a weight even if its codes are those of the original. The weight is then not sound: its
-# relative error and its share of zeros exceed the first two limits, or its share of clipped numbers exceeds the third.
+# With bad scales, even the codes of the original may lose most of a weight. Such a weight is not sound: its relative
+# error and its share of zeros exceed the first two limits, or its share of clipped numbers exceeds the third.
 _LOST, _MOST_FLUSHED, _MOST_CLIPPED = 0.9, 0.9, 0.3
 _SEVERAL = 0.02  # zeros and clipped numbers explain an error only if their share is at least this
 _OTHER = 0.75  # with a smaller cosine, numbers may be those of another tensor
@@ -198,8 +198,8 @@ def _beside(read: QuantizedCheckpoint, weight: Weight, found: Counterpart | None
 def _by_codes(found: ComparedWeight) -> _Opinion | None:
     """Return what the codes of a weight show; None if they do not decide.
 
-    If the codes are those of the original, rounded with the stored scales, the weight is sound, unless almost nothing
-    of the original is left.
+    A weight is sound if rounding the original with the stored scales gives its codes. It is not if almost nothing of
+    the original is left.
     """
     fidelity, agreed = found.fidelity, found.agreement
     if agreed is None or fidelity.nans or (fidelity.fits and has_rounded_scales(found.weight)):

@@ -23,7 +23,7 @@ RESCALED = "its columns are multiples of the original's, as after AWQ or SmoothQ
 # Factors are accepted if the relative error after the division is below _LEFT in nearly all groups.
 _LEFT = 0.35
 _SAME_NORM, _CORRELATED = 0.02, 0.9  # rotations keep the norms of rows or columns up to rounding errors
-_SPREAD, _SPREAD_ROWS = 0.02, 0.15  # factors count as equal if their relative deviation is smaller; rows vary more
+_SPREAD, _SPREAD_ROWS = 0.02, 0.15  # factors of columns, and of rows, count as equal if they deviate less
 _EXPLAINED = 0.8  # a factor must leave less than this share of the error
 _OFF = 0.08  # quantisers change the mean size of medium-sized numbers (see `factor_off`) by less than this share
 _BEGINNING = 1 << 8  # of large weights, only this many numbers at the start of each row are compared
@@ -260,8 +260,8 @@ def _factor_of_columns(q: Array, x: Array) -> str:
 
 def _factor_of_blocks(q: Array, x: Array, group: int) -> str:
     rows, length = q.shape
-    # If the size of the groups is known, only this size is tried: for a larger block in which one of several scales is
-    # wrong, the factor would be a mean.
+    # If the size of the groups is known, only this size is tried. The factor of a larger block would be a mean over its
+    # groups, of which only one may have a wrong scale.
     for size in (group,) if group in _BLOCKS else _BLOCKS:
         if length % size or (size == length and rows < 2):
             continue

@@ -33,7 +33,7 @@ _WORD_ORDERS = (
     ("the codes of a word are in the usual order instead of AWQ's", (0, 2, 4, 6, 1, 3, 5, 7)),
     ("the codes of a word are in AWQ's order", (0, 4, 1, 5, 2, 6, 3, 7)),
 )
-# Types of ggml whose codes are nibbles. The codes are the last bytes of a block; the number is the first byte of them.
+# Types of ggml whose codes are nibbles, each with the byte of a block at which its codes begin. They fill its rest.
 _NIBBLES = {"Q4_0": 2, "Q4_1": 4, "Q4_K": 16, "IQ4_NL": 2, "IQ4_XS": 8, "MXFP4": 1, "NVFP4": 4}
 
 

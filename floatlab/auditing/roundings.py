@@ -23,8 +23,8 @@ _FIRST = 1 << 10  # number of elements in the first piece; it is small, but suff
 class NarrowedCopy(Record):
     """The rounding that turns one of two arrays, actual and expected, into the other: its format and its rules.
 
-    `overflow` says what numbers beyond the range become. The rounded array is expected if `expected_is_rounded` is
-    true, else actual.
+    `overflow` says what numbers beyond the range become. If `expected_is_rounded` is true, the rounded array is
+    expected; otherwise, it is actual.
     """
 
     format: Format

@@ -16,12 +16,13 @@ _LARGEST = 1 << 31
 
 
 class QuantizationSettings(Individual):
-    """Quantisation settings: `method` (modelopt, fp8, gptq, …) is empty if the configuration does not name one.
+    """The quantisation settings in a configuration file.
 
-    `source` is the name of the file. Layers may have different settings: `groups` has all group sizes in the file,
-    `blocks` all block shapes, and `bits` all widths of codes. A group size of −1 (a whole row) is left out. `symmetric`
-    has, for each group of layers, the width of its codes and its group size (0 if rows are not divided). Its third
-    entry is true if the codes have no zero points. `options` has the settings as they are in the file.
+    `method` is a name such as modelopt or gptq; it is empty if the file names none. `source` is the name of the file.
+    Layers may have different settings: `groups` has all group sizes in the file, `blocks` all block shapes, and `bits`
+    all widths of codes. A group size of −1 (a whole row) is left out. `symmetric` has, for each group of layers, the
+    width of its codes and its group size (0 if rows are not divided). Its third entry is true if the codes have no zero
+    points. `options` has the settings as they are in the file.
     """
 
     method: str = ""

@@ -31,7 +31,7 @@ from floatlab.files.checkpoints import StoredTensor
 
 _WORD = 32
 _WIDTHS = (4, 8, 2)
-_MOST_WORDS = 1 << 27  # the most words of a weight in the transposed layouts, which are read whole
+_MOST_WORDS = 1 << 27  # weights in transposed layouts are read whole, so they have at most this many words
 _AWQ_ORDER = np.array([0, 2, 4, 6, 1, 3, 5, 7])  # the columns of a word's 8 nibbles, lowest nibble first
 
 
@@ -97,8 +97,8 @@ def packed_words(parts: StoredParts, stem: str) -> Weight | None:
 def _column_groups(order: StoredTensor, sizes: tuple[int, int], owner: str) -> Array | None:
     """Return the group of each column, from `weight_g_idx`; None if the groups follow each other.
 
-    compressed-tensors writes −1 for all columns if the groups follow each other. `sizes` are the columns of the weight
-    and of a group.
+    compressed-tensors writes −1 for all columns if the groups follow each other. `sizes` are the numbers of columns of
+    the weight and of a group.
     """
     length, size = sizes
     check_shape(order, (length,), owner)

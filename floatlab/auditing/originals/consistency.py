@@ -23,9 +23,9 @@ _NUMBER = re.compile(r"(?<![A-Za-z0-9])((?:layers?|blocks?|blk|h|l)_?)?(\d{1,9})
 class _Match(Record):
     """A weight and its original, by their names.
 
-    `kind` is the name of the weight with # for each number, and `numbers` are these numbers. `kinds` and `found` are
-    the same for the tensors of the original. If there are several tensors, `found` has only the leading numbers that
-    are equal in all their names. `found` is never longer than `numbers`.
+    `kind` is the name of the weight with # for each number, and `numbers` are these numbers. In the same way, `kinds`
+    and `found` come from the names of the original's tensors. If there are several tensors, `found` has only the
+    leading numbers that are equal in all their names. `found` is never longer than `numbers`.
     """
 
     name: str
@@ -125,10 +125,10 @@ def _of_another_kind(
     kinds: Mapping[str, Counter[tuple[str, ...]]],
     matches: Mapping[str, Counterpart],
 ) -> dict[str, str]:
-    """Return the weights whose original is a part of a layer that contradicts their names, each with a reason.
+    """Return the weights whose names contradict the kind of their originals, each with a reason.
 
-    `lasts` has the last words of the names in the original. For weights whose names differ only in numbers, `kinds`
-    counts the kinds of their originals.
+    `lasts` has the last words of the names in the original. For each kind of weights, `kinds` counts the kinds of their
+    originals (see `_Match`).
     """
     wrong = {}
     for match in each:
@@ -150,7 +150,7 @@ def _can_be_straight(match: _Match, available: set[tuple[str, Numbers]]) -> bool
 
 
 def _of_another_layer(each: list[_Match], available: set[tuple[str, Numbers]]) -> list[_Match]:
-    """Return the weights whose original seems to be in the wrong layer, to judge by names and by the other weights."""
+    """Return the weights whose original seems to be in the wrong layer, judged by names and by other weights."""
     numbered_ones = [match for match in each if match.found]
     votes: defaultdict[int, Counter[int]] = defaultdict(Counter)
     groups: defaultdict[tuple[str, tuple[str, ...]], list[_Match]] = defaultdict(list)
@@ -187,7 +187,7 @@ def _of_another_layer(each: list[_Match], available: set[tuple[str, Numbers]]) -
 
 
 def _inverted(group: list[_Match]) -> list[_Match]:
-    """Return the matches whose originals are not in the order of the weights, or are also those of other weights.
+    """Return the matches whose originals are out of order, or are also those of other weights.
 
     `group` is sorted by the numbers in the names of the weights.
     """

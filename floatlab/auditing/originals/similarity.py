@@ -19,8 +19,8 @@ from floatlab.auditing.quantized import QuantizedCheckpoint
 from floatlab.auditing.stored_parts import Weight
 from floatlab.errors import FloatlabError
 
-# A sample has _PIECE numbers from each of _PIECES places. Samples at thirds of a tensor cannot tell whether its rows
-# are permuted for n heads or for 2n heads: at a third of 2ᵏ rows, both permutations have the same row.
+# A sample has _PIECE numbers from each of _PIECES places. These avoid the thirds of a tensor: there, rows that are
+# permuted for n heads and for 2n heads are the same.
 _PIECE, _PIECES = 1 << 10, 6
 _SAME, _OTHER = 0.8, 0.5  # tensors with a cosine above _SAME are the same; with one below _OTHER, they are different
 _CLEARLY, _LESS = 0.05, 0.15
@@ -235,8 +235,8 @@ def _found_in(places: list[Place], turned: bool, heads: Mapping[str, tuple[int, 
 def _doubts(orders: list[RowOrder], found: Array) -> Iterator[str]:
     """Yield a doubt for each matrix of a weight whose order of rows no convention explains.
 
-    `found` has the matrices as they were found. There is no doubt about a matrix that is another one with reversed rows
-    or columns, because models for tests contain such copies.
+    `found` has the matrices as they were found. A copy of another matrix with reversed rows or columns is not doubted:
+    models for tests contain such copies.
     """
     for at, order in enumerate(orders):
         if not order.is_explained:

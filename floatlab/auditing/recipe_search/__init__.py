@@ -1,4 +1,4 @@
-"""Finds the recipe that made given codes: compares the codes of many recipes with them, bit for bit.
+"""Finds the recipe that made given codes: compares them, bit for bit, with the codes that many recipes give.
 
 If several recipes agree, shows how they differ.
 

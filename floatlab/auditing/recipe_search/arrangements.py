@@ -77,7 +77,7 @@ class Arrangement(Record):
     def unit(self, shape: Shape) -> int:
         """Return n such that cutting the tensor at every n-th index of the first axis divides no block.
 
-        The result is also 1 for blocks that extend along the whole first axis, although every cut divides them.
+        If blocks extend along the whole first axis, every cut divides them; the result is then 1.
         """
         rows, columns = self.size
         if rows is None or columns is None:

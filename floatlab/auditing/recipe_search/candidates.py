@@ -21,7 +21,7 @@ _MX = {
     "e4m3": "mxfp8_e4m3", "e5m2": "mxfp8_e5m2", "e2m3": "mxfp6_e2m3", "e3m2": "mxfp6_e3m2", "e2m1": "mxfp4",
     "int8": "mxint8",
 }  # fmt: skip
-_WIDEST_CLOSEST = 4  # bits: for wider elements, no library compares a number with every code, so no candidate does
+_WIDEST_CLOSEST = 4  # bits: libraries compare numbers with every code only if elements are not wider
 _FP8 = ("e4m3", "e5m2")
 _GGML = {"int8": "q8_0", "int4": "q4_0"}
 # For each reading of scales with minima: the name of the format, and the shape of its groups.
@@ -103,7 +103,7 @@ def candidates(formats: Iterable[str], arrangement: Arrangement, own: str) -> It
 
 # Recipes as PyTorch computes them on CUDA.
 
-# PyTorch, aten/src/ATen/native/cuda/BinaryDivTrueKernel.cu: a divisor that is a number on the CPU becomes a factor.
+# PyTorch multiplies by the reciprocal of a divisor on the CPU (aten/src/ATen/native/cuda/BinaryDivTrueKernel.cu).
 _IN_TORCH = ("torchao", "modelopt", "ct", "deepseek", "deepgemm")
 _FAMILIES = ("fp32", "nvfp4")
 _CONSTANTS = frozenset({"largest", "top"})
@@ -131,14 +131,14 @@ def _on_cuda(candidate: RecipeCandidate) -> Iterator[RecipeCandidate]:
 
 
 def _multiplied(term: Formula, rule: ScaleRule, products: list[Formula]) -> Formula:
-    """Return the formula with divisions by constants replaced by products with reciprocals, which `products` gets."""
+    """Replace divisions by constants by products with reciprocals, which are also added to `products`."""
     if not term.arguments:
         return term
     arguments = tuple(_multiplied(each, rule, products) for each in term.arguments)
     if term.name == "/" and arguments[0].names() - _CONSTANTS and not arguments[1].names() - _CONSTANTS:
         product = Formula("*", (arguments[0], Formula("/", (Formula("1", number=_ONE), arguments[1]))))
         products.append(product)
-        # The product is computed in binary32 also if the tensor has a narrower format, and then rounded to it.
+        # If the tensor has a narrower format, the product is computed in binary32 and then rounded to this format.
         return Formula("input", (Formula("fp32", (product,)),)) if rule.working == "input" else product
     return term.replace(arguments=arguments)
 

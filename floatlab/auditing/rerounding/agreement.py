@@ -1,4 +1,4 @@
-"""Compares the codes of a quantised weight with the codes of its original, rounded again with the stored scales."""
+"""Rounds an original with the scales of its quantised weight, and compares the resulting codes with the stored ones."""
 
 from __future__ import annotations
 
@@ -13,32 +13,34 @@ from floatlab.auditing.rerounding.blocks import Piece, factors_of
 from floatlab.auditing.rerounding.grids import CodeGrid, OpenGrid, indices
 from floatlab.record import Record
 
-# Numbers this close to a tie may be rounded to either side. The first limit is relative to the number: a quantiser may
-# compute in bfloat16, or divide by a scale that is not yet rounded. The second is relative to the step of the code.
+# Up to this distance from a tie, a number may be rounded to either side: _COARSE times the number plus _FINE times the
+# step of the code. A quantiser may compute in bfloat16, or divide by a scale that is not yet rounded. `CodeAgreement`
+# explains the terms below, such as far codes and bad blocks.
 _COARSE = 2.0**-7
 _FINE = 1e-5
-_SIZE = 16  # elements of a block in which far codes are counted, if this divides the rows
-# A block is bad if the squares of the errors of its far codes exceed this share of the squares of its numbers.
+_SIZE = 16  # elements of a block; a row whose length is no multiple of this is one block
+# In a bad block, the squared errors of the far codes add up to more than this share of the sum of the squares.
 _BAD = 0.1
-_SHORTEST = 16  # shorter rows are not judged one by one
-_FEW_FAR = 1e-3  # in a weight that agrees, at most this share of the codes is far
-_NEAREST = 0.99  # if this share of the codes is nearest to the original, the weight was rounded to nearest
-# If errors are fed back, at least 0.5 of the codes are nearest, at most 0.15 are far, and at most 0.5 of the blocks
-# have only nearest codes.
+_SHORTEST = 16  # `bad_rows` has no rows shorter than this
+_FEW_FAR = 1e-3  # if more of the codes are far, they do not belong to the original
+_NEAREST = 0.99  # if at least this share of the codes is nearest, the weight was rounded to nearest
+# Error feedback (GPTQ) adds the error of a number to later numbers of its row. Then at least 0.5 of the codes are
+# nearest, at most 0.15 are far, and at most 0.5 of the blocks have only nearest codes.
 _FED_BACK = 0.5, 0.15, 0.5
-_LOCAL = 0.2  # if more than this share of the blocks is wrong, damage is not local
+_LOCAL = 0.2  # damage is local if at most this share of the blocks is wrong
 _FEW_BAD = 0.1  # if at most this share of the blocks is bad and all other codes are nearest, no errors were fed back
 _LARGE = 0.12  # like _BAD, but for `other_blocks` (see `CodeAgreement`)
-# Directed and stochastic rounding leave more nearest codes than this share; a wrong factor leaves fewer.
+# After directed or stochastic rounding, a larger share of the codes is nearest; with a wrong scale, a smaller one.
 _ALL_NEXT = 0.4
-# A code is deep if it is more than _DEEP_FROM steps from the original, but not far. After directed or stochastic
-# rounding, at least the share _DEEP of the codes that are not nearest is deep; noise leaves fewer such codes.
+# A code is deep if it is more than _DEEP_FROM steps from the original, but not far. Of the codes that are not nearest,
+# directed or stochastic rounding makes at least the share _DEEP deep, and noise fewer.
 _DEEP, _DEEP_FROM = 0.08, 0.75
-# A block is odd if most of its codes are not nearest, although it is a multiple of the original. The scales of blocks
-# below the share _TINY of the largest one may be subnormal, and so may be far from exact.
+# An odd block is a multiple of the original, so most of its codes are not nearest: the factor is beyond _ODD_FACTOR,
+# and the cosine above _ODD_COSINE. Scales below the share _TINY of the largest one are skipped: they may be subnormal,
+# and so inexact.
 _ODD_FACTOR, _ODD_COSINE, _TINY = 1.25, 0.9, 2.0**-12
-_MOST_CLIPPED = 0.3  # if more of the numbers are clipped, feedback may explain anything
-_MOST_ROWS = 1 << 12  # at most this many rows are listed
+_MOST_CLIPPED = 0.3  # if more numbers are clipped, error feedback may explain any error
+_MOST_ROWS = 1 << 12  # the largest length of `bad_rows`
 # Indices of `_Tally.counts`.
 _FAR, _BAD_BLOCKS, _OTHER_BLOCKS, _IN_BAD, _PUSHED_BLOCKS, _DEEP_CODES, _ODD_BLOCKS, _IN_ODD, _HEAVY_BLOCKS = (
     2,
@@ -49,18 +51,18 @@ _FAR, _BAD_BLOCKS, _OTHER_BLOCKS, _IN_BAD, _PUSHED_BLOCKS, _DEEP_CODES, _ODD_BLO
 class CodeAgreement(Record):
     """Counts that tell how close the codes of a weight are to its original divided by the stored scales.
 
-    Of `elements` codes, `nearest` are the codes of the original rounded to nearest. The original lies between two
-    codes; `far` codes are neither of them. `clipped` counts numbers of the original that are beyond the outermost code
-    and were rounded to it. `flushed` counts numbers that are not 0 but have the code of 0.
+    Of the `elements`, `nearest` have the code that rounding the original to nearest gives. The original lies between
+    two codes; `far` elements have neither of them. `clipped` counts numbers of the original that are beyond the
+    outermost code and were rounded to it. `flushed` counts numbers that are not 0 but have the code of 0.
 
     A block has 16 elements of a row. Of the `blocks`, `exact_blocks` have only nearest codes, and `bad_blocks` have far
-    codes that cause a large error. `stray` counts far codes outside of bad blocks. `pushed_blocks` are bad blocks whose
-    errors may be the fed-back errors of clipped or very small numbers. `other_blocks` are further bad blocks: they are
-    a multiple of the original, or have other numbers.
+    codes that cause a large error. `stray` counts far codes outside of bad blocks. `pushed_blocks` are bad blocks that
+    error feedback may explain, because numbers are clipped or very small. `other_blocks` are further bad blocks:
+    multiples of the original, or other numbers.
 
     `deep` codes are not far, but more than 0.75 steps from the original. `odd_blocks` are multiples of the original in
     which most codes are not nearest; `in_odd` counts these codes. `heavy_blocks` are those of `other_blocks` whose
-    errors are larger than feedback makes them.
+    errors are too large for error feedback.
 
     `bad_rows` has the indices of rows with other numbers than the original.
     """
@@ -84,17 +86,17 @@ class CodeAgreement(Record):
 
     @property
     def belongs(self) -> bool:
-        """Whether the codes are those of the original, rounded in some direction with the stored scales."""
+        """Whether rounding the original with the stored scales, in any direction, may give these codes."""
         return not self.bad_blocks and not self.bad_rows and self.far <= _FEW_FAR * self.elements
 
     @property
     def is_nearest(self) -> bool:
-        """Whether the codes are those of the original, rounded to nearest with the stored scales."""
+        """Whether rounding the original to nearest with the stored scales gives these codes."""
         return self.belongs and self.nearest >= _NEAREST * self.elements
 
     @property
     def is_locally_wrong(self) -> bool:
-        """Whether only few blocks are wrong: all other codes are those of the original, rounded in some direction."""
+        """Whether a few blocks are wrong, but all other codes are those of the original."""
         is_local = 0 < self.other_blocks <= _LOCAL * self.blocks and self.stray <= _FEW_FAR * self.elements
         return (
             is_local
@@ -116,7 +118,7 @@ class CodeAgreement(Record):
 
     @property
     def has_odd_blocks(self) -> bool:
-        """Whether all codes are nearest, except for those of a few blocks that are multiples of the original."""
+        """Whether there are a few odd blocks, and nearly all other codes are nearest."""
         others = self.elements - self.nearest - self.in_odd
         return 0 < self.odd_blocks <= _LOCAL * self.blocks and others <= (1 - _NEAREST) * self.elements
 
@@ -128,7 +130,7 @@ class CodeAgreement(Record):
 
     @property
     def may_be_pushed(self) -> bool:
-        """Whether all bad blocks may come from feeding back the errors of clipped or very small numbers."""
+        """Whether error feedback may explain all bad blocks, because numbers are clipped or very small."""
         if self.share(self.clipped) > _MOST_CLIPPED:
             return True
         is_possible = self.pushed_blocks > 0 and not self.other_blocks and not self.bad_rows
@@ -142,8 +144,7 @@ class CodeAgreement(Record):
 def agreement(read: ArraySource, original: ArraySource, grid: CodeGrid, most: int | None = None) -> CodeAgreement:
     """Compare the codes of a weight with its original; `most` limits the number of elements.
 
-    Some quantisers never use an outermost code, such as −128. Numbers are then clipped at the outermost code that is
-    used.
+    If a weight never uses an outermost code, such as −128, numbers are clipped at the outermost code that it uses.
     """
     found = _compared(read, original, grid, most)
     elements, near, far, clipped, flushed, blocks, exact_blocks, *of_blocks = found.counts.tolist()
@@ -172,8 +173,7 @@ def _compared(
         found = _counted(read, original, opened, values, most, by_column)
         low, high = found.lowest, found.highest
         if found.counts[_FAR] and (low, high) != (0, len(values) - 1):
-            # The codes next to 0 are kept on both sides; otherwise, all numbers of a weight of zeros would count as
-            # clipped.
+            # Keep the codes on both sides of 0: if all codes are 0, all numbers would otherwise count as clipped.
             middle = int(indices(values, np.zeros(1))[0]) if grid.lowest is None else len(values) // 2
             low, high = min(low, max(middle - 1, 0)), max(high, min(middle + 1, len(values) - 1))
             found = _counted(read, original, opened, values[low : high + 1], most, by_column)
@@ -183,7 +183,7 @@ def _compared(
 def _counted(
     read: ArraySource, original: ArraySource, opened: OpenGrid, values: Array, most: int | None, by_column: bool
 ) -> _Tally:
-    """Compare a weight with its original, where `values` are the numbers of the codes that the weight uses."""
+    """Compare a weight with its original, rounded to `values`, the numbers of the possible codes."""
     length = max(read.shape[-1], 1) if read.shape else 1
     total = read.size if most is None else min(read.size, most)
     if length <= BLOCK:  # whole rows

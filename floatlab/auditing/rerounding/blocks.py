@@ -19,10 +19,10 @@ _MULTIPLE, _INNER = 0.85, 0.5
 # Error feedback adds the error of a clipped number to the numbers on its right. In such a row, no code before the first
 # clipped number is far, and the clipped numbers cause more than this share of the row's error.
 _PUSHED = 0.15
-# In units of the smallest distance of two codes: if all numbers of a block are below _SMALL, error feedback makes codes
-# of at most _STEPS.
+# If all numbers of a block are below _SMALL steps, error feedback makes codes of at most _STEPS steps. A step is the
+# smallest distance between two codes.
 _SMALL, _STEPS = 2, 3
-_HEAVY = 1.5  # steps
+_HEAVY = 1.5  # steps: a larger error does not come from error feedback
 
 
 class Piece(Individual):
@@ -51,8 +51,8 @@ class Piece(Individual):
     def multiples(self) -> Array:
         """Return which blocks are a multiple of the original, if the outermost codes are left out.
 
-        If a scale is half as large as it should be, most codes of 4 bits differ by only one step, but all in one
-        direction.
+        This finds scales that are half as large as they should be: most 4-bit codes then differ by only one step, but
+        all in one direction.
         """
         inner, far = (each.reshape(-1, self.size) for each in (self.inner, self.far & self.inner))
         found: Array = far.any(axis=1) & (inner.mean(axis=1) > _INNER)
@@ -76,7 +76,7 @@ class Piece(Individual):
         return found
 
     def pushed(self) -> Array:
-        """Return which blocks are in rows whose far codes may come from feeding back the errors of clipped numbers."""
+        """Return which blocks are in rows whose far codes may come from error feedback after clipped numbers."""
         wrong, clipped, far = (
             each.reshape(-1, self.length) for each in (np.square(self.q - self.x), self.clipped, self.far)
         )
@@ -106,6 +106,6 @@ class Piece(Individual):
 
 
 def factors_of(q: Array, x: Array) -> tuple[Array, Array]:
-    """Return two arrays: for each row, the factor by which q is larger than x, and the cosine of the angle of both."""
+    """Return two arrays: for each row, the factor by which q is larger than x, and the cosine of their angle."""
     both, signal = (q * x).sum(axis=1), np.square(x).sum(axis=1)
     return both / signal, both / np.sqrt(np.square(q).sum(axis=1) * signal)

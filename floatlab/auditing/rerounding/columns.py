@@ -20,15 +20,15 @@ from floatlab.errors import FloatlabError
 from floatlab.files.checkpoints import StoredTensor
 from floatlab.record import Individual
 
-_FEWEST, _ENOUGH = 8, 16  # the least number of rows for this test; with error feedback, it needs the second number
+_FEWEST, _ENOUGH = 8, 16  # the least number of rows for this test, without and with error feedback
 _SPREAD = 0.02  # factors count as equal if the standard deviation of their logarithms is smaller
 # The factors explain the codes if they make at least half of the far codes fit, and leave at most the share _FAR far.
 # If errors are fed back, up to the share _MORE_FAR may be far, but the factors must also halve the error.
 _FAR, _MORE_FAR = 0.03, 0.12
 _LEAST = 0.01  # if a smaller share of the codes is far from the original, no factors are looked for
 _FEW_COLUMNS = 0.3  # if a larger share of the columns has only nearest codes, no errors were fed back
-_MOST_GROUPS, _FEW_NUMBERS = 1 << 9, 1 << 14  # groups that are tried for each column, and numbers that are compared
-_BY_CHANCE = 0.01  # columns with only nearest codes prove feedback if they are less probable than this by chance
+_MOST_GROUPS, _FEW_NUMBERS = 1 << 9, 1 << 14  # most groups that are tried for a column; numbers compared
+_BY_CHANCE = 0.01  # columns with only nearest codes prove feedback if their probability by chance is smaller
 
 
 class ColumnFactors(Individual):
@@ -81,11 +81,11 @@ def column_factors(read: ArraySource, original: ArraySource, grid: CodeGrid) -> 
 
 
 def is_fed_back_by_columns(read: ArraySource, original: ArraySource, grid: CodeGrid) -> bool:
-    """Return whether some columns, few but more than by chance, have only nearest codes, as after GPTQ.
+    """Return whether a few columns, but more than by chance, have only nearest codes, as after GPTQ.
 
     GPTQ rounds one column after the other, and adds the error of each to the columns that follow. So only the columns
-    that are rounded first get the codes nearest to the original. They may be anywhere, since GPTQ may choose any order.
-    Without another order, they are the first ones.
+    that are rounded first get the codes nearest to the original. By default, these are the leftmost columns, but GPTQ
+    can use any order.
     """
     length = read.shape[-1] if read.shape else 0
     if not 0 < length <= BLOCK:

@@ -26,8 +26,8 @@ from floatlab.record import Individual
 _PROBE = 1 << 12  # elements whose codes are read to check that they are on the grid
 _OFF_GRID = 1e-3  # tolerance of this check, relative to the largest number of a code
 _COUNTED = np.arange(256.0)
-# For each type of ggml: where the codes are in a block; the byte whose codes all are the lowest one, and that whose
-# codes all are the highest one; the numbers of all codes.
+# For each type of ggml: where the codes are in a block; a byte of lowest codes; a byte of highest codes; the numbers of
+# all codes.
 _GGML: dict[str, tuple[slice, int, int, Array]] = {
     "Q4_0": (slice(2, 18), 0x00, 0xFF, _COUNTED[:16]),
     "Q4_1": (slice(4, 20), 0x00, 0xFF, _COUNTED[:16]),
@@ -50,8 +50,8 @@ _GGML: dict[str, tuple[slice, int, int, Array]] = {
 class CodeGrid(Individual):
     """The numbers of all codes of a weight, in ascending order, before scales and offsets are applied.
 
-    In the weight `highest`, all codes are replaced by the highest code, and in `lowest`, by the lowest one. `lowest` is
-    None if there are no offsets, since the scales then follow from `highest` alone.
+    `highest` is the weight with all codes replaced by the highest one, `lowest` with all replaced by the lowest one.
+    Scales and offsets follow from both. `lowest` is None if there are no offsets.
     """
 
     values: Array

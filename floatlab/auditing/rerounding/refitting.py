@@ -10,19 +10,19 @@ from floatlab.arrays.types import Array
 from floatlab.auditing.rerounding.grids import CodeGrid, indices
 
 _SAMPLE = 1 << 18
-_FITTED = 0.004  # a scale is fitted if the scale with the least squared error differs by a smaller share
-_SLACK = 2.0**-7  # as in `agreement`
+_FITTED = 0.004  # a scale is fitted if it is this close to the one with the least squared error
+_SLACK = 2.0**-7  # as `_COARSE` in `agreement`
 _ALMOST_ALL = 0.97  # the share of groups whose codes one factor must explain
-_FEWEST = 8  # groups with fewer numbers would agree by chance
+_FEWEST = 8  # smaller groups are skipped: they may agree by chance
 
 
 def is_refitted(read: ArraySource, original: ArraySource, grid: CodeGrid, size: int, most: float) -> bool:
-    """Return whether one factor near 1 for each group makes all codes of the group the nearest ones to the original.
+    """Return whether nearly every group has a factor near 1 that makes all its codes nearest to the original.
 
-    A group has neighbouring elements of a row with the same scale, at most `size` of them (0: any number). Quantisers
-    may round a scale after they have computed the codes with it, or fit it to the codes (llama.cpp's make_qx_quants).
-    Rounding changes scales by at most the share `most`. If this is 0, only fitted scales are accepted: those with the
-    least squared error.
+    A group is a run of at most `size` elements of a row with the same scale (0: of any length). Quantisers may round a
+    scale after they have computed the codes with it, or fit it to the codes (llama.cpp's make_qx_quants). Rounding
+    changes scales by at most the share `most`. If this is 0, only fitted scales are accepted: those with the least
+    squared error.
     """
     length = max(read.shape[-1], 1) if read.shape else 1
     if length > BLOCK:
@@ -60,7 +60,7 @@ def is_refitted(read: ArraySource, original: ArraySource, grid: CodeGrid, size: 
 
 
 def _factors(place: Array, least: Array, largest: Array) -> tuple[Array, Array]:
-    """Return the limits of the factors of a scale with which each number is rounded to its code.
+    """Return, for each number, the least and the largest factor of its scale that gives its code.
 
     `place` is the number divided by the stored scale; numbers from `least` to `largest` are rounded to its code.
     """

@@ -23,7 +23,7 @@ from floatlab.formats.recipes import Recipe
 from floatlab.record import Record
 
 MARGIN = 3.0  # dB: the noise may be twice that of normally distributed numbers
-_SAVING = 0.99  # a recipe has to need less than this share of the stored bits
+_SAVING = 0.99  # a recommended recipe needs less than this share of the stored bits
 # The share of numbers that become 0 may exceed that of normally distributed numbers by at most this. A good SQNR does
 # not exclude such a loss, since small numbers hardly change it.
 MOST_FLUSHED = 0.25

@@ -30,7 +30,7 @@ _MOST = 1 << 22  # at most this many elements are compared, in whole rows
 _SINGLE = parse_format("binary32")
 _NEAR = 1e-5  # quotients this close to a tie may be rounded to either side
 _QUOTIENTS = ("with the stored scale", "with the scale before it is rounded", "with the rounded scale of the rule")
-_ON_CUDA = " on CUDA"  # PyTorch divides by a constant there by multiplying by its reciprocal
+_ON_CUDA = " on CUDA"  # there, PyTorch multiplies by the reciprocal of a constant divisor
 _SOURCE = "compressed-tensors, GPTQModel, AutoAWQ: round to nearest, without calibration"
 
 
@@ -94,7 +94,7 @@ def search_with_zero_points(
     for each in sorted(
         (_matched(rule, x, held, weight) for rule in _rules(x, held, original.format)), key=_quality, reverse=True
     ):
-        tried.setdefault(each.recipe, each)  # of a rule in several precisions, keep the best
+        tried.setdefault(each.recipe, each)  # if a rule was tried in several precisions, keep the best
     found = [*tried.values()]
     exact = tuple(each for each in found if each.is_exact)
     exact = tuple(each for each in exact if not each.recipe.endswith(_ON_CUDA)) or exact
@@ -188,7 +188,7 @@ def _library_rules(low: Array, high: Array, top: int, working: Format, on_cuda: 
     eps = np.float32(2.0 ** (1 - working.precision))
     words, nearest, where = f"(max(high, 0) − min(low, 0)) / {top}", "round(−low / scale)", _ON_CUDA * on_cuda
     words += where
-    # compressed-tensors replaces scales of zero by the epsilon of their format, GPTQ the range of zeros by −1 to 1.
+    # For a group of zeros, compressed-tensors replaces the scale 0 by the epsilon of its format; GPTQ uses −1 to 1.
     scale = np.where(is_empty, eps, over(upper - lower, top))
     yield _Rule(words, scale, zeros(lower, middle), nearest, working)
     whole = np.where(is_empty, np.float32(2), upper - lower)
