@@ -204,7 +204,7 @@ class QuantizedCheckpoint(Mapping[str, Array]):
 
 
 def recognised(parts: StoredParts, stored: StoredTensor) -> Weight | None:
-    """Return the quantised weight whose codes this tensor has, or None; raises FloatlabError if other parts are wrong."""
+    """Return the quantised weight whose codes this tensor has, if any; raises FloatlabError if its parts are wrong."""
     if not stored.kind:
         return _ggml(parts, stored)
     if stored.name.endswith(UNREAD_ENDS):
