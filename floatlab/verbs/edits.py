@@ -15,7 +15,7 @@ from floatlab.numbers.rounding import DEFAULT
 from floatlab.record import Record
 from floatlab.verbs.question import code_of
 
-_GLANCE = 24  # longer decimals are written in hexadecimal
+_LONGEST_DECIMAL = 24  # longer decimals are written in hexadecimal
 _FIELD_DIGITS = 100  # reading this many digits is enough to see that a number is too large for its field
 
 
@@ -41,7 +41,7 @@ def literal_of(datum: Datum, context: Context = DEFAULT) -> str:
     if datum.symbol:
         return code_of(datum)
     if datum.is_finite:
-        text = decimal_within(datum.exact, _GLANCE) or hexadecimal(datum)
+        text = decimal_within(datum.exact, _LONGEST_DECIMAL) or hexadecimal(datum)
     elif datum.is_nan and (datum.is_signaling or datum.payload):
         # The text nan(0x…) could be read in another format, which may be too narrow for the payload.
         return code_of(datum)

@@ -121,7 +121,7 @@ class Answer(Record):
     results: tuple[Datum, ...] = ()
     parts: Callable[[], list[Page]] = list
     operands: tuple[Datum, ...] = ()
-    scenes: Callable[[bool], tuple[Scene, ...]] = lambda strips: ()
+    scenes: Callable[[bool], tuple[Scene, ...]] = lambda draw_bits: ()
     missing: str = ""  # the message if an optional package is missing; the exit status is then 3
     found: Any = None
     status: int = 0
@@ -203,7 +203,7 @@ class Verb(Record):
         The error message if several formats are named, with `{}` for their names; empty if several are allowed.
     formats_by
         The error message for -f if the formats of this verb are named in another way; it says how.
-    settle
+    validate
         Function that validates and completes a parsed question; raises UsageError.
     needs_values, joins
         `needs_values`: whether values are required. `joins`: whether a line of standard input is one question, with
@@ -231,7 +231,7 @@ class Verb(Record):
     form: Callable[[tuple[str, ...]], str] | None = None
     one_format: str = ""
     formats_by: str = ""
-    settle: Callable[[Question], Question] | None = None
+    validate: Callable[[Question], Question] | None = None
     needs_values: bool = True
     joins: bool = False
     reads_array: bool = False
@@ -266,7 +266,7 @@ class Verb(Record):
             raise UsageError(self.one_format.format(", ".join(format.name for format in formats)))
         kept = {name: value for name, (option, value) in chosen.items() if option.part == "options"}
         question = Question(self.name, tuple(values), formats, context).having(**kept)
-        return question if self.settle is None else self.settle(question)
+        return question if self.validate is None else self.validate(question)
 
     def _check(self, option: Option, chosen: Mapping[str, object], form: str) -> None:
         """Raise UsageError if an option would be ignored or contradicts another one."""

@@ -112,7 +112,7 @@ def test_a_film_of_two_ways_ends_in_the_page(d):
     assert film[-1].separate_flags == both.separate.flags
     for before, after in pairwise(film):
         assert before.separate_flags & after.separate_flags == before.separate_flags
-    for scene in scenes_of(both, strips=False):
+    for scene in scenes_of(both, draw_bits=False):
         assert not [block for block in scene.page.blocks if isinstance(block, Strip) and block.label in ("a", "b", "c")]
 
 
@@ -137,7 +137,7 @@ def blocks_of(page: Page):
 def test_the_smaller_term_moves_one_place_at_a_time(d):
     if d is None:
         return
-    for scene in scenes_of(d, strips=False):
+    for scene in scenes_of(d, draw_bits=False):
         derivation, index = scene.steps[0]
         step = derivation.steps[index]
         if not isinstance(step, Align):
@@ -157,7 +157,7 @@ def test_the_smaller_term_moves_one_place_at_a_time(d):
 
 
 def test_scenes_without_operands_keep_what_reading_did():
-    film = scenes_of(add("1.125", "0.1246", "fp16"), strips=False)
+    film = scenes_of(add("1.125", "0.1246", "fp16"), draw_bits=False)
     first = page_text(film[0].page).split()
     assert first[:4] == ["a", "1.0010000000", "×", "2^0"]  # the bits are not drawn
     assert first[-8:] == ["b", "read", "from", "0.1246", "error", "−0.4464", "ulp,", "inexact"]

@@ -34,7 +34,7 @@ class History:
         if replaces and question == self._questions[self._at - 1]:
             self._at -= 1
             del self._questions[self._at + 1 :]
-            self.settle()
+            self.end_series()
             return True
         self._questions[self._at + (not replaces) :] = [question]
         del self._questions[:-_LIMIT]
@@ -42,7 +42,7 @@ class History:
         self._kind = kind
         return replaces
 
-    def settle(self) -> None:
+    def end_series(self) -> None:
         """End a series of edits of one kind, so that the next edit is a new step."""
         self._kind = ""
 
@@ -55,7 +55,7 @@ class History:
         if not self.can_go(by):
             return None
         self._at += by
-        self.settle()
+        self.end_series()
         return self.now
 
     def return_to(self, question: Question) -> None:

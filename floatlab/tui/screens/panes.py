@@ -33,11 +33,11 @@ def pane(widget: Shown, title: str = "") -> Shown:
     return widget
 
 
-class Beside(PageView):
+class TopicPane(PageView):
     """A pane with a further topic of a large screen."""
 
     DEFAULT_CSS = """
-    Beside { height: 1fr; display: none; }
+    TopicPane { height: 1fr; display: none; }
     """
 
 
@@ -59,7 +59,7 @@ class PaneScreen(ReturnScreen, inherit_bindings=False):
         &.-framed .pane { border: round $border-blurred !important; }
         &.-framed .pane:focus-within { border: round $primary !important; border-title-color: $primary; }
         .pane.-maximized { height: 1fr !important; width: 1fr !important; max-height: 100% !important; }
-        Beside.-alone { height: 1fr !important; max-height: 100% !important; }
+        TopicPane.-alone { height: 1fr !important; max-height: 100% !important; }
     }
     """
 
@@ -96,7 +96,7 @@ class PaneScreen(ReturnScreen, inherit_bindings=False):
     def draw_beside(self) -> None:
         """Show the further topics for which there is room."""
         has_one = self.has_class("-topic-below") and self.has_topic_below
-        views = list(self.query(Beside))
+        views = list(self.query(TopicPane))
         if self.TOPIC_PANES:
             views.sort(key=lambda view: self.TOPIC_PANES.index(view.id or ""))
         most = len(views) if self.has_class("-two-topics") else int(has_one)
@@ -112,7 +112,7 @@ class PaneScreen(ReturnScreen, inherit_bindings=False):
         for column in self.query(Column):
             shown = [widget for widget in column.children if widget.display]
             column.display = bool(shown)
-            for widget in column.query_children(Beside):
+            for widget in column.query_children(TopicPane):
                 widget.set_class(shown == [widget], "-alone")
 
     # One pane at full size.

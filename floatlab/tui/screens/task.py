@@ -19,7 +19,7 @@ from floatlab.numbers.datum import Datum
 from floatlab.page.model import Page
 from floatlab.tui.base import if_present
 from floatlab.tui.screens.copying import CopyingScreen
-from floatlab.tui.screens.panes import Beside, Column
+from floatlab.tui.screens.panes import Column, TopicPane
 from floatlab.tui.screens.pick_lists import AUTOMATIC
 from floatlab.tui.widgets import BitRow, Choice, ChoiceBar, KeyBar, PageView, Pick, TabBar
 from floatlab.tui.widgets.boxes import is_wrong
@@ -262,7 +262,7 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
     def show_only(self, *names: str) -> None:
         """Show these parts, hide all others, and move the focus away from hidden parts."""
         for widget in self.query(self.PARTS):
-            if not isinstance(widget, Beside | Column):
+            if not isinstance(widget, TopicPane | Column):
                 widget.display = widget.id in names
         self.show_columns()
         if self.maximized is not None and not self.maximized.display:
@@ -281,7 +281,7 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
     @on(Input.Blurred)
     def _blurred(self, event: Input.Blurred) -> None:
         """End a series of edits in a box. If its text is wrong, a message says how to discard it."""
-        self.history.settle()
+        self.history.end_series()
         if is_wrong(event.input):
             self.say_wrong(event.input)
 

@@ -223,10 +223,10 @@ def answer_of(result: Result, steps: int | None = None, brief: bool = False, why
     else:
         word, code = str(first.value), first.hexadecimal_code
 
-    def scenes(strips: bool) -> tuple[Scene, ...]:
+    def scenes(draw_bits: bool) -> tuple[Scene, ...]:
         from floatlab.verbs.arithmetic.scenes import scenes_of
 
-        return scenes_of(result, strips=strips)
+        return scenes_of(result, draw_bits=draw_bits)
 
     data = tuple(each for each in first.operands if isinstance(each, Datum))
     page, records = lambda: relations.page_of(result, steps, brief, why), lambda: _records(result, steps)

@@ -61,7 +61,7 @@ _INTEGER = Option(
 _WITNESS = Option("witness", "", "find operands (near VALUEs) for which fma and multiply-then-add differ")
 
 
-def _settle(question: Question) -> Question:
+def _validate(question: Question) -> Question:
     """Reject an extra value that is the name of a format or a type; find the operands for --witness."""
     from floatlab.verbs.arithmetic.answer import ARITIES
 
@@ -104,7 +104,7 @@ def _operation(
         options=(*grouped("what to show", _BITS, *own), FORMATS, DIALECT, *rules, *OUTPUT),
         rules=(OptionRule(("steps", "why"), "--brief shows one line without steps", excludes=("brief",)), DIALECT_RULE),
         one_format=f"{name} has one result, in one format; -f names {{}}",
-        settle=_settle,
+        validate=_validate,
         joins=True,
         also=also,
     )

@@ -197,17 +197,17 @@ def rounding_rows(rounded: Rounded, derivation: Derivation, fmt: Format) -> list
     return rows
 
 
-def step_blocks(step: Step, derivation: Derivation, seen: tuple[Step, ...], strips: bool = True) -> list[Block]:
+def step_blocks(step: Step, derivation: Derivation, seen: tuple[Step, ...], draw_bits: bool = True) -> list[Block]:
     """Return the rows of one step; `seen` are the earlier steps.
 
-    `strips` says whether to draw the bits of the operands.
+    `draw_bits` says whether to draw the bits of the operands.
     """
     fmt, own = derivation.rounding_format, derivation.result.format
     match step:
         case steps.Decode() if not any(isinstance(each, steps.Decode) for each in seen):
             # The first operand's step shows all operands at once.
             operands = tuple(each for each in derivation.operands if isinstance(each, Datum))
-            return operand_rows(operands, derivation.literals, derivation.context, own, strips)
+            return operand_rows(operands, derivation.literals, derivation.context, own, draw_bits)
         case steps.Promote(datum, promoted):
             return [Row("promote", f"{datum.format.name} → {promoted.format.name}, exactly", coded(promoted))]
         case steps.Align():
@@ -255,19 +255,19 @@ def operand_rows(
     literals: tuple[str | None, ...],
     context: Context,
     shared: Format | None,
-    strips: bool = True,
+    draw_bits: bool = True,
 ) -> list[Block]:
     """Return rows for the operands a, b and c; if reading an operand rounded it, the rows show its text and error.
 
-    An operand whose format is not `shared` is labelled with its format. `strips` says whether to draw the bits.
+    An operand whose format is not `shared` is labelled with its format. `draw_bits` says whether to draw the bits.
     """
     blocks: list[Block] = []
     for name, datum, reading in zip("abc", operands, readings(operands, literals, context), strict=False):
-        if strips:
+        if draw_bits:
             blocks.append(datum_strip(datum, name if datum.format == shared else f"{name} {datum.format.name}"))
         if reading is not None and reading.flags:
             typed = line(f"read from {words.abbreviated(words.operand_text(reading), 30)}")
-            blocks.append(Row("" if strips else name, typed, words.verdict_line(reading)))
+            blocks.append(Row("" if draw_bits else name, typed, words.verdict_line(reading)))
             if replaced := words.replaced_words(reading):
                 blocks.append(Row("", Span(replaced, Role.HINT)))
     return blocks
@@ -304,7 +304,7 @@ def _stage_name(step: Step) -> str:
 
 
 def step_groups(
-    derivation: Derivation, start: int = 0, stop: int | None = None, strips: bool = True
+    derivation: Derivation, start: int = 0, stop: int | None = None, draw_bits: bool = True
 ) -> list[StepGroup]:
     """Return the steps from `start` up to `stop` with their rows, grouped as on a page.
 
@@ -316,7 +316,7 @@ def step_groups(
     for index, step in enumerate(derivation.steps[:stop]):
         if index < start:
             continue
-        name, blocks = _stage_name(step), tuple(step_blocks(step, derivation, derivation.steps[:index], strips))
+        name, blocks = _stage_name(step), tuple(step_blocks(step, derivation, derivation.steps[:index], draw_bits))
         if found and name == found[-1].name and name in _TOGETHER:
             blocks = found.pop().blocks + blocks
         found.append(StepGroup(name, blocks, index))

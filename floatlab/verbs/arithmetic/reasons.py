@@ -16,7 +16,7 @@ from floatlab.page.model import Line, line
 from floatlab.page.words import abbreviated, bracketed, brief, counted, listed
 from floatlab.verbs.arithmetic.outcomes import capital, encoding_reason, integral_reason, rounding_reason
 
-_GLANCED = 1_000_000  # larger factors are not written out
+_LARGE_FACTOR = 1_000_000  # factors from this size on are not written out
 _LEGIBLE = 24  # with more digits than this, a difference is hard to see
 _BEYOND = (
     "It has more binary digits than the rounding needs; of the remaining digits, only whether one is nonzero matters."
@@ -281,7 +281,7 @@ def _divide(step: steps.Divide, derivation: Derivation) -> list[str]:
     factor = _odd_factor(*(each.exact.c for each in _data(derivation)[:2]))
     if factor == 1:
         return ["The quotient has more digits than are computed.", _STICKY]
-    why = f"the odd factor {factor}" if factor < _GLANCED else "an odd factor"
+    why = f"the odd factor {factor}" if factor < _LARGE_FACTOR else "an odd factor"
     return [f"In lowest terms the denominator has {why}, so the binary expansion of the quotient never ends.", _STICKY]
 
 

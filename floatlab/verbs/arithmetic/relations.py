@@ -158,15 +158,15 @@ def _separate(contrast: Contrast, steps: int | None) -> list[StepGroup]:
 
 
 def fused_and_separate(
-    contrast: Contrast, steps: int | None = None, strips: bool = True
+    contrast: Contrast, steps: int | None = None, draw_bits: bool = True
 ) -> tuple[list[StepGroup], list[StepGroup], list[StepGroup]]:
     """Return three lists of groups of steps: common steps, those of fma only, and those of multiply-then-add only.
 
-    `steps` limits the steps of each computation. `strips` says whether to draw the bits of the operands.
+    `steps` limits the steps of each computation. `draw_bits` says whether to draw the bits of the operands.
     """
     fused = contrast.fused
     opening = _opening(fused)
-    shared = step_groups(fused, stop=opening, strips=strips)
+    shared = step_groups(fused, stop=opening, draw_bits=draw_bits)
     first = fused.steps[opening]
     product = isinstance(first, Combine) and first.kind is Combination.PRODUCT
     if product and (steps is None or steps > opening):

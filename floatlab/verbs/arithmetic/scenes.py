@@ -24,11 +24,11 @@ Blocks = tuple[Block, ...]
 _PRODUCT_ROUNDED = "round product"
 
 
-def scenes_of(result: relations.Result, *, strips: bool = True) -> tuple[Scene, ...]:
+def scenes_of(result: relations.Result, *, draw_bits: bool = True) -> tuple[Scene, ...]:
     """Return the scenes of an operation's result; the last one has the whole page.
 
-    For `fma`, each scene advances both fma and multiply-then-add; the last scene compares their results. `strips` says
-    whether to draw the bits of the operands.
+    For `fma`, each scene advances both fma and multiply-then-add; the last scene compares their results. `draw_bits`
+    says whether to draw the bits of the operands.
 
     >>> from floatlab.arith import add, contrast, fma, multiply_then_add
     >>> film = scenes_of(add("1.125", "0.12457275390625", "fp16"))
@@ -40,25 +40,25 @@ def scenes_of(result: relations.Result, *, strips: bool = True) -> tuple[Scene, 
     """
     match result:
         case Derivation():
-            stages = step_groups(result, strips=strips)
-            return tuple(_scenes(result, stages, _distinct([stage.name for stage in stages]), strips))
+            stages = step_groups(result, draw_bits=draw_bits)
+            return tuple(_scenes(result, stages, _distinct([stage.name for stage in stages]), draw_bits))
         case Contrast():
-            return _contrast_scenes(result, strips)
+            return _contrast_scenes(result, draw_bits)
         case Comparison():
             name, why = "compare", comparison_reason(result)
         case _:
             name, why = "to integer", integer_reason(result)
-    return (_whole_scene(name, relations.page_of(result), why, result.flags, strips),)
+    return (_whole_scene(name, relations.page_of(result), why, result.flags, draw_bits),)
 
 
-def _scenes(derivation: Derivation, stages: list[StepGroup], names: list[str], strips: bool) -> list[Scene]:
+def _scenes(derivation: Derivation, stages: list[StepGroup], names: list[str], draw_bits: bool) -> list[Scene]:
     """Return a scene for each group of steps of a derivation; `names` are the names of the scenes."""
-    seen, title = _opening(derivation, strips), text_of(operation_heading(derivation).content)
+    seen, title = _opening(derivation, draw_bits), text_of(operation_heading(derivation).content)
     scenes = []
     for stage, name in zip(stages, names, strict=False):
         frames = tuple(Page((*seen, Fresh(each)), title) for each in _frames(derivation, stage))
         last = tuple(closing_rows(derivation)) if stage is stages[-1] else ()
-        fields = () if strips or stage.name != "operands" else _fields(derivation)
+        fields = () if draw_bits or stage.name != "operands" else _fields(derivation)
         page = Page((*seen, *_fresh((*fields, *stage.blocks, *last))), title)
         seen = (*seen, *stage.blocks)
         why, raised = reason(derivation, stage.index), _raised(derivation, stage.index)
@@ -72,8 +72,8 @@ def _fields(derivation: Derivation) -> Blocks:
     return tuple(significand_row(datum, name) for name, datum in named if isinstance(datum, Datum) and datum.is_finite)
 
 
-def _opening(derivation: Derivation, strips: bool) -> Blocks:
-    return (operation_heading(derivation),) if strips else ()
+def _opening(derivation: Derivation, draw_bits: bool) -> Blocks:
+    return (operation_heading(derivation),) if draw_bits else ()
 
 
 def _fresh(blocks: Blocks) -> Blocks:
@@ -129,15 +129,15 @@ def _paired_groups(sides: list[list[StepGroup]], ends: tuple[int, int]) -> list[
     return [[places.get(key) for places in placed] for key in sorted({key for places in placed for key in places})]
 
 
-def _contrast_scenes(contrast: Contrast, strips: bool) -> tuple[Scene, ...]:
+def _contrast_scenes(contrast: Contrast, draw_bits: bool) -> tuple[Scene, ...]:
     ways = fused, separate = contrast.fused, contrast.separate
-    shared, *sides = relations.fused_and_separate(contrast, strips=strips)
+    shared, *sides = relations.fused_and_separate(contrast, draw_bits=draw_bits)
     product = next((i + 1 for i, step in enumerate(fused.steps) if _is_product(step)), 0)
     pairs = _paired_groups(sides, (product, relations.product_end(separate)))
     named = [*shared, *(next(filter(None, pair)) for pair in pairs)]
     names = _distinct([stage.name for stage in named])
-    made = [scene.replace(separate_flags=Flags.NONE) for scene in _scenes(fused, shared, names, strips)]
-    top, title = _opening(fused, strips), text_of(operation_heading(fused).content)
+    made = [scene.replace(separate_flags=Flags.NONE) for scene in _scenes(fused, shared, names, draw_bits)]
+    top, title = _opening(fused, draw_bits), text_of(operation_heading(fused).content)
     top += tuple(block for stage in shared for block in stage.blocks)
     seen: list[Blocks] = [(), ()]
     raised = [Flags.NONE, Flags.NONE]
@@ -179,9 +179,9 @@ def _both_reasons(steps: tuple[tuple[Derivation, int], ...]) -> Line:
     return line(*(part for i, (name, words) in enumerate(sides) for part in (" " * (i > 0), f"{name}: ", words)))
 
 
-def _whole_scene(name: str, page: Page, reason: Line, flags: Flags, strips: bool) -> Scene:
-    """Return a page without steps as a single scene. Unless `strips` is true, omit the operands' bits and the title."""
-    if strips:
+def _whole_scene(name: str, page: Page, reason: Line, flags: Flags, draw_bits: bool) -> Scene:
+    """Return a page without steps as a single scene. Omit the operands' bits and the title unless `draw_bits`."""
+    if draw_bits:
         return Scene(name, Page((Fresh(page.blocks),), page.title), reason, flags)
     shown, whose = [], ""
     for block in page.blocks[1:]:

@@ -44,7 +44,7 @@ def _decibels(text: str, flag: str) -> float:
     return ratio
 
 
-def _settle(question: Question) -> Question:
+def _validate(question: Question) -> Question:
     if question.option("to") is None and len(question.values) != 1:
         raise UsageError(f"audit takes one checkpoint, not {len(question.values)}, as in floatlab {VERB.examples[0]}")
     if not question.values:
@@ -123,7 +123,7 @@ VERB = Verb(
         OptionRule(("scales",), "it names the scales of the codes", needs=("from",)),
     ),
     formats_by="--to RECIPES says what to round to, and the checkpoint has its own formats",
-    settle=_settle,
+    validate=_validate,
     needs_values=False,
     reads_files=True,
     takes_long=True,

@@ -7,7 +7,7 @@ from floatlab.verbs.option import DIRECTION, FLUSH, OUTPUT, Option, UsageError, 
 from floatlab.verbs.question import Question, Verb
 
 
-def _settle(question: Question) -> Question:
+def _validate(question: Question) -> Question:
     if question.option("to") is None:
         raise UsageError("block needs --to RECIPE: the block format, as in --to mxfp4")
     return question
@@ -62,7 +62,7 @@ VERB = Verb(
         *OUTPUT,
     ),
     formats_by="--to mxfp4 names the block format",
-    settle=_settle,
+    validate=_validate,
     joins=True,
     reads_files=True,
 )

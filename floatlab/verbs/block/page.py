@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 FEW = 4  # with more elements than this, a table replaces the steps
-_GLANCE = 12  # a decimal with more characters is rounded
+_LONGEST_DECIMAL = 12  # a decimal with more characters is rounded
 _FIGURES = 6
 
 
@@ -116,7 +116,7 @@ def glance(x: Fraction) -> str:
     ('478.5', '≈ 0.333333', '2^-40')
     """
     decimal = terminating_decimal(x, 40)
-    if decimal is not None and len(decimal) <= _GLANCE:
+    if decimal is not None and len(decimal) <= _LONGEST_DECIMAL:
         return decimal
     n, d = x.numerator, x.denominator
     if n > 0 and (n == 1 or d == 1) and not (n * d) & (n * d - 1):

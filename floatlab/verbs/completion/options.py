@@ -9,7 +9,7 @@ from floatlab.verbs.question import Question, Verb
 SHELLS = ("bash", "zsh", "fish")
 
 
-def _settle(question: Question) -> Question:
+def _validate(question: Question) -> Question:
     """Raise UsageError unless the only value is the name of a shell."""
     if len(question.values) != 1 or question.values[0] not in SHELLS:
         typed = " ".join(question.values)
@@ -29,6 +29,6 @@ VERB = Verb(
     ),
     takes=("SHELL", "|".join(SHELLS)),
     options=(),
-    settle=_settle,
+    validate=_validate,
     needs_values=False,
 )

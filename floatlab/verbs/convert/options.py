@@ -7,7 +7,7 @@ from floatlab.verbs.option import DIALECT, DIALECT_RULE, FORMATS, OUTPUT, ROUNDI
 from floatlab.verbs.question import Question, Verb
 
 
-def _settle(question: Question) -> Question:
+def _validate(question: Question) -> Question:
     """Return the question with its formats. Without `--through`, the last values name them, as in 0.1 fp16."""
     values, named = _formats_last(question.values)
     if question.formats:
@@ -54,6 +54,6 @@ VERB = Verb(
     options=(_THROUGH, Option("bits", "", "VALUE is a code of the first format"), DIALECT, *ROUNDING, *OUTPUT),
     rules=(DIALECT_RULE,),
     formats_by="name the formats with --through fp32,fp16",
-    settle=_settle,
+    validate=_validate,
     also=("cast quantize → convert VALUE NAME",),
 )

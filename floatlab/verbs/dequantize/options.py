@@ -7,7 +7,7 @@ from floatlab.verbs.option import OUTPUT, Option, UsageError, grouped
 from floatlab.verbs.question import Question, Verb
 
 
-def _settle(question: Question) -> Question:
+def _validate(question: Question) -> Question:
     if len(question.values) != 2:
         raise UsageError(
             f"dequantize takes a checkpoint and the file to write, not {len(question.values)} values, as in floatlab "
@@ -41,6 +41,6 @@ VERB = Verb(
         *OUTPUT,
     ),
     formats_by="--to bf16 names the format of the numbers",
-    settle=_settle,
+    validate=_validate,
     needs_values=False,
 )

@@ -23,7 +23,7 @@ from floatlab.verbs.question import Scene
 
 _TYPED = 18  # instead of a longer number, a question asks for its leading power of two
 _NUMBER_BITS = 10_000  # larger numbers are not computed; their literals are compared
-_GLANCED = 3  # a text of up to this length may occur on a page by chance
+_COINCIDENCE = 3  # a text of up to this length may occur on a page by chance
 _WIDE = 1000  # so wide that no line wraps
 _TRIES = 400  # random operands are drawn at most this many times
 _CUT = ("keep", "+1", "no bits to discard")
@@ -146,7 +146,7 @@ def _is_visible(exercise: Exercise, before: Scene) -> bool:
     from floatlab.page.text_layout import to_text
 
     shown = to_text(before.page, _WIDE).split()
-    return not exercise.choices and any(len(each) > _GLANCED and each in shown for each in exercise.answers)
+    return not exercise.choices and any(len(each) > _COINCIDENCE and each in shown for each in exercise.answers)
 
 
 def _exercise(scene: Scene) -> Exercise | None:

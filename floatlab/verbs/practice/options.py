@@ -12,7 +12,7 @@ DEFAULT_SEED, QUESTIONS, MOST_QUESTIONS = 1, 10, 200
 _DRAWN = ("seed", "random_bits", "draw")  # options of stochastic rounding, on which there are no exercises
 
 
-def _settle(question: Question) -> Question:
+def _validate(question: Question) -> Question:
     """Raise UsageError for unknown operations and for stochastic rounding."""
     for word in question.values:
         if word not in OPERATIONS:
@@ -56,7 +56,7 @@ VERB = Verb(
         *grouped("output", Option("html", "FILE", "write the page as one HTML file"), part="output"),
     ),
     rules=(OptionRule(("mark",), "marks show the right answers", excludes=("key",)),),
-    settle=_settle,
+    validate=_validate,
     needs_values=False,
     reads_files=True,
     also=("quiz exercise exercises teach → practice",),

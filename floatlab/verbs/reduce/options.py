@@ -20,7 +20,7 @@ _CONTEXT = tuple(option.name for option in ROUNDING)
 _SIMULATED = ("schedule", "adder", "accumulator", "products", "fma", "machine")
 
 
-def _settle(question: Question) -> Question:
+def _validate(question: Question) -> Question:
     verb, values = question.verb, question.values
     if not values and question.option("preset") is None:
         raise UsageError(f"{verb} needs an array, as in floatlab {VERBS[verb].examples[0]}")
@@ -94,7 +94,7 @@ def _reduction(
         options=(*options, *grouped("on this machine", *groups.get("timed", ())), *RESULT),
         rules=_OPTION_RULES,
         one_format=f"{name} has one result, but -f names {{}}; --accumulator names the format of partial sums",
-        settle=_settle,
+        validate=_validate,
         needs_values=False,
         reads_array=True,
         reads_files=True,

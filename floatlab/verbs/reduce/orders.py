@@ -181,7 +181,7 @@ def targets(verb: str = "sum") -> list[str]:
     return sorted(rows, key=lambda name: name.rpartition(".")[2] != verb)
 
 
-_GLANCE = 48  # a longer schedule expression is replaced by "a custom order"
+_MOST_TEXT = 48  # a longer schedule expression is replaced by "a custom order"
 HEADER = ("order", "result", "ulps", "bits changed", "bits", "the same here")
 
 
@@ -251,7 +251,7 @@ def computation_words(found: Reduction) -> str:
     >>> computation_words(sum([1, 2], "pairwise", format="fp16", accumulator="fp32"))
     'pairwise, sums in fp32'
     """
-    words = [order_words(found.schedule, found.adder) if len(found.schedule.text) <= _GLANCE else "a custom order"]
+    words = [order_words(found.schedule, found.adder) if len(found.schedule.text) <= _MOST_TEXT else "a custom order"]
     if found.machine is not None:
         words.append(found.machine.name)
     elif found.accumulated.format != found.result.format:

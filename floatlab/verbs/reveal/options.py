@@ -16,7 +16,7 @@ LAYOUTS = {
 }  # fmt: skip
 
 
-def _settle(question: Question) -> Question:
+def _validate(question: Question) -> Question:
     if len(question.values) != 1:
         example = VERB.examples[0]
         raise UsageError(f"reveal takes one target, not {len(question.values)}, as in floatlab {example}")
@@ -76,6 +76,6 @@ VERB = Verb(
         OptionRule(("invariance",), "it needs a shape and the default layout", ("terms", "layout")),
     ),
     formats_by="--dtype fp16 names the format of the terms",
-    settle=_settle,
+    validate=_validate,
     needs_values=False,
 )

@@ -48,7 +48,7 @@ def _without_run(values: tuple[str, ...]) -> tuple[str, ...]:
 
 
 @in_default_mode
-def _settle(question: Question) -> Question:
+def _validate(question: Question) -> Question:
     """Remove the word `run`, and raise UsageError if values or options do not fit the subcommand."""
     values, form = _without_run(question.values), _form(question.values)
     if not values:
@@ -178,7 +178,7 @@ VERB = Verb(
     ),
     one_format="train takes one format, but -f names {}; remedies such as bf16 set other formats",
     form=_form,
-    settle=_settle,
+    validate=_validate,
     needs_values=False,
     reads_files=True,
     plot=plot_chart,

@@ -15,7 +15,7 @@ def _task(values: tuple[str, ...]) -> str:
     return values[0] if values[:1] and values[0] in TASKS else ""
 
 
-def _settle(question: Question) -> Question:
+def _validate(question: Question) -> Question:
     """Raise UsageError unless the values are a task, a function and, for `check`, files."""
     task, function, *rest = [*question.values, "", ""][: max(2, len(question.values))]
     if task not in TASKS:
@@ -73,7 +73,7 @@ VERB = Verb(
     ),
     formats_by="the name of the function has the formats, as in f16_add",
     form=_task,
-    settle=_settle,
+    validate=_validate,
     needs_values=False,
     seeds_more=True,
 )

@@ -22,7 +22,7 @@ from floatlab.page.words import flags_blocks
 from floatlab.tui.screens.arithmetic.operands import Operands, WitnessSearch
 from floatlab.tui.screens.arithmetic.steps import Practice, StepPlayer, explanation, result_topics
 from floatlab.tui.screens.keys import SHARED_KEYS, VALUE_KEY
-from floatlab.tui.screens.panes import Beside, Column, Topic, pane
+from floatlab.tui.screens.panes import Column, Topic, TopicPane, pane
 from floatlab.tui.screens.pick_lists import AUTOMATIC
 from floatlab.tui.screens.task import Command, TaskScreen
 from floatlab.tui.widgets import ButtonBar, ChoiceBar, PageView, Pick, StaticPage
@@ -110,7 +110,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
                     with pane(Vertical(id="film"), "Steps"):
                         yield ChoiceBar(lambda step: self.action_jump(int(step)), id="steps")
                         yield StepPlayer(self._tick, id="player")
-                    yield from (pane(Beside(id=name)) for name in ("directions", "beside"))
+                    yield from (pane(TopicPane(id=name)) for name in ("directions", "beside"))
                 with pane(Vertical(id="explanation"), "Explanation"):
                     yield PageView(id="why")
                     yield StaticPage(id="flags")

@@ -24,7 +24,7 @@ from floatlab.verbs.question import Answer, Question, Scene
 from floatlab.verbs.registry import answer_question
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0)  # steps per second
-_GLANCED = 30  # a message repeats up to this many characters of an unreadable answer
+_MOST_REPEATED = 30  # a message repeats up to this many characters of an unreadable answer
 _SLIDE = 0.6  # longest duration in seconds of the animation frames before a step
 _FRAME = 0.06  # longest time in seconds between two animation frames
 
@@ -253,7 +253,7 @@ class Practice(Vertical):
             return
         scene, exercise = self._asking
         if text.strip() and not exercise.is_answer(text):
-            again = f"{quoted(text, _GLANCED)} is not an answer: type {exercise.kind}. {exercise.prompt}"
+            again = f"{quoted(text, _MOST_REPEATED)} is not an answer: type {exercise.kind}. {exercise.prompt}"
             self.query_one("#prompt", Label).update(again)
             return
         right = exercise.is_right(text)

@@ -21,7 +21,7 @@ from floatlab.page.words import counted
 from floatlab.sandbox import exists
 from floatlab.tui.screens.audit.tensor_table import TensorTable
 from floatlab.tui.screens.keys import SHARED_KEYS
-from floatlab.tui.screens.panes import Beside, Column, Topic, pane
+from floatlab.tui.screens.panes import Column, Topic, TopicPane, pane
 from floatlab.tui.screens.task import Command, TaskScreen
 from floatlab.tui.widgets import ButtonBar, Cells, Choice, ChoiceBar, MarkingPicker, PageView, Pick, note_page
 from floatlab.tui.widgets.array_box import ArrayBox
@@ -103,7 +103,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
             with Column(id="lower"):
                 yield pane(PageView(id="details"), "Audit")
                 yield pane(PageView(id="tensor"), "Tensor")
-                yield pane(Beside(id="beside"))
+                yield pane(TopicPane(id="beside"))
 
     @property
     def found(self) -> RecipeAudit | None:
@@ -349,5 +349,5 @@ def _recipe_names(typed: str) -> tuple[str, ...] | None:
 
 def _settled(question: Question) -> Question:
     """Return the question as the command line completes it; raises UsageError."""
-    settle = verb_named("audit").settle
-    return question if settle is None else settle(question)
+    validate = verb_named("audit").validate
+    return question if validate is None else validate(question)

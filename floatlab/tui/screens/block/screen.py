@@ -16,7 +16,7 @@ from floatlab.formats.recipes import Recipe, parse_recipe, parse_rule
 from floatlab.page.model import Page, Table
 from floatlab.record import Record
 from floatlab.tui.screens.keys import SHARED_KEYS
-from floatlab.tui.screens.panes import Beside, Column, Topic, pane
+from floatlab.tui.screens.panes import Column, Topic, TopicPane, pane
 from floatlab.tui.screens.pick_lists import AUTOMATIC
 from floatlab.tui.screens.task import Command, TaskScreen
 from floatlab.tui.widgets import ButtonBar, Cells, Choice, ChoiceBar, ColumnTable, PageView, Pick
@@ -126,8 +126,8 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
                 yield pane(PageView(id="details"), "Block")
                 yield pane(BlockTable(id="elements"), "Elements")
                 yield pane(PageView(id="element"), "Element")
-                yield pane(Beside(id="below"))
-            yield pane(Beside(id="beside"))
+                yield pane(TopicPane(id="below"))
+            yield pane(TopicPane(id="beside"))
 
     @property
     def recipe(self) -> Recipe | None:

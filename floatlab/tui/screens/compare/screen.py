@@ -19,7 +19,7 @@ from floatlab.page.model import Axis, Gap, Note, Page, Table
 from floatlab.reduce.results.diagnosis_record import Diagnosis
 from floatlab.tui.screens.compare.tables import ElementTable, HistogramBars
 from floatlab.tui.screens.keys import SHARED_KEYS
-from floatlab.tui.screens.panes import Beside, Column, Topic, pane
+from floatlab.tui.screens.panes import Column, Topic, TopicPane, pane
 from floatlab.tui.screens.pick_lists import AUTOMATIC
 from floatlab.tui.screens.task import Command, TaskScreen
 from floatlab.tui.widgets import ButtonBar, Cells, ChoiceBar, PageView, StaticPage, note_page
@@ -125,7 +125,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
             yield pane(ElementTable(id="elements"), "Largest errors")
             with Column(id="right"):
                 yield pane(PageView(id="element"), "Element")
-                yield pane(Beside(id="beside"))
+                yield pane(TopicPane(id="beside"))
 
     @property
     def differences(self) -> Differences | None:

@@ -21,7 +21,7 @@ from floatlab.page.model import Grid, Page, joined
 from floatlab.tui.screens.formats.codes import CodePage
 from floatlab.tui.screens.inspect.expression import code_in
 from floatlab.tui.screens.keys import SHARED_KEYS
-from floatlab.tui.screens.panes import Beside, Topic, pane
+from floatlab.tui.screens.panes import Topic, TopicPane, pane
 from floatlab.tui.screens.task import Command, TaskScreen
 from floatlab.tui.widgets import MARGIN, Cells, ChoiceBar, ColumnTable, PageView, note_page
 from floatlab.tui.widgets.boxes import fill, is_wrong, mark_valid
@@ -119,7 +119,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
                     yield ChoiceBar(self.choose_view, self.VIEWS, self.view, id="views")
                     yield CodePage(id="codes")
                     yield PageView(id="details")
-                yield pane(Beside(id="beside"))
+                yield pane(TopicPane(id="beside"))
 
     @property
     def current(self) -> Format:

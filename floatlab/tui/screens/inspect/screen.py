@@ -21,7 +21,7 @@ from floatlab.tui.base import run_once
 from floatlab.tui.screens.inspect.expression import format_of_code, hint_on_code, hint_on_hexadecimal, operation_in
 from floatlab.tui.screens.inspect.field_box import FieldBox
 from floatlab.tui.screens.keys import SHARED_KEYS
-from floatlab.tui.screens.panes import Beside, Column, Topic, pane
+from floatlab.tui.screens.panes import Column, Topic, TopicPane, pane
 from floatlab.tui.screens.task import Command, TaskScreen
 from floatlab.tui.widgets import BitRow, ButtonBar, ChoiceBar, PageView, StaticPage, note_page
 from floatlab.tui.widgets.boxes import fill, is_wrong, mark_valid
@@ -117,9 +117,9 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
                     with pane(Vertical(id="side")):
                         yield ChoiceBar(self.choose_view, self.VIEWS, self.view, id="views")
                         yield PageView(id="details")
-                    yield pane(Beside(id="beside"))
+                    yield pane(TopicPane(id="beside"))
                 with Column(id="second"):
-                    yield from (pane(Beside(id=name)) for name in ("third", "fourth"))
+                    yield from (pane(TopicPane(id=name)) for name in ("third", "fourth"))
 
     # The question.
 

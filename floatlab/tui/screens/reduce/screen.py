@@ -20,7 +20,7 @@ from floatlab.reduce.results.products import Product
 from floatlab.reduce.reveal.order_map_record import OrderMap
 from floatlab.reduce.reveal.revelation import Findings
 from floatlab.tui.screens.keys import SHARED_KEYS
-from floatlab.tui.screens.panes import Beside, Column, Topic, pane
+from floatlab.tui.screens.panes import Column, Topic, TopicPane, pane
 from floatlab.tui.screens.reduce.controls import PreparedReduction, ReduceControls
 from floatlab.tui.screens.reduce.map_view import MapView
 from floatlab.tui.screens.reduce.tables import OrderTable, TreeTable
@@ -112,7 +112,7 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
                 yield pane(PageView(id="addition"), "This addition")
                 yield pane(OrderTable(id="orders"), "Orders")
                 yield pane(MapView(id="map"), "Orders of all elements")
-                yield pane(Beside(id="beside"))
+                yield pane(TopicPane(id="beside"))
 
     # The question.
 

@@ -19,7 +19,7 @@ from floatlab.page.model import Chart, Note, Page
 from floatlab.record import Record
 from floatlab.training.trace import UpdateTrace
 from floatlab.tui.screens.keys import SHARED_KEYS
-from floatlab.tui.screens.panes import Beside, Column, Topic, pane
+from floatlab.tui.screens.panes import Column, Topic, TopicPane, pane
 from floatlab.tui.screens.task import Command
 from floatlab.tui.screens.train.controls import RemedyTable, RoundingTable
 from floatlab.tui.screens.train.plot import Plot
@@ -131,7 +131,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
                 yield pane(RemedyTable(id="remedies"), "Remedies")
                 yield pane(RoundingTable(id="roundings"), "Roundings of this step")
                 yield pane(PageView(id="details"), "Table")
-            yield pane(Beside(id="beside"))
+            yield pane(TopicPane(id="beside"))
 
     # The question, and the laboratory.
 
