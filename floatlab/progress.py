@@ -1,7 +1,7 @@
 """Reports the progress of long work to the code that started it, which may also pause or end the work.
 
-The callback is stored in a context variable, because many functions lie between the public function and the simulation
-that reports its progress. So they need not pass it on.
+The callback is stored in a context variable. So the many functions between the public one and the simulation need not
+pass it on.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _add: ContextVar[Callable[[int], None]] = ContextVar("add", default=_ignore)
 
 @contextmanager
 def pausing(wait: Callable[[], None]) -> Iterator[None]:
-    """Call `wait` at every `count` and `pause` inside the `with`. To pause, it blocks; to end the work, it raises."""
+    """Call `wait` at every `count` and `pause` inside the `with`. It blocks to pause the work, and raises to end it."""
     token = _pause.set(wait)
     try:
         yield

@@ -59,7 +59,7 @@ class _Cells:
 
 
 def lanes_of(axis: Axis, width: int) -> list[tuple[str, list[Line], list[Line]]]:
-    """For each lane of an axis, return its label, the lines above its axis line, and all lines from there on.
+    """For each lane of an axis, return its label, the lines above it, and its axis line with all lines below.
 
     >>> lane = Lane("x", marks=(Mark(0.25, "●", (Span("1"),)), Mark(0.75, "▼", (Span("here"),), pointer=True)))
     >>> [(label, above, rest)] = lanes_of(Axis((lane,)), 21)

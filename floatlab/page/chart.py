@@ -30,7 +30,7 @@ _LEAST = 8  # least number of columns of the plot area
 _ROWS_A_TICK = 3
 _COLUMNS_A_TICK = 12
 _APART = 2  # spaces between the name of the horizontal scale and a number beside it
-# On a shorter scale, only the ends are marked: the least length, and the least length relative to the larger end.
+# Of a shorter scale, only the ends are marked. Both limits are lengths, the second relative to the larger end.
 _LEAST_SPAN, _LEAST_SHARE = 1e-290, 2.0**-30
 
 

@@ -144,10 +144,10 @@ class LearningComparison(Record):
 
     `finals` has one loss per seed. `ratio` is the geometric mean, over the seeds, of the final loss divided by the
     reference's loss for the same seed. `spread` is the standard deviation of that mean, as a factor (1.05 means 5 %).
-    Both are NaN if a run of the configuration or of the reference diverged.
-    `diverged` is the number of runs that diverged. `worse` is true if a run diverged, or if the loss is clearly larger
-    than the reference's: `ratio` exceeds 1.02, and it also exceeds two standard deviations (the square of `spread`) or
-    the loss is more than 2 % larger for every single seed.
+    Both are NaN if a run of the configuration or of the reference diverged. `diverged` is the number of runs that
+    diverged. `worse` is true if a run diverged, or if the loss is clearly larger than the reference's. This needs a
+    `ratio` above 1.02, and one of two conditions: `ratio` exceeds the square of `spread` (two standard deviations), or
+    the loss is more than 2 % larger for every seed.
     """
 
     label: str

@@ -2,14 +2,15 @@
 
 A step uses all samples of a problem. With n samples and loss scale S, a step does the following:
 
-    forward, for each layer: z = x·W in the format of the accumulator, z = z + b in the format of outputs. W, and the
-    layer's input x, are first rounded to the format `forward`. Between layers, x = max(z, 0).
-    output: e = z − y in the accumulator. For a logistic loss e = p − y; p = 1/(1 + exp(−z)) is computed in binary64 and
-    rounded to the accumulator. The factor f = c·λ·S/n is rounded to the accumulator, and dz = e·f is rounded to the
-    format `backward`. λ is the weight of the loss; c is 2 for a squared loss, else 1.
-    backward, for each layer: dW = xᵀ·dz and db = 1ᵀ·dz in the accumulator, rounded to the format `grads`. Except for
-    the first layer, dx = dz·Wᵀ in the accumulator, set to 0 unless x > 0, and rounded to `backward`; dx is the dz of
-    the preceding layer.
+* forward, for each layer: z = x·W in the format of the accumulator, z = z + b in the format of outputs. W, and the
+  layer's input x, are first rounded to the format `forward`. Between layers, x = max(z, 0).
+* output: e = z − y for a squared loss, e = p − y for a logistic one, in the format of the accumulator. The probability
+  p = 1/(1 + exp(−z)) is computed in binary64 and rounded to the format of the accumulator.
+* gradient of the outputs: dz = e·f, rounded to the format `backward`. The factor f = c·λ·S/n is first rounded to the
+  format of the accumulator. λ is the weight of the loss; c is 2 for a squared loss and 1 for a logistic one.
+* backward, for each layer, the last one first: dW = xᵀ·dz and db = 1ᵀ·dz in the format of the accumulator, rounded to
+  the format `grads`. The dz of the preceding layer is dz·Wᵀ in the format of the accumulator, set to 0 unless x > 0,
+  and rounded to `backward`.
 
 `reduce.matmul` computes the matrix products: it rounds each product of two elements to the accumulator's format and
 sums serially, or it uses a model of a matrix unit. x, W and f saturate if they overflow a format without infinities.
@@ -17,8 +18,7 @@ The update is the setup's `Program`.
 
 The problems are small and generated from a seed: linear and logistic regression, and a two-layer network. The targets
 of linear problems and networks are the outputs of a teacher model of the same kind, plus noise. A logistic teacher
-gives the probability of the target 1. Data and starting weights
-come from NumPy's `default_rng` (PCG64), as binary32.
+gives the probability of the target 1. Data and starting weights come from NumPy's `default_rng` (PCG64), as binary32.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def make_problem(
     Raises
     ------
     UnsupportedError
-        For other kinds, for sizes below 1, and for another number out of its range.
+        For other kinds, for sizes below 1, and for other numbers out of range.
 
     Examples
     --------
@@ -338,7 +338,7 @@ class Network:
         return found
 
     def step(self, weights: Array, scale: float = 1.0) -> Pass:
-        """Return the outputs, and the gradients of loss · `problem.weight` · `scale` in the setup's format."""
+        """Return the outputs, and the gradients of loss · `problem.weight` · `scale` in the format `grads`."""
         configuration, problem = self.configuration, self.problem
         layers = self._layers(weights)
         with np.errstate(all="ignore"):

@@ -19,7 +19,7 @@ one more stage rounds the copy to the format of the weights.
 The optimizers turn a gradient into an update:
 
 * `Updates`: the given numbers are the updates, u = g.
-* `SGD`: with weight decay, d = wd·w and g = g + d. With momentum, p = μ·b, b = p + g and u = lr·b; else u = lr·g.
+* `SGD`: with weight decay, d = wd·w and g = g + d. With momentum, p = μ·b, b = p + g, u = lr·b; without it, u = lr·g.
 * `Adam`, where, as in PyTorch, one bias correction divides the square root, and the other divides the learning rate:
 
       L2 decay:         d = wd·w, g = g + d

@@ -106,10 +106,10 @@ class Trajectory(Record):
     error of the master copy or of the compensated value; it is None if the remedy has neither. Both are None if the run
     or the reference diverged.
 
-    A weight is stalled if it did not change in the last 1 % of all steps, although the reference has changed since the
-    last change of the weight. One step without a change suffices if all steps have the same effect: the same gradient,
-    no momentum or other state, and no stochastic rounding. No weight counts as stalled if the run diverged, if the last
-    step was skipped, if stochastic rounding may still move it, or if a gradient function returned 0 for it.
+    A weight is stalled if it did not change in the last 1 % of all steps, and the reference has changed since the last
+    move of the weight. One step without a change suffices if all steps have the same effect: the same gradient, no momentum or
+    other state, and no stochastic rounding. No weight counts as stalled if the run diverged, if the last step was
+    skipped, if stochastic rounding may still move it, or if a gradient function returned 0 for it.
 
     `stalled` is the number of the last step that changed the weight: 0 if no step did, None if the weight is not
     stalled. For several weights, it is the largest such number. `still` is the number of stalled weights. `moves`
@@ -210,7 +210,7 @@ class Training(Answering):
         return _furthest(run.values[-1], truth), carried
 
     def _stalled(self, trainer: Trainer, run: TrainingRun) -> Array:
-        """For each weight, return the number of the last step that moved it if it is stalled, else −1."""
+        """Return, for each stalled weight, the number of the last step that moved it; −1 for other weights."""
         last, quiet, given = run.last_moves, run.steps - run.last_moves, trainer.gradients
         draws = any(map(is_drawn, run.program.stages))
         # If a constant update left the weight unchanged once, it always will.
