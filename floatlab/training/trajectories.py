@@ -107,9 +107,9 @@ class Trajectory(Record):
     or the reference diverged.
 
     A weight is stalled if it did not change in the last 1 % of all steps, and the reference has changed since the last
-    move of the weight. One step without a change suffices if all steps have the same effect: the same gradient, no momentum or
-    other state, and no stochastic rounding. No weight counts as stalled if the run diverged, if the last step was
-    skipped, if stochastic rounding may still move it, or if a gradient function returned 0 for it.
+    move of the weight. One step without a change suffices if all steps have the same effect: the same gradient, no
+    momentum or other state, and no stochastic rounding. No weight counts as stalled if the run diverged, if the last
+    step was skipped, if stochastic rounding may still move it, or if a gradient function returned 0 for it.
 
     `stalled` is the number of the last step that changed the weight: 0 if no step did, None if the weight is not
     stalled. For several weights, it is the largest such number. `still` is the number of stalled weights. `moves`
