@@ -52,8 +52,9 @@ __all__ = [
 
 _INPUTS = ("tf32", "bf16", "fp16")  # formats to which matrix units round their inputs
 _DIRECTIONS = ("RNE", "RNA", "RTZ")
-# A candidate that fails on the sample may still reproduce most of a result. The best _WHOLE of those that reproduce at
-# least the share _NEAR of the sample are tried on all elements, if the product has at most _SHORT multiply-adds.
+# A candidate that fails on the sample may still reproduce most of a result. If the product has at most _SHORT
+# multiply-adds, the best _WHOLE candidates that reproduce at least the share _NEAR of the sample are tried on all of
+# it.
 _WHOLE, _NEAR, _SHORT = 4, 0.25, 1 << 26
 
 
@@ -61,9 +62,9 @@ class Attribution(Answering, Individual):
     """The candidate computations for each observed result. For two results, also pairs that reproduce both.
 
     `explanations` ranks the candidates for each result by how much of it they reproduce. `pairs` holds at most 256 of
-    the `pair_count` pairs; pairs with the fewest causes come first. For two results of one dot product that no single
-    cause explains, `refutations` holds the best pair of candidates that differ only in FMA, and the best pair that
-    differ only in the order. `tile_edges` has one entry per result: if one candidate reproduces most of the result and
+    the `pair_count` pairs; pairs with the fewest causes come first. If no single cause explains two results of one
+    dot product, `refutations` holds the best pair of candidates that differ only in FMA, and the best pair that differ
+    only in the order. `tile_edges` has one entry per result: if one candidate reproduces most of the result and
     another the remaining rows or columns, the entry is a `TileEdge`, and otherwise None. `context` is the rounding of
     all candidates except hardware models.
     """
@@ -338,7 +339,7 @@ def _with_rounded_inputs(
 ) -> tuple[tuple[Explanation, ...], ...]:
     """Add candidates that reproduce a result from rounded inputs, unless a candidate without rounding reproduces it.
 
-    Hardware models do not count here, because some of them round their inputs.
+    Hardware models do not count as candidates without rounding, because some of them round their inputs.
     """
     found = [list(ranked) for ranked in explanations]
     for inputs in _input_roundings(evaluator):
@@ -380,7 +381,7 @@ def _with_known_orders(
     kind: str,
     targets: Sequence[object] | None,
 ) -> tuple[tuple[Explanation, ...], ...]:
-    """Add explanations with the orders of `targets`. If it is None, try the orders of libraries, until one fits.
+    """Add explanations with the orders of `targets`; if this is None, try the orders of libraries until one fits.
 
     Each order is tried with several adders, up to the first one that reproduces every element.
     """

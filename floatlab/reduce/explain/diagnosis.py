@@ -247,8 +247,8 @@ class _PairDiagnosis:
     def _unknown(self, causes: tuple[DiagnosedCause, ...]) -> Diagnosis:
         """Replay candidate computations on the results that are not explained yet.
 
-        If all of these are reproduced, rounding is diagnosed. Otherwise, or if only a few elements are in doubt, the
-        diagnosis says what information would settle the question.
+        If all of these results are reproduced, rounding is diagnosed. Otherwise, or if only a few elements are in
+        doubt, the diagnosis says what information would settle the question.
         """
         lone = [each for each in causes if each.name == "elements"]
         if lone:
@@ -332,7 +332,7 @@ class _PairDiagnosis:
         return self._done("rounding", rounding_line(tuple(found), self._worth()), tuple(found))
 
     def _with_replayed_formats(self, causes: tuple[DiagnosedCause, ...]) -> tuple[DiagnosedCause, ...]:
-        """If TF32 and binary16 both explain the inputs, but only sums with one give the bits, name only this one."""
+        """If inputs in TF32 and in binary16 both explain a result, but only one gives its bits, name only this one."""
         for each in self.explained:
             models = [] if each.other_format is None else [each.model, each.other_format]
             into = each.side.narrowest

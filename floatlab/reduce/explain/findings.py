@@ -123,7 +123,7 @@ def stray_words(side: Side, stray: Array) -> str:
 def overflow_of(problem: ProductProblem, side: Side, other: Side) -> DiagnosedCause | None:
     """Return a cause with the elements that overflowed but are finite in the other result; None if there are none."""
     overflow = find_overflow(problem, side) & other.finite
-    if other.format == side.format:  # far above the largest number, infinity is right; a small number in `other` is not
+    if other.format == side.format:  # a small number is wrong if the product is far too large
         largest = float(side.format.largest)
         product = np.abs(problem.totals.product)
         overflow &= (np.abs(other.values) >= largest) | (product < 2 * largest) | np.isinf(product)

@@ -84,7 +84,7 @@ def shared_line(causes: tuple[DiagnosedCause, ...]) -> str:
 
 
 def lone_line(cause: DiagnosedCause) -> str:
-    """Return the line for a few elements whose differences rounding could explain, but hardly another order."""
+    """Return the line for a few elements whose differences are within rounding, but unlikely for another order."""
     verb = "differs" if len(cause.where) == 1 else "differ"
     said = f"{_elements(cause)} alone {verb}, and rounding can explain a difference of this size"
     return f"I can't tell: {said}; computing the product again would settle it."
@@ -115,7 +115,7 @@ def rough_line(letter: str, times: float) -> str:
 
 
 def unexplained_line(letter: str, is_function: bool) -> str:
-    """Return the line for results that nothing explains; if `is_function`, a function of the product would.
+    """Return the line for results that nothing explains, except, if `is_function` is true, a function of the product.
 
     >>> unexplained_line("B", True).partition("; ")[2]
     'knowing what follows it would settle it.'

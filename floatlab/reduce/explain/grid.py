@@ -51,7 +51,7 @@ _NAMES = {Cause.ORDER: "order", Cause.FMA: "fma", Cause.ACCUMULATOR: "accumulato
 
 
 class Replaying(Protocol):
-    """A map that gives the order in which a library adds each element; `floatlab.reduce.reveal` makes such maps."""
+    """A map of the orders in which a library computes the elements of a product; `floatlab.reduce.reveal` makes it."""
 
     def replay(self, a: object, b: object) -> Array:
         """Return the product of a and b in the library's orders of addition."""
@@ -313,8 +313,8 @@ def names_between(first: list[Way], second: list[Way], own: Format) -> tuple[dic
     """Return why two results differ, as a dictionary of causes and descriptions, and the best pair of ways or None.
 
     The best pairs of candidates differ in the fewest causes, and the causes of all of them are returned. If there are
-    no pairs, or if one pair differs in no cause, the causes instead say how each result differs from usual sums, or
-    "order" if neither does. `own` is the accumulator format that libraries use for these results.
+    no pairs, or if one pair differs in no cause, return how each result differs from usual sums instead; if neither
+    does, the only cause is "order". `own` is the accumulator format that libraries use for these results.
     """
     pairs = [(one, other) for one in first for other in second if one.candidate and other.candidate]
     if pairs:
@@ -350,7 +350,7 @@ def _causes(one: Way, other: Way, own: Format) -> tuple[str, ...]:
         name = _NAMES[cause]
         adders = (*one.candidate.adders, *other.candidate.adders)
         if cause is Cause.ACCUMULATOR and _accumulators(one) == _accumulators(other) != (None,):
-            # The accumulators are equal, so the products are rounded differently. Call the cause so if one is narrow.
+            # The accumulators are equal, so the products are rounded differently. If one is narrow, name this cause.
             name = "products" if any(each.products.precision < own.precision for each in adders) else name
         names.append(name)
     return tuple(dict.fromkeys(names))

@@ -59,8 +59,8 @@ from floatlab.reduce.simulate.narrow_sums import promoted
 _SCATTERED = 0.4  # sums in a narrow format may miss at most this share of the elements
 _CHOICES = {"inputs-rounded", "inputs-quantized", "inputs-split", "output-rounded"}  # choices of precision
 _LOCAL = {"elements", "region", "not-the-product"}
-# If sums in a narrow format miss some elements, each of these raises the evidence that is needed by _BITS_EACH bits.
-# _BITS_ENOUGH bits always suffice.
+# Each element that sums in a narrow format miss raises the required evidence by _BITS_EACH bits. _BITS_ENOUGH bits
+# always suffice.
 _BITS_EACH, _BITS_ENOUGH = 8.0, 60.0
 _BITS_OF_FOUR = 8.0  # the bits of evidence that are needed for one of four kinds of sums in narrow formats
 _FEW = 4  # a result with fewer different numbers than this may also come from a final rounding
@@ -332,7 +332,7 @@ class SideExplainer(ModelSearch):
         return self._found("unknown", (), z=fit.z, view=view)
 
     def _placed(self, view: View, wrong: Array) -> Fault:
-        """Return the places of the wrong elements, or that the result is another product if they are most elements."""
+        """Return the places of the wrong elements; if these are most elements, the fault is another product."""
         fault, count = self.faults.placed(view, wrong), int(wrong.sum())
         if fault.name == "elements" and count > max(_LISTED, _MOST_WRONG * view.usable.sum()):
             return Fault("not-the-product", (), (("wrong elements", f"{count:,} of {wrong.size:,}"),))

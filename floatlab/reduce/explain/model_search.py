@@ -23,8 +23,8 @@ from floatlab.reduce.explain.residuals import find_places, share_of
 from floatlab.reduce.explain.side_report import SideReport
 from floatlab.reduce.explain.stages import ALIKE, PLAIN, Model
 
-# If narrower sums fit, too, a fault must be surprising: it makes at most this share of the elements wrong that narrower
-# sums would change.
+# If narrower sums also fit, a fault is reported only if it makes few elements wrong: at most this share of those that
+# narrower sums would make wrong.
 _SURPRISING = 0.2
 _BESIDES = 3  # moved rows and missing terms are looked for, on all elements, with at most this many models
 _EDGES = 4
@@ -78,7 +78,7 @@ class ModelSearch(SideReport):
 
     def _first_pair(self, pairs: list[ChangePair], tried: int, faulty: bool) -> SideExplanation | None:
         for i, likely in enumerate(pairs):
-            # The sample may lack the elements that tell one change from another. A fault is looked for only later.
+            # The sample may not tell similar changes apart, so try these, too, unless a fault is looked for.
             for pair in (likely,) if faulty else chain((likely,), alike_pairs(likely, self.problem)):
                 self.tick()
                 product = self.problem.whole(pair.model)

@@ -5,8 +5,8 @@ result, and T the sum of the squared terms. Partial sum k is about P·k/n plus a
 partial sums add up to about n·(P²/3 + T/6). This gives the standard deviation of the error, called sigma. The limit is
 a multiple of sigma. For binary32 and binary64, a simulation on the given inputs may increase this multiple. In single
 elements whose sums were simulated in several orders (see `faults.orders`), the limit is at least a multiple of their
-errors. It is at most 2·n·u·Σ|x·y|: to first order, no order of addition and no rounding direction causes larger errors
-(Higham, *Accuracy and Stability of Numerical Algorithms*, section 3.1).
+errors. No limit exceeds 2·n·u·Σ|x·y|: to first order, no order of addition and no rounding direction causes larger
+errors (Higham, *Accuracy and Stability of Numerical Algorithms*, section 3.1).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ROWS, _COLUMNS = 16, 32  # the simulation uses at most this many rows and colum
 _SLICES = 4  # each input is divided into this many slices of digits
 # `tick` is called after each block of rows; a block has at least this many rows, and about this many multiply-adds.
 _ROWS_AT_ONCE, _AT_ONCE = 128, 1 << 31
-_EXACT_ELEMENTS = 1 << 22  # elements that `_in_slices` computes too inexactly are summed in blocks of so many terms
+_EXACT_ELEMENTS = 1 << 22  # elements that `_in_slices` computes too inexactly are summed in blocks of this many terms
 _BITS = 53  # the precision of binary64
 _SUMS = 8  # a model adds at most this many products of parts of the inputs
 _LARGER = 1.1  # rounding the inputs or the sums increases Σ|x·y| at most by this factor
@@ -65,7 +65,7 @@ class Totals(Individual):
     def off_grid(self, values: Array) -> Array:
         """Return the mask of the finite values that are not multiples of the smallest grain.
 
-        All sums of products of these inputs are multiples of it, also if they are rounded. So other values come from
+        All sums of products of these inputs are multiples of it, even after rounding. So other values come from
         other inputs, for example from inputs that were multiplied by a scale and rounded again.
         """
         grain = np.zeros(0) if self.grain is None else self.grain[(self.grain > 0) & np.isfinite(self.grain)]

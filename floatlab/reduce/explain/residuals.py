@@ -1,7 +1,7 @@
 """Find faults in the residuals: wrong elements and regions, a bias, a factor, moved rows, missing terms.
 
-The residual of a result is its difference from the exact product. Functions that find a fault return its positions, or
-the bias or factor; or None. The caller checks whether this fault leaves only rounding errors.
+The residual of a result is its difference from the exact product. Functions that look for a fault return its positions,
+or the bias or factor; None if there is none. The caller checks whether this fault leaves only rounding errors.
 """
 
 from __future__ import annotations
@@ -335,7 +335,7 @@ def follows_everywhere(error: Array, shift: Array, sigma: Array) -> bool:
 
 
 def robust_shifts(values: Array, exact: Array, sigma: Array) -> Iterator[tuple[float, int | None]]:
-    """Yield pairs of a factor and a kind of bias that may explain a result, those with the fewest unknowns first.
+    """Yield pairs of a factor and a kind of bias that may explain a result; the fewest free parameters come first.
 
     The kind is None without a bias, 0 for one number per column, 1 for one number per row, and 2 for one number for all
     elements. A factor is 1 or a median, which a few wrong elements hardly change. Implausibly large or small factors

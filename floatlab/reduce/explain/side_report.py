@@ -1,4 +1,4 @@
-"""Turn what was found about one result into its explanation: a status, causes, and the mask of wrong elements."""
+"""Turn the findings about one result into its explanation: a status, causes, and the mask of wrong elements."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NO_CAST = {
     "output-rounded",
     "not-the-product",
     "function-applied",
-}  # beside these causes, no cast is reported
+}  # with these causes, no final rounding is reported
 
 
 class SideReport:

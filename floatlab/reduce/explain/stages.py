@@ -69,7 +69,7 @@ class Model(Record):
 
     @property
     def is_one_rounding(self) -> bool:
-        """Whether inputs are rounded to one format in one direction (perhaps after binary32): sums can be replayed."""
+        """Whether sums can be replayed: inputs are rounded to one format in one direction, perhaps after binary32."""
         return self.name == "inputs-rounded" and {"format", "rounding"} <= dict(self.evidence).keys()
 
     @property

@@ -1,4 +1,4 @@
-"""Short descriptions of a plan: one schedule, or a tree of parts with a schedule for each part, if there is one."""
+"""Short descriptions of a plan: one schedule, or a tree of parts, most of which have a schedule."""
 
 from __future__ import annotations
 

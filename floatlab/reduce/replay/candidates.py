@@ -62,7 +62,7 @@ class Candidate(Record):
     adder: CandidateAdder | None
     machines: tuple[Machine, ...] = ()  # all machines that this model describes
     same: tuple[Schedule, ...] = ()  # other requested schedules with the same tree for these terms
-    order: str = ""  # the name of the order in messages; if it is empty, they show the expression
+    order: str = ""  # the name of the order in messages; if empty, messages show the expression
     inputs: InputRounding | None = None
 
     @property
@@ -135,7 +135,7 @@ def list_candidates(
 
     Models of machines have their own rounding; all other candidates use `context`. Two orders with the same tree give
     one candidate, unless n is above 2^11. If `schedules`, `formats` or `machines` is None, usual ones are tried. If
-    there are many terms in all `elements` sums, these do not include the orders `FUSED`.
+    all `elements` sums together have many terms, the usual schedules do not include the orders `FUSED`.
     """
     usual = SCHEDULES + FUSED * (n * elements <= _FEW)
     orders = _orders(n, usual if schedules is None else _listed(schedules, "schedules"))

@@ -170,7 +170,7 @@ def refutations_of(
 def _is_apart(first: Explanation, second: Explanation, apart: PrintedDecimal | Fraction | None) -> bool:
     """Return whether two results differ by the amount `apart`, either exactly or after rounding to their format.
 
-    It is true if `apart` is None, and otherwise false for results that are not finite.
+    If `apart` is None, return True. Otherwise, return False for results that are not finite.
     """
     if apart is None:
         return True
@@ -185,7 +185,7 @@ def _is_apart(first: Explanation, second: Explanation, apart: PrintedDecimal | F
 
 
 def causes_of(one: Candidate, other: Candidate) -> tuple[Cause, ...]:
-    """Return the causes in which two candidates differ. For models of different machines, the machine is the only one.
+    """Return the causes in which two candidates differ; for models of different machines, only the machine.
 
     >>> from floatlab.reduce.plan.schedules import PAIRWISE
     >>> from floatlab.reduce.plan.grouped_schedules import SERIAL

@@ -24,9 +24,9 @@ from floatlab.reduce.simulate.matrix_units import Machine
 class Explanation(Individual):
     """A candidate computation, and how many of the observed elements it reproduces bit for bit.
 
-    `total` of the `elements` elements were compared: only a sample if the product is huge, and usually if it is large
-    and the sample did not match. `codes` holds the codes of the candidate's results for the compared elements, in C
-    order; it is None for a large product of which only a sample was compared.
+    `total` of the `elements` elements were compared: all, or only a sample. Only a sample is compared if the product is
+    huge, and usually also if the sample did not match. `codes` holds the codes of the candidate's results for the
+    compared elements, in C order; it is None for a large product of which only a sample was compared.
     """
 
     candidate: Candidate

@@ -81,8 +81,8 @@ def printed_array(source: Source) -> PrintedArray | None:
     """Return the numbers that may have been printed as the elements of an array.
 
     Libraries may omit trailing zeros. Every element is therefore taken to have as many digits as the longest one, but
-    no more decimal places than any element shows. The result is None if no element is finite, if NumPy has no dtype for
-    the format, or if the printed digits identify each number of the format.
+    at most as many decimal places as the element with the most places. The result is None if no element is finite, if
+    NumPy has no dtype for the format, or if the printed digits identify each number of the format.
 
     >>> found = printed_array(source_of(np.float32([[3.042, -12.3456, 0]])))
     >>> found.low.round(6).tolist(), found.high.round(6).tolist()

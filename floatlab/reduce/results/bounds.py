@@ -2,7 +2,7 @@
 
 Rounding a number x gives x·(1 + d) + e with |d| ≤ u and |e| ≤ η. When rounding to nearest, u is 2^−p, where p is the
 precision; with other roundings, u is 2^(1−p). η is the smallest positive number that rounding can return. The errors d
-of h roundings thus change a term by a factor of at most 1/(1 − h·u) (N. J. Higham, *Accuracy and Stability of Numerical
+of h roundings change a term by a factor of at most 1/(1 − h·u) (N. J. Higham, *Accuracy and Stability of Numerical
 Algorithms*, 2nd ed., 2002, sections 3.1 and 4.2). No bound is proved for formats that are defined by a table, since
 their relative rounding error depends on the number.
 """

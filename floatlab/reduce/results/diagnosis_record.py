@@ -13,8 +13,8 @@ class DiagnosedCause(Record):
 
     `stage` is the stage of the computation at which the cause acts. `evidence` holds details as pairs (name, text).
     `where` lists the affected elements by their indices, or regions by two half-open ranges of rows and columns. For
-    missing terms, it lists half-open ranges of terms; for moved elements, pairs (new index, old index). If it is empty,
-    the cause affects all elements.
+    missing terms, it lists half-open ranges of terms; for moved elements, pairs (new index, old index). If `where`
+    is empty, the cause affects all elements.
     """
 
     name: str

@@ -33,7 +33,7 @@ from floatlab.reduce.simulate.matrix_units import Machine
 from floatlab.reduce.simulate.simulation import AnyAdder, evaluate, places_of
 
 MAX_TRACED = 1 << 14  # if a sum has more terms, its nodes and their derivations are not kept
-_CLOSE = 4  # the ranking of nodes is approximate: this many are evaluated exactly for each requested one
+_CLOSE = 4  # the ranking is approximate, so this many times the requested nodes are evaluated exactly
 
 
 @methods_in_default_mode
@@ -85,7 +85,7 @@ class Reduction(Answering, Individual):
 
     @property
     def settled(self) -> Schedule:
-        """The schedule; instead of a `sorted` schedule, the permutation that sorts these terms."""
+        """The schedule; for a `sorted` schedule, the permutation that sorts these terms."""
         if not isinstance(self.schedule, Sorted):
             return self.schedule
         return Permuted(tuple(places_of(self.sides, self.schedule).tolist()), self.schedule.inner)
@@ -119,8 +119,8 @@ class Reduction(Answering, Individual):
     def worst(self, count: int = 5) -> list[Node]:
         """Return the nodes whose roundings have the largest errors, largest first.
 
-        For more than 2^14 terms, raises UnsupportedError if the sum is compensated or that of a tensor core, if nodes
-        add more than two numbers, or if binary64 does not contain the formats.
+        For more than 2^14 terms, raises UnsupportedError if the sum is compensated or computed by a tensor core, if
+        nodes add more than two numbers, or if binary64 does not contain the formats.
 
         >>> import numpy as np
         >>> from floatlab import sum

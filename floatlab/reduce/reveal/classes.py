@@ -1,9 +1,9 @@
 """Divide the elements of a product into classes that are computed in the same way.
 
 If all rows of the left operand are equal, and all columns of the right operand are equal, every element is the same
-sum. Elements with different bits were then computed differently: either the order of the additions differs or the
-arithmetic of a node. Three kinds of vectors are tried. A mask has two huge terms of opposite sign. Terms that are added
-to one of them are lost, until the two huge terms cancel. Masks distinguish two orders even if only a few terms are at
+sum. Elements with different bits were then computed differently: either the order of the additions or the arithmetic of
+a node differs. Three kinds of vectors are tried. A mask has two huge terms of opposite sign. Terms that are added to
+one of them are lost, until the two huge terms cancel. Masks distinguish two orders even if only a few terms are at
 different places. Vectors with two opposite products show which of them is fused. Random vectors show other differences.
 In some of them, the first or the last terms are largest; in others, only few terms are not zero, or the terms nearly
 cancel.
@@ -28,7 +28,7 @@ _WORK = 1 << 36  # at most this many multiply-adds are spent on probing a single
 _RANDOM_PAIRS = 12  # this many random pairs of terms get a mask
 _QUIET = 12  # after this many vectors in a row without a new class, no more are tried
 _MOST_VECTORS = 96  # at most this many random vectors are tried
-_LANES = 5  # fused products are looked for at the terms 0 and 2^k for k < 5, which meet in 2^k vector lanes
+_LANES = 5  # fused products are looked for at terms 0 and 2^k, k < 5, which share a lane if there are 2^k vector lanes
 _FEW_VECTORS = 2  # this many random vectors are tried if only the class of the first element is needed
 
 

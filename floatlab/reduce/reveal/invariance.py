@@ -46,8 +46,8 @@ class Circumstance(Record):
     `formats` has the names of the formats of the results, the one with the fewest digits first. If there are several
     formats, numbers are compared instead of bits, and `ulps` counts ulps of the first format. `nans` is true if an
     element is NaN in only one of two results; such elements do not count for `ulps`. If no value could be tried,
-    `reason` says why. The place, the alignment and the threads are tried in a batch of `rows` rows: of all rows, or of
-    fewer if only a smaller batch shows an effect.
+    `reason` says why. Place, alignment and threads are tried in a batch of `rows` rows: all rows, or fewer if only a
+    smaller batch shows an effect.
     """
 
     name: str
@@ -314,7 +314,7 @@ class _Unsteady(Exception):
 
 
 def _tried_in(batches: list[int], name: str, meaning: str, results: Callable[[int], Results]) -> Circumstance:
-    """Return the effect of a circumstance in the first batch whose bits it changes. By default, take the first batch.
+    """Return the effect of a circumstance in the first batch whose bits it changes; if none, in the first batch.
 
     `batches` has the numbers of rows to try. The target may refuse all but the first.
     """

@@ -45,7 +45,7 @@ def find_known_orders(
 
     Raises the errors of `reveal`, and UnsupportedError if no library adds in the format. If `targets` is None, probe
     the usual functions of this kind in imported libraries. Those that do not add along a tree or cannot be probed are
-    left out, and all of them if there are more than 2^12 terms.
+    left out. Above 2^12 terms, none is probed.
     """
     dtype = DTYPES.get(format_name)
     if targets is not None:

@@ -39,7 +39,7 @@ def usual_candidates(format: Format, into: Format, plan: Plan, reader: ProbeRead
 def compensated_candidates(into: Format, plan: Plan) -> Iterator[Candidate]:
     """Yield candidates that add one term after the other along a plan, with Kahan's compensation.
 
-    Other rules of compensation lose no units of a probe, so probes find no plan for them.
+    Other compensated sums do not lose the units of a probe (see `probes`), so probes find no plan for them.
 
     >>> from floatlab.formats import parse_format
     >>> ways = compensated_candidates(parse_format("fp32"), Plan(3, ((2, 1), (3, 0))))

@@ -38,7 +38,7 @@ from floatlab.reduce.simulate.adders import PartlyFused
 # Probing a class may take _WORK multiply-adds. Another _WORK_SHARED are divided among all classes, by their sizes.
 _WORK, _WORK_SHARED = 1 << 35, 1 << 39
 _SAMPLE = 256  # every kind of node arithmetic is tried on about this many elements of a class
-_REPLAYED = 1024  # so many random products are made that a class has this many elements in them, if memory allows
+_REPLAYED = 1024  # random products are made until a class has this many elements in all, if memory allows
 _CONFIRMED = 4  # if no more random products can be kept, a claim for a part of a class is tested on this many new ones
 _ROUNDS = 4  # in one search, at most this many candidates are replayed on all elements of a class
 _IN_A_ROW = 8  # if an order was not found, one product is computed this often again, since its bits may change
@@ -70,7 +70,7 @@ class _Mapping:
     def _explained(self, sized: SizedTarget) -> Explained:
         """Find the orders in a smaller product; return the candidates of its classes, and the class of each element.
 
-        This search does not use products that are smaller still.
+        This search does not in turn use smaller products.
         """
         inner = _Mapping(sized, 1, None)
         inner.smaller = None

@@ -26,8 +26,8 @@ class Masks:
 
     `most` is the number of units that a sum can count exactly.
 
-    Partial sums may have another format than the terms; `emax` is the largest exponent assumed for them. With `few`,
-    they are assumed to have 8 significand bits, as in bfloat16, so they count at most 2^8 units.
+    Partial sums may have another format than the terms; `emax` is the largest exponent assumed for them. If `few` is
+    true, they are assumed to have 8 significand bits, as in bfloat16, so they count at most 2^8 units.
     """
 
     def __init__(self, format: Format, emax: int | None = None, few: bool = False) -> None:
@@ -78,7 +78,7 @@ class Lines:
 
 
 class ProbeReader:
-    """Finds the smallest subtrees that contain two given terms of a target: the terms meet there.
+    """Finds the subtrees in which two terms of a target meet: the smallest ones that contain both terms.
 
     `lines` has the elements of a product at which probes are read. It is None for a sum or dot product, which takes one
     call per vector. `probes` is the number of probes made.

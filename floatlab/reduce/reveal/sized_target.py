@@ -30,8 +30,8 @@ class SizedTarget:
 
     `shape` is the shape of the results: () for sums and dot products, (rows,) or (rows, columns) for products.
     `carrier` is the NumPy dtype in which operands are prepared: that of their format, or else float32, which contains
-    the format. With `mode`, the target runs in the caller's floating-point mode, that before `mode` was entered. In a
-    batch, all products have the same right operand, and their rows are counted together.
+    the format. If `mode` is given, the target runs in the caller's floating-point mode: the one before `mode` was
+    entered. In a batch, all products have the same right operand, and their rows are counted together.
     """
 
     def __init__(

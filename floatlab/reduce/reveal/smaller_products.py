@@ -24,7 +24,7 @@ from floatlab.reduce.reveal.sized_target import SizedTarget
 Explained = tuple[Sequence[Candidate | None], Array] | None
 _PERIODS = (8, 48)  # a smaller product has the same numbers of rows and columns as the large one, modulo one of these
 _WORK = 1 << 34  # at most about this many multiply-adds are spent on probing one element of a smaller product
-# Layouts with one matrix as both operands, and layouts with two matrices that are stored like it.
+# For each layout with one matrix as both operands, the layout of two matrices that are stored in the same way.
 _APART = {"A@A.T": "A@B.T", "A.T@A": "A.T@B"}
 
 
@@ -42,9 +42,9 @@ class SmallerProducts:
     def guesses(self, places: Array, known: Sequence[Plan]) -> Iterator[Plan | Candidate]:
         """Yield orders that the elements in the mask `places` may have; none for batches.
 
-        Each known plan gives a tree that combines its blocks of terms in the same way. Within a block of m terms, it
-        adds like a smaller product with m terms. Then come the orders of a smaller product with all terms. This is
-        repeated for each shape and layout of smaller products.
+        Each known plan gives a tree that combines its blocks of terms as the plan does, but adds each block of m terms
+        like a smaller product with m terms. Then come the orders of a smaller product with all terms. This is repeated
+        for each shape and layout of smaller products.
         """
         if self.sized.batch > 1:
             return

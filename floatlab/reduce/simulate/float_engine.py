@@ -1,6 +1,6 @@
 """Additions for many sums at once, in the processor's formats binary32 and binary64.
 
-Most time is spent on adding terms serially to an array of sums. The compiled lane adds products in one loop. If it is
+Most time is spent on adding terms serially to an array of sums. The C extension adds products in one loop. If it is
 not built, or if terms are not products, there is one call of NumPy for each term. For a few sums of many terms, one
 call of `np.add.accumulate` adds up to `ROWS` terms.
 """
@@ -161,7 +161,7 @@ def _rows(slots: Array) -> Array | slice:
 def can_fuse_doubles(sides: Sides, batch: tuple[int, ...]) -> bool:
     """Return whether `update` can use FMA in binary64 for these factors and sums of shape `batch`.
 
-    This needs the compiled lane. The factors must have one axis more than the sums, and three axes at most.
+    This needs the C extension. The factors must have one axis more than the sums, and three axes at most.
     """
     return compiled.is_built() and len(batch) <= 2 and all(side.codes.ndim == 1 + len(batch) for side in sides)
 

@@ -163,7 +163,7 @@ def _alike(batch: Batch, n: int) -> Iterator[Array | None]:
 
 
 def _stretches(adds_terms: Array, start: int) -> Iterator[tuple[int, int]]:
-    """Split the steps from `start` on into ranges: yield (start, stop) of runs that add terms, and of single others."""
+    """Split the steps from `start` on into ranges (start, stop): runs of steps that add terms, and single others."""
     for place in (*np.flatnonzero(~adds_terms[start:]) + start, len(adds_terms)):
         if start < place:
             yield start, int(place)

@@ -37,11 +37,11 @@ class TensorCore(NodeRule):
     `direction` is the rounding into the accumulator. If `result_bits` is given, the result is truncated to this number
     of fraction bits, which is smaller than that of the accumulator.
 
-    With `sum_bits`, the node works in two stages. First, it aligns the products to the largest exponent among them and
-    adds them. If `groups` is 0, zeros have the exponent −126 in this alignment. Second, it adds the partial sum. Both
-    sums are aligned to the larger of their exponents, or to −126 if this is larger. The sum of the products is
-    truncated toward −∞ at `sum_bits` bits below this exponent, and the partial sum at `fraction_bits` bits below it. A
-    product of magnitude 2^128 or more counts as infinite.
+    If `sum_bits` is given, the node works in two stages. First, it aligns the products to the largest exponent among
+    them and adds them. If `groups` is 0, zeros have the exponent −126 in this alignment. Second, it adds the partial
+    sum. Both sums are aligned to the larger of their exponents, or to −126 if this is larger. The sum of the products
+    is truncated toward −∞ at `sum_bits` bits below this exponent, and the partial sum at `fraction_bits` bits below it.
+    A product of magnitude 2^128 or more counts as infinite.
 
     `groups` is 0, 1 or 2, and always 0 without `sum_bits`. If it is 1 or 2, the second stage keeps one bit more of the
     sum of the products. The normalised total is then truncated toward −∞ to `sum_bits` fraction bits. If it is 2, the

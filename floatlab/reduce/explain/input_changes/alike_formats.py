@@ -17,7 +17,7 @@ def is_same_rounding(first: Model, second: Model) -> bool:
 
 
 def with_formats(causes: Iterable[DiagnosedCause], side: str, formats: Sequence[str]) -> tuple[DiagnosedCause, ...]:
-    """Return the causes, where the rounded inputs of one result have the given formats."""
+    """Return the causes after setting the formats of one result's rounded inputs."""
     named = " or ".join(name for name in ALIKE if name in formats)
 
     def renamed(cause: DiagnosedCause) -> DiagnosedCause:

@@ -34,7 +34,7 @@ _ROUNDED = (
     *(("fp16", direction) for direction in ("RNE", "RTZ")),
     *(("fp32", "RNE"), ("e4m3", "RNE"), ("e5m2", "RNE")),
 )
-_FP8 = (("e4m3", 448.0, 2), ("e5m2", 57344.0, 2), ("e4m3", 240.0, 4))  # FP8, the largest scaled number, and the weight
+_FP8 = (("e4m3", 448.0, 2), ("e5m2", 57344.0, 2), ("e4m3", 240.0, 4))  # FP8 format, largest scaled number, weight
 _SCOPES = ((False, "tensor"), (True, "row"))
 _SIZES = (32, 64, 128)  # numbers of terms that share a scale
 _BLOCKS = (

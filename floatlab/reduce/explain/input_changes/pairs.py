@@ -1,6 +1,6 @@
 """Pairs of changes, one of each input, that explain a result; a sample of its elements is compared first.
 
-The sampled lines of both inputs are changed in each way, and one multiplication gives the products of all pairs.
+Every change is applied to sampled rows of x and columns of y. One multiplication gives the products of all pairs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from floatlab.reduce.explain.problem import ProductProblem, Side, View
 from floatlab.reduce.explain.stages import Change, Known, Model
 from floatlab.reduce.results.product_error import spread_indices
 
-_ROWS, _ELEMENTS = 16, 256  # the sample has about this many rows and elements or more, if the product has as many
+_ROWS, _ELEMENTS = 16, 256  # the sample has at least about this many rows and elements, if the product has as many
 _WIDEST = 64  # the sample has at most this many columns
 _LONG = 1024  # with more terms than this, the sample has half as many rows and columns
 _MOSTLY = 0.5  # a pair explains at least this share of the sample

@@ -181,7 +181,7 @@ def narrow_formats(side: Side, usual: Format) -> list[Format]:
 
 
 def narrow_sums(problem: ProductProblem, side: Side, usual: Format) -> tuple[Array, Format] | None:
-    """Find a narrower format that explains all errors as those of sums in it, and that holds all numbers of the result.
+    """Find a narrower format that holds all numbers of the result, and in which sums may have all of its errors.
 
     Return the errors in sigmas (expected root mean square errors of such sums) and the format. Return None if there is
     no such format, or if most sums are exact.

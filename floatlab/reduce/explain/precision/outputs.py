@@ -32,8 +32,8 @@ _SURE = 20.0  # a rounding is reported if a coincidence has at most the probabil
 _MOSTLY = 0.5  # with a model of the inputs, a rounding must change more than this share of the numbers
 _STEPS = 1, -1, 2, -3  # a number's decimals are compared with those of its neighbours at these distances in ulps
 _TOWARD = 0.9  # a rounding is toward zero if more than this share of the magnitudes did not grow
-_DIFFERENT = 4  # a number of bits that no format has is recognised in at least this many different numbers
-_FAR = 4.0  # a rounding to fewer bits is not recognised if the median error exceeds this many halves of its last place
+_DIFFERENT = 4  # rounding to a number of bits that no format has must explain at least this many distinct numbers
+_FAR = 4.0  # a rounding to fewer bits is not recognised if the median error exceeds this many halves of the last bit
 _SPARE = 3  # a rounding to fewer bits is recognised if at least this many trailing bits are 0 in all numbers
 
 
@@ -73,7 +73,7 @@ def best_cast(side: Side, view: View) -> tuple[Evidence, Array]:
     for evidence, wrong in other_roundings(side, view) if best.any() else ():
         if wrong.sum() < best.sum():
             best, known = wrong, evidence
-    # That the numbers belong to a narrow format is no evidence of the rounding direction, so count in its ulps.
+    # Belonging to a narrow format is no evidence of a rounding direction, so count in ulps of this format.
     step = side.coarsest if "rounding" in dict(known) else side.format
     few = "bits" in dict(known).get("format", "") and len(np.unique(view.values[plain & ~best])) < _DIFFERENT
     if known and (few or evidence_bits(view, plain & ~best, step) < BITS_OF_SUMS):
@@ -94,7 +94,7 @@ def casts_of(
     if side.narrowest.precision < usual.precision and isinstance(view.half, np.ndarray):
         wrong = View(view.totals, view.values, view.usable, view.noise, usual).fit(product).wrong
         for fault in faults:
-            # With a fault of all elements, only this is evidence: most exact values are not numbers of the format.
+            # If a fault affects all elements, one thing is evidence: most exact values are not numbers of the format.
             local = fault.wrong if fault.name in ("elements", "region") else None
             wrong = np.asarray(not holds_mostly(side, exact)) if local is None else wrong & ~local
         # If a model explains most numbers without this rounding, the others are not enough evidence.
