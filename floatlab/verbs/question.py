@@ -140,7 +140,7 @@ def plot_chart(answer: Answer, path: str) -> None:
 
 
 def written(*answers: object) -> Callable[[], list[Wire]]:
-    """Return the function `records` of an answer with these objects."""
+    """Return a function, for `Answer.records`, that writes these objects as JSON."""
 
     def records() -> list[Wire]:
         from floatlab.verbs.from_json import document_of

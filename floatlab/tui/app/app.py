@@ -70,8 +70,8 @@ class Explorer(Navigation):
     usual
         The theme for this terminal, which is used if the user chose none.
     keep
-        Whether to read the last session at the start and to write this session at the end. The explorers of a server
-        never do.
+        Whether to read the last session at the start and to write this session at the end. False in the
+        explorers of a server.
     is_ascii
         Whether only ASCII characters are drawn.
     pending
@@ -191,8 +191,8 @@ class Explorer(Navigation):
     def on_load(self) -> None:
         """Restore the terminal when a signal ends the program or the terminal is closed.
 
-        Also make asyncio start tasks as in Python 3.11. From 3.12 on, Textual starts tasks at once, and an Input of the
-        first screen would be mounted, and fail, before its screen is on the stack.
+        Also make asyncio start tasks as in Python 3.11. From 3.12 on, tasks start at once: an Input of the first screen
+        would be mounted before its screen is on the stack, and fail.
         """
         from asyncio import get_running_loop
 
@@ -219,8 +219,7 @@ class Explorer(Navigation):
         """Exit without Textual's traceback: `open_explorer` raises the exception."""
         cause = error.error if isinstance(error, WorkerFailed) else error
         if self._exit and isinstance(cause, (NoMatches, MountError)):
-            # When the app is leaving, Textual mounts no more widgets, so an error about a missing widget is no fault
-            # then.
+            # While the app exits, Textual mounts no widgets, so missing widgets are expected.
             return
         self.failure = self.failure or error
         super()._handle_exception(error)
@@ -255,7 +254,7 @@ class Explorer(Navigation):
         super().notify(message, title=title, severity=severity, timeout=timeout, markup=False)
 
     def get_driver_class(self) -> type[Driver]:
-        """Return Textual's driver for the terminal, changed so that bytes that are not UTF-8 are no error."""
+        """Return Textual's driver for the terminal, changed to accept bytes that are not UTF-8."""
         driver = super().get_driver_class()
         read_all_bytes(driver)
         return driver

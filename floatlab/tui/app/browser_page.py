@@ -1,7 +1,7 @@
 """The page in which a visitor's browser shows an explorer. It loads nothing from other hosts.
 
-The terminal in the page is that of textual-serve, which cannot pass on a question. So a script in the page adds the
-command in the page's address to the request for an explorer. When the explorer shows another question, the script
+The page has the terminal of textual-serve, which cannot pass on a question. So a script takes the command from the
+page's address and adds it to the request for an explorer. When the explorer shows another question, the script
 writes its command into the address.
 
 The explorer in a terminal imports this module for its constants.
@@ -9,7 +9,7 @@ The explorer in a terminal imports this module for its constants.
 
 from __future__ import annotations
 
-ASKED = "q"  # the query parameter of the address that has the command (without the word floatlab)
+ASKED = "q"  # the address has the command (without the word floatlab) in this query parameter
 SHOWN = "floatlab:"  # the prefix of the message with which an explorer sends its command
 MOST_ASKED = 2000  # largest number of characters of a command in an address
 

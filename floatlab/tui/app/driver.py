@@ -1,4 +1,4 @@
-"""A change to Textual's drivers: input bytes that are not UTF-8 are no error."""
+"""A change to Textual's drivers: they accept input bytes that are not UTF-8."""
 
 from __future__ import annotations
 

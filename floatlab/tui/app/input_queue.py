@@ -11,10 +11,10 @@ from textual.command import CommandPalette
 from textual.events import Event, InputEvent, Key, MouseEvent, MouseMove, MouseScrollDown, MouseScrollUp, Paste
 from textual.widget import Widget
 
-_TURNS = 3  # an event counts as handled after so many turns of the event loop without work
-_LIMIT = 1.0  # after so many seconds, waiting events are handed out even if the app is busy
-_STEADY = 50  # a wait checks in so many turns of the event loop; after that, it sleeps between checks
-_PAUSE = 0.002  # the length of this sleep in seconds
+_TURNS = 3  # after this many idle turns of the event loop, an event counts as handled
+_LIMIT = 1.0  # seconds until waiting events are handed out even if the app is busy
+_STEADY = 50  # a wait checks this many times without sleeping, then sleeps between checks
+_PAUSE = 0.002  # seconds of sleep between checks
 _PASSING = (MouseMove, MouseScrollDown, MouseScrollUp)  # events that do not change what later events mean
 
 _LEAVING = "ctrl+q"  # quits at once, ahead of waiting keys

@@ -144,7 +144,7 @@ class Palette(Provider):
     async def search(self, query: str) -> Hits:
         """Yield a row that evaluates the typed text, if it is a number or an operation, and the rows that match.
 
-        Last come rows whose names contain the typed letters in this order, with others between them.
+        Rows whose names contain the typed letters in order, but not side by side, come last.
         """
         matcher = self.matcher(query)
         typed = query.strip()
@@ -193,7 +193,7 @@ class Commands(CommandPalette, ClosedOnce[None]):
     def _on_mount(self, event: Mount) -> None:
         """If the user has left the screen while the palette was being opened, close the palette."""
         if not self.is_active:
-            event.prevent_default()  # Textual would look for the screen behind it
+            event.prevent_default()  # Textual would look for the screen behind the palette
             self.dismiss(None)
 
     def _action_command_list(self, action: str) -> None:

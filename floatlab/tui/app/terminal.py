@@ -86,7 +86,7 @@ class Harmless(LineFilter):
     """Filter that replaces each unprintable character in drawn lines by spaces of the same width.
 
     Labels and pages have no such characters, because `floatlab.errors.printable` escapes them. Text pasted into a box
-    may.
+    may have them.
     """
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:

@@ -14,7 +14,7 @@ from floatlab.progress import duration_text, pausing, reporting
 from floatlab.verbs.question import Answer, Question, Started
 from floatlab.verbs.registry import answer_question
 
-_SURE = 0.5  # the remaining time is estimated after so many seconds of work
+_SURE = 0.5  # seconds of work until the remaining time is estimated
 
 
 class Stopped(KeyboardInterrupt):
@@ -117,7 +117,7 @@ class BackgroundAnswer:
         self._done += count
 
     def _pause(self) -> None:
-        """Wait while the work is held; raise Stopped if it is to end."""
+        """Wait while the work is held; raise Stopped if `stop` was called."""
         self._goes_on.wait()
         if self._stopped.is_set():
             raise Stopped

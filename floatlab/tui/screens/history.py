@@ -24,9 +24,9 @@ class History:
     def add(self, question: Question, kind: str = "") -> bool:
         """Add a question after the current one, and drop all later ones. Does nothing if it is the current one.
 
-        If the last edit was of the same `kind` (not empty), the question replaces the current one, but never the first.
-        If a series of such edits returns to the question before it, the series leaves no step. Returns whether the
-        current question was replaced or removed.
+        If the last edit had the same `kind` (not empty), the question replaces the current one, but never the first.
+        A series of such edits that ends where it began is removed. Returns whether the current question was replaced or
+        removed.
         """
         if question == self.now:
             return False
@@ -59,7 +59,7 @@ class History:
         return self.now
 
     def return_to(self, question: Question) -> None:
-        """Go to the nearest equal question, later ones first; used if the current question had no answer."""
+        """Go to the nearest equal question, first forward, then back; used if the current question had no answer."""
         for by in (1, -1):
             while self.now != question and self.go(by):
                 pass

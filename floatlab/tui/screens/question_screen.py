@@ -47,7 +47,7 @@ class QuestionScreen(Screen[None]):
         self.pending: BackgroundAnswer | None = None  # the pending answer
         self._told: BackgroundAnswer | None = None  # the last pending answer whose progress was shown
         self._kind = ""  # the kind of edit that led to the pending question
-        # The box from which the pending question has text, and this text.
+        # The box whose text is in the pending question, and this text.
         self._asked_in: tuple[Input | None, str] = (None, "")
         # The box that has just got the focus, and its text, until the text changes.
         self._entered: tuple[Input | None, str] = (None, "")
@@ -98,8 +98,8 @@ class QuestionScreen(Screen[None]):
         complaint.update(self.app.drawn(printable_lines(text if hint else f"! {text}")))
         complaint.set_class(bool(text), "-shown")
         complaint.set_class(hint, "-hint")
-        # A message covers the end of the page, so that the page does not move. A hint covers it only while the user
-        # types or waits, or after the computation was stopped.
+        # An error message covers the end of the page, so that the page does not move. A hint does so only while the
+        # user types or waits, or after the computation was stopped; otherwise it moves the page.
         moves = hint and self.pending is None and not self.is_stopped and not isinstance(self.focused, Input)
         complaint.set_class(not moves, "-over")
 

@@ -46,7 +46,7 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
     VIEWS: ClassVar[tuple[tuple[str, str], ...]] = ()  # names and titles of the views
     ROUNDS = True  # whether rounding rules have an effect on this screen
     AUTOMATIC_FORMAT = ""  # the description of the choice "no format"; if empty, there is no such choice
-    CONTROLS: ClassVar[dict[str, str]] = {}  # the action of each word in #controls whose name is not itself an action
+    CONTROLS: ClassVar[dict[str, str]] = {}  # from names of words in #controls to actions with other names
     PARTS = "#body > *, #body > Column > *"  # CSS selector of the widgets that views show or hide
     WALKS = False  # whether a new view gets the focus
     AUTO_FOCUS = ""
@@ -141,7 +141,7 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
         }
 
     def possible(self) -> dict[str, bool]:
-        """Return whether actions and pick lists are available now. Those that are not named always are."""
+        """Map actions and pick lists to whether they are available now. Those not in the dictionary always are."""
         return {
             "undo": self.history.can_go(-1) or self.is_stopped or self.has_class("-unread"),
             "redo": self.history.can_go(1),

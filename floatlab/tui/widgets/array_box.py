@@ -104,9 +104,9 @@ class FilePicker(Picker):
     """
 
     def __init__(self, title: str, word: str = "", *, whole: bool = False) -> None:
-        """Begin at `word`: in the folder of that file or, if it names an array, in its file.
+        """Begin in the folder of the file `word` or, if `word` is FILE::ARRAY, in this file.
 
-        If it does not exist, begin in the working directory.
+        If there is no such folder or file, begin in the working directory.
         """
         super().__init__(title, [], (word,), free=True)
         path, colons, _ = word.partition("::")

@@ -57,7 +57,7 @@ class BitRow(Cells):
         """Start empty.
 
         If `ruler` is true, a line above the bits shows their numbers while the row has the focus. If `steady` is true,
-        the row to which edits apply always shows them, so that nothing moves when a box gets the focus.
+        the row to which edits apply always shows this line, so that nothing moves when a box gets the focus.
         """
         super().__init__(id=id)
         self._strip: Block | None = None

@@ -11,7 +11,7 @@ _WRONG = "-wrong"
 def fill(box: Input, text: str) -> None:
     """Put text into a box, unless the box is marked as invalid.
 
-    Spaces at the ends make no difference: the user may be typing them, so the old text stays.
+    If only spaces at the ends differ, the old text stays: the user may be typing them.
     """
     if not is_wrong(box) and box.value.strip() != text.strip():
         with box.prevent(Input.Changed):

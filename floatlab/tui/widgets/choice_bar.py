@@ -170,7 +170,7 @@ class KeyBar(ChoiceBar):
 
     said: reactive[str] = reactive("")  # a message in place of the keys
 
-    _end: Timer | None = None  # the end of the message
+    _end: Timer | None = None  # ends the message
 
     def say(self, words: str, seconds: float) -> None:
         """Show a message for some seconds in place of the keys."""

@@ -59,9 +59,9 @@ def _readings(derivation: Derivation) -> tuple[Derivation | None, ...]:
 
 
 def typed_rows(derivation: Derivation) -> list[Block]:
-    """Return rows on the exact result of the typed numbers, rounded.
+    """Return rows with the result that the operation would have if the operands were not rounded.
 
-    There are none if this is the result of the operation, too, or if the exact result is not a short decimal.
+    There are no rows if the operation has the same result, or if the exact result is not a short decimal.
 
     >>> from floatlab import add
     >>> from floatlab.page.model import Page

@@ -44,7 +44,7 @@ _DIRECTED = {
 def portion(part: Fraction) -> str:
     """Return a positive number of ulps as text.
 
-    The text is a short fraction; or just over or under 1/2 or 1; or a rounded decimal after ≈.
+    The text is a short fraction, or a phrase such as "just over 1/2", or a rounded decimal after ≈.
 
     >>> from fractions import Fraction
     >>> portion(Fraction(9, 16)), portion(Fraction(1, 3)), portion(Fraction(2**30 + 1, 2**31))

@@ -142,7 +142,7 @@ def _value(x: Exact) -> Line:
 
 
 def align_blocks(step: steps.Align, fmt: Format, moved: int | None = None) -> list[Block]:
-    """Draw two aligned terms. `moved` is for animation: the smaller term is shifted by only so many places."""
+    """Draw two aligned terms. `moved` is for animation: the smaller term is shifted by only this many places."""
     top = max(step.left.exponent, step.right.exponent)
     t = fmt.trailing_bits
     last = top - t

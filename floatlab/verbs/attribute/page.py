@@ -117,8 +117,8 @@ def _best(explanations: tuple[Explanation, ...], edge: TileEdge | None) -> list[
     """Describe the best candidates for a result.
 
     If a tile edge explains the result, the only line describes the edge. If some candidates give all elements, the
-    first line names one of them, and the second line the best of the others. If no candidate does, the line names the
-    best one that gives at least the share `_CHANCE` of the elements.
+    first line names one of them, and the second line the best of the others. Otherwise, the line names the best
+    candidate if it gives at least the share `_CHANCE` of the elements.
     """
     fitting = [each for each in explanations if each.fits]
     others = [each for each in explanations if not each.fits and each.matching]
@@ -186,9 +186,9 @@ def _summary(fitting: tuple[Explanation, ...], tried: int) -> str:
 
 
 def _candidates(word: str, explanations: tuple[Explanation, ...], single: bool) -> list[Block]:
-    """Return a table of the candidates that give a result; if none does, of those that come nearest.
+    """Return a table of the candidates that give a result or, if none does, of the best ones.
 
-    For arrays, it also has the share of the elements that each candidate gives.
+    For arrays, the table has the share of the elements that each candidate gives.
     """
     fitting = [each for each in explanations if each.fits]
     heading = f"Candidates that give {word}" if fitting else f"No candidate gives {word}; results of the candidates"

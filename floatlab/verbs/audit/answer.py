@@ -18,7 +18,7 @@ from floatlab.verbs.audit.codes_answer import codes_answers
 from floatlab.verbs.audit.tensor_columns import LISTED
 from floatlab.verbs.question import Answer, Question, Started, plain_answer
 
-_NAMED = 3  # only so many missing tensors are named
+_NAMED = 3  # at most this many missing tensors are named
 _MEASURES = (
     "left", "sqnr", "cosine", "mse", "largest_error", "nans", "blocks", "bad_blocks", "nearest", "most",
 )  # fmt: skip

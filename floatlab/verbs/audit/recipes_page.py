@@ -27,10 +27,10 @@ from floatlab.verbs.audit.tensor_columns import (
     tensors_table,
 )
 
-_SPOILED = 4  # only so many tensors with NaNs are named
+_SPOILED = 4  # at most this many tensors with NaNs are named
 _SCALED = 8  # floating-point formats with fewer bits than this usually need scales
 _MORE_BITS = 1.02  # if a recipe takes this many times its usual bits per number, the page says why
-_REASONS = 10  # reasons are listed for so many damaged tensors
+_REASONS = 10  # reasons are listed for at most this many damaged tensors
 
 
 def recipes_page(found: RecipeAudit, most: int = LISTED) -> Page:
@@ -158,7 +158,7 @@ def _survivors(name: str, measured: list[TensorFigures]) -> Line:
 
 
 def _tensors(found: RecipeAudit, shown: list[TensorFigures]) -> list[Block]:
-    """Return the table of tensors, with the SQNR in each recipe. Only the title of the first column says so."""
+    """Return the table of tensors, with the SQNR in each recipe. Only the title of the first column has the unit dB."""
     table = tensors_table(tensor_columns(found, shown), shown)
     _, *titles = (title.removesuffix(DECIBELS) for title in table.header)
     return [table.replace(header=("tensor (SQNR in dB)", *titles))] if shown else []

@@ -15,8 +15,8 @@ from floatlab.verbs.audit.recipes_page import recipes_page
 from floatlab.verbs.audit.tensor_columns import decibels
 
 _LISTED = 5000  # the table of the report lists at most this many tensors
-_CELLS = 10_000  # no heat map with more cells: the numbers in the names are then probably not layers
-_FULL_HEAT = 10.0  # the strongest colour means so many dB below or above the usual SQNR of the recipe
+_CELLS = 10_000  # a heat map with more cells is omitted: the numbers in the names are probably not layers
+_FULL_HEAT = 10.0  # dB below or above the recipe's usual SQNR at which the colour is strongest
 
 _TENSOR = ("source", "tensor", "kind", "shape", "elements", "zeros", "nonfinite", "largest", "smallest")
 _RECIPE = (
@@ -141,7 +141,7 @@ def _heat_map(place: int, tensors: list[TensorFigures], layers: list[tuple[int |
 def layer_of(name: str) -> tuple[int | None, str]:
     """Split the name of a tensor into the number of its layer and the rest, without the ending `.weight`.
 
-    If there is no such number, it is None, and the rest is the whole name without this ending.
+    If the name has no such number, return None and the whole name without this ending.
 
     >>> layer_of("model.layers.12.mlp.up_proj.weight"), layer_of("lm_head.weight")
     ((12, 'mlp.up_proj'), (None, 'lm_head'))

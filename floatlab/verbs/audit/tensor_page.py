@@ -95,8 +95,8 @@ def rounding_question(tensor: TensorFigures, saturates: bool = False) -> Questio
 
     It is None if the tensor was not measured or is a quantised weight, or if `block` and `show` cannot read its file.
 
-    The recipe is the first one that damages the tensor, or else the first of all. If it has scales, the question is one
-    of `block`. Otherwise it is one of `show`, about the largest number if some numbers become NaN or infinite.
+    The recipe is the first one that damages the tensor or, if none does, the first one. If the recipe has scales, the
+    verb is `block`, otherwise `show`. If some numbers become NaN or infinite, `show` is asked about the largest number.
     `saturates` tells whether numbers beyond the largest one saturate in the audit.
 
     >>> from floatlab.auditing.survival.survey import audit_recipes

@@ -80,9 +80,9 @@ class PlacedElement(Record):
 
     @property
     def rounding(self) -> Question | None:
-        """The question for `show` that rounds this element in the same way; None if there is none.
+        """The question for `show` that rounds this element in the same way.
 
-        There is none for integers, for formats without a name (such as the elements of HiF4), and for the roundings of
+        It is None for integers, for formats without a name (such as the elements of HiF4), and for the roundings of
         some libraries.
         """
         block, scaled, fmt = self.block, self.element.scaled, self.block.format.element

@@ -168,7 +168,7 @@ def _in_words(block: BlockDerivation) -> bool:
 
 
 def _formula_rows(block: BlockDerivation, level: int, stored: dict[str, Datum | None]) -> list[Block]:
-    """Return a row for each formula of the scale rule that applies to the whole tensor, or to a block, as `level` says.
+    """Return a row for each formula of the scale rule at a level: that of the whole tensor, or that of a block.
 
     If the result of a formula is stored, `stored` has the stored datum under the name of the formula.
     """
@@ -345,7 +345,7 @@ def _rows(typed: str, element: Element, block: BlockDerivation) -> list[Block]:
 
 
 def _scaling_text(element: Element, block: BlockDerivation) -> str:
-    """Return the division of the element by the scales, or the formula of the rule that replaces it, and the result."""
+    """Return the division of the element by the scales (or the rule's own formula instead), and the result."""
     scaled = "NaN" if element.scaled is None else _signed_glance(element.scaled)
     if not _in_words(block):
         return f"{block.rule.steps()[-1].formula} = {scaled}"

@@ -83,9 +83,9 @@ def are_checkpoints(words: Sequence[str], options: Mapping[str, object]) -> bool
 def answers(question: Question, started: Started | None = None) -> list[Answer]:
     """Answer a question: the differences of two arrays or checkpoints, and their causes if the inputs are given.
 
-    Text is read into the format of the question, whose ulps are counted, too. If the question has no format, text is
-    read into the format of the other array. If both arrays are text, it is read into the format of the first input;
-    without inputs, into binary64; if the inputs are also text, into binary32. Raises FloatlabError.
+    Differences are counted in ulps of the format of the question, and typed numbers are read into this format. Without
+    it, they are read into the format of the other array. If both arrays are typed, they are read into binary64 or, if
+    inputs are given, into the format of the first input (binary32 if the inputs are also typed). Raises FloatlabError.
     """
     words, format, options = question.values, next(iter(question.formats), None), dict(question.options)
     inputs, dtype, shape = (options.pop(name, None) for name in ("inputs", "dtype", "shape"))

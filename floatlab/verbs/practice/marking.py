@@ -80,9 +80,9 @@ class Marking(Record):
 def read_answers(path: str, labels: list[str]) -> tuple[dict[str, str], list[str]]:
     """Return the answers in a text file, by the labels of their questions, and messages about lines in error.
 
-    A line is a label and an answer, such as `1a: 4`. Empty lines and lines that begin with # are skipped. In error are
-    other lines, labels that are not on the sheet, and second answers to a question. Raises FileFormatError if there are
-    such lines but no answer, or if the file is too long or not in UTF-8.
+    A line is a label and an answer, such as `1a: 4`. Empty lines and lines that begin with # are skipped. Lines
+    without a label on the sheet, and second answers to a question, are errors. Raises FileFormatError if there are
+    errors but no answer, or if the file is too long or not in UTF-8.
     """
     with open_file(path) as file, named(path):
         data = read_start(file, _MOST_BYTES + 1)

@@ -33,8 +33,8 @@ def reduce_words(
 ) -> Reduction | Product | ScaledProduct:
     """Return the sum of an array, or the product of two arrays or of a preset; raises FloatlabError.
 
-    Text is read into the format of the hardware model's terms, or else into `format`, or that of the other array, or
-    binary32. The options are those of the library function.
+    Typed numbers are read into the first of these formats that is known: that of the hardware model's terms, `format`,
+    that of the other array, binary32. The options are those of `floatlab.sum`, `floatlab.dot` or `floatlab.matmul`.
 
     >>> reduce_words("dot", (), preset="forum", fma=True).result
     Datum(binary32 0x3d6533f6 = 0.055957757)

@@ -15,10 +15,10 @@ from floatlab.reduce import Adder, Compensated, Node, Reduction, Term
 class Contribution(Record):
     """A term, a node, or a rounding after the last node, with its value and its rounding error.
 
-    Only terms have a `term`. For a product that is added exactly, `value` is None and `error` is 0. For a product that
-    is rounded first, `value` is the rounded product; if the accumulator cannot represent it, what the accumulator
-    rounds it to. `error` is `value` minus the exact result of the operands; it is None unless both are finite. A
-    rounding after the last node has a `name`, and the `id` None.
+    Only terms have a `term`. If a term is a product that is rounded before it is added, `value` is the rounded product,
+    rounded again if the accumulator cannot represent it. If the product is added exactly, `value` is None. `error` is
+    the value minus the exact result of the operands: 0 for an exact product, None unless both are finite. A rounding
+    after the last node has a `name`, and its `id` is None.
     """
 
     id: int | None
@@ -80,7 +80,7 @@ def _rounding_adder(found: Reduction) -> Adder | None:
 
 
 def _rounded_separately(found: Reduction, terms: list[Term], nodes: list[Node]) -> list[bool]:
-    """Return for each term whether it was rounded before it was added, as a derivation of its node then shows."""
+    """Return for each term whether it was rounded before it was added. If so, its node has a derivation for it."""
     adder = _rounding_adder(found)
     if adder is None or not adder.fma:
         return [adder is not None] * len(terms)
@@ -107,7 +107,7 @@ def _of_term(found: Reduction, i: int, term: Term, is_separate: bool) -> Contrib
         return Contribution(i, (), term, value, Fraction(0) if term.is_finite else None, Flags.NONE)
     value, roundings = adder.leaf(term, i)
     if term.y is not None and _exact(roundings[0].result) == _exact(value):
-        value = roundings[0].result  # the accumulator represents the value exactly: keep the format of products
+        value = roundings[0].result  # the accumulator keeps this value: show it in the format of products
     return Contribution(i, (), term, value, _error(value, [_exact(term)]), _raised(roundings))
 
 

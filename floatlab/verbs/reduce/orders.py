@@ -58,7 +58,7 @@ class OrderChoice(Record):
 
 
 def compare_orders(found: Reduction) -> Iterator[list[OrderChoice]]:
-    """Add the terms of a reduction in its own order, then in those of `SCHEDULES`; yield all results so far after each.
+    """Add the terms of a reduction in its own order, then in those of `SCHEDULES`. Yield all results after each order.
 
     Compensated sums follow if there are at most `_COMPENSATED` terms. With at most `_COMPARED` terms, orders that
     coincide are merged. With millions of terms, each order takes long.

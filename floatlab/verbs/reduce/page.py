@@ -23,7 +23,7 @@ from floatlab.reduce.results.reduction import MAX_TRACED
 from floatlab.reduce.results.scaled import ScaledElement, ScaledProduct
 from floatlab.verbs.reduce.error_breakdown import Contribution, error_contributions
 
-SHORT = 16  # up to this many terms, all roundings are shown, and as many elements of a product
+SHORT = 16  # up to this many terms, all roundings are shown; also the limit for the elements of a product
 _TRACED = 1024  # with more terms, the worst roundings are sought only among additions, not products
 _SEARCHED = 1 << 21  # with more terms, the search for the worst roundings would take many seconds and gigabytes
 _WORST = 5

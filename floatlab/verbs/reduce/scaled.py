@@ -28,7 +28,7 @@ from floatlab.wire.schema import Member, common_members, derived, schema
 
 _DIGITS = 12
 _WORST = 5
-_NODES = 4  # only so many nodes of an element are shown
+_NODES = 4  # at most this many nodes of an element are shown
 
 
 def scaled_page(found: ScaledProduct) -> Page:

@@ -29,7 +29,7 @@ MOST = 1 << 12  # up to this many terms, every node is shown
 _WHOLE = 16  # up to this many terms, the tree is unfolded at first
 _RUN = 24  # a chain of up to this many additions is shown in full
 _ENDS = 4  # additions shown at both ends of a longer chain
-_PARTS = 16  # an elided run unfolds into so many parts
+_PARTS = 16  # an elided run unfolds into this many parts
 
 
 class TreeRow(Record):

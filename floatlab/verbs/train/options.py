@@ -7,7 +7,7 @@ from floatlab.fpmode import in_default_mode
 from floatlab.verbs.option import FORMATS, OUTPUT, ROUNDING, Option, OptionRule, UsageError, grouped, listed, whole
 from floatlab.verbs.question import Question, Verb, plot_chart
 
-# The words for subcommands. W stands for none: then many steps are done, and the first value is the weight.
+# The words for subcommands. W stands for no word: the first value is the weight, and many steps are done.
 _MANY, _STEP, _NETWORK, _UNDERFLOW, _CHECK = FORMS = ("W", "step", "network", "underflow", "check")
 _UPDATES = (_MANY, _STEP)
 # For each subcommand: the minimum and maximum number of values, and what they are.

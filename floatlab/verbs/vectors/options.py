@@ -8,7 +8,7 @@ from floatlab.verbs.question import Question, Verb
 
 CHECK, GENERATE = TASKS = ("check", "generate")
 MAX_LINES = 10**9
-SHOWN = 20  # without --all, only so many mismatches are written
+SHOWN = 20  # without --all, at most this many mismatches are written
 
 
 def _task(values: tuple[str, ...]) -> str:

@@ -188,7 +188,7 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
         mark_valid(event.input, self._take_recipe(event.input.value.strip(), "recipe"))
 
     def _take_recipe(self, name: str, kind: str = "") -> bool:
-        """Open the question with this recipe, and without the tensor scale if the recipe has none."""
+        """Open the question with this recipe; drop the tensor scale if the recipe does not use one."""
 
         def question() -> Question:
             keeps = _has_tensor_scale(parse_recipe(name))

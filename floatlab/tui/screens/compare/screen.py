@@ -216,7 +216,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         self.mark_taken(box.input, valid, picked)
 
     def _with_values(self, values: tuple[str, ...]) -> Question:
-        """Return the question about these arrays. If neither is of the example, drop the options of the example."""
+        """Return the question about these arrays. If they replace the default arrays, drop the default options."""
         question, example = self.question, self.app.default_question(self.NAME)
         if set(values).isdisjoint(example.values) and not set(question.values).isdisjoint(example.values):
             if question.formats == example.formats:
@@ -226,9 +226,9 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         return question.replace(values=values)
 
     def _ask_inputs(self) -> bool:
-        """Ask for the causes if X and Y are given (for a sum, X).
+        """Ask for the causes if the boxes of X and Y (for a sum, X) are filled, without causes if all boxes are empty.
 
-        If all boxes are empty, ask without causes; otherwise, show a hint.
+        In other cases, show a hint.
         """
         x, y, bias = (self._array(name).word for name in _MADE_OF)
         op = self.query_one("#op", Input).value.strip()

@@ -167,7 +167,10 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
     # The views.
 
     def _names(self) -> tuple[str, ...]:
-        """Return the names of the formats on the page: the marked ones and, if one is marked, that under the cursor."""
+        """Return the formats on the page, by name: the one under the cursor or, in the view Compare, the marked ones.
+
+        If fewer than two are marked, the view Compare also shows the one under the cursor.
+        """
         current = short_name(self.current)
         if self.view != "compare":
             return (current,)

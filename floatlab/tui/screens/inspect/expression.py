@@ -70,10 +70,9 @@ def code_in(text: str) -> Question | None:
 
 
 def format_of_code(typed: str, active: Format, others: Iterable[Format]) -> Format:
-    """Return the format for a code that names none.
+    """Return the format for a code without a format: the first one as wide as the code, otherwise the active one.
 
-    This is the first format with as many bits as the code, beginning with the active one; if there is none, the active
-    one.
+    The active format is tried before the others.
 
     >>> format_of_code("bits:0x38", parse_format("fp16"), [parse_format("e5m2")]).name
     'e5m2'

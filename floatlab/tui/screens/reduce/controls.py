@@ -37,10 +37,10 @@ _ADDERS = {
     "klein": "as neumaier, also for the errors of the compensation",
     "double": "the sum is stored as two numbers",
 }
-# Options that ask for something else than a simulated sum.
+# Options with which a question is not about a simulated sum.
 _NO_SUM = ("observed", "difference", "ways", "block_size", "backends", "runs")
 _TERMS = (8, 16, 32, 64, 100, 128, 256, 1024, 4096)
-_FIRST = "first"  # the choice of no shape
+_FIRST = "first"  # the choice for a product without a given shape
 _SHAPES = {
     _FIRST: "only the first element of a product of 64 rows and columns",
     "5x33x7": "a small product with edges on all sides",
@@ -52,7 +52,7 @@ _SHAPES = {
 
 
 class PreparedReduction(Record):
-    """What an answer shows: a sum and its tree (None for other answers), figures such as the error, the whole page."""
+    """What an answer shows: a sum and a tree (None if it has none), figures such as the error, and the whole page."""
 
     reduction: Reduction | None
     tree: Tree | None
@@ -188,7 +188,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
         self.open(question.replace(verb=verb, values=() if preset else values).having(preset=preset))
 
     def take_schedule(self, text: str) -> None:
-        """Set the order. Some rows of the view Side by side name a kind of addition instead; then set that."""
+        """Set the order or, if `text` names one (as do some rows of the view Side by side), the kind of addition."""
         if text.strip().lower() in _ADDERS:
             self.take_adder(text.strip().lower())
             return
@@ -225,8 +225,8 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
     def take_target(self, name: str) -> None:
         """Ask in which order a library function adds.
 
-        If a library is shown already, only the function changes. Otherwise the function adds, if possible, as many
-        terms as the data have, in their format.
+        If a library is shown already, only the function changes. Otherwise the number of terms and the format are those
+        of the data, if possible.
         """
         reduction, question = self.reduction, self.question
         if question.verb == "reveal":

@@ -35,7 +35,7 @@ class MapView(Cells, inherit_bindings=False):
 
     picture: MapPicture | None = None
     _map: OrderMap | None = None
-    _block_of: Sequence[int] = ()  # the number of the block in each of the `places`; a block has one place per line
+    _block_of: Sequence[int] = ()  # the block of each cell; a block has a cell in each of its lines
 
     def show_map(self, shown: OrderMap) -> None:
         """Show a map. On a new map, the cursor goes to the first block."""

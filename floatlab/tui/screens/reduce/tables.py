@@ -73,7 +73,7 @@ class TreeTable(ColumnTable, inherit_bindings=False):
 
     @property
     def position(self) -> object:
-        """The unfolded rows and the row of the cursor, which are stored for the way back."""
+        """The unfolded rows and the row of the cursor, stored for the key that goes back."""
         return self._unfolded, self.cursor
 
     @position.setter

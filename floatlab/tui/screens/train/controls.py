@@ -214,7 +214,7 @@ class TrainControls(TaskScreen, inherit_bindings=False):
         self.app.push_screen(MarkingPicker(title, self.remedy_choices(), tuple(marked)), self.take_remedies)
 
     def take_remedies(self, text: str | None) -> None:
-        """Set the remedies to show side by side (names separated by commas). None changes nothing."""
+        """Set the remedies to show side by side (names separated by commas). If `text` is None, change nothing."""
         if text is not None:
             self.change(**{self.remedy_option: tuple(text.split(","))})
 
