@@ -62,11 +62,11 @@ class Attribution(Answering, Individual):
     """The candidate computations for each observed result. For two results, also pairs that reproduce both.
 
     `explanations` ranks the candidates for each result by how much of it they reproduce. `pairs` holds at most 256 of
-    the `pair_count` pairs; pairs with the fewest causes come first. If no single cause explains two results of one
-    dot product, `refutations` holds the best pair of candidates that differ only in FMA, and the best pair that differ
-    only in the order. `tile_edges` has one entry per result: if one candidate reproduces most of the result and
-    another the remaining rows or columns, the entry is a `TileEdge`, and otherwise None. `context` is the rounding of
-    all candidates except hardware models.
+    the `pair_count` pairs; pairs with the fewest causes come first. If no single cause explains two results of one dot
+    product, `refutations` holds the best pair of candidates that differ only in FMA, and the best pair that differ only
+    in the order. `tile_edges` has one entry per result. It is a `TileEdge` if one candidate reproduces most of the
+    result, and another one the remaining rows or columns; otherwise it is None. `context` is the rounding of all
+    candidates except hardware models.
     """
 
     shape: tuple[int, ...]

@@ -48,9 +48,9 @@ _MOST = 4  # largest number of positions that the first line lists
 def rounding_line(causes: tuple[DiagnosedCause, ...], share: float) -> str:
     """Return the line for two results that differ by rounding.
 
-    The line names the causes. If none of them is a choice of precision or algorithm, it also gives `share` in percent,
-    unless this exceeds 100 %. `share` is the largest difference of an element, relative to the sum of the rounding
-    error bounds of both results.
+    The line names the causes. If none of them is a choice of precision or algorithm, it also gives `share`, up to 100
+    %. `share` is the largest difference of an element, relative to the sum of the rounding error bounds of both
+    results.
 
     >>> order = DiagnosedCause("order", "order", "both", 1.0, (), ())
     >>> rounding_line((order,), 0.031)

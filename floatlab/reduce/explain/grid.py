@@ -313,8 +313,8 @@ def names_between(first: list[Way], second: list[Way], own: Format) -> tuple[dic
     """Return why two results differ, as a dictionary of causes and descriptions, and the best pair of ways or None.
 
     The best pairs of candidates differ in the fewest causes, and the causes of all of them are returned. If there are
-    no pairs, or if one pair differs in no cause, return how each result differs from usual sums instead; if neither
-    does, the only cause is "order". `own` is the accumulator format that libraries use for these results.
+    no pairs, or if one pair differs in no cause, the dictionary says how each result differs from usual sums. If
+    neither does, the only cause is "order". `own` is the accumulator format that libraries use for these results.
     """
     pairs = [(one, other) for one in first for other in second if one.candidate and other.candidate]
     if pairs:

@@ -74,7 +74,7 @@ class SideExplainer(ModelSearch):
     """Searches for an explanation of one result."""
 
     def explain(self) -> SideExplanation:
-        """Return the first hypothesis that fits; "unknown" if none fits, or if an alternative fits as well."""
+        """Return the first hypothesis that fits; "unknown" if none fits, or if an alternative fits equally well."""
         found, view = self._first_found(), view_of(self.problem, self.side, self.accumulators[0])
         names = {each.name for each in found.causes}
         is_local = found.status == "bug" and bool(names & _LOCAL)

@@ -275,7 +275,7 @@ def term_range(x: Array, y: Array, error: Array, limit: Array) -> tuple[int, int
 
 
 def term_counts(x: Array, y: Array, error: Array) -> Array | None:
-    """Return how many times too often each term was counted: −1 if it was omitted, 0 if it was counted once.
+    """Return the excess count of each term: −1 if it was omitted, 0 if it was counted once, 1 if twice.
 
     The counts are found by least squares. Return None if they are not all close to integers, if all are 0, if there are
     too many terms for the elements, or if an error is not finite.

@@ -81,7 +81,7 @@ class Path(Individual):
 
     @property
     def steps(self) -> list[tuple[Cause, int]]:
-        """Each cause with the change of largest magnitude that it makes to an element, as `moved` counts it."""
+        """Each cause, and the largest change that it makes to an element, as `moved` counts it."""
         return [
             (cause, int(moves[np.abs(moves).argmax()])) for cause, moves in zip(self.causes, self.moves, strict=True)
         ]

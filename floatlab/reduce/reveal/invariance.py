@@ -1,4 +1,4 @@
-"""Find out whether the bits of a row of a product depend only on this row of the left operand and the right operand.
+"""Find out whether the bits of a row of a product depend only on this row of the left operand and on the right operand.
 
 The bits may also depend on the number of rows, on the position of the row, on the alignment of the operands in memory,
 or on the number of threads; or they may change from run to run. If none of this changes the bits, the product has what

@@ -210,7 +210,7 @@ class _Mapping:
         """Return the mask of the elements that a candidate also reproduces in further random products.
 
         Some elements may have agreed by chance. Each round doubles the number of products, until all remaining elements
-        agree. If that takes too many products, a sample must agree in a few more products; otherwise no element is
+        agree. If that takes too many products, all elements of a sample must agree in a few more products, or none is
         returned.
         """
         while new := self.trials.make(2 * len(self.trials.kept)):

@@ -29,9 +29,9 @@ class SizedTarget:
     """A target, the type and number of its terms, and the shape and layout of its operands.
 
     `shape` is the shape of the results: () for sums and dot products, (rows,) or (rows, columns) for products.
-    `carrier` is the NumPy dtype in which operands are prepared: that of their format, or else float32, which contains
-    the format. If `mode` is given, the target runs in the caller's floating-point mode: the one before `mode` was
-    entered. In a batch, all products have the same right operand, and their rows are counted together.
+    `carrier` is the NumPy dtype in which operands are prepared: the dtype of their format, or else float32, which
+    contains the format. If `mode` is given, the target runs in the caller's floating-point mode: the one before `mode`
+    was entered. In a batch, all products have the same right operand, and their rows are counted together.
     """
 
     def __init__(

@@ -188,8 +188,8 @@ class CodeEngine:
     def _sum_doubles(self, numbers: list[Array], sums: Array) -> Array:
         """Add binary64 numbers exactly, round each sum once, and write it to `sums`; return a mask of wrong results.
 
-        The mask has the sums that are zero, infinite or NaN. It also has those that are inexact in binary64, if the
-        format is too wide for rounding them to odd in binary64 first.
+        The mask has the sums that are zero, infinite or NaN. If the format is too wide for rounding to
+        odd in binary64 first, it also has the sums that are inexact in binary64.
         """
         total, exact = np.zeros(sums.shape), np.ones(sums.shape, np.bool_)
         with np.errstate(all="ignore"):

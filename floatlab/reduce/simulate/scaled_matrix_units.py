@@ -151,7 +151,7 @@ def _plain(name: str) -> str:
 
 
 def unmodelled(name: str) -> str | None:
-    """Return why there is no model of this machine, if its architecture is known to have none; else None.
+    """If an architecture is known to have no model, return the reason; else None.
 
     >>> unmodelled("cdna4.mxf4.f32")
     'no model of the matrix units of MI350, MI355 has been published'

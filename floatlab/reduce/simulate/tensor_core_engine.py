@@ -43,11 +43,12 @@ class TensorCore(NodeRule):
     is truncated toward −∞ at `sum_bits` bits below this exponent, and the partial sum at `fraction_bits` bits below it.
     A product of magnitude 2^128 or more counts as infinite.
 
-    `groups` is 0, 1 or 2, and always 0 without `sum_bits`. If it is 1 or 2, the second stage keeps one bit more of the
-    sum of the products. The normalised total is then truncated toward −∞ to `sum_bits` fraction bits. If it is 2, the
-    first stage adds the products at even positions and those at odd positions separately. Each of these two sums is
-    truncated toward −∞ at `fraction_bits` bits below the larger of their exponents, and both are added. The second
-    stage then drops a partial sum whose exponent is more than `fraction_bits` + 1 below the larger one.
+    `groups` is 0, 1 or 2, and always 0 without `sum_bits`. If `groups` is 1 or 2, the second stage keeps one bit more
+    of the sum of the products. The normalised total is then truncated toward −∞ to `sum_bits` fraction bits. If
+    `groups` is 2, the first stage adds the products at even positions and those at odd positions separately. Each of
+    these two sums is truncated toward −∞ at `fraction_bits` bits below the larger of their exponents, and both are
+    added. The second stage then drops a partial sum whose exponent is more than `fraction_bits` + 1 below the larger
+    one.
     """
 
     accumulator: Format

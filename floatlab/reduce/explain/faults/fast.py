@@ -2,9 +2,9 @@
 
 A fast algorithm divides both factors into 2 × 2 blocks, multiplies seven pairs of sums of blocks, and adds these
 products. Its errors are bounded by the norms of the blocks, not by the terms of each element (Higham, *Accuracy and
-Stability of Numerical Algorithms*, section 23.2.2), so the smallest elements may have errors that no order of addition
-causes. The same product occurs in several blocks of the result, so its error occurs in all of them. This pattern
-identifies the algorithm. In a conventional product, the rounding errors of the blocks are independent.
+Stability of Numerical Algorithms*, section 23.2.2). The smallest elements may therefore have errors that no order of
+addition causes. The same product occurs in several blocks of the result, so its error occurs in all of them. This
+pattern identifies the algorithm. In a conventional product, the rounding errors of the blocks are independent.
 """
 
 from __future__ import annotations
@@ -209,7 +209,7 @@ def _fits(error: Array, blocks: Array) -> bool:
 
 
 def _likelihood(error: Array, blocks: Array) -> float:
-    """Return the logarithm of the likelihood of the errors of the four blocks, up to a constant."""
+    """Return the log-likelihood of the errors of the four blocks, up to a constant."""
     m, n = (size - blocks.shape[axis] for axis, size in zip((2, 3), error.shape, strict=True))
     matrix = np.moveaxis(blocks[:, :, :m, :n], (0, 1), (2, 3)).copy()
     diagonal = matrix[..., range(4), range(4)]

@@ -41,7 +41,7 @@ class FaultFinder(ShiftFinder):
         return None
 
     def constant(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
-        """Recognise a result whose elements are all equal, usually to zero, although those of the product differ."""
+        """Recognise a result of equal elements, usually zeros, although the elements of the product differ."""
         values = view.values
         if values.size < _SAME_NUMBERS or not wrong.any() or (values != values.flat[0]).any():
             return None
@@ -96,8 +96,8 @@ class FaultFinder(ShiftFinder):
     def scattered(self, view: View, wrong: Array) -> Fault | None:
         """Return the wrong elements as a fault if they are less than 40 % of all elements; otherwise None.
 
-        The limit is 75 % if all of them are zero, as in a masked product, and if not only the smallest numbers of the
-        product became zero.
+        The limit is 75 % for zeros, as in a masked product, if one of them should exceed the median of the right
+        numbers.
         """
         right, z = view.usable & ~wrong & (view.values != 0), view.fit().z
         if not wrong.any():

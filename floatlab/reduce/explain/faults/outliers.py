@@ -263,9 +263,9 @@ def widened(
 ) -> DiagnosedCause:
     """Return a cause extended to all differing elements, if they lie in one row or one column.
 
-    Some of these elements have errors that rounding could explain. They are included because another order of addition
-    is not the reason for the difference: the row or column is not at the edge of a tile, or its errors are larger than
-    those of all simulated orders.
+    Some of these elements have errors that rounding could explain. They are included because no order of addition
+    explains the row or column: it is not at the edge of a tile, or its errors are larger than those of all simulated
+    orders.
     """
     if cause.name not in ("elements", "region") or sides[0].format != sides[1].format or "all" in dict(cause.evidence):
         return cause

@@ -283,8 +283,8 @@ def have_few_digits(x: Array) -> bool:
 def explains_more(view: View, product: Array) -> bool:
     """Return whether a model's product explains a result better than the plain product does.
 
-    This is so if some errors against the plain product exceed even the wider limits that apply to the model, or if the
-    median error against the model's product is clearly smaller.
+    This is so if some errors against the plain product exceed even the wider limits that apply to the model. It is also
+    so if the model clearly reduces the median error.
     """
     error, room = (np.abs(view.totals.error(view.values)), view.noise.limit(view.totals, product) + view.half)
     usable = view.usable & (view.totals.size > 0)
@@ -328,8 +328,8 @@ def is_telling(view: View, product: Array, tried: int = 0) -> bool:
 def evidence_bits(view: View, explained: Array, output: Format) -> float:
     """Return the evidence, in bits, for a computation that gives exactly the numbers of the `explained` elements.
 
-    If a number is off by k ulps of the format `output`, about 2·k + 1 numbers are as close to the product as it is, so
-    it counts log2(2·k + 1) bits. If all sums are multiples of a step above one ulp, k counts these steps. Equal numbers
+    If a number is off by k ulps of the format `output`, about 2·k + 1 numbers are as close to the product. So it
+    counts log2(2·k + 1) bits. If all sums are multiples of a step above one ulp, k counts these steps. Equal numbers
     count once. Zeros do not count, because many causes make zeros.
     """
     explained = explained & view.usable & (view.values != 0)
@@ -351,7 +351,7 @@ def place_bits(view: View, wrong: Array) -> float:
 
 
 def outdoing(view: View, product: Array) -> tuple[str, bool] | None:
-    """If a factor or bias explains a result at least as well as a model, return its text and whether they are equal."""
+    """If a factor or bias explains a result at least as well as a model, return its text and whether they tie."""
     totals = view.totals
     with np.errstate(all="ignore"):
         square = view.noise.sigma(totals) ** 2 + np.asarray(view.half) ** 2 / 3

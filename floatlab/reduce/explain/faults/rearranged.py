@@ -1,7 +1,7 @@
 """Decide whether errors are those of a rearranged product.
 
 A rearranged product adds other numbers than the terms x·y of an element. Examples are FFTs, Winograd's convolutions,
-prefix sums, and products in which the means of the inputs are multiplied and added separately. Its errors follow the
+prefix sums, and products in which the means of the inputs are multiplied and added separately. Errors then follow the
 norms of whole rows, columns or matrices, so small elements have larger errors than any order of addition makes, and
 look wrong.
 

@@ -79,7 +79,7 @@ def _is_in_zeros(view: View, x: Array, y: Array, shift: Array) -> bool:
 def _is_in_every_line(view: View, x: Array, y: Array, shift: Array) -> bool:
     """Return whether all rows and all columns have a factor of the same sign.
 
-    Errors that the elements of one column share have other signs in other columns; likewise for rows. So the mean
+    Errors that a column shares differ in sign between columns, and errors that a row shares between rows. So the mean
     factor of all columns must be significant, and that of all rows. In addition, all elements may share the rounding
     error of one product: the mean row of x times the mean column of y. The shift must be larger than this error.
     """

@@ -30,7 +30,7 @@ _EVEN = 3.0  # the root mean square error of a row is at most this many times th
 def rounded_again(view: View) -> Fault | None:
     """Return the cause of errors above half an ulp that look like rounding errors of 16-bit numbers; otherwise None.
 
-    If every number of the result is one of the two numbers of the format next to the exact one, the cause is a final
+    If every number of the result is one of the two neighbours of the exact one in the format, the cause is a final
     rounding. Otherwise, sums were rounded to the format.
 
     >>> from floatlab.arrays.conversion import quantize
