@@ -42,7 +42,7 @@ class Lack(Enum):
     STEPS = "fine steps near zero"
     ZERO = "zero"
     SIGN = "negative numbers"
-    ENTRIES = "some numbers"  # where a format is given by a table
+    ENTRIES = "some numbers"  # the reason if a format is given by a table
 
 
 def lacks(wide: Format, narrow: Format) -> tuple[Lack, ...]:

@@ -71,10 +71,10 @@ def propagate(work: DerivationBuilder, operands: tuple[Datum, ...], start: int |
     """Finish an operation with NaN operands: one of them propagates, quieted (6.2.3).
 
     The rules `first` and `x86` (as in SSE) take the first NaN. If an operand or the result is x87 extended, `x86`
-    follows the x87 instructions. `arm` (as in Arm VFPv2) takes the first signaling NaN, else the first NaN. These two
-    combine the first two operands, then the result with the third. `riscv` and `riscv-fp8` always give the default NaN,
-    as does every rule if an operand is an unsupported code. `start` is the code of a NaN from an earlier part of the
-    operation, whose flags are already raised.
+    follows the x87 instructions. `arm` (as in Arm VFPv2) takes the first signaling NaN, else the first NaN. The x87
+    instructions and `arm` combine the first two operands, and then the result with the third operand. `riscv` and
+    `riscv-fp8` always give the default NaN, as does every rule if an operand is an unsupported code. `start` is the
+    code of a NaN from an earlier part of the operation, whose flags are already raised.
     """
     flags = Flags.NONE
     chosen: Datum | None = None if start is None else Datum(work.format, start)

@@ -187,8 +187,8 @@ def _placed(fmt: Format, c: int, q: int) -> Datum | None:
 def _all(fmt: Format, context: Context) -> Iterator[Triple]:
     """Yield every a, b and c that could be a witness, with factors near 1 first.
 
-    The product must be inexact (not if inputs are flushed). Since only it matters, a is not negative, and each product
-    is tried once.
+    Factors are left out if their product is exact, unless inputs are flushed. Since only the product matters, a is not
+    negative, and each product is tried once.
     """
     data = [each for each in (Datum(fmt, code) for code in range(1 << fmt.width)) if each.is_finite]
     one = round_exact(Exact(False, 1, 0), fmt).code

@@ -125,7 +125,7 @@ def decode_array(
 
 
 def native(piece: Piece) -> Array:
-    """Return numbers for NumPy: an array unchanged, a `Source` as the values of its codes.
+    """Return a piece as an array of numbers; a `Source` is decoded.
 
     >>> native(Source(np.uint8([0x38, 0x40]), Format("mine", 4, 4))).tolist()
     [1.0, 2.0]
@@ -139,7 +139,7 @@ def _context_in_words(rounding: Direction | str, overflow: str) -> Context:
 
 
 def rules_of(context: AnyContext, rounding: AnyContext, overflow: str = "native") -> Context:
-    """Return the Context of a call: `context`, else `rounding` if that is a Context, else one of both words.
+    """Return the Context of a call: `context`, or `rounding` if that is a Context, or one with both settings.
 
     Raises ContextError for an invalid context; UnsupportedError for conflicting arguments, and for precision control.
     """
@@ -185,10 +185,10 @@ def float_for(format: Format) -> DType:
 
 @lru_cache(maxsize=256)
 def dtype_for(given: DType | None, format: Format) -> DType:
-    """Return the dtype of results: numbers of the dtype `given`, rounded into a format.
+    """Return the dtype of results if numbers of the dtype `given` are rounded into a format.
 
-    It is `given` if that contains the format, or the format contains it. Otherwise, and if `given` is None (the numbers
-    have no floating dtype), it is float32 or float64.
+    The result is `given` if one of the two contains the other. Otherwise it is float32 or float64, and also if `given`
+    is None because the numbers have no floating dtype.
 
     >>> from floatlab.formats import parse_format
     >>> dtype_for(np.dtype(np.float16), parse_format("e4m3")), dtype_for(np.dtype(np.float16), parse_format("bf16"))
@@ -210,8 +210,8 @@ def operand(x: object, name: str, format: Format) -> Source:
 def exact_operand(x: object, name: str, format: Format, context: Context) -> Source:
     """Return an operand unrounded: an array in its own format, Python floats in binary64, Python integers exactly.
 
-    Python numbers and lists are returned in `format` if it represents them all, which is faster (floats not if
-    `context` flushes inputs). Raises UnsupportedError for a Python integer that `format` does not represent.
+    Python numbers and lists are returned in `format` if it represents all of them, which is faster. Floats are not if
+    `context` flushes inputs. Raises UnsupportedError for a Python integer that `format` does not represent.
     """
     source = source_of(x, name)
     if is_typed(x):

@@ -19,7 +19,7 @@ from floatlab.arrays.types import Array
 from floatlab.formats.format import Format
 
 DIGITS = DOUBLE.precision
-TINY = -200  # an exponent far below the range of binary32; raising smaller ones to it changes no result
+TINY = -200  # smaller exponents are replaced by this, which is still far below the range of binary32
 _HUGE = 900
 _LOST = (1 << 29) - 1  # the significand bits of float64 that float32 lacks
 

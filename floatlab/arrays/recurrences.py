@@ -87,9 +87,9 @@ class _History:
         self.states[1 : len(numbers) + 1, row] = numbers if numbers.ndim > 1 else numbers[:, None]
 
     def kept(self, did: int, finite: Sequence[int]) -> tuple[int, bool]:
-        """Return how many of `did` steps count, and whether the last of them made an infinity or NaN.
+        """Return how many of `did` steps count, and whether the last of these made an infinity or NaN.
 
-        The first step that makes one in a row of `finite` is the last that counts.
+        No steps count after the first one that makes an infinity or NaN in a row of `finite`.
         """
         are_finite = [np.isfinite(self.states[1 : did + 1, row]) for row in finite]
         if all(each.all() for each in are_finite):

@@ -1,9 +1,9 @@
 """Block formats: numbers of few bits that share a scale. To add a block format, add a row to `BLOCK_CATALOG`.
 
 The elements of a block are floats, or integers with an implied scale. An integer element type is not a `Format`,
-because its codes are not a sign and a magnitude. To round an element, take the magnitude, round it to the format
-`Integers.magnitudes` (all magnitudes but the largest, which only the lowest integer has), and give the integer its
-sign. In mxint8, these magnitudes are the multiples of 2^−6 below 2.
+because its codes are not a sign and a magnitude. To round an element, its magnitude is rounded to the format
+`Integers.magnitudes`, and the integer gets the sign. This format has all magnitudes except the largest, which only the
+lowest integer has. In mxint8, these magnitudes are the multiples of 2^−6 below 2.
 """
 
 from __future__ import annotations

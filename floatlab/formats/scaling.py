@@ -69,8 +69,9 @@ class ScaleRule(Record):
     - `nan`: the code for NaN in formats without NaN, for rules of libraries. Exact rules give zero.
     - `wraps`: elements beyond the largest number do not saturate; the excess bits of the exponent are lost.
     - `value`: the exact formula that decodes an element `q`.
-    - `elements`: the element formats to which a library's rule applies. Empty: the floating-point formats not given by
-      a table, except those that an earlier rule of the same name and family lists. Exact rules apply to all elements.
+    - `elements`: the element formats to which a library's rule applies. Empty: all floating-point formats, except those
+      given by a table and those listed by an earlier rule of the same name and family. Exact rules apply to all
+      elements.
     - `search`: an algorithm of `arith.blocks.searches` that computes more variables of a block, such as `step`, and an
       element `found`. `tensor_step` is the largest `step` of the blocks that share a tensor scale.
     - `takes`: the format to which values are rounded first. Empty: exact rules take the values as they are; other rules

@@ -33,7 +33,7 @@ def rounded_to_single(x: Real) -> Real:
 
 
 def midpoint(x: Real, y: Real) -> Real:
-    """Return the number halfway between two magnitudes, of which the second is not zero.
+    """Return the number halfway between two magnitudes; the second must not be zero.
 
     >>> midpoint((1, 0), (3, 1))
     (7, -1)
@@ -107,7 +107,7 @@ class HiFloat8(Listed):
 
 
 class ValueList(Listed):
-    """A 4-bit format of bitsandbytes: sixteen binary32 values, of which a code is the index.
+    """A 4-bit format of bitsandbytes: a code is an index into sixteen binary32 values.
 
     The boundary between two adjacent values is their midpoint, rounded to binary32.
 

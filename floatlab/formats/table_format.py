@@ -87,7 +87,7 @@ class TableFormat(Format):
         for field, value in settled.items():
             object.__setattr__(self, field, value)
         least = self.exponent_of(self.real(1))
-        # The last place of the smallest number, if its significand had one digit more than full precision.
+        # The exponent of the last place, as if the smallest number had `precision` + 1 digits.
         object.__setattr__(self, "qmin", least - precision)
         object.__setattr__(self, "emin", self.exponent_of(self.real(smallest_normal)))
 

@@ -86,7 +86,7 @@ class Datum(Drawn, Record):
 
     @property
     def is_canonical(self) -> bool:
-        """Whether this is the code that encoding its value, or NaN, gives (3.3)."""
+        """Whether encoding the value (or NaN) gives this code (3.3)."""
         fmt = self.format
         if not fmt.subnormals and fmt.zero and 0 < self.magnitude < fmt.smallest_normal_magnitude:
             return False

@@ -285,9 +285,9 @@ class Derivation(Answering, Record):
     def approximate_error_ulps(self) -> Fraction | None:
         """The error in ulps, exactly or to about eight digits, computed quickly.
 
-        None if the truth or the result is not finite. A literal of very many digits is replaced by its leading digits.
-        The error is then also None if the operand was not a literal, if the other digits matter, if the result is
-        irrational, or if the literal is far out of range (`exact.FAR`).
+        None if the truth or the result is not finite. If the truth is too long to write out, the leading digits of the
+        literal replace it. The error is then also None if there is no literal, if its other digits matter, if it is far
+        out of range (`exact.FAR`), or if the result is irrational.
         """
         truth = self.truth
         if truth is None or not self.result.is_finite:

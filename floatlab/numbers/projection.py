@@ -156,9 +156,9 @@ def direction_in(format: Format, context: Context) -> Direction:
 def round_exact(x: Exact, format: Format, context: Context = DEFAULT, sticky: bool = False, index: int = 0) -> Rounded:
     """Round an exact number into a format in the context's direction; determine the code and the flags.
 
-    If `sticky`, the true magnitude is larger than x's, by less than one unit of x's last digit. x must then have digits
-    below the last place of the result (just below 2^emin: more than p digits); otherwise UnsupportedError is raised,
-    except in formats given by a table. `index` selects the draw of stochastic rounding.
+    If `sticky`, the true magnitude is larger than x's, by less than one unit of x's last digit. The last digit of x
+    must then be below the last place of the result; just below 2^emin, x must have more than p digits. Otherwise
+    UnsupportedError is raised, except in formats given by a table. `index` selects the draw of stochastic rounding.
 
     >>> from floatlab import parse_format
     >>> r = round_exact(Exact(False, 4099, -12), parse_format("fp16"))

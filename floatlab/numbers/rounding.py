@@ -247,7 +247,7 @@ class Overflow(Enum):
     SATURATE = "saturate"  # the largest, for infinite operands too (OCP's saturating conversion)
     PROPAGATE = "propagate"  # the largest, for finite operands only; ∞ stays ∞ (P3109's SatPropagate)
     NONE = "none"  # ∞, else the largest (SatNone of P3109's interim report 4.0)
-    NONE_NAN = "none-nan"  # ∞, else NaN, also for RTO, which else gives the largest (P3109's executable specification)
+    NONE_NAN = "none-nan"  # as `native`, but RTO, too, gives ∞ or NaN (P3109's executable specification)
 
 
 class Absent(Enum):

@@ -54,7 +54,7 @@ OfTensor = tuple[TensorScale | None, tuple[ScaleStep, ...], dict[str, Value]]
 Attempt = tuple[Datum, tuple[ScaleStep, ...], tuple[Element, ...], dict[str, Value], tuple[tuple[int, ...], ...]]
 
 BY_EXPONENT = ("floor", "even", "ceil")  # rules whose scale is a power of two with an exponent near log2(amax)
-ERROR = "error at grow"  # steps with names that begin so record the error of a block for one factor (`ScaleChoice`)
+ERROR = "error at grow"  # a step whose name begins so has the error of a block for one factor (`ScaleChoice`)
 TIES_TO_ZERO, TIES_DOWN = "RNZ", "RND"
 _DISTANCE = parse_formula("q * scale - x")
 
@@ -273,7 +273,7 @@ class Quantizer:
         return found, kind.code(found.negative, n), found.flags & ~Flags.UNDERFLOW
 
     def _once(self, scaled: Ratio, numbers: Format, index: int) -> Rounded:
-        """Round a scaled value once: in the rule's direction, unless the context's is other than RNE."""
+        """Round a scaled value once: in the context's direction or, if that is RNE, in the rule's."""
         exact, sticky = scaled.enclose(numbers)
         context = self.context
         if self.rule.rounding != "RNE" and context.rounding is Direction.RNE:

@@ -17,7 +17,7 @@ _DISTANCE_DIGITS = 12  # distances that agree in this many leading bits share a 
 _CUT = 53 - _DISTANCE_DIGITS  # the other bits of the binary64 significand, which are dropped
 _ONE = int(np.array([1.0]).view(np.int64)[0]) >> _CUT
 _LONGEST = 1 << 24  # on longer axes, single indices are not tracked
-_DIGITS = (4, 5)  # log2 of the largest numbers of a map's rows and columns
+_DIGITS = (4, 5)  # a map has at most 2^4 rows and 2^5 columns of tiles
 _PIECE = 1 << 13  # elements added to the map at once: few enough that NumPy reuses its temporary memory
 
 
@@ -329,7 +329,7 @@ class Differences(Answering, Record):
     allclose: Tolerance
     assert_close: Tolerance
     worst: tuple[ComparedElement, ...]  # the elements with the largest shares of NumPy's tolerance
-    differing: Structure | None  # the differing elements, if all pass NumPy's test; else None, and if none differ
+    differing: Structure | None  # the differing elements; None if there are none, or if one fails NumPy's test
     failing: Structure | None  # the elements that fail NumPy's test; None if there are none
     diagnosis: object = None  # a Diagnosis of the causes, if the inputs are known
     _ASKS = ".within (NumPy's tolerance), .assert_close.passes (PyTorch's), or whether .equal is .size"

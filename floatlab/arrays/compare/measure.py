@@ -243,7 +243,8 @@ class _Measure:
         self.equal += int(np.count_nonzero(p == q))
         self.specials += _count_specials(p, q)
         if self.judge.equal_nan:
-            # With equal_nan, a NaN in both arrays is no difference (of one format: only if the codes are equal).
+            # With equal_nan, a NaN in both arrays is no difference (if the formats are equal, only if the codes are
+            # equal, too).
             alike = np.isnan(p) & np.isnan(q) & (same[rest] | (a.format != b.format))
             rest, p, q, finite, index = (each[~alike] for each in (rest, p, q, finite, index))
             if not len(rest):

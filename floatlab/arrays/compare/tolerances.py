@@ -36,7 +36,7 @@ class Allclose:
     name = "numpy.allclose"
 
     def __init__(self, actual: ArraySource, expected: ArraySource) -> None:
-        """Choose the dtype of the second array as NumPy does: integers become float64."""
+        """Choose the dtype in which NumPy reads the second array: its own, or float64 for integers."""
         kind = expected.dtype
         if kind is None:
             kind = np.dtype(np.float32 if holds(SINGLE, expected.format) else np.float64)  # as `decode` does

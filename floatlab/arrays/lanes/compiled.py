@@ -45,10 +45,10 @@ OPERATIONS = (
     "convert", "add", "subtract", "multiply", "divide", "sqrt", "fma",
     "fma_to_nearest", "divide_to_nearest", "sqrt_to_nearest",
 )  # fmt: skip
-# A number is rounded by adding an addend and cutting off bits (`cut` in _kernels/word_rounding.h). Six numbers define
-# the addend of a direction: the mask of discarded bits in it, for positive and for negative numbers; the mask of the
-# bits cleared if the last kept bit is 1; the right shift; and two numbers added before the shift: if the last kept bit
-# is 1, and always.
+# A number is rounded by adding an addend and cutting off bits (`cut` in _kernels/word_rounding.h). In each row, two
+# masks select the discarded bits that the addend has: the first for positive numbers, the second for negative ones. The
+# third mask selects bits that are cleared if the last kept bit is 1. The fourth number is a right shift. The last two
+# are added before the shift: the fifth only if the last kept bit is 1.
 _ADDENDS = {
     Direction.RNE: (-1, -1, 0, 1, 1, 0),
     Direction.RNA: (-1, -1, 0, 1, 0, 1),
@@ -111,7 +111,7 @@ def _is_processors_own(rule: RoundingRule) -> bool:
 
 
 def _rule(rule: RoundingRule) -> bytes:
-    """Pack a rounding's parameters as a Rule of _kernels/word_rounding.h, followed by those of its random draws."""
+    """Pack the parameters of a rounding, and then of its random draws, as a Rule of _kernels/word_rounding.h."""
     fmt, context, direction = rule.format, rule.context, rule.direction
     assert not fmt.is_table, f"{fmt.name} is rounded by arrays.lanes.tables"
     positive, negative, *addend = _ADDENDS[direction]
@@ -198,8 +198,8 @@ class KernelPass:
     def __call__(self, operands: tuple[Array, ...], first: int, to: Array, flags: Array | None) -> tuple[int, Any]:
         """Round a block whose first element has index `first`.
 
-        Return the union of all flags and marks, and an array: after an operation each element's marks, after a
-        conversion each element's flags (None if no flags were needed).
+        Return the union of all flags and marks, and an array. After an operation, it has the marks of each element.
+        After a conversion, it has the flags of each element, or is None if no flags were needed.
         """
         if flags is None and self._refuses:
             flags = np.empty(len(to), np.uint8)
@@ -292,8 +292,8 @@ class KernelProgram:
     def walk(self, states: Array, first: int) -> int:
         """Continue from states[0], and write the next steps into states[1:]; return the number of steps done.
 
-        `states` has the shape (steps + 1, rows, count). `first` is the number of steps before, whose draws are used up.
-        The walk ends early at an element that the kernel cannot compute.
+        `states` has the shape (steps + 1, rows, count). `first` is the number of steps done before; their random draws
+        are skipped. The walk ends early at an element that the kernel cannot compute.
         """
         steps, _, count = states.shape
         done: int = _kernels.run(

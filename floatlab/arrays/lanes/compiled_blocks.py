@@ -27,8 +27,8 @@ _MOST_SCALE = 32  # bits
 class ByField(Individual):
     """A table of scale codes for blocks with the largest magnitude amax.
 
-    The index is the exponent field of the sum of `carry` and the binary32 code of amax. The table is valid if that code
-    is at least `normal`.
+    The index is the exponent field of `carry` + c, where c is the binary32 code of amax. The table is valid if c is at
+    least `normal`.
     """
 
     codes: Array
@@ -125,7 +125,7 @@ def largest_finite(x: Array, size: int) -> float:
 def scaled_elements(codes: Array, elements: Array, by: Array, in_double: bool) -> Array | None:
     """Return decoded elements times the factors of their blocks, rounded once to float32; None without the extension.
 
-    `elements` (float32) has the number of each code. `by` (float64) has one factor for each row of codes. Unless
+    `elements` (float32) maps each code to its number. `by` (float64) has one factor for each row of codes. Unless
     `in_double` is true, float32 must represent all factors.
     """
     kernels = compiled.extension()

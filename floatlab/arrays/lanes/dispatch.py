@@ -256,8 +256,8 @@ def map_blocks(
     """Call `work` on contiguous blocks, in C order, of the arrays `reads` and `to`, and of `flags` if given.
 
     The arrays may have any strides and byte order; `reads` are broadcast. Each thread has its own part of the elements.
-    `start` is the index of the first element's random draw. If `reads` and `to` share memory, each element of both must
-    have the same address; otherwise pass copies.
+    `start` is the index of the first element's random draw. If an array of `reads` shares memory with `to`, elements
+    with the same index must have the same address; otherwise pass a copy.
     """
     count, writes = to.size, [to] if flags is None else [to, flags]
     if not count:

@@ -184,7 +184,7 @@ def calculator(
     # True if the format is binary64, or if rounding to odd in binary64 first does not change the result in the format.
     within = not context.rounding.is_stochastic if format == DOUBLE else is_enough(DOUBLE, format)
     if format.is_table and not rounding_rule_for(format, context, DOUBLE).is_by_word:
-        within = False  # rounding to odd first would change the draws
+        within = False  # rounding to odd first would change the result of a draw
     if lane != "scalar" and within and all(holds(DOUBLE, each) for each in sources):
         if not with_flags and _is_processors_own(operation, sources, format, context):
             return in_pieces(_by_processor(operation, alone, lane))

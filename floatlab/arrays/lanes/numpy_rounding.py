@@ -222,9 +222,9 @@ def _specials(codes: Array, flags: Array, parts: Parts, rule: RoundingRule) -> N
     flags[nans & (payload & quiet == 0)] |= np.uint8(Flags.INVALID.value)
 
 
-# A table indexed by the upper 16 bits of a word can round binary32 into formats with at most this many trailing bits
-# and at least this quantum exponent: the last of these 16 bits is then below the guard bit, and can mark that a lower
-# bit is set.
+# The upper 16 bits of a word are enough to round binary32 into formats with at most this many trailing bits and at
+# least this quantum exponent. The last of the 16 bits is then below the guard bit, and can mark that a lower bit is
+# set.
 _TABLE_DIGITS, _TABLE_QUANTUM = 5, -131
 _WORTH_A_TABLE = 1 << 15  # the table is used for at least this many elements
 
@@ -307,7 +307,7 @@ def reader(fmt: Format, word: Format) -> Reader:
     every = (1 << word.width) - 1
     moved = reading.adjust << word.trailing_bits
     moved_on = unsigned(moved & every)
-    # What must be added to the format's infinity, after the shift and the change of bias, to obtain the word's.
+    # Decoding shifts infinity and changes its bias; adding this number then gives the infinity of the word.
     to_infinity = unsigned(word.infinity_magnitude - (fmt.infinity_magnitude << reading.cut) - moved & every)
     one_up, least = unsigned(1 << word.trailing_bits), number(2.0**fmt.emin)
 

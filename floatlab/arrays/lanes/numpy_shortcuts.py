@@ -76,8 +76,8 @@ class FastRounder:
     def _limits(self) -> tuple[int, int, int] | None:
         """Return the results of overflow: the codes without sign for positive and for negative numbers, and the flags.
 
-        None if overflows must take the general path. This is so if they give a code other than the largest number or
-        the next one, or if the flags of the two signs differ.
+        None if overflows must take the general path: if they give neither the largest number nor the code after it, if
+        they are not inexact, or if the flags of the two signs differ.
         """
         fmt = self.rule.format
         found: list[tuple[int, int]] = []
@@ -154,8 +154,8 @@ class FastRounder:
         """Return masks of the numbers that need the general path.
 
         They are NaNs, infinities and, in a format without zero, numbers below its smallest one. If flags are requested
-        under stochastic rounding, also those for which the draw decides whether they are tiny. `top` is the largest
-        magnitude.
+        under stochastic rounding, they are also numbers for which the draw decides whether they are tiny. `top` is the
+        largest magnitude.
         """
         found = []
         if top >= self.special:

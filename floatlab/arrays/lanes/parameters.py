@@ -25,7 +25,7 @@ from floatlab.record import Individual
 
 Settled = tuple[int, Flags] | UnsupportedError  # a code and the flags that it raises, or an error
 SINGLE, DOUBLE = WORDS = parse_format("binary32"), parse_format("binary64")
-_TWICE = 2  # extra bits that a number rounded to odd needs to round into the format like the exact number
+_TWICE = 2  # a number rounded to odd with this many more bits than the format rounds like the exact number
 _DRAWN = 33  # the same for stochastic rounding: 32 bits to compare with the draw, and one that is sticky
 
 
@@ -50,7 +50,7 @@ class RoundingRule(Individual):
     direction: Direction  # of the context, with ties at precision 1 resolved (`direction_in`)
     cut: int  # number of bits that a normal number loses
     low: int  # the source's exponent field of the format's smallest normal number
-    lift: int  # in a format without subnormals: the distance of codes from zero to its neighbour is 2^lift; else 0
+    lift: int  # if there are no subnormals, the codes of zero and its neighbour are 2^lift apart; else 0
     overflow: tuple[Settled, Settled]
     infinity: tuple[Settled, Settled]
     nan: tuple[Settled, Settled]
@@ -93,9 +93,9 @@ class RoundingRule(Individual):
         - The word of 2^emin, or of infinity if that is less.
         - The number of bits that a number of the binade below 2^emin loses if it is rounded to the format's precision
           with unbounded exponents.
-        - For positive and for negative numbers, the smallest word that this rounds to 2^emin: from there on, numbers
-          are not tiny after rounding. Both are the word of 2^emin if tininess is detected before rounding, or if the
-          rounding is stochastic.
+        - For positive and for negative numbers, the smallest word that this rounding takes to 2^emin. From this word
+          on, numbers are not tiny after rounding. Both are the word of 2^emin if tininess is detected before rounding,
+          or if the rounding is stochastic.
         """
         source, fmt = self.source, self.format
         normal = min(self.low << source.trailing_bits, source.infinity_magnitude)

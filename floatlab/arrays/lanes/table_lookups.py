@@ -68,7 +68,7 @@ class NarrowLookup:
         return look_up
 
     def plain(self) -> Callable[[Array, Array], None]:
-        """Return the same function in NumPy, by the upper 16 bits of a word; where they are not enough, by a search."""
+        """Return the same function in NumPy. It looks up the upper 16 bits of a word; if needed, it searches."""
         rule = self.rule
         # An index is the upper 16 bits of a word, with the last bit also set if a lower bit is. So an even index stands
         # for a single word, and an odd one for all words between the two even ones.

@@ -132,7 +132,7 @@ class FormulaLane:
         return scales, codes, formulas.evaluate(parse_formula(self.rule.choice.error), known, self.working)
 
     def _codes(self, known: dict[str, Array]) -> tuple[Array, Array]:
-        """Return the codes of the elements and, if the rule chooses between scales, their values (else `x`)."""
+        """Return the codes of the elements, and their values (or `x` if the rule does not choose between scales)."""
         if self.rule.rounding == "closest":
             return self._closest(known), known["x"]
         scaled = np.ascontiguousarray(np.broadcast_to(known["scaled"], known["x"].shape))
@@ -168,7 +168,7 @@ class FormulaLane:
         return np.where(lost, self.rule.nan, codes & (2 * half - 1)).astype(np.uint8)
 
     def _rounded(self, scaled: Array, numbers: Format) -> Array:
-        """Return the codes of scaled values, rounded in the rule's direction, or the context's if that is not RNE."""
+        """Return the codes of scaled values, rounded in the context's direction or, if that is RNE, in the rule's."""
         context, direction = self.context, self.rule.rounding
         if direction != "RNE" and context.rounding is Direction.RNE:
             if direction == TIES_TO_ZERO:

@@ -1,7 +1,7 @@
 """Rounds and decodes blocks of formats that store a minimum beside each scale (q4_1, q4_k).
 
-The values have the same bits as those of `arith.blocks`, which under rules of libraries also computes the blocks with
-NaNs or infinities.
+The values have the same bits as those of `arith.blocks`. Under rules of libraries, blocks with NaNs or infinities are
+left to `arith.blocks`.
 """
 
 from __future__ import annotations
