@@ -62,8 +62,8 @@ def replacing(path: str | os.PathLike[str], sync: bool = False) -> Iterator[IO[b
 
     Until then, and after an error, the existing file is unchanged. If `path` is a symbolic link, its target is
     replaced. The permissions of an existing file are preserved. With `sync`, the bytes are on the disk before the
-    replacement. Raises FileFormatError (as `state_of`) for a directory, a pipe or a device; OSError; and RefusedError
-    in a confined process.
+    replacement. Raises FileFormatError for a directory, a pipe or a device, OSError if the file cannot be written, and
+    RefusedError in a confined process.
     """
     if confined():
         raise RefusedError("visitors of a served explorer cannot write files")

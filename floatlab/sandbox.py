@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_bounds: list[str] = []  # empty if not confined; else one item: the readable folder, or "" if no files are readable
+_bounds: list[str] = []  # empty if not confined; otherwise one item: the readable folder, or "" if there is none
 
 
 def confine(folder: str | None = None) -> None:

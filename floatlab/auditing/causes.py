@@ -44,7 +44,7 @@ _TURNED = 0.5  # after a rotation, the cosine is smaller than this
 _ROUNDED, _FED_BACK, _FAR, _NONE_FAR = 0.97, 0.7, 0.06, 0.002
 _BETTER = 0.02
 _MOST_FED_BACK, _FEW_BITS = 0.6, 3.0  # error feedback leaves a smaller relative error if codes have at least 3 bits
-_COARSE = 0.1  # rounding a scale to 8 bits changes it by a smaller share, unless it is subnormal
+_COARSE = 0.1  # rounding a normal scale to 8 bits changes it by a smaller share
 _CERTAIN = 0.99  # if a repair makes this share of the codes the nearest ones, no other repair is tried
 _ABOUT = 50  # repairs whose shares of nearest codes differ by less than 1/50 are equally good: the simplest one counts
 # Rounding counts as directed if less than _FEW of the numbers moved the other way by more than _SLACK of their size.

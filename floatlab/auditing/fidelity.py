@@ -20,7 +20,7 @@ _FEW_BITS = 3.0
 # A relative error above MOST_LEFT does not prove that a block is bad: small numbers may all become 0 if they share a
 # scale with larger ones. The largest error of a bad block must also exceed two limits:
 # 1. 0.26 of the largest number in its row or in its aligned group of 8 blocks: a 4-bit format may scale each;
-# 2. 2^-7 of a power of two, the smallest above all numbers of the tensor: an 8-bit format may have one scale for all.
+# 2. 2^-7·P, where P is the power of two next above all numbers of the tensor: 8-bit formats may have one scale for all.
 # If each group has its own scale, limit 1 is 0.26 of the largest number in the group. In limit 2, 2^-13 replaces 2^-7,
 # but at least 2^-17 remains: below, scales may be subnormal in e4m3 (NVFP4) or in binary16.
 _BESIDE, _AROUND, _ANYWHERE = 0.26, 8, 6

@@ -91,7 +91,7 @@ def exchanged_lines(read: ArraySource, original: ArraySource) -> str:
 
 
 def order_of_all(read: ArraySource, original: ArraySource) -> str:
-    """If a weight has the original's numbers in another order, return this order in words; else ""."""
+    """Return in words the order of the original's numbers in a weight; "" if none is found."""
     pair = both(read, original)
     if pair is None or len(read.shape) != 2 or pair[0].size != read.size:
         return ""

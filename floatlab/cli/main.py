@@ -164,7 +164,7 @@ def _run(name: str, *words: str) -> int:
 
 
 def _compiled_lane() -> str:
-    """Return `yes` if the compiled extension of floatlab.arrays can be imported, else `no`."""
+    """Return `yes` or `no`: whether the compiled extension of floatlab.arrays can be imported."""
     try:
         import_module("floatlab._kernels")
     except ImportError:

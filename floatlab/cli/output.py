@@ -58,7 +58,7 @@ def output() -> TextIO:
 def put(text: str, drawn: bool = False) -> None:
     """Write data immediately; raises OutputError on failure, BrokenPipeError if the reader has gone.
 
-    Control sequences are escaped, unless `drawn` is true: the text is then a page of `to_text`, which may have colours.
+    Control sequences are escaped. If `drawn` is true, they are kept: the text is a page of `to_text`, with colours.
     """
     out = output()
     if not drawn and not text.replace("\n", "").isprintable():

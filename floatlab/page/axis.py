@@ -132,8 +132,8 @@ def _label(
     """Write the label of a mark on the first line that has room near the mark's column.
 
     If no line has room, the short label is tried, and then the label is omitted. A leader (a stroke) is drawn from the
-    mark to the label. `waiting` are the columns of marks that have no label yet.
-    On the last line, a label may cover or touch these columns; on other lines, it may not.
+    mark to the label. `waiting` are the columns of marks that have no label yet: only on the last line may a label
+    cover or touch them.
     """
     for label in (mark.label, mark.short):
         length = len(text_of(label))

@@ -221,7 +221,7 @@ def hint(text: str) -> Note:
 
 
 class Pair(Block):
-    """Two groups of blocks: side by side if the page is wide enough, else one below the other."""
+    """Two groups of blocks: side by side if the page is wide enough, and one below the other otherwise."""
 
     left: tuple[Block, ...]
     right: tuple[Block, ...]
@@ -315,7 +315,7 @@ class Chart(Block):
     reference: bool = False
     dots: bool = False
     named: bool = False
-    ink: str = "┤│└─┼"  # vertical axis at a tick, and elsewhere; corner; horizontal axis, and at a tick
+    ink: str = "┤│└─┼"  # vertical axis (at a tick, elsewhere), corner, horizontal axis (elsewhere, at a tick)
 
 
 class Page(Record):

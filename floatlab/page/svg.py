@@ -55,8 +55,8 @@ def _spans(runs: Line) -> str:
     for run in runs:
         style = f' fill="{SVG[run.role]}"' if run.role in SVG else ""
         style += ' font-weight="bold"' if run.role in SVG_BOLD else ""
-        # Words with single spaces between them share a position, so that copied text is readable; each digit of a ruler
-        # has its own position.
+        # Words with single spaces between them share a position, so that copied text is readable. Each digit of a ruler
+        # has its own one.
         for words in re.finditer(r"\S+" if run.role is Role.RULER else r"\S+(?: \S+)*", run.text):
             x = _MARGIN + (column + words.start()) * _CHARACTER
             length = len(words[0]) * _CHARACTER

@@ -123,8 +123,8 @@ def _strip(strip: model.Strip, width: int) -> list[Line]:
 def _chunks(length: int, room: int, breaks: tuple[int, ...]) -> list[tuple[int, int]]:
     """Divide `length` columns into parts of at most `room` columns.
 
-    A part ends at one of `breaks` if possible: at the first one that makes the parts about equal, else at the last one
-    that fits. Without such a break, the part ends when it is full.
+    A part ends at the first of `breaks` that makes the parts about equal. If there is none, it ends at the last break
+    that fits. Without any break, it ends when it is full.
     """
     chunks, start = [], 0
     while start < length:
@@ -184,7 +184,7 @@ def _note(note: model.Note, width: int) -> list[Line]:
 
 
 def _pair(pair: model.Pair, width: int) -> list[Line]:
-    """Show both sides beside each other if the page is wide enough and no strip of digits breaks; else stack them."""
+    """Show both sides beside each other, or stacked if the page is too narrow or a strip of digits would break."""
     half = (width - _BETWEEN) // 2
     is_wide = width >= WIDE and not any(_is_longer(side, _room(half)) for side in (pair.left, pair.right))
     sides = [_set_blocks(side, half if is_wide else width) for side in (pair.left, pair.right)]

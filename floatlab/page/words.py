@@ -52,7 +52,7 @@ def brief(number: Datum | Exact) -> str:
 
 
 def equals(datum: Datum) -> str:
-    """Return `= value` if the exact value is short enough, else `≈ value`."""
+    """Return `= value` if the exact value is short enough, and `≈ value` otherwise."""
     text = brief(datum)
     return text if text.startswith("≈") else f"= {text}"
 
@@ -73,7 +73,7 @@ def bracketed(number: object) -> str:
 
 
 def ulps_text(ulps: Fraction) -> str:
-    """Return an error in ulps: an exact decimal if it is short, else ≈ and a rounded one.
+    """Return an error in ulps: an exact decimal if it is short, otherwise ≈ and a rounded one.
 
     An error that is not a finite decimal is also written as a fraction, if the fraction is short.
     """
@@ -115,7 +115,7 @@ def error_words(derivation: Derivation) -> str:
 
 
 def integer_not_held(derivation: Derivation) -> Exact | None:
-    """Return the integer that round-to-integral computed if the result's format cannot represent it; else None."""
+    """Return the integer that round-to-integral computed if the result's format cannot represent it; None if it can."""
     truth, rounded = derivation.truth, derivation.rounded
     if derivation.operation != "round_to_integral" or rounded is None or not rounded.flags:
         return None
@@ -123,7 +123,7 @@ def integer_not_held(derivation: Derivation) -> Exact | None:
 
 
 def plain_error(error: Fraction) -> str:
-    """Return a signed error: the exact decimal if it is short, else ≈ and a rounded one."""
+    """Return a signed error: the exact decimal if it is short, otherwise ≈ and a rounded one."""
     decimal = terminating_decimal(error, 40)
     if decimal is not None and len(decimal) <= GLANCE:
         return signed_text(decimal)

@@ -3,7 +3,7 @@
 The main modules are:
 
 * `networks`, `learner`: networks in chosen formats, trained on generated problems, and compared over seeds;
-* `trainer`, `trajectories`: many steps, and the same steps with several remedies, compared with exact arithmetic;
+* `trainer`, `trajectories`: runs of many steps, with several remedies side by side, compared with exact results;
 * `optimizers`, `trace`, `thresholds`: an optimizer step as a program, its trace for one weight, and the smallest update
   that moves the weight;
 * `setup`, `loss_scale`, `gradients`: formats and remedies, the loss scale, and the gradients of all steps;

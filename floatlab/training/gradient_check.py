@@ -101,7 +101,7 @@ def _function_in(
 ) -> Callable[[float], tuple[float, float]]:
     """Return a function that gives the value of `function` in a format and an estimate of its rounding error.
 
-    If `round_all` is true, `function` is called with a RoundedNumber, else with a float.
+    If `round_all` is true, `function` is called with a RoundedNumber, otherwise with a float.
     """
 
     def of(x: float) -> tuple[float, float]:

@@ -29,7 +29,7 @@ _ODD = Context(Direction.RTO)
 
 
 def numbers_of(value: object, name: str) -> list[Fraction] | Array:
-    """Return numbers as Fractions if they are given exactly, else as an array of float64.
+    """Return numbers as Fractions if they are given exactly, otherwise as an array of float64.
 
     A Python scalar, a text or a Datum gives a list with one Fraction. A sequence that contains text, Fractions or
     Datums gives a list of Fractions. Anything else gives an array of float64. Raises UnsupportedError for NaN and

@@ -263,7 +263,7 @@ class Configuration(Record):
 
 
 def _summing(name: str) -> str:
-    """Return the format in which products of a format are summed: binary32 if it contains the format, else binary64."""
+    """Return the format for sums of products in a format: binary32 if it contains the format, otherwise binary64."""
     return "binary32" if holds(recurrence_format("binary32"), recurrence_format(name)) else "binary64"
 
 

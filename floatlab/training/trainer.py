@@ -82,7 +82,7 @@ class TrainingRun(Individual):
 
     @property
     def carrier(self) -> Array:
-        """The weights that are stored from step to step: the master copy if there is one, else the weights."""
+        """The weights that are stored from step to step: the master copy, or the weights if there is none."""
         return self.values if self.kept is None else self.kept
 
     @property
@@ -144,7 +144,7 @@ class Trainer:
     recurrence: Recurrence
 
     def _install(self, setup: Setup, is_new: bool) -> None:
-        """Build the program of a setup. Set its rows to the starting numbers if `is_new`, else to the current ones."""
+        """Build the program of a setup. Set its rows to the starting numbers if `is_new`, or keep the current ones."""
         keeps_scale = not is_new and setup.scaling == self.setup.scaling
         program = Program.of(setup, self.optimizer)
         recurrence = Recurrence(program.names, program.stages, self.lane)

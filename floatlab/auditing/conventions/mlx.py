@@ -31,7 +31,7 @@ _MODES = {
 
 
 def mlx(parts: StoredParts, stem: str) -> Weight | None:
-    """Recognise MLX: `weight` in 32-bit words beside `scales`, and `biases` unless the mode has none."""
+    """Recognise MLX: `weight` in 32-bit words beside `scales`, in affine mode also beside `biases`."""
     weight = parts.tensors[f"{stem}.weight"]
     if weight.kind != "uint32" or (parts.get(f"{stem}.scales") is None and parts.settings.method != "mlx"):
         return None

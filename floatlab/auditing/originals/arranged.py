@@ -24,9 +24,9 @@ class Counterpart(Individual):
     of the same name and shape. `names` are the names of these tensors. `by_content` is true if they were found by their
     numbers, not by their names. `doubt` is a reason why a weight that fits may nevertheless be wrong; it is empty if
     there is none. If the rows of the weight were found in another order than that of the stored tensor, `straight`
-    opens the tensor in its stored order. `rope_heads` is set for weights of q and k, whose rows some libraries permute
-    for rope: the number of heads of the permutation, or 0 without a permutation. It is None for other weights, and if
-    several orders fit.
+    opens the tensor in its stored order. Some libraries permute the rows of q and k for rotary position embeddings
+    (rope): `rope_heads` is the number of heads of the permutation, or 0 without one. It is None for weights other than
+    q and k, and if several orders fit.
     """
 
     words: str

@@ -161,7 +161,7 @@ def _of_another_layer(each: list[_Match], available: set[tuple[str, Numbers]]) -
     def majority(match: _Match) -> int:
         """Return the sum of the votes of the layer's other weights.
 
-        A vote is +1 if the original of the other weight is in the same layer as that of the match, else −1.
+        A vote is +1 if the original of the other weight is in the same layer as that of the match, and −1 otherwise.
         """
         counts = votes[match.numbers[0]]
         agree = counts[match.found[0]] - 1

@@ -57,7 +57,7 @@ def cosine(x: Array, y: Array) -> float:
 
 
 def best_of(weight: Weight, options: list[Counterpart]) -> Counterpart | None:
-    """Return the first option unless another is clearly more similar to the weight; None if there are no options.
+    """Return the first option, or another one that is clearly more similar to the weight; None if there are no options.
 
     If options with other values of `rope_heads` are about as similar, `rope_heads` of the result is None.
     """

@@ -72,8 +72,8 @@ def is_floating(element: str) -> bool:
 def candidates(formats: Iterable[str], arrangement: Arrangement, own: str) -> Iterator[RecipeCandidate]:
     """Yield a candidate for each scale rule of these formats, the rules of libraries first.
 
-    `own` is the format of the values. Rules that compute in this format are also tried with values that were widened
-    to binary32, and rules of PyTorch's libraries also with the division of CUDA.
+    `own` is the format of the values. Rules that compute in this format are also tried with values that were widened to
+    binary32. Rules of PyTorch's libraries are also tried with the division of CUDA.
     """
     for text in formats:
         try:

@@ -158,7 +158,7 @@ def _require_few(count: int) -> None:
 
 
 def needs_peaks(recipe: Recipe, regions: list[TensorRegion]) -> bool:
-    """Return whether the scales of a region depend on numbers in other regions, so that those must be found first.
+    """Return whether the scales of a region depend on the largest numbers of other regions.
 
     >>> from floatlab.formats.recipes import parse_recipe
     >>> [(_, regions)] = cuts((4, 100), (parse_recipe("nvfp4"),), usual=200)

@@ -73,9 +73,9 @@ def run(
 
     Without an executor, jobs are done in this process; small amounts of work are never given to `Processes`. If a
     process of an executor dies, the unfinished jobs are done again: by new processes if the executor is `Processes`,
-    else in this process. The first time, a ReplacedWorkerWarning is issued. UnsupportedError is raised if processes die
-    too often. `progress` is called with each job when it is done. Results that `resume` has are taken from there, and
-    all others are added to it.
+    and in this process otherwise. The first time, a ReplacedWorkerWarning is issued. UnsupportedError is raised if
+    processes die too often. `progress` is called with each job when it is done. Results that `resume` has are taken
+    from there, and all others are added to it.
     """
     done = _Run(work, progress, resume)
     batches = done.batches(jobs)
