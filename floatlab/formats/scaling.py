@@ -49,8 +49,8 @@ class ScaleChoice(Record):
     In the lines of the rule, the factor is the variable `grow`. `error` is the formula of an element's error, where `q`
     is the rounded element. The error of a block is the sum of the squares (`measure` = `square`) or of the magnitudes
     (`absolute`) of these errors, or the largest magnitude (`largest`). On equal errors, the first factor wins. The
-    order of a sum matters, because it is rounded: each row is added serially, then the sums of rows pairwise, row i +
-    ⌈n/2⌉ to row i, until one is left.
+    order of a sum matters, because it is rounded. Each row is added serially. Then the sum of row i + ⌈n/2⌉ is added to
+    that of row i, again and again until one sum is left.
     """
 
     factors: tuple[str, ...]

@@ -243,7 +243,7 @@ class Flags(Flag):
 class Overflow(Enum):
     """The result of overflow, except where the direction (RTZ) or the format (posits) requires the largest number."""
 
-    NATIVE = "native"  # ∞, else NaN, else the largest
+    NATIVE = "native"  # ∞ if the format has it, else NaN, else the largest number
     SATURATE = "saturate"  # the largest, for infinite operands too (OCP's saturating conversion)
     PROPAGATE = "propagate"  # the largest, for finite operands only; ∞ stays ∞ (P3109's SatPropagate)
     NONE = "none"  # ∞, else the largest (SatNone of P3109's interim report 4.0)
@@ -256,7 +256,7 @@ class Absent(Enum):
     It also replaces negative numbers in an unsigned format if `Context.negative` is `native`.
     """
 
-    LARGEST = "largest"  # NaN and ∞: a NaN if there is one, else the largest; zero: the smallest
+    LARGEST = "largest"  # for NaN and ∞, a NaN if there is one, else the largest; for zero, the smallest
     ZERO = "zero"  # zero, or the smallest if there is no zero
     NAN = "nan"  # zero also becomes a NaN if the format has one; otherwise as `largest`
     ERROR = "error"  # raise UnsupportedError

@@ -56,7 +56,7 @@ class Accumulator:
     """
 
     def __init__(self, format: object, operands: Format, context: Context | None) -> None:
-        """Choose the format: the requested one, else fp32, or the operands' format if fp32 does not contain it."""
+        """Choose the requested format; without one, fp32, or the operands' format if fp32 does not contain it."""
         if format is None:
             self.format = SINGLE if holds(SINGLE, operands) else operands
         else:
