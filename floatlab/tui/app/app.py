@@ -44,11 +44,11 @@ from floatlab.tui.widgets import KeyBar
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import words_of
 
-# Seconds to wait before the address in a browser is set to a new question; each key may change the question.
+# Seconds to wait before the address in a browser is set to a new question, since each key may change the question.
 _TELLING = 0.3
 
 
-_PAUSE = 0.1  # computations pause for so many seconds after a key
+_PAUSE = 0.1  # computations pause for this many seconds after a key
 _MESSAGE = 4.0  # seconds for which a message is shown
 
 

@@ -1,6 +1,6 @@
 """The explorer in a browser: a server that runs a sandboxed explorer for each visitor who knows its address.
 
-The server is that of textual-serve. In front of it, a guard refuses three kinds of requests: those for another host
+The server is from textual-serve. In front of it, a guard refuses three kinds of requests: those for another host
 name (DNS rebinding), those from pages of other sites (Origin), and those without the token, which is part of the
 address.
 """

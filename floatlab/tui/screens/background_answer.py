@@ -34,9 +34,9 @@ class BackgroundAnswer:
     prepare
         Function that computes the slow parts of drawing, given the question and its answers.
     after
-        A `BackgroundAnswer` for the same question that was started earlier, whose answers are used.
+        An earlier `BackgroundAnswer` for the same question, whose answers are used.
     ask
-        Function that answers the question, instead of `answer_question`.
+        Function that answers the question. The default is `answer_question`.
     """
 
     def __init__(

@@ -9,7 +9,7 @@ from floatlab.tui.screens.pick_lists import PickScreen
 from floatlab.tui.widgets import Cells
 from floatlab.verbs.question import Question
 
-_LIMIT = 200  # at most this many places, and as many questions, are remembered
+_LIMIT = 200  # limit for the remembered places, and for the remembered questions
 
 
 class LeftPlace(Record):

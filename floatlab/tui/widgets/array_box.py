@@ -168,7 +168,7 @@ class FilePicker(Picker):
     def take_free(self, text: str) -> None:
         """Return a typed path: relative to the listed folder if it exists there, otherwise unchanged.
 
-        If it is a folder, list that instead.
+        If it is a folder, list the folder instead.
         """
         path = os.path.join(self._place, text)
         if is_folder(path):

@@ -24,7 +24,7 @@ def _is_bits(run: Span) -> bool:
 
 
 class BitRow(Cells):
-    """A row of bits, drawn as on a page. The number of a cell is that of its bit; bit 0 is the rightmost."""
+    """A row of bits, drawn as on a page. Each cell has the number of its bit. Bit 0 is the rightmost."""
 
     PLACE = "On a row of bits"  # the heading in the list of keys
     DEFAULT_CSS = """

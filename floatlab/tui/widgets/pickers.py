@@ -220,7 +220,7 @@ class MarkingPicker(Picker):
         self.rows.highlighted = place
 
     def take(self, name: str) -> None:
-        """Return the marked choices. But if text has been typed, mark the choice under the cursor instead.
+        """Mark the choice under the cursor if text was typed. Otherwise, return the marked choices.
 
         If no choice is marked, the window stays open and says so.
         """

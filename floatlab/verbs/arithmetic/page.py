@@ -257,7 +257,7 @@ def operand_rows(
     shared: Format | None,
     draw_bits: bool = True,
 ) -> list[Block]:
-    """Return rows for the operands a, b and c; if reading an operand rounded it, the rows show its text and error.
+    """Return rows for the operands a, b and c. If an operand was rounded when it was read, show its text and error.
 
     An operand whose format is not `shared` is labelled with its format. `draw_bits` says whether to draw the bits.
     """

@@ -119,7 +119,7 @@ def _paired_groups(sides: list[list[StepGroup]], ends: tuple[int, int]) -> list[
     """Return pairs of groups with the same rank in `_RANKS`: one of fma, one of multiply-then-add.
 
     If only one computation has a group of that rank, the other element is None. The groups that compute the product
-    come first; in each computation, they are as many steps as `ends` says.
+    come first; `ends` has the number of their steps in each computation.
     """
     placed: list[dict[tuple[int, int, int], StepGroup]] = [{}, {}]
     for side, places, end in zip(sides, placed, ends, strict=True):

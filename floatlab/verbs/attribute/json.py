@@ -14,7 +14,7 @@ from floatlab.wire.codecs import FORMAT, INTEGER, integer, list_of, optional
 from floatlab.wire.derivations import CONTEXT
 from floatlab.wire.schema import Schema, attributes, common_members, derived
 
-_MOST = 100  # the JSON lists at most this many candidates, and as many pairs
+_MOST = 100  # limit for the candidates in the JSON, and for the pairs
 
 
 def _code(codes: Array | None, format: Format) -> str | None:

@@ -16,7 +16,7 @@ from floatlab.reduce.results.diagnosis_record import Diagnosis
 
 _DIAGNOSED = {Cause.ORDER: "order", Cause.FMA: "fma", Cause.ACCUMULATOR: "accumulator", Cause.MACHINE: "accumulator"}
 _CHANCE = 0.25  # a candidate that matches a smaller share of the elements may do so by chance, and is not named
-_MOST = 6  # at most this many candidates, and as many pairs, are listed
+_MOST = 6  # limit for the listed candidates, and for the listed pairs
 
 
 def attribution_page(found: Attribution, observed: tuple[str, ...]) -> Page:

@@ -44,8 +44,8 @@ def _records(found: Audit) -> list[dict[str, object]]:
 def answers(question: Question, started: Started | None = None) -> list[Answer]:
     """Return the answer to a question of the verb `audit`; raises FloatlabError.
 
-    With `--to`, the answer says what recipes would do to checkpoints; with `--from`, which recipe made given codes.
-    Otherwise, it is the audit of a quantised checkpoint.
+    With `--to`, the answer says what recipes would do to checkpoints. With `--from`, it says which recipe produced the
+    codes of a tensor. Otherwise, it is the audit of a quantised checkpoint.
     """
     if question.option("from") is not None:
         return codes_answers(question, started)

@@ -1,4 +1,4 @@
-"""`audit --from`: finds the recipe that made given codes.
+"""`audit --from`: finds the recipe that produced the codes of a quantised tensor.
 
 A recipe is a block format with a rule for its scales, such as `nvfp4:te`.
 """
@@ -12,7 +12,7 @@ from floatlab.verbs.question import Answer, Question, Started, plain_answer
 
 
 def codes_answer(found: RecipeSearch) -> Answer:
-    """Return the answer that shows which recipe made given codes; its exit status is 1 if no recipe gives them."""
+    """Return the answer that shows which recipe produced the codes. Its exit status is 1 if no recipe does."""
     names = [each.name for each in found.recipes] or ["none"]
     return plain_answer(found, lambda: codes_page(found), *names).replace(status=0 if found.is_found else 1)
 

@@ -1,4 +1,4 @@
-"""The JSON schema of `audit --from`, which finds the recipe that made given codes."""
+"""The JSON schema of `audit --from`, which finds the recipe that produced the codes of a tensor."""
 
 from __future__ import annotations
 

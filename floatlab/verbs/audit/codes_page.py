@@ -1,4 +1,4 @@
-"""The page of `audit --from`: which recipe made given codes, and an element that other recipes round differently."""
+"""The page of `audit --from`: which recipe produced a tensor's codes, and an element that others round differently."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DIGITS = 10
 
 
 def codes_page(found: RecipeSearch) -> Page:
-    """Return the page that shows which recipe made given codes."""
+    """Return the page that shows which recipe produced the codes."""
     title = f"{found.source} from {found.original}: {_verdict(found)}"
     shape = "×".join(map(str, found.shape))
     blocks: list[Block] = [

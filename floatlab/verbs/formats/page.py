@@ -30,7 +30,7 @@ def _rounded(value: Fraction) -> str:
 def _shown(format: Format, magnitude: int) -> str:
     """Return the number with the code `magnitude` and sign 0, rounded to a few digits.
 
-    Numbers of formats given by a table can be irrational.
+    The number can be irrational if the format is given by a table.
     """
     datum = Datum(format, format.compose(False, magnitude))
     value = datum.bounds(64)[0].as_fraction()

@@ -153,7 +153,7 @@ def _details(
     """Yield details of a difference: rows of the page, and the name and the writer of a member of the JSON object.
 
     If all numbers are finite, the first detail is q, the difference in units of u·(|X|·|Y|). The last detail names the
-    candidate computations that equal each result; if the results have different formats, it says so instead.
+    candidate computations that equal each result; if the results have different formats, it says why none are named.
     """
     if all(np.isfinite(decode(each.codes, each.format)).all() for each in product):
         judged = _judge(product, format, problem)

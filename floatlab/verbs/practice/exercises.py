@@ -230,7 +230,7 @@ def _encode(datum: Datum, before: Step) -> Exercise | None:
 
 _OPERATIONS = {"fma": "mulAdd", "rint": "roundToInt", "toint": "to"}  # TestFloat's names for the verbs
 _INEXACT = ("add", "sub", "mul", "div", "sqrt", "fma", "scaleb")
-# What the operands of an exercise lead to. The number of repetitions is the weight in a random choice.
+# What happens with the operands of an exercise. One is drawn; repeated ones are more probable.
 _WISHES = ("special", "overflow", "subnormal", "tie", "tie", "tie", "cancel", "cancel", "cancel", *["inexact"] * 7)
 
 
@@ -257,7 +257,7 @@ def random_operands(verb: str, format: Format, seed: int) -> tuple[str, ...]:
             best = data
             break
     texts = tuple(literal_of(datum) for datum in best)
-    # The power of scaleb is an integer.
+    # The second operand of scaleb is an integer.
     return (texts[0], str(draws.between(-format.precision, format.precision))) if verb == "scaleb" else texts
 
 

@@ -103,7 +103,7 @@ class RoundingQuestion(Record):
 def roundings_at(found: Reduction, id: int) -> list[RoundingQuestion]:
     """Return the roundings of a node or a term, the last one first; none if the node adds several operands at once.
 
-    A term without a rounding has instead a question for each factor, which shows its value.
+    For a term without a rounding, the questions show the values of its factors.
 
     >>> from floatlab import dot
     >>> from floatlab.verbs.registry import command_of

@@ -165,7 +165,7 @@ def taken_over(found: Findings, data: Question | None, terms: int = 0) -> tuple[
 
 
 def targets(verb: str = "sum") -> list[str]:
-    """Return functions of installed libraries for `reveal`, such as numpy.sum; first those that are named like `verb`.
+    """Return functions of installed libraries for `reveal`, such as numpy.sum. Those named like `verb` come first.
 
     >>> targets("einsum")[0], "numpy.matmul" in targets()
     ('numpy.einsum', True)

@@ -51,7 +51,7 @@ class TreeRow(Record):
 
 
 class Tree:
-    """A plan (an order of additions) as rows; if the reduction `found` is given, with its numbers.
+    """A plan (an order of additions) as rows, with the numbers of the reduction `found` unless it is None.
 
     >>> from floatlab import sum
     >>> tree = tree_of(sum([2048, 1, 3], format="fp16"))

@@ -216,7 +216,7 @@ def _network(question: Question, started: Started | None) -> Answer:
 
 
 def network_of(question: Question) -> tuple[list[Configuration], range, int, dict[str, Any]]:
-    """Return the arguments of a question about networks: configurations, seeds, steps, and those of the problem."""
+    """Return the arguments of a question about networks: configurations, seeds, steps, and options of the problem."""
     from floatlab.training.networks import parse_configurations
 
     first, seeds = question.context.seed, question.option("seeds", 1)

@@ -163,7 +163,7 @@ def steps_to_move(found: UpdateTrace) -> int | None:
 
     This assumes that each update moves the master copy by the same amount. w moves when the master copy reaches the
     midpoint between w and its neighbour. Returns None if this step moved w or did not move the master copy, if w is not
-    rounded to nearest, and if it has no finite neighbour in this direction.
+    rounded to nearest, or if it has no finite neighbour in this direction.
 
     >>> from floatlab.training import step
     >>> steps_to_move(step("1", "0.0004", weights="fp16", master="fp32")), steps_to_move(step("1", "0.0004"))

@@ -107,7 +107,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
 
     @property
     def found(self) -> RecipeAudit | None:
-        """The audit of recipes; None while there is no answer, and if quantised weights are checked instead."""
+        """The audit of recipes; None if there is no answer yet, or if quantised weights are checked."""
         model = self.answers[0].found if self.answers else None
         return model if isinstance(model, RecipeAudit) else None
 
@@ -134,7 +134,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
         self.draw_view()
 
     def _fill_recipes(self, names: tuple[str, ...] | None) -> None:
-        """Show the recipes, unless the typed text has the same recipes."""
+        """Show the recipes, unless the typed text already means these recipes."""
         try:
             same = _recipe_names(self.recipes_box.value) == names
         except FloatlabError:
@@ -212,7 +212,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
 
     @property
     def shown_views(self) -> tuple[tuple[str, str], ...]:
-        """The views that the user can choose; only the first for a check of quantised weights."""
+        """The views that the user can choose. A check of quantised weights has only the first view."""
         return self.VIEWS if self.found is not None or not self.answers else self.VIEWS[:1]
 
     def draw_view(self) -> None:

@@ -191,7 +191,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         return self.query_one(f"#{name}", ArrayBox)
 
     def _fill_tolerance(self, name: str) -> None:
-        """Show a tolerance, unless the typed text has the same value."""
+        """Show a tolerance, unless the typed text already has this value."""
         box, value = self.query_one(f"#{name}", Input), self.question.option(name)
         try:
             same = self._tolerance(name, box.value) == value

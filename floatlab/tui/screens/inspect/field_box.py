@@ -36,7 +36,7 @@ class FieldBox(Horizontal):
     def show(self, datum: Datum) -> None:
         """Show the fields of a datum.
 
-        The box closes if the format lacks its field; while it has the focus, its text stays.
+        If the format lacks the field in the box, the box closes. While the box has the focus, its text stays.
         """
         texts = fields(datum)
         self.names.options = tuple((name, f"{name} {text}") for name, text in texts.items())

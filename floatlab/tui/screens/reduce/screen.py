@@ -117,7 +117,7 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
     # The question.
 
     def prepare(self, question: Question, answers: list[Answer]) -> PreparedReduction:
-        """Return the parts of the answer that are drawn; those of a sum include its tree and its error."""
+        """Return the parts of the answer that are drawn. For a sum, they include its tree and its error."""
         model, page = answers[0].found, answers[0].page()
         if isinstance(model, Findings):
             return PreparedReduction(None, Tree(model.plan), page, page)
@@ -179,7 +179,7 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
         return _Terms(question.values, question.option("preset"), question.verb, self.element)
 
     def _fill(self, question: Question) -> None:
-        """Show the arrays in the boxes; those of a preset as lists of numbers."""
+        """Show the arrays in the boxes. A preset has no typed arrays: show its numbers as lists."""
         texts, reduction = question.values, self.reduction
         if question.option("preset") and reduction is not None:
             texts = tuple(array_words(array) for array in (reduction.x, reduction.y) if array is not None)
@@ -282,10 +282,10 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
 
     @on(Cells.Chosen, "#orders")
     def _order_chosen(self) -> None:
-        way = self.orders.way
-        if way is not None:
+        order = self.orders.chosen
+        if order is not None:
             self.app.leave_place()
-            self.change(**dict(way.options))
+            self.change(**dict(order.options))
 
     # The tree.
 

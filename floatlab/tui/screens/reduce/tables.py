@@ -160,7 +160,7 @@ class OrderTable(ColumnTable):
     _reduction: Reduction | None = None
 
     @property
-    def way(self) -> OrderChoice | None:
+    def chosen(self) -> OrderChoice | None:
         """The order in the row under the cursor."""
         return self.ways[self.cursor] if self.cursor < len(self.ways) else None
 

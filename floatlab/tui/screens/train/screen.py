@@ -290,7 +290,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
             self.details.page = self.prepared.page if laboratory is None else without_chart(self.answers[0].page())
 
     def _draw_step(self) -> None:
-        """Show the next step of the row under the cursor; without a laboratory, the step that the question asks for."""
+        """Show the next step of the row under the cursor, or the step of the question if there is no laboratory."""
         if not self.roundings.display:
             return
         try:
@@ -337,7 +337,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
             super().leave()
 
     def subject(self) -> Datum | None:
-        """Return the weight before the shown step (None if no step is shown); without a laboratory, the result."""
+        """Return the weight before the shown step, None if no step is shown; the result if there is no laboratory."""
         if self.laboratory is None:
             return super().subject()
         return self._trace.before if self._trace is not None and self.shown_view == "step" else None
