@@ -67,8 +67,8 @@ def diagnose(
     actual, expected : array_like
         The two results, each with the shape of the product, or at least with its number of elements.
     maps : sequence of OrderMap, optional
-        Maps of the orders in which a library adds each element. Their method `replay(x, y)` gives a product that is
-        compared bit for bit.
+        Maps of the orders in which a library adds the terms of each element. Their method `replay(x, y)` gives a
+        product that is compared bit for bit.
     progress : callable, optional
         Called without arguments after each step. An exception that it raises ends the search.
     keep_interrupted : bool

@@ -267,7 +267,7 @@ class CandidateGrid:
         return None if self.problem.special is not None else self._missed(way, side, self.whole_sides, np.s_[:, :])
 
     def _missed(self, way: Way, side: Side, sides: tuple[Source, ...], index: tuple[Array | slice, ...]) -> Array:
-        """Return the mask of the elements at `index`, the product of `sides`, that a way does not reproduce."""
+        """Return the mask of the elements at `index` that a way, applied to the factors `sides`, does not reproduce."""
         whole = Evaluator(sides if way.inputs is None else _in_format(sides, way.inputs), self.into, way.rules)
         if way.candidate is not None:
             codes = whole.whole(way.candidate)

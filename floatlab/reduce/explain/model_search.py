@@ -179,8 +179,8 @@ class ModelSearch(SideReport):
                 fault = fault_beside(self.problem, self.side, model, accumulator, self.tick)
         if fault is not None and not fault.name:
             return None
-        # The model must correct at least three times as many elements as it leaves wrong. A
-        # rectangle counts as four elements at most, because four numbers describe it.
+        # The model must correct at least three times as many elements as it leaves wrong. A rectangle counts as four
+        # elements at most, because four numbers describe it.
         gained = 0 if product is None else int((view.fit().wrong & ~fit.wrong).sum())
         unknowns = 0 if places is None else places.count
         if places is not None and places.name == "region":

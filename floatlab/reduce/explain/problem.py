@@ -107,9 +107,9 @@ class Side:
 
     @cached_property
     def held(self) -> tuple[Format, ...]:
-        """The usual formats, narrower than its own, to which this result may have been rounded, the narrowest first.
+        """Narrower usual formats to which this result may have been rounded, the narrowest first.
 
-        All of them hold all finite values, and the values do not show which one it was. There are none if all values
+        Each of them holds all finite values, so the values do not show which one it was. There are none if all values
         are 0, or too few to be evidence.
         """
         values = self.values[self.finite]

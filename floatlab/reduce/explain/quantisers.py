@@ -19,7 +19,7 @@ from floatlab.reduce.explain.residuals import share_of
 
 # Formats of results that are stored with a scale, and the number to which the largest magnitude is scaled.
 _STORED = (("int8", 127.0), ("e4m3", 448.0), ("e5m2", 57344.0), ("int8", 128.0))
-_EXACTLY = 2.0**-22  # a result and its scale are rounded to binary32; the relative error of their quotient is smaller
+_EXACTLY = 2.0**-22  # the largest relative error of the quotient of a result and its scale, both in binary32
 _EVIDENCE = 20.0  # a grid is accepted if the values lie on it by chance with a probability of less than 2^−20
 _BEYOND = 1.1  # numbers above this many times the largest finite number become infinite if they are rounded to nearest
 

@@ -41,7 +41,7 @@ class SideReport:
     """Makes the explanations of one result from models, faults and accumulators."""
 
     def __init__(self, problem: ProductProblem, side: Side, differing: Array, tick: Callable[[], None]) -> None:
-        """Find the elements of `find_stray`, such as unexpected NaNs; the later search ignores them.
+        """Find stray elements, such as unexpected NaNs, which the later search ignores.
 
         `differing` is the mask of the elements in which the result differs from the other result.
         """

@@ -59,7 +59,7 @@ class PrintedDecimal(Record):
 
 
 class PrintedArray(Individual):
-    """A printed array. All numbers from `low` to `high` may have been printed as the element."""
+    """A printed array. Each element stands for all numbers from `low` to `high`."""
 
     codes: Array
     format: Format

@@ -106,8 +106,8 @@ def reveal(
     device : str
         The device on which its library computes, such as "cuda:1".
     shape : tuple of int, optional
-        Rows, terms and columns (M, K, N) of a matrix product, (B, M, K, N) of a batch of products, or (M, K) of a
-        matrix and a vector, instead of `n`.
+        A shape instead of `n`: rows, terms and columns (M, K, N) of a matrix product, (B, M, K, N) of a batch of
+        products, or (M, K) of a matrix and a vector.
     layout : str
         With `shape`: the memory layout of the operands (see `order_map`).
 
@@ -149,8 +149,8 @@ def reveal(
 def prober_of(target: Target, n: int, dtype: str, mode: DefaultMode | None = None) -> Prober:
     """Return a prober for the order in which a target adds n terms; raises what `reveal` raises.
 
-    With `mode`, the target computes in the caller's floating-point mode, that before `mode` was entered. It may flush
-    subnormal numbers. Raises UnsupportedError if it does not round to nearest.
+    If `mode` is given, the target computes in the caller's floating-point mode: the one before `mode` was entered. It
+    may flush subnormal numbers. Raises UnsupportedError if it does not round to nearest.
     """
     return Prober(SizedTarget(target, n, dtype, mode=check_mode(target, mode)))
 

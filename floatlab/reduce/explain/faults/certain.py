@@ -23,8 +23,8 @@ _CHANGED = 0.4  # rounding to these bits must change at least this share of the 
 _RIGHT, _BITS, _MOST_BITS = 2, 30.0, 20.0
 _FAR = 16.0  # the median error of wrong elements is at least this many times the limit of the right ones
 _COARSE = 2.0**-14  # errors below this share of √Σ(x·y)² may be rounding errors of a rearranged product
-# (Σ|x·y|)² / Σ(x·y)² is about the number of large terms. Right elements are evidence only if theirs is at least
-# this share of the median of the wrong elements.
+# (Σ|x·y|)² / Σ(x·y)² is about the number of large terms. Right elements are evidence only if they have at least
+# this share of the median number in the wrong elements.
 _TERMS = 0.5
 _STEP, _SIGMAS, _LOST = 14.0, 10.0, 1.1  # see `beyond_precision`
 _OTHERS = 8  # if all elements should be one number, at least this many must be right for each wrong one

@@ -19,7 +19,7 @@ from floatlab.reduce.explain.stages import PLAIN, transposed_inputs
 from floatlab.reduce.results.diagnosis_record import Evidence, Place
 
 NEAR = 3.0  # largest median error that counts as rounding, in sigmas (expected root mean square errors)
-_REPLAYED = 0.98  # flushing is reported if a simulated sum that flushes reproduces at least this share of elements
+_REPLAYED = 0.98  # flushing is reported if simulated sums with flushing reproduce at least this share of the elements
 _LEAST = 3  # a fault must explain at least this many more elements than it has free parameters
 _DOUBT = 14.0  # transposed factors must explain the errors by chance with a probability below about exp(−14)
 _SAME_NUMBERS = 4  # a result of equal elements is reported as constant if it has at least this many

@@ -24,7 +24,7 @@ from floatlab.reduce.results.diagnosis_record import Evidence
 
 _DOUBT = 12.0  # a fault is reported if a coincidence has at most the probability exp(−12)
 _LENIENT = 2.0  # the orders of a library may change fewer elements than the simulated orders, by up to this factor
-_STRIP = 6  # fewer differing elements than this are not a tile at an edge that was added in another order
+_STRIP = 6  # a tile at an edge, added in another order, has at least this many differing elements
 _LONG = 16  # the smallest number of elements whose mean is used
 # A bias is certain above BIAS standard deviations, a factor above _SCALE. 900 correct results had at most 11 and 4.
 BIAS, _SCALE = 30.0, 10.0

@@ -168,7 +168,7 @@ def shapes_of(x: Array, y: Array) -> Iterator[Array]:
     Four arrays are the norm of a row of x times the norm of a column of y. Each norm is either that of the element's
     own row or column, or the largest one. The first array uses both largest norms, and the last one both own norms.
 
-    The four other arrays are √Σ(a·b)², as if inputs had been divided by a scale and rounded. Here a is a number of x or
+    The four other arrays are √Σ(a·b)², for inputs that are divided by a scale and rounded. Here a is a number of x or
     its root mean square over all rows, and b is a number of y or its root mean square over all columns.
     """
     rows, columns = (np.sqrt((side * side).sum(axis=axis, keepdims=True)) for side, axis in ((x, 1), (y, 0)))

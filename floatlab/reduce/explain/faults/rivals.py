@@ -35,7 +35,7 @@ _PATTERN = 0.8
 # Their errors must also be at least this share of the shift: less than 1, because other orders may have larger errors.
 _SIZE = 0.4
 _CUT = 2.0**-10  # a shift of at most this share of Σ|x·y| may be due to truncated inputs
-_VARIED = 0.25  # truncated inputs explain a shift only if its errors spread more than this share of simulated ones
+_VARIED = 0.25  # truncated inputs explain a shift only if the errors spread more than this share of simulated errors
 _SLOPE = 0.15  # the slope of a result against the product may differ by this much from the slope of simulated sums
 _STEPS = 1 << 24  # products with more multiply-adds are not simulated as a whole
 _ALIKE, _FEW_TERMS = 32, 8  # equal bits are evidence only for at least this many elements and terms

@@ -181,8 +181,8 @@ def _sigma(view: View, row: Array, y: Array) -> Array:
     """Return the expected root mean square error of the product of a row of x and the columns of y.
 
     Column j of `row` is the row of x that is multiplied by column j of y. An algorithm may rotate the factors, which
-    spreads large numbers over all terms. Therefore the sum of the squares of the terms is taken to be at least that of
-    equally large terms.
+    spreads large numbers over all terms. Therefore Σ(x·y)² is taken to be at least its value
+    for terms of equal size.
     """
     terms, n = row * y, len(y)
     even = (row * row).sum(axis=0) * (y * y).sum(axis=0) / n

@@ -22,7 +22,7 @@ from floatlab.reduce.explain.grid import grid_of, names_between, own_accumulator
 from floatlab.reduce.explain.problem import ProductProblem, Side, View, middle, view_of
 from floatlab.reduce.explain.stages import PLAIN, Model
 
-_FAR = 0.25  # results whose median error, in sigmas times the unit roundoff, exceeds this are not replayed
+_FAR = 0.25  # results whose median error is more than _FAR/u sigmas are not replayed
 _FEW = 8  # a median is not reliable if there are fewer different elements than this
 _CAST = 3  # an unusual accumulator adds this weight (complexity) to the model of unchanged inputs
 
