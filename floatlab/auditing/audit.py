@@ -41,8 +41,8 @@ class Audit(Record, Answering):
     `original` is the name of the original checkpoint; it is empty if none was given. Only quantised weights are
     audited; all other tensors are counted by dtype. `unscaled` counts the tensors of signed floats of 8 bits or less:
     these are probably codes whose scales are missing. `unchecked` counts the rest. `missing` has the tensors of the
-    original whose names the checkpoint lacks. A missing weight is broken if the checkpoint has other tensors of its
-    layer. `unchecked`, `missing` and `unscaled` are empty if weights were chosen by a glob (`only`).
+    original that the checkpoint lacks. A missing weight is broken if the checkpoint has other tensors of its layer.
+    `unchecked`, `missing` and `unscaled` are empty if weights were chosen by a glob (`only`).
     """
 
     _ASKS = ".is_sound"

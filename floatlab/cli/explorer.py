@@ -35,7 +35,7 @@ def _parted(words: list[str]) -> tuple[list[str], list[str]]:
 
 def run(words: list[str]) -> int:
     """Open or serve the explorer; return the exit status."""
-    pause_collector()  # the explorer resumes it after its first frame
+    pause_collector()  # the explorer resumes the garbage collector after its first frame
     try:
         return _run(words)
     finally:

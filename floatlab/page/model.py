@@ -241,8 +241,8 @@ class Gap(Block):
 class Mark(Record):
     """A point of an axis: a symbol at a position from 0 (left) to 1 (right), with a label below it.
 
-    If `pointer` is true, symbol and label are above the line; past an end of the axis, an arrowhead is drawn there. If
-    labels would overlap, the labels of lower `priority` move, take their `short` form, or are omitted.
+    If `pointer` is true, symbol and label are above the line; past an end of the axis, the symbol becomes an arrowhead.
+    If labels would overlap, the labels of lower `priority` move, take their `short` form, or are omitted.
     """
 
     place: float

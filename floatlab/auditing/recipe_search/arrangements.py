@@ -138,8 +138,8 @@ class Arrangement(Record):
 def arrangements(shape: Shape, stored: Shape | None, powers: bool = False) -> list[Arrangement]:
     """Return the arrangements of blocks that have scales of the shape `stored`.
 
-    `powers` says whether the scales are e8m0 or e4m3, which may also be swizzled. If `stored` is None, there are no
-    scales, and usual shapes are returned.
+    If `powers` is true, the scales are e8m0 or e4m3, and may be swizzled. If `stored` is None, there are no scales, and
+    usual shapes are returned.
 
     >>> [each.shape for each in arrangements((32, 64), (32, 4))]
     ['16', '16x16']

@@ -69,7 +69,7 @@ def _probe(kind: int, own: Format) -> Array:
     if kind == 0:
         x = rng.standard_normal(shape) * 0.02
     elif kind == 1:
-        # Numbers with few digits, moved by up to two ulps of binary32: next to ties, and to powers of two.
+        # Numbers with few digits, moved by up to two ulps of binary32: they are next to ties and powers of two.
         x = rng.integers(1, 64, shape) * 2.0 ** rng.integers(-9, 2, shape) * (1 + rng.integers(-2, 3, shape) * 2.0**-23)
         x *= rng.choice([-1.0, 1.0], shape)
     else:

@@ -304,7 +304,7 @@ def _word(evidence: Evidence) -> type:
 
 
 def given_scales(candidate: RecipeCandidate, stored: float) -> list[RecipeCandidate]:
-    """Return candidates that take the stored scale of the tensor, and do not derive it.
+    """Return candidates that use the stored scale of the tensor instead of deriving one.
 
     There is one for each form in which the scale may be stored, such as its reciprocal.
     """

@@ -177,7 +177,7 @@ def _is_usual(trial: Trial) -> bool:
 
 
 def _simplest(exact: Agreements) -> Agreements:
-    """Return the trials with the fewest changes; those on CUDA are omitted if a library's recipe agrees without it."""
+    """Return the trials with the fewest changes, without those on CUDA if a library's recipe agrees on the CPU."""
     fewest = min((trial.candidate.distance for trial in exact), default=0)
     found = {trial: tally for trial, tally in exact.items() if trial.candidate.distance == fewest}
     plain = {t: n for t, n in found.items() if not t.candidate.on_cuda}
