@@ -15,7 +15,7 @@ typedef struct {
     int64_t by_power;       /* scales are powers of two */
     int64_t in_double;      /* elements are multiplied by scales in binary64 */
     int64_t direct;         /* whether the values of elements can be written without computing their codes */
-    int64_t least, nan;     /* codes of scales: the smallest; that of blocks with an infinity or a NaN */
+    int64_t least, nan;     /* codes of the smallest scale, and of the scale of blocks with an infinity or a NaN */
     int64_t most;           /* the word of the largest element */
     double divisor, tensor; /* amax is divided by `divisor` and by the tensor scale */
 } BlockRule;

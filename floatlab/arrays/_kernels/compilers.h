@@ -14,7 +14,7 @@
 #endif
 
 /* Loops are separate functions: compilers ignore the rounding mode, and might move operations to before it is set.
-   If compiler and C library support it, they are compiled for several x86-64 generations and selected at load.
+   If compiler and C library support this, the loops are compiled for several x86-64 generations and selected at load.
    FLOATLAB_MOST is the highest level: 4 has AVX-512, 3 has AVX2; below 3, only the compiler's target is used. */
 #ifndef FLOATLAB_MOST
 #define FLOATLAB_MOST 4

@@ -1,5 +1,5 @@
 /* Conversions in hardware, in the direction of the processor: binary32 to binary16 (x86 with F16C), binary64 to binary32.
-   They return 0 if the processor has none. */
+   They return 0 if the processor lacks the instruction. */
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <cpuid.h>
 #include <immintrin.h>

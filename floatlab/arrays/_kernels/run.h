@@ -1,6 +1,6 @@
 /* `run` and `accumulate` of the module: arguments are checked before the loops of word.h run. */
 
-/* Whether a place is aligned, within its buffer in every step, and the buffer consists of whole rows. */
+/* Whether a place is aligned and in every step within its buffer, and whether the buffer consists of whole rows. */
 static int fits(const Call *c, const Place *p)
 {
     const Py_buffer *b = &c->held[p->buffer];
@@ -11,7 +11,7 @@ static int fits(const Call *c, const Place *p)
            (c->steps < 2 || p->stride <= (rows - 1 - p->row) / (c->steps - 1));
 }
 
-/* Whether a place has no buffer, or fits a written one whose elements have this size. */
+/* Whether a place has no buffer, or fits a buffer that may be written, with elements of this size. */
 static int is_room(const Call *c, const Place *p, int64_t size)
 {
     return !buffer_of(c, p->buffer) || (p->size == size && p->buffer < c->written && fits(c, p));
@@ -149,7 +149,7 @@ PyDoc_STRVAR(accumulate_doc,
              "Add x[k] * y[k] to sums for k = 0, 1, …, in place: x and y have three axes, sums has two. All are float32,\n"
              "or all float64; sums is contiguous.");
 
-/* Whether an array has this many axes, the last of these lengths, and aligned elements. */
+/* Whether an array is aligned and has `axes` axes: the last two as long as those of `sums`, the one before of length `first`. */
 static int has_shape(const Py_buffer *x, int axes, Py_ssize_t first, const Py_buffer *sums)
 {
     if (x->ndim != axes || x->itemsize != sums->itemsize || (uintptr_t)x->buf % (uintptr_t)x->itemsize)

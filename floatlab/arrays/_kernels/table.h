@@ -109,7 +109,7 @@ static PyObject *narrow(PyObject *self, PyObject *args)
 
 enum { FRACTION = 26 }; /* binary digits of a line's height after the point */
 
-/* The code of a word by a binary search among the starts of its bucket: `line` has the index of the first, and how many. */
+/* The code of a word by a binary search among the starts of its bucket: `line` has the index of the first start, and their number. */
 APART static uint16_t search_starts(uint32_t word, uint64_t line, const uint32_t *starts)
 {
     uint32_t low = (uint16_t)(line >> (FRACTION + 16)), high = low + (uint16_t)line;
