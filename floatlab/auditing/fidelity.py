@@ -11,8 +11,8 @@ from floatlab.arrays.sources import BLOCK, ArraySource
 from floatlab.arrays.types import Array
 from floatlab.record import Record
 
-# If the scales fit, every quantiser leaves a smaller relative error in a block. The worst case is a block of 32 in
-# e2m1: OCP's rule may saturate its largest element from 7.9 to 6, and all others may become 0. This leaves about 0.3.
+# In a block with its own, right scale, every quantiser leaves a smaller relative error. The worst case is a block of 32
+# in e2m1: OCP's rule saturates the largest element from 7.9 to 6, and all others become 0. This leaves about 0.3.
 MOST_LEFT = 0.5
 # Quantisers of less than 3 bits may leave a larger error, even with the right scales.
 MOST_LEFT_OF_FEW_BITS = 0.9
@@ -21,8 +21,8 @@ _FEW_BITS = 3.0
 # scale with larger ones. The largest error of a bad block must also exceed two limits:
 # 1. 0.26 of the largest number in its row or in its aligned group of 8 blocks: a 4-bit format may scale each;
 # 2. 2^-7·P, where P is the power of two next above all numbers of the tensor: 8-bit formats may have one scale for all.
-# If each group has its own scale, limit 1 is 0.26 of the largest number in the group. In limit 2, 2^-13 replaces 2^-7,
-# but at least 2^-17 remains: below, scales may be subnormal in e4m3 (NVFP4) or in binary16.
+# If each group has its own scale, limit 1 is 0.26 of the largest number in the group. Limit 2 is 2^-13·P, but at least
+# 2^-17: below, scales may be subnormal in e4m3 (NVFP4) or in binary16.
 _BESIDE, _AROUND, _ANYWHERE = 0.26, 8, 6
 _ANYWHERE_OF_GROUPS, _TINY = 12, 2.0**-17
 # Limits of the error of rounding to nearest: for normal numbers, relative to the number (_OWN); for subnormal ones,

@@ -1,8 +1,8 @@
 """The gradients or updates of a run: a constant, a sequence, or a function of the weights.
 
 Gradients are stored exactly. The exact product of a gradient and the loss scale is rounded to the gradients' format, as
-in a backward pass on the scaled loss. The product is rounded once, with one exception: if gradients are given as text
-or scalars, and their format is too wide for rounding to odd in binary64, the product is first rounded to binary64.
+in a backward pass on the scaled loss. The product is rounded once. Only if gradients are text or scalars, and their
+format is nearly as wide as binary64, it is first rounded to binary64.
 """
 
 from __future__ import annotations

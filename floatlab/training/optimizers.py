@@ -12,15 +12,15 @@ stages follow; they compute the update u. The last stages compute the new weight
     with compensation:     y = u + c, t = w − y, d = t − w,              y = u − c, t = w + y, d = t − w,
                            c = d + y, w = t                              c = d − y, w = t
 
-w ± u and w ± y are computed in the accumulator's format, and then rounded to the format of the stored weights. The
-other results are rounded only to the format of the stored weights. With a master copy, w in these lines is the copy;
-one more stage rounds the copy to the format of the weights.
+w ± u and w ± y are computed in the accumulator's format, and then rounded to the format of the stored weights. y, d and
+c are rounded once, to the format of the stored weights. With a master copy, w in these lines is the copy; one more
+stage rounds the copy to the format of the weights.
 
 The optimizers turn a gradient into an update:
 
 * `Updates`: the given numbers are the updates, u = g.
 * `SGD`: with weight decay, d = wd·w and g = g + d. With momentum, p = μ·b, b = p + g, u = lr·b; without it, u = lr·g.
-* `Adam`, where, as in PyTorch, one bias correction divides the square root, and the other divides the learning rate:
+* `Adam`, as in PyTorch: one bias correction divides the square root, the other divides the learning rate.
 
       L2 decay:         d = wd·w, g = g + d
       decoupled decay:  k = (1 − lr·wd)·w; the last stages read k instead of w

@@ -15,11 +15,11 @@ from floatlab.record import Record
 
 # Up to this distance from a tie, a number may be rounded to either side: _COARSE times the number plus _FINE times the
 # step of the code. A quantiser may compute in bfloat16, or divide by a scale that is not yet rounded. `CodeAgreement`
-# explains the terms below, such as far codes and bad blocks.
+# defines far and nearest codes, and bad blocks.
 _COARSE = 2.0**-7
 _FINE = 1e-5
 _SIZE = 16  # elements of a block; a row whose length is no multiple of this is one block
-# In a bad block, the squared errors of the far codes add up to more than this share of the sum of the squares.
+# In a bad block, the sum of the squared errors of far codes exceeds this share of the original's sum of squares.
 _BAD = 0.1
 _SHORTEST = 16  # `bad_rows` has no rows shorter than this
 _FEW_FAR = 1e-3  # if more of the codes are far, they do not belong to the original
