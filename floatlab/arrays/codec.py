@@ -139,7 +139,7 @@ def _context_in_words(rounding: Direction | str, overflow: str) -> Context:
 
 
 def rules_of(context: AnyContext, rounding: AnyContext, overflow: str = "native") -> Context:
-    """Return the Context of a call: `context`, or `rounding` if that is a Context, or one with both settings.
+    """Return the Context of a call: `context` or `rounding` if one is a Context, else Context(rounding, overflow).
 
     Raises ContextError for an invalid context; UnsupportedError for conflicting arguments, and for precision control.
     """
@@ -187,8 +187,8 @@ def float_for(format: Format) -> DType:
 def dtype_for(given: DType | None, format: Format) -> DType:
     """Return the dtype of results if numbers of the dtype `given` are rounded into a format.
 
-    The result is `given` if one of the two contains the other. Otherwise it is float32 or float64, and also if `given`
-    is None because the numbers have no floating dtype.
+    The result is `given` if one of the two contains the other. If not, or if `given` is None (the numbers have no
+    floating dtype), it is float32 or float64.
 
     >>> from floatlab.formats import parse_format
     >>> dtype_for(np.dtype(np.float16), parse_format("e4m3")), dtype_for(np.dtype(np.float16), parse_format("bf16"))
@@ -210,8 +210,9 @@ def operand(x: object, name: str, format: Format) -> Source:
 def exact_operand(x: object, name: str, format: Format, context: Context) -> Source:
     """Return an operand unrounded: an array in its own format, Python floats in binary64, Python integers exactly.
 
-    Python numbers and lists are returned in `format` if it represents all of them, which is faster. Floats are not if
-    `context` flushes inputs. Raises UnsupportedError for a Python integer that `format` does not represent.
+    Python numbers and lists are returned in `format` if it represents all of them, which is faster. If `context`
+    flushes inputs, floats stay in binary64. Raises UnsupportedError for a Python integer that `format` does not
+    represent.
     """
     source = source_of(x, name)
     if is_typed(x):

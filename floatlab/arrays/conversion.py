@@ -208,8 +208,8 @@ def quantize(
     Returns
     -------
     values
-        Floats of the dtype of `x` if it contains the format or the format contains it; else float32 or float64. For
-        block formats as in `quantize_blocks`. With `return_flags` a pair of values and flags.
+        Floats of the dtype of `x` if one of dtype and format contains the other; else float32 or float64. For block
+        formats as in `quantize_blocks`. With `return_flags` a pair of values and flags.
 
     Raises
     ------

@@ -341,7 +341,7 @@ def dtype_of(fmt: BlockFormat) -> DType:
     >>> dtype_of(parse_block_format("mxfp4"))  # its largest number, 6 · 2^127, is beyond float32
     dtype('float64')
     """
-    # The lowest integer of two's complement is less than twice the largest one in magnitude.
+    # The lowest integer must fit, too. Its magnitude is less than twice the largest number of two's complement.
     most = fmt.magnitudes.largest * fmt.scale.largest * (1 if isinstance(fmt.element, Format) else 2)
     least = fmt.magnitudes.qmin + fmt.scale.qmin
     fits = multiplies_in_single(fmt) and most <= SINGLE.largest and least >= SINGLE.qmin

@@ -59,7 +59,7 @@ class RawSource(ArraySource):
     def _unpacked(self, first: int, count: int) -> Array:
         """Read packed codes of fewer than eight bits.
 
-        Reading starts at the last code before them that is on a byte boundary; the extra codes are dropped.
+        Reading starts at a byte boundary, perhaps some codes too early; these codes are dropped.
         """
         width, before = self.format.width, first % _FILLED
         octets = np.empty(packed_length(before + count, width), np.uint8)

@@ -171,7 +171,7 @@ class Encode(Step):
     def error(self) -> Fraction | None:
         """Result − truth, exactly.
 
-        None if the result or the truth is not finite, or if it is irrational and they differ. Raises UnsupportedError
+        None if the result or the truth is not finite, or if one is irrational and they differ. Raises UnsupportedError
         if the error is too long to expand.
         """
         from fractions import Fraction

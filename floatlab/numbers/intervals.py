@@ -21,7 +21,7 @@ class Interval(Record):
     """The reals from `low` to `high` (None: unbounded), including an end if `low_closed` or `high_closed` is true.
 
     A closed unbounded end includes ±∞. If `mirrored`, the negated reals belong to it, too. This happens if positive and
-    negative overflow both give the one NaN, and if signs are dropped.
+    negative overflow both give the one NaN, or if signs are dropped.
     """
 
     low: Exact | None
@@ -150,10 +150,11 @@ def _between(low: Exact, ends: list[Exact], high: Exact) -> tuple[Exact, ...]:
 def _edge(
     start: Exact, ends: tuple[Exact, ...], sign: int, lands: Callable[[Exact], bool]
 ) -> tuple[Exact, bool] | None:
-    """Return an end of the interval around `start` (one of `ends`, or `start`), and whether it belongs to the interval.
+    """Return an end of the interval that contains `start`, and whether this end belongs to the interval.
 
-    None if all `ends` belong to it. `start` and `ends` are magnitudes; `ends` are the candidates, nearest to `start`
-    first. `lands` tells whether a number, with the given sign, rounds to the datum.
+    The end is one of `ends`, or `start` itself; None if all `ends` belong to the interval. `start` and `ends` are
+    magnitudes; `ends` are the candidates, nearest to `start` first. `lands` tells whether a number, with the given
+    sign, rounds to the datum.
     """
 
     def at(x: Exact) -> bool:

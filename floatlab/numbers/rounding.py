@@ -185,7 +185,7 @@ def increments_stochastic(rest2: Any, unit: Any, drawn: Any, marks: bool = False
 def stochastic_threshold(rest2: Any, unit: Any, marks: bool = False, sticky: Any = False) -> Any:
     """Return floor(2³²·rest/unit): draws below this threshold step away from zero.
 
-    With `marks`, the last bit of the threshold is also set if the division is inexact, or by `sticky`.
+    With `marks`, the last bit of the threshold is also set if the division is inexact, or if `sticky` is set.
 
     >>> hex(stochastic_threshold(1, 1 << 2)), hex(stochastic_threshold(1, 1 << 40, marks=True))
     ('0x20000000', '0x1')

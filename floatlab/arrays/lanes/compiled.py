@@ -60,7 +60,7 @@ _ADDENDS = {
     **dict.fromkeys((Direction.SR, Direction.SRA, Direction.SRB, Direction.SRC), (0, 0, 0, 0, 0, 0)),
 }
 _WHOLE, _ANY, _DRAWN, _FIXED, _MAGIC, _READ = range(6)
-_FAR = 1 << 16  # `low` is limited to this, which is larger than every exponent field
+_FAR = 1 << 16  # `RoundingRule.low` is limited to this, which is larger than every exponent field
 # The rounding directions of processors, in the order of `directions` in _kernels/stages.h.
 _OWN = (Direction.RNE, Direction.RTN, Direction.RTP, Direction.RTZ)
 _RULE = 47 * 8  # the size in bytes of a Rule in a stage

@@ -100,7 +100,7 @@ class BlockKernel:
     ) -> tuple[Array, Array | None, Array | None] | None:
         """Return the codes of scales and elements, and values, as requested; x is contiguous float32.
 
-        None if a `ByField` is used and is not valid for a block: its amax is not zero, and has a code below `normal`.
+        None if the table `by_field` is not valid for a block, whose amax then has a code from 1 to `normal` − 1.
         """
         scales = np.empty(x.size // self._size, self._container)
         codes = np.empty(x.size, np.uint8) if as_codes else None

@@ -31,10 +31,10 @@ class NarrowLookup:
     """
 
     def __init__(self, rule: RoundingRule) -> None:
-        """Split the words into buckets by as few significand bits as possible, such that no bucket contains two starts.
+        """Split the words into buckets by as few significand bits as possible.
 
-        Buckets of subnormal words cover many binades, so they may hold several starts; these buckets are left to the
-        search.
+        No bucket of normal words has two starts. A bucket of subnormal words covers many binades, so it may have
+        several starts; the search then finds its codes.
         """
         self.rule, self.entries = rule, np.empty(0, np.uint64)
         for bits in range(1, 8):

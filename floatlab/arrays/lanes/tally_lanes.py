@@ -114,7 +114,7 @@ class Tally(Record):
         return min(bound, self.largest_relative)
 
 
-# The figures in the order in which the compiled lane returns them, and the sums, which follow them.
+# The figures, in the order in which the compiled lane returns them; the sums follow them.
 _FIGURES = (
     "nonfinite", "zeros", "exact", "lost", "saturated", "flushed", "subnormal", "largest", "smallest", "largest_error",
     "largest_relative", "largest_relative_at",

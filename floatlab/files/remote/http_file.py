@@ -151,8 +151,8 @@ def _repeated(request: Callable[[], _T]) -> _T:
 def is_at(url: str, may_be_forbidden: bool = False) -> bool:
     """Return whether a server has a file at a URL of http(s); raises FileFormatError if this cannot be found out.
 
-    With `may_be_forbidden`, an answer 403 counts as absent, because object stores give it for an absent file to users
-    who may not list files.
+    With `may_be_forbidden`, a file counts as absent if the answer is 403: for absent files, object stores give this
+    answer to users who may not list files.
     """
     absent = (*_ABSENT, 403) if may_be_forbidden else _ABSENT
 
