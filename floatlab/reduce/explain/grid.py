@@ -39,7 +39,7 @@ NUMPY = "numpy.matmul of this machine"
 _TERMS, _MOST, _LEAST = 1 << 17, 256, 36
 _LONG = 400  # for sums of more terms, formats without processor support are tried in only a few orders
 _WHOLE = 1 << 28  # ways are replayed on all elements until this number of multiply-adds is reached
-_DIFFERING = 16  # later ways are replayed only on this many rows and columns in which the results differ
+_DIFFERING = 16  # after that, ways are replayed only in this many rows and columns in which the results differ
 _SLOWER = 16  # an addition in a format without processor support costs as much as this many others
 _NEAR_LARGEST = 2.0**-64  # sums above this fraction of the largest number are simulated in integers, which is slow
 _DIRECTED = ("serial", "reversed", "pairwise", "lanes(4)", "lanes(8)", "splitk(2)")
@@ -195,7 +195,7 @@ class CandidateGrid:
         return Compensated(name, self.into, self.into, DEFAULT)
 
     def _rounds_inputs(self, candidate: Candidate) -> bool:
-        """Return whether the candidate is a model of a unit whose input format changes these inputs."""
+        """Return whether the candidate is a model of a unit that rounds these inputs."""
         return any(
             row.terms.precision < side.format.precision
             and not np.array_equal(quantize(values, row.terms, context=row.reading), values, equal_nan=True)

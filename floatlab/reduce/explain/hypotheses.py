@@ -180,7 +180,7 @@ class SideExplainer(ModelSearch):
     # hypotheses for results of which most elements are wrong
 
     def _with_all_wrong(self) -> SideExplanation | None:
-        """Look for faults that change all elements, first of the plain product, then of products by other models."""
+        """Look for faults that change all elements, first in the plain product, then in the products of other models."""
         for accumulator in self.accumulators:
             view = view_of(self.problem, self.side, accumulator)
             wrong = view.fit().wrong
@@ -248,7 +248,7 @@ class SideExplainer(ModelSearch):
             return self._in_doubt("wrong elements", f"sums in {replay.format.name}")
         if not missed.any():
             return self._found("rounding", (fault,), PLAIN, SINGLE)
-        # The evidence is the elements that these sums reproduce and that usual sums miss by more than rounding.
+        # Elements are evidence if these sums reproduce them, and usual sums miss them by more than rounding.
         least = BITS_OF_SUMS + _BITS_EACH * int(missed.sum())
         gained = int((wrong & ~missed).sum()) >= max(GAIN, int(missed.sum()))
         if not gained or share_of(missed) > _SCATTERED or bits < min(least, _BITS_ENOUGH):

@@ -23,7 +23,7 @@ from floatlab.reduce.results.product_error import spread_indices
 
 _SINGLE, _DOUBLE = parse_format("fp32"), parse_format("fp64")
 _NARROW = tuple(parse_format(name) for name in ("e5m2", "e4m3", "bf16", "fp16", "tf32", "fp32"))
-_FEW = 4  # if more values than this have the same magnitude, they are not evidence of a narrower format
+_FEW = 4  # more values than this that all have one magnitude are not evidence of a narrower format
 _CHANCE = 10  # a narrower format is accepted if it has at least this many fewer bits, added up (see `_spare_bits`)
 _LEAST_APART = 6  # two narrower formats are told apart if the wider one has at least this many more bits, added up
 _LEAST_SCALED = 20  # a scale is looked for only in results that need a format of at least this precision
@@ -94,7 +94,7 @@ class Side:
 
     @cached_property
     def narrowest(self) -> Format:
-        """The format to which this result was probably rounded: the widest of `held`, or its own if there are none.
+        """The format to which this result was probably rounded: the widest of `held`, else the result's own.
 
         Narrower formats in `held` may hold all numbers by chance, if there are few.
         """

@@ -71,7 +71,8 @@ def clipped(share: float, part: Array, whole: Array, axis: int) -> Array:
 def fixed_point(bits: int, part: Array, whole: Array, axis: int) -> Array:
     """Round to fixed-point numbers with `bits` bits, including the sign.
 
-    The largest number is one step below a power of two: the smallest that is at least the input's largest magnitude.
+    The largest number is one step below a power of two: the smallest power that is at least the largest magnitude of
+    the input.
     """
     one = 2.0 ** (bits - 1)
     scale = _stored(_largest(False, part, whole, axis), "a power of two") / one

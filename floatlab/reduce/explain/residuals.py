@@ -256,7 +256,7 @@ def term_range(x: Array, y: Array, error: Array, limit: Array) -> tuple[int, int
     sums = np.concatenate([np.zeros((1, len(at))), np.cumsum(terms, axis=0)])
     r, most = error.ravel()[at], 2 * limit.ravel()[at] + 1e-13 * np.abs(terms).sum(axis=0)
     for times in (-1, 1):
-        goal = sums[:, 0] + times * r[0]  # if the range begins at term k, it ends at the prefix sum goal[k]
+        goal = sums[:, 0] + times * r[0]  # if the range begins at term k, it ends where the prefix sum is goal[k]
         order = np.argsort(sums[:, 0])
         low, high = (np.searchsorted(sums[order, 0], goal + s * most[0]) for s in (-1, 1))
         count = high - low

@@ -150,7 +150,7 @@ class _Mapping:
         return []
 
     def _probed(self, places: Array) -> tuple[Plan | None, ProbeReader | None, str]:
-        """Return the tree or why there is none, and the reader of probes (None if too few elements can be probed)."""
+        """Return the tree, the reader of probes (None if too few elements can be probed), and why there is no tree."""
         sized = self.sized
         lines, most = self._lines(places)
         if sized.terms > max(most, 1):
