@@ -180,7 +180,7 @@ class SideExplainer(ModelSearch):
     # hypotheses for results of which most elements are wrong
 
     def _with_all_wrong(self) -> SideExplanation | None:
-        """Look for faults that change all elements, first in the plain product, then in the products of other models."""
+        """Look for faults that change all elements, first in the plain product, then in products of other models."""
         for accumulator in self.accumulators:
             view = view_of(self.problem, self.side, accumulator)
             wrong = view.fit().wrong
