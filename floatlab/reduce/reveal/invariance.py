@@ -370,7 +370,7 @@ def _bits(made: Source) -> tuple[str, bytes]:
 
 
 def _distance(made: Source, first: Source) -> tuple[float, int, bool]:
-    """Return the share of elements that differ, their largest distance in ulps, and whether one of a pair is NaN.
+    """Return the share of differing elements, their largest distance in ulps, and whether one is NaN in one result only.
 
     If the results have two formats, numbers are compared, and ulps are those of the format with fewer digits.
     """

@@ -113,7 +113,7 @@ class FloatEngine(CodeEngine):
         return super().partial_sums(sums, slots, ids)
 
     def _walk(self, sums: Array, slots: Array, trail: Array | None = None) -> tuple[Array, int]:
-        """Return the sums unchanged, and 0 steps: the loops of the base class work on codes, and these sums are floats."""
+        """Return the sums unchanged, and 0 steps: the loops of the base class need codes, but these sums are floats."""
         return sums, 0
 
     def doubles(self, numbers: Array) -> Array:
