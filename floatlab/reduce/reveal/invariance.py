@@ -370,9 +370,10 @@ def _bits(made: Source) -> tuple[str, bytes]:
 
 
 def _distance(made: Source, first: Source) -> tuple[float, int, bool]:
-    """Return the share of differing elements, their largest distance in ulps, and whether one is NaN in one result only.
+    """Return the share of differing elements, their largest distance in ulps, and whether NaNs differ.
 
-    If the results have two formats, numbers are compared, and ulps are those of the format with fewer digits.
+    NaNs differ if an element is NaN in only one result. If the results have two formats, numbers are compared, and ulps
+    are those of the format with fewer digits.
     """
     narrow = min(made.format, first.format, key=lambda each: each.precision)
     if made.format == first.format:

@@ -37,7 +37,8 @@ _MEDIAN, _MEDIAN_OF_FOUR = 0.4549, 3.3567  # the medians of the squares of one n
 # excludes it, unless the share is 0.
 _IN_EMPTY = 0.25
 _CROSSED = 16  # sums of zeros in nonzero rows and columns are examined if there are at least this many
-# Errors above this many times u·‖x‖·‖y‖, with the largest norms of a row of x and a column of y, fit no algorithm.
+# Errors above this many times u·‖x‖·‖y‖ fit no algorithm. Here ‖x‖ is the largest norm of a row of x, and ‖y‖ that of a
+# column of y.
 _MOST = 2.0**12
 _FLOOR = 1e-6  # variances are at least this share of the median variance
 

@@ -33,7 +33,7 @@ _DOUBTED = 0.6  # a bias or a factor above this share of its limit is likely; ab
 # number is squared.
 _OTHER = 3.0
 _NORMAL = 0.4549  # the median of the square of a standard normal variable
-_OUTLYING = 0.02  # the mean square error leaves out the largest errors: this share of all errors
+_OUTLYING = 0.02  # share of the largest errors that the mean square error leaves out
 _SAME = 6.0  # two spreads of n elements count as equal if their ratio is at most 1 + 6/√n
 CERTAIN = 8.0  # a model is certain if its change shows in the errors by more than this many standard deviations
 _WORSE = 1.5  # a model is rejected if its median error is more than this many times that of the plain product
@@ -351,7 +351,7 @@ def place_bits(view: View, wrong: Array) -> float:
 
 
 def outdoing(view: View, product: Array) -> tuple[str, bool] | None:
-    """If a factor or bias explains a result at least as well as a model, return its text and whether they tie."""
+    """If a factor or bias fits a result at least as well as a model, return its text and whether both fit alike."""
     totals = view.totals
     with np.errstate(all="ignore"):
         square = view.noise.sigma(totals) ** 2 + np.asarray(view.half) ** 2 / 3

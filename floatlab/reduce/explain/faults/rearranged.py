@@ -28,7 +28,8 @@ _SCALES = tuple(
     (2.0 ** np.arange(-8, 1.5, 0.5)).tolist()
 )  # typical errors of conventional sums, in sigmas; those of libraries are smaller than 1
 _EVEN = 2.0 ** np.arange(-16, 0.5, 0.5)  # typical errors of rearranged products, as shares of the largest ones
-# Errors of transforms are at most this many times u·√n·‖x‖·‖y‖, with the largest norms of a row of x and a column of y.
+# Errors of transforms are at most this many times u·√n·‖x‖·‖y‖. Here ‖x‖ is the largest norm of a row of x, and ‖y‖
+# that of a column of y.
 _AMPLIFIED = 48.0
 _WRONG = 4.0  # the error e of a wrong element may have any size; its assumed probability density is exp(−_WRONG)/e
 POSSIBLE, CERTAIN = -6.0, 10.0  # a rearranged product is possible, or certain, above these values of `rearranged_odds`
