@@ -11,7 +11,7 @@ from floatlab.formats.blocks import BLOCK_CATALOG
 from floatlab.numbers import Direction
 from floatlab.page.text_layout import to_text
 from floatlab.verbs.block.answer import block
-from floatlab.verbs.block.page import glance
+from floatlab.verbs.block.page import short_text
 
 NAMES = [row.format.name for row in BLOCK_CATALOG]
 HOSTILE = ["957", "1/3", "-0", "0", "1e-300", "1e30", "-2^-140", "0.1@bf16", "bits:0x3f80@bf16"]
@@ -121,4 +121,4 @@ def test_json_is_the_derivation():
     ],
 )
 def test_numbers_at_a_glance(number, text):
-    assert glance(number) == text
+    assert short_text(number) == text

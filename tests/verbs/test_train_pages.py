@@ -14,7 +14,7 @@ from floatlab.training.optimizers import SGD, Adam
 from floatlab.training.setup import Setup
 from floatlab.training.trace import Why, step
 from floatlab.training.underflow import measure_underflow
-from floatlab.verbs.train.gradients_page import GradientCheck, check_page, fate_of, underflow_page
+from floatlab.verbs.train.gradients_page import GradientCheck, check_page, outcome_of, underflow_page
 from floatlab.verbs.train.network_page import Learnings, network_page, verdict_words
 from floatlab.verbs.train.run_page import training_page, values_chart
 from floatlab.verbs.train.step_page import stage_table, step_page, why_words
@@ -153,7 +153,7 @@ def test_bins_of_gradients_end_where_fates_change():
         half = np.float64(1.5 * 2.0**exponent)
         with np.errstate(all="ignore"):
             rounded = np.float16(half)
-        fate = fate_of(exponent, found)
+        fate = outcome_of(exponent, found)
         assert (fate == "overflow") == bool(np.isinf(rounded))
         assert (fate == "zero") == (rounded == 0)
         assert (fate == "") == (np.isfinite(rounded) and rounded >= 2.0**-14)

@@ -9,7 +9,7 @@ from floatlab.numbers.printing import rounded_decimal
 from floatlab.page.measures import percent
 from floatlab.page.model import Block, Gap, Note, Page, Role, Row, Span, Table, heading, line
 from floatlab.page.words import counted, listed
-from floatlab.verbs.block.page import glance
+from floatlab.verbs.block.page import short_text
 
 _MOST_NAMES = 6
 _DIGITS = 10
@@ -113,7 +113,7 @@ def _amount(value: Fraction | None) -> str:
     """Return a number as text, with enough digits to show on which side of a tie it lies."""
     if value is None:
         return "NaN or ∞"
-    text = glance(value)
+    text = short_text(value)
     return f"≈ {rounded_decimal(value, _DIGITS)}" if text.startswith("≈") else text
 
 

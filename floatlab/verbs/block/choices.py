@@ -134,7 +134,7 @@ class ShownBlocks:
         """The index of the first element of the part, as text; empty if all values are shown."""
         return "" if self._part is None else index_text(self._part, self._part.places[0])
 
-    def beside(self, by: int) -> str:
+    def neighbour(self, by: int) -> str:
         """Return the index of an element of the next part (1) or the previous one (-1); empty if there is none."""
         part = self._part
         place = None if part is None else part.after if by > 0 else part.before

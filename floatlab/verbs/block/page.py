@@ -87,7 +87,7 @@ def value_text(element: Element) -> str:
     """Return an element's value, shortened to a few characters."""
     value = element.value
     if isinstance(value, Ratio):
-        return _signed_glance(value)
+        return _signed_text(value)
     return special_text(value)
 
 
@@ -108,11 +108,11 @@ def exact_text(x: Ratio) -> str:
     return ratio_text(x.replace(denominator=1, twos=x.twos - x.denominator.bit_length() + 1))
 
 
-def glance(x: Fraction) -> str:
+def short_text(x: Fraction) -> str:
     """Return a number as text: its exact value if that is short, or else a rounded value after ≈.
 
     >>> from fractions import Fraction
-    >>> glance(Fraction(957, 2)), glance(Fraction(1, 3)), glance(Fraction(1, 2**40))
+    >>> short_text(Fraction(957, 2)), short_text(Fraction(1, 3)), short_text(Fraction(1, 2**40))
     ('478.5', '≈ 0.333333', '2^-40')
     """
     decimal = terminating_decimal(x, 40)
@@ -124,10 +124,10 @@ def glance(x: Fraction) -> str:
     return f"≈ {rounded_decimal(x, _FIGURES)}"
 
 
-def _signed_glance(x: Ratio | Exact) -> str:
-    """Return a number as `glance` does, but write −0 with its sign."""
+def _signed_text(x: Ratio | Exact) -> str:
+    """Return a number as `short_text` does, but write −0 with its sign."""
     value = x.as_fraction()
-    return "-0" if x.negative and not value else glance(value)
+    return "-0" if x.negative and not value else short_text(value)
 
 
 def _format_row(recipe: Recipe) -> Row:
@@ -150,7 +150,7 @@ def _tensor_rows(block: BlockDerivation) -> list[Block]:
         return []
     if not _in_words(block) and any(step.name == "tensor" for step in block.steps):
         results = {"tensor": tensor.datum, "tensor_minimum": tensor.minimum}
-        shown = "NaN or ∞" if tensor.amax is None else glance(tensor.amax.as_fraction())
+        shown = "NaN or ∞" if tensor.amax is None else short_text(tensor.amax.as_fraction())
         return [Row("tensor_amax", shown), *_formula_rows(block, TENSOR, results)]
     if tensor.amax is None:
         return [Row("tensor", "given", _datum(tensor.datum))]
@@ -158,7 +158,7 @@ def _tensor_rows(block: BlockDerivation) -> list[Block]:
         why = "all values are zero" if block.amax is not None else "blocks with NaN or ∞ do not count"
         return [Row("tensor", f"1, since {why}", _datum(tensor.datum))]
     amax, element, scale = tensor.amax.as_fraction(), fmt.magnitudes.largest, fmt.scale.largest
-    made = f"t = {glance(amax)} / ({glance(element)} × {glance(scale)})".replace("= ≈", "≈")
+    made = f"t = {short_text(amax)} / ({short_text(element)} × {short_text(scale)})".replace("= ≈", "≈")
     return [Row("tensor", made, _datum(tensor.datum)), *_range_rows(amax / (element * scale), tensor.datum)]
 
 
@@ -194,7 +194,7 @@ def _group_rows(block: BlockDerivation) -> list[Block]:
 
 
 def _amount(value: Value) -> str:
-    return _signed_glance(value) if isinstance(value, Ratio) else special_text(value)
+    return _signed_text(value) if isinstance(value, Ratio) else special_text(value)
 
 
 def _datum(datum: Datum, block: BlockDerivation | None = None) -> Line:
@@ -210,7 +210,7 @@ def scale_rows(block: BlockDerivation) -> list[Block]:
     fmt, amax = block.format, block.amax
     lost = amax is None and block.rule.is_exact and block.scale.is_nan
     if not _in_words(block) and not lost:
-        shown = "NaN or ∞" if amax is None else glance(amax.as_fraction())
+        shown = "NaN or ∞" if amax is None else short_text(amax.as_fraction())
         results = {"scale": block.scale, "minimum": block.minimum}
         rows: list[Block] = [
             Row("amax", shown, _in_binary(amax) if amax else ()),
@@ -224,11 +224,11 @@ def scale_rows(block: BlockDerivation) -> list[Block]:
         note = "every value is zero: the smallest scale is used"
         return [Row("amax", "0"), Row("scale", note, _datum(block.scale))]
     value = amax.as_fraction()
-    largest = glance(fmt.magnitudes.largest)
-    rows = [Row("amax", glance(value), _in_binary(amax))]
+    largest = short_text(fmt.magnitudes.largest)
+    rows = [Row("amax", short_text(value), _in_binary(amax))]
     if block.exponent is not None:
         e, emax = block.exponent, fmt.magnitudes.emax
-        wanted = f"2^({e} − {words.bracketed(emax)}) = {glance(block.wanted.as_fraction())}"
+        wanted = f"2^({e} − {words.bracketed(emax)}) = {short_text(block.wanted.as_fraction())}"
         counted = {
             "floor": f"{e} is the exponent of amax",
             "even": f"{e} is the exponent of amax rounded to {fmt.magnitudes.precision} digits",
@@ -237,7 +237,7 @@ def scale_rows(block: BlockDerivation) -> list[Block]:
         note = f"{counted}, {emax} that of {fmt.element.name}'s largest number, {largest}"
     else:
         over = "" if block.tensor is None else " / t"
-        wanted = f"amax / {largest}{over} = {glance(block.wanted.as_fraction())}"
+        wanted = f"amax / {largest}{over} = {short_text(block.wanted.as_fraction())}"
         up = block.rule.name == "up"
         note = f"rounded {'upward' if up else 'to nearest'} into {fmt.scale.name}{', so that nothing saturates' * up}"
     rows += [
@@ -327,7 +327,7 @@ def element_page(block: BlockDerivation, place: int) -> Page:
 
 
 def _decoded(element: Element) -> str:
-    return "NaN" if element.decoded is None else _signed_glance(element.decoded)
+    return "NaN" if element.decoded is None else _signed_text(element.decoded)
 
 
 def _rows(typed: str, element: Element, block: BlockDerivation) -> list[Block]:
@@ -346,7 +346,7 @@ def _rows(typed: str, element: Element, block: BlockDerivation) -> list[Block]:
 
 def _scaling_text(element: Element, block: BlockDerivation) -> str:
     """Return the division of the element by the scales (or the rule's own formula instead), and the result."""
-    scaled = "NaN" if element.scaled is None else _signed_glance(element.scaled)
+    scaled = "NaN" if element.scaled is None else _signed_text(element.scaled)
     if not _in_words(block):
         return f"{block.rule.steps()[-1].formula} = {scaled}"
     scale = words.brief(block.scale)
@@ -371,7 +371,7 @@ def elements_table(blocks: tuple[BlockDerivation, ...], names: list[str] | None 
     for block in blocks:
         fmt = block.format
         for typed, element in zip(_typed(block), block.elements, strict=True):
-            scaled = "NaN" if element.scaled is None else _signed_glance(element.scaled)
+            scaled = "NaN" if element.scaled is None else _signed_text(element.scaled)
             becomes = (
                 Span(element_code(element, fmt), Role.CODE),
                 Span(_decoded(element), Role.VALUE),

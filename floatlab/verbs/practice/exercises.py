@@ -119,7 +119,7 @@ def _same(guess: object, meaning: object) -> bool:
     return guess.as_fraction() == meaning.as_fraction() and guess.negative == meaning.negative
 
 
-def exercises(film: tuple[Scene, ...]) -> tuple[Exercise | None, ...]:
+def exercises(scenes: tuple[Scene, ...]) -> tuple[Exercise | None, ...]:
     """Return the exercise of each scene of an operation.
 
     It is None for the first scene, for a scene without a question, and where the page before already shows the answer.
@@ -134,9 +134,9 @@ def exercises(film: tuple[Scene, ...]) -> tuple[Exercise | None, ...]:
     ('Rounded after digit 11, to nearest, ties to even: what happens to the last digit kept?', 'keep')
     ('What is the result?', '1.224609375')
     """
-    found = [_exercise(scene) for scene in film]
+    found = [_exercise(scene) for scene in scenes]
     for index, exercise in enumerate(found):
-        if exercise is not None and (not index or _is_visible(exercise, film[index - 1])):
+        if exercise is not None and (not index or _is_visible(exercise, scenes[index - 1])):
             found[index] = None
     return tuple(found)
 
@@ -230,8 +230,8 @@ def _encode(datum: Datum, before: Step) -> Exercise | None:
 
 _OPERATIONS = {"fma": "mulAdd", "rint": "roundToInt", "toint": "to"}  # TestFloat's names for the verbs
 _INEXACT = ("add", "sub", "mul", "div", "sqrt", "fma", "scaleb")
-# What happens with the operands of an exercise. One is drawn; repeated ones are more probable.
-_WISHES = ("special", "overflow", "subnormal", "tie", "tie", "tie", "cancel", "cancel", "cancel", *["inexact"] * 7)
+# The outcomes of an operation that an exercise can show. One is drawn; repeated ones are more probable.
+_OUTCOMES = ("special", "overflow", "subnormal", "tie", "tie", "tie", "cancel", "cancel", "cancel", *["inexact"] * 7)
 
 
 def random_operands(verb: str, format: Format, seed: int) -> tuple[str, ...]:
@@ -244,16 +244,16 @@ def random_operands(verb: str, format: Format, seed: int) -> tuple[str, ...]:
     from floatlab.vectors.hard import pointed
 
     draws = RandomIntegers(seed)
-    wish = _WISHES[draws.below(len(_WISHES))]
+    outcome = _OUTCOMES[draws.below(len(_OUTCOMES))]
     result = Integer(32, True) if verb == "toint" else format
     best: list[Datum] = []
     for _ in range(_TRIES):
-        codes = [_operand(format, wish, draws) for _ in range(ARITIES[verb])]
-        if wish != "special" and draws.below(2):
+        codes = [_operand(format, outcome, draws) for _ in range(ARITIES[verb])]
+        if outcome != "special" and draws.below(2):
             codes = pointed(_OPERATIONS.get(verb, verb), format, result, codes, draws)
         data = [Datum(format, code) for code in codes]
         best = best or data
-        if _shows(verb, format, data, wish):
+        if _shows(verb, format, data, outcome):
             best = data
             break
     texts = tuple(literal_of(datum) for datum in best)
@@ -261,38 +261,38 @@ def random_operands(verb: str, format: Format, seed: int) -> tuple[str, ...]:
     return (texts[0], str(draws.between(-format.precision, format.precision))) if verb == "scaleb" else texts
 
 
-def _operand(format: Format, wish: str, draws: RandomIntegers) -> int:
-    """Return the code of a random operand: near 1, or in the range that `wish` needs, or a special value."""
+def _operand(format: Format, outcome: str, draws: RandomIntegers) -> int:
+    """Return the code of a random operand: near 1, or in the range that `outcome` needs, or a special value."""
     from floatlab.vectors.generate import landmarks
     from floatlab.vectors.hard import nearest
 
-    if wish == "special" and draws.below(2):
+    if outcome == "special" and draws.below(2):
         return draws.one_of(landmarks(format))
     t = format.trailing_bits
     reach = format.precision // 2 + 1
     exponent = draws.between(-reach, reach)
-    if wish in ("overflow", "subnormal"):
+    if outcome in ("overflow", "subnormal"):
         exponent = draws.between(format.emin - 1, format.emax)
     return nearest(format, draws.sign(format), 1 << t | draws.below(1 << t), exponent - t)
 
 
-def _shows(verb: str, format: Format, data: list[Datum], wish: str) -> bool:
+def _shows(verb: str, format: Format, data: list[Datum], outcome: str) -> bool:
     if verb in ("cmp", "toint"):
-        return wish == "special" or all(each.is_finite for each in data)
+        return outcome == "special" or all(each.is_finite for each in data)
     try:
         found = compute(verb, tuple(data), format, DEFAULT)
     except FloatlabError:
         return False
     rounded, align = found.rounded, next((step for step in found.steps if isinstance(step, steps.Align)), None)
-    if rounded is None or wish == "special":
-        return rounded is None and wish == "special"
-    if wish == "overflow":
+    if rounded is None or outcome == "special":
+        return rounded is None and outcome == "special"
+    if outcome == "overflow":
         return rounded.overflowed
     if rounded.overflowed or rounded.tiny_before:
-        return wish == "subnormal" and not rounded.overflowed and bool(found.result.magnitude)
-    if wish == "tie":
+        return outcome == "subnormal" and not rounded.overflowed and bool(found.result.magnitude)
+    if outcome == "tie":
         return rounded.tail is Tail.HALF
-    if wish == "cancel" and align is not None:
+    if outcome == "cancel" and align is not None:
         total = next(
             step.exact for step in found.steps if isinstance(step, steps.Combine) and step.kind is Combination.SUM
         )

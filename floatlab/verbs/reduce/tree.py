@@ -44,11 +44,6 @@ class TreeRow(Record):
     is_open: bool | None
     cells: tuple[Line, ...]
 
-    @property
-    def happens(self) -> bool:
-        """Whether the row shows a term or a node."""
-        return self.key[0] in ("link", "many") or (self.key[0] == "part" and self.is_open is None)
-
 
 class Tree:
     """A plan (an order of additions) as rows, with the numbers of the reduction `found` unless it is None.

@@ -104,7 +104,7 @@ _VERDICTS = {
 _LANES = 24
 
 
-_FATES = {
+_OUTCOME_ROLES = {
     "zero": Role.BAD, "zero or smallest": Role.LOST, "subnormal": Role.LOST, "": Role.CHANGED, "overflow": Role.BAD,
 }  # fmt: skip
 
@@ -134,9 +134,9 @@ def underflow_page(found: Underflow, name: str = "") -> Page:
         return Page((*blocks, Note("nothing can underflow: every gradient is zero, infinite or NaN")), title)
     scaled = "" if found.scale == 1 else " after scaling"
     blocks += [Gap(), heading(f"Magnitudes{scaled}, in powers of two"), histogram(found), Gap()]
-    for fate, count in (("zero", found.flushed), ("subnormal", found.subnormal), ("overflow", found.overflowed)):
+    for outcome, count in (("zero", found.flushed), ("subnormal", found.subnormal), ("overflow", found.overflowed)):
         words = f"{count:,} of {n:,}, {percent(count, n)}"
-        blocks.append(Row(fate, Span(words, _FATES[fate] if count else Role.PLAIN)))
+        blocks.append(Row(outcome, Span(words, _OUTCOME_ROLES[outcome] if count else Role.PLAIN)))
     return Page((*blocks, *_advice(found)), title)
 
 
@@ -187,18 +187,20 @@ def histogram(found: Underflow) -> model.Axis:
     most = max(bins.values())
     lanes = []
     for (start, stop), count in sorted(bins.items()):
-        fate = fate_of(start, found)
-        label = line(f"{count:,}", Span(f"  {percent(count, found.nonzero)}", Role.HINT), f"  {fate}" if fate else "")
-        role = _FATES[fate]
+        outcome = outcome_of(start, found)
+        label = line(
+            f"{count:,}", Span(f"  {percent(count, found.nonzero)}", Role.HINT), f"  {outcome}" if outcome else ""
+        )
+        role = _OUTCOME_ROLES[outcome]
         bar = model.AxisInterval(
-            0.0, 0.56 * count / most, label, line(f"{count:,} {fate}"), role, heavy=not fate, ends=False
+            0.0, 0.56 * count / most, label, line(f"{count:,} {outcome}"), role, heavy=not outcome, ends=False
         )
         name = f"2^{start}" if stop == start + 1 else f"2^{start} … {stop - 1}"
         lanes.append(model.Lane(name, (), (bar,)))
     return model.Axis(tuple(lanes))
 
 
-def fate_of(exponent: int, found: Underflow) -> str:
+def outcome_of(exponent: int, found: Underflow) -> str:
     """Say what rounding to nearest does to numbers with this exponent; empty if they keep the full precision."""
     fmt = found.format
     if exponent < fmt.qmin - 1:

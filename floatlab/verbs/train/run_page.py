@@ -44,7 +44,7 @@ def training_page(found: Training, given: str = "", start: str = "") -> Page:
     blocks += _read(found)
     if not first.optimizer.adds:
         blocks.append(Row("optimizer", optimizer_words(first.optimizer)))
-    blocks += [Gap(), values_chart(found), Gap(), _table(found), Gap(), *_fates(found), *_carried(found)]
+    blocks += [Gap(), values_chart(found), Gap(), _table(found), Gap(), *_outcomes(found), *_carried(found)]
     return Page(tuple(blocks), title)
 
 
@@ -149,17 +149,17 @@ def error_text(error: float) -> str:
     return "0" if not error else f"{error:.2e}".replace("e-0", "e-").replace("e+0", "e+").replace("-", "−", error < 0)
 
 
-def _fates(found: Training) -> list[Block]:
+def _outcomes(found: Training) -> list[Block]:
     """Return a row for each remedy: its description, and what became of the weight."""
     blocks: list[Block] = [heading("Outcome of each remedy")]
     for i, (trainer, each) in enumerate(zip(found.trainers, found.lines, strict=True)):
         what = setup_words(trainer.setup) if each.label == "plain" else remedy_words(each.label)
-        fate = _fate(each, trainer.count) if trainer.steps else line("no step done")
-        blocks.append(Row(text_of(named(i, each.label)), line(fate, " (", what, ")")))
+        outcome = _outcome(each, trainer.count) if trainer.steps else line("no step done")
+        blocks.append(Row(text_of(named(i, each.label)), line(outcome, " (", what, ")")))
     return blocks
 
 
-def _fate(each: Trajectory, count: int) -> Line:
+def _outcome(each: Trajectory, count: int) -> Line:
     """Say what became of the weight, or of the weights."""
     why = f": {CAUSES[each.why]}" if each.why is not None else ""
     extra = f"; {counted(each.skipped, 'step')} skipped, loss scale {each.scale:g}" if each.skipped else ""

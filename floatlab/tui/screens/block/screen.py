@@ -213,7 +213,7 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
 
     def action_part(self, by: int) -> None:
         """Show the next or the previous part of an array."""
-        if self.prepared is not None and (at := self.prepared.shown.beside(by)):
+        if self.prepared is not None and (at := self.prepared.shown.neighbour(by)):
             self.change(at=at)
 
     def action_recipe(self) -> None:
