@@ -159,7 +159,7 @@ class SizedTarget:
 
 
 def check_mode(target: Target, mode: DefaultMode | None) -> DefaultMode | None:
-    """Return `mode`; raises UnsupportedError if the caller's mode, before `mode` was entered, rounds differently."""
+    """Return `mode`; raises UnsupportedError if the mode before `mode` was entered rounds differently."""
     if mode is not None and not mode.outside(rounds_to_nearest)():
         raise UnsupportedError(
             f"{target.name} can be probed only if this thread rounds to nearest, which it does not: "
