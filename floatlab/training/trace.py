@@ -32,7 +32,7 @@ class Why(Enum):
     """The outcome of a step for a weight, with its reason."""
 
     MOVED = "moved"
-    NO_UPDATE = "no update"  # the given update is zero
+    NO_UPDATE = "no update"  # the given update or gradient is zero
     GRADIENT_VANISHED = "gradient vanished"  # the gradient is zero in its format
     UPDATE_VANISHED = "update vanished"  # the gradient is not zero, but the update computed from it is
     BELOW_HALF = "below half"  # the sum is nearer to w than to its neighbour

@@ -208,7 +208,7 @@ class Originals:
                 yield Counterpart(said, partial(_gathered, weight.shape, (opened,), 0, rows), (name,))
 
     def _by_content(self, weight: Weight) -> Counterpart | None:
-        """Return the tensor that has the same numbers, or the tensors that have the same rows, in any order."""
+        """Return the tensor that has similar numbers, or the tensors that have similar rows, in any order."""
         if weight.name in self.shapes or len(weight.shape) < 2 or not prod(weight.shape):
             return None
         name = self._content().same(weight)

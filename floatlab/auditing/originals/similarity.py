@@ -86,9 +86,9 @@ class ContentIndex:
         self._rows: dict[int, tuple[Array, list[Place]] | None] = {}
 
     def same(self, weight: Weight) -> str | None:
-        """Return the name of the tensor with the same numbers in the same order, in any shape.
+        """Return the name of the tensor whose numbers, read in the same order, are similar; its shape may differ.
 
-        Return None if there is no such tensor, or if several tensors with different numbers are about as similar.
+        Return None if there is none, or if several tensors with different numbers are about as similar.
         """
         names = [name for name, shape in self.shapes.items() if prod(shape) == prod(weight.shape)]
         if not names:
