@@ -223,7 +223,7 @@ def _possible_blocks(scales: Shape, shape: Shape) -> list[tuple[int, int]]:
 
 
 def scale_reader(source: ArraySource, shape: Shape, block: tuple[int, int]) -> Reader:
-    """Return a reader of the scale of each element of a weight; if there is only one scale, it is read once."""
+    """Return a reader of the scale of each element of a weight. A single scale is read only once."""
     if source.size == 1:
         value = one_number(source)
         return lambda first, count: value  # type: ignore[return-value]  # broadcasts

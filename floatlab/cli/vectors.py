@@ -87,7 +87,7 @@ def _opened(name: str) -> Iterator[IO[bytes]]:
 
 
 def _lines(name: str) -> Iterator[str]:
-    """Yield the lines of a file, each bounded in length; raises FileFormatError if it cannot be read."""
+    """Yield the lines of a file; raises FileFormatError if a line is too long or the file cannot be read."""
     from zlib import error as unpacking_error
 
     number = 0
