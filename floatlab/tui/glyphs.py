@@ -35,7 +35,7 @@ def for_console(text: str) -> str:
     return text.translate(_CONSOLE)
 
 
-# Single characters in place of longer ASCII equivalents, for places without room.
+# Substitutes of one ASCII character, for characters whose usual ASCII equivalent is longer.
 _ONE = {
     "→": ">",
     "←": "<",

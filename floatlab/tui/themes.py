@@ -15,11 +15,12 @@ from floatlab.page.model import Role
 from floatlab.page.png import ON_WHITE, PageColours
 from floatlab.record import Record
 
-# The colours of the roles in five themes: dark, light, for colour-blind users, and in the terminal's sixteen colours on
-# dark and on light ground. The third theme uses blue, orange and yellow of Okabe and Ito, a pale purple, white and
-# grey. They differ in lightness as well as in hue, and no pair of them is red and green. In all themes, the contrast
-# with the background is at least 4.5:1. Of the sixteen colours, blue, bright blue, red, magenta and yellow (brown on
-# the console) are dark on black; green, cyan and yellow are pale on white.
+# The colours of the roles in five themes: dark, light, for colour-blind users, and two with the terminal's sixteen
+# colours, for a dark and for a light background. The third theme uses blue, orange and yellow of Okabe and Ito, a pale
+# purple, white and grey. They differ in lightness as well as in hue, and no pair of them is red and green. In all
+# themes, the contrast with the background is at least 4.5:1. Some of the sixteen colours are avoided because they are
+# hard to read: blue, bright blue, red, magenta and yellow (brown on the console) on black; green, cyan and yellow on
+# white.
 _COLOURS = {
     "label": ("#9aa4af", "#525c66", "#b0b0b0", "ansi_default", "ansi_default"),
     "sign": ("#ff9e64", "#a63c00", "#e69f00", "ansi_bright_red", "ansi_red"),
@@ -32,8 +33,8 @@ _COLOURS = {
     "bad": ("#ff9e64", "#a63c00", "#e69f00", "ansi_bright_red", "ansi_red"),
     "flag": ("#f2a3cf", "#96356f", "#e69f00", "ansi_bright_magenta", "ansi_magenta"),
 }
-# The colours of the frame in the first three of these themes: buttons, the row under the cursor, that row while the
-# focus is elsewhere, and borders.
+# The colours of controls in the first three themes: buttons, the row under the cursor, that row while the focus is
+# elsewhere, and borders.
 _FRAME = {
     "button": ("#2f3743", "#dde3ea", "#3a3a3a"),
     "row": ("#28405c", "#cfe4fa", "#123f5c"),

@@ -169,7 +169,7 @@ class Option(Record):
     def value_of(self, typed: object) -> object:
         """Return the option's value.
 
-        Text is converted; the value of a switch, or a list of several arguments, is not.
+        The text of a single argument is converted by `read`. Several arguments become a tuple of texts.
         """
         if isinstance(typed, str) and self.metavar:
             return self.read(typed, self.flag)

@@ -27,8 +27,8 @@ class Pick(Record):
     """A pick list, which a key or a click opens.
 
     `choices` are rows, or a mapping from names to texts. `take` receives the chosen name; `current` are the marked
-    names. If `free`, the user can also type other names. If `choices` is a mapping, the command palette lists them
-    under the name `group` (unless it is empty), as in "Order: serial".
+    names. If `free`, the user can also type other names. If `group` is not empty, the command palette lists the names
+    of a mapping, too: "Order: serial" for the group "Order".
     """
 
     title: str

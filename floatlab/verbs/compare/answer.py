@@ -64,7 +64,7 @@ def answer_of(
 def are_checkpoints(words: Sequence[str], options: Mapping[str, object]) -> bool:
     """Return whether two words name checkpoints, not arrays.
 
-    This is so with an option for checkpoints. Otherwise, both words must name checkpoints, one of them with several
+    They do if an option for checkpoints is given, or if both words name checkpoints and one of these has several
     tensors.
     """
     if not {"only", "stored"}.isdisjoint(options):

@@ -158,7 +158,7 @@ def _stands_for(format: Format, literal: str, context: Context | None = None) ->
 
 
 def answers(format: Format) -> list[tuple[str, str]]:
-    """Return rows on the format's results in the cases in which libraries disagree, such as overflow and ties."""
+    """Return rows with the format's results where libraries disagree, for instance on overflow and on ties."""
     largest = Datum(format, format.compose(False, format.largest_magnitude)).bounds(format.precision)[1]
     beyond = largest + largest
     over = " · ".join(

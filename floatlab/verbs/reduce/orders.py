@@ -123,8 +123,8 @@ def _key_of(found: Reduction, schedule: Schedule, adder: AnyAdder) -> object:
 def taken_over(found: Findings, data: Question | None, terms: int = 0) -> tuple[Question, str]:
     """Return a question that adds data in the order that `reveal` found, and a remark on it.
 
-    `data` is a question about a sum or product of `terms` terms. Random numbers replace it if it is None or does not
-    fit the order.
+    `data` is a question about a sum or product of `terms` terms. If it is None or does not fit the order, random
+    numbers are added instead.
 
     >>> from floatlab.reduce.reveal.revelation import examine
     >>> from floatlab.verbs.registry import command_of

@@ -178,7 +178,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         return marked if len(marked) > 1 else tuple(dict.fromkeys((*marked, current)))
 
     def _pages(self) -> list[Page]:
-        """Return the page of each format of `_names`, and for several formats a page that compares them."""
+        """Return the page of each format in `_names` and, if there are several, the page that compares them."""
         names = self._names()
         if names not in self._page_cache:
             self._page_cache[names] = answer_question(Question("formats", names))[0].parts()
@@ -218,7 +218,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         return self.view == "compare"
 
     def topics(self) -> list[Topic]:
-        """Return the topic: the format under the cursor or, if that is in view, the comparison of the marked ones."""
+        """Return the topic: the format under the cursor or, if the view shows it, its comparison with marked formats."""
         current = short_name(self.current)
         names = tuple(dict.fromkeys((*map(short_name, self.marked.values()), current)))
         if self.view != "format":

@@ -103,7 +103,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
         return tuple(box.word for box in self.query(ArrayBox) if box.display)
 
     def base_question(self) -> Question:
-        """Return the last question about data, as a simulated sum."""
+        """Return the last question that was not about a library, without options such as --backends."""
         question = self.question
         if question.verb == "reveal":
             question = self.data or self.app.read_question(["sum", "1,2,3"])
