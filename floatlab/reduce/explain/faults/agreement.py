@@ -21,13 +21,13 @@ from floatlab.reduce.explain.problem import ProductProblem, View, view_of
 from floatlab.reduce.explain.residuals import share_of, shortest_between
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Evidence
 
-_BESIDES = 0.25  # largest number of other differing elements, divided by that of wrong ones
+_BESIDES = 0.25  # at most this many other elements differ for each wrong one
 # Errors of a rearranged product are assumed to be normal, with the standard deviation s = _TYPICAL · largest error. An
 # element then has equal bits in both results with the probability _DENSITY·ulp/s. The probability that all equal bits
 # are a coincidence must be at most exp(−_DOUBT).
 _TYPICAL, _DENSITY, _DOUBT = 1 / 6, 0.4, 14.0
-# Of two results, the one with the fault has a mean error of more than _CLEAR standard deviations, and of more than
-# _CLEARER times (factor) or _CLEARER² times (bias) as many as the other one.
+# Of two results, the one with the fault has a mean error of more than _CLEAR standard deviations. It is also _CLEARER
+# times (factor) or _CLEARER² times (bias) as significant as that of the other result.
 _CLEAR, _CLEARER = 6.0, 3.0
 _MOSTLY = 0.5  # at least this share of the columns (or rows) has a bias
 

@@ -32,7 +32,7 @@ _SCALES = 0.2, 4.0
 # An algorithm is certain if the errors are exp(15) times as likely as in a conventional product. It is excluded if they
 # are exp(5) times as likely in a conventional product.
 _SURE, _EXCLUDED = 15.0, -5.0
-_MEDIAN, _MEDIAN_OF_FOUR = 0.4549, 3.3567  # the medians of the squares of one normal variable, and of the sum of four
+_MEDIAN, _MEDIAN_OF_FOUR = 0.4549, 3.3567  # the medians of χ² with 1 and with 4 degrees of freedom
 # A fast product has errors in about half of the elements that are sums of zeros, or in none. A share below this one
 # excludes it, unless the share is 0.
 _IN_EMPTY = 0.25

@@ -26,7 +26,7 @@ from floatlab.reduce.simulate.adders import Adder
 USUAL = (
     "serial", "reversed", "pairwise", "lanes(2)", "lanes(4)", "lanes(8)", "lanes(16)", "splitk(2)", "blocked(64)",
 )  # fmt: skip
-_PANELS = 128, 192, 256, 320, 384, 448, 512  # numbers of terms that libraries add before they add the sum to the result
+_PANELS = 128, 192, 256, 320, 384, 448, 512  # lengths of panels; libraries add the sum of each panel to the result
 _WITHIN = "serial", "lanes(4)", "lanes(8)", "lanes(16)"  # orders within a panel
 _PERMUTATIONS = 12  # serial sums of randomly permuted terms
 # Limits are widened if at most _LEAST elements exceed them, or if these elements have at most about _SUSPECTS terms.

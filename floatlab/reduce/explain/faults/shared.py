@@ -24,7 +24,7 @@ from floatlab.reduce.explain.residuals import share_of
 # Shared errors are at most this many sigmas (root mean square over all columns or rows). In 13 rearranged products
 # whose shared errors looked like a bias, they were at most 1.8.
 _LARGER = 4.0
-# One row may be multiplied separately from the differences between rows. The sigma of its errors is taken to be at
+# One row may be multiplied separately from the differences between rows. The sigma of this row is taken to be at
 # least this share of the sigma of an element.
 _APART = 0.4
 # A shift is one number for all columns, instead of independent errors of the columns, if its mean exceeds its spread

@@ -36,7 +36,7 @@ from floatlab.reduce.explain.residuals import (
 NEAR = 3.0  # largest median error that counts as rounding, in sigmas (expected root mean square errors)
 _LONG = 8  # smallest number of elements along an axis whose mean error can show a bias
 _CLEARLY = 1.2  # largest median error, in sigmas, that a fault may leave if single elements do not confirm it
-_COARSE = 8  # significant bits; a bias or a factor is looked for only in results with at least this many
+_COARSE = 8  # a bias or a factor is looked for only in results with at least this many significant bits
 _SHORT = 11  # up to this many significant bits, a factor needs 3 wrong elements as evidence; above, it needs 2
 _SAME = 6.0  # two medians of n elements count as equal if their ratio is at most 1 + this number / √n
 _LEAST = 3  # a fault must explain at least this many more elements than it has free parameters

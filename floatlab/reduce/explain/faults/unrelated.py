@@ -19,8 +19,8 @@ _FAR = 0.2  # errors above this multiple of √Σ(x·y)² exceed those of inputs
 _UNRELATED = 0.5  # smallest share of unrelated elements in a result that is not the product
 _FEW = 4  # fewer wrong elements than this are reported one by one, unless they are most elements
 _FEW_VALUES = 256  # a result with at most this many different numbers may have been quantised
-# The coarsest computations must keep a correlation of at least _KEPT with the product. A result is unrelated if its own
-# correlation is below _LOST times that one, and at least _SIGMAS standard deviations smaller.
+# The coarsest computations must keep a correlation of at least _KEPT with the product. A result is unrelated if its
+# correlation is below _LOST times that of the coarsest computation, and at least _SIGMAS standard deviations smaller.
 _KEPT, _LOST, _SIGMAS = 0.5, 0.3, 5.0
 _LONG = 8  # a number is subtracted from columns or rows that have at least this many elements
 _EMPTY = 0.1  # a computation with almost only zeros is left out: its squares sum to at most this share of the result's

@@ -20,7 +20,7 @@ from floatlab.reduce.results.product_error import spread_indices
 
 _LINES, _ELEMENTS = 16, 256  # faults are first looked for in this many rows, and in about this many elements
 
-_SIMILAR = 0.02  # rows are similar if the square of their distance is at most this share of the sum of their squares
+_SIMILAR = 0.02  # rows a and b are similar if ‖a − b‖² is at most this share of ‖a‖² + ‖b‖²
 
 
 def fault_beside(

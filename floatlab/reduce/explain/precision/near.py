@@ -16,7 +16,7 @@ from floatlab.reduce.explain.noise import half_ulp
 from floatlab.reduce.explain.problem import View
 
 _HALF = 11  # the largest precision of a 16-bit format
-_ULPS = 2.0  # partial sums in 16 bits cause errors of up to this many ulps of the largest of them
+_ULPS = 2.0  # partial sums in 16 bits cause errors of up to this many ulps of the largest one
 # At least _LEAST elements, and at least the share _SHARE, must be off by more than half an ulp. A few may just be
 # wrong.
 _LEAST, _SHARE = 4, 0.1
