@@ -32,6 +32,7 @@ _AROUND = {
 }  # fmt: skip
 _TRANSPOSED = {
     "the result": "the transposed product", "none: y·x": "the product with x and y swapped",
+    "the result in memory": "the product with its columns stored one after the other, as if they were rows",
     "x in memory": "the product with x read in another memory order",
     "y in memory": "the product with y read in another memory order",
 }  # fmt: skip

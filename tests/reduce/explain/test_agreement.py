@@ -79,6 +79,30 @@ def test_a_bias_of_the_other_result_is_seen_bit_for_bit():
     assert (found.status, found.names, found.causes[0].side) == ("bug", ("bias",), "actual")
 
 
+def test_a_product_in_the_other_memory_order_is_found():
+    rng = np.random.default_rng(7)
+    x, y = single(rng, 7, 30), single(rng, 30, 12)
+    made = (x @ y).ravel(order="F").reshape(7, 12)
+    found = diagnose(x, y, (x[:, ::-1] @ y[::-1]), made)
+    assert (found.status, found.names) == ("bug", ("transposed-output",))
+    assert found.first == "Yes: B is the product with its columns stored one after the other, as if they were rows."
+
+
+def test_equal_rows_show_no_bias():
+    rng = np.random.default_rng(8)
+    x, y = 5 + rng.random((28, 40), np.float32), single(rng, 40, 20)
+    found = diagnose(x, y, x @ y, np.full((28, 40), 4, np.float32) @ y)
+    assert "bias" not in found.names
+
+
+def test_sums_of_zeros_show_no_factor():
+    x = np.float32([[0, 0], [0, 2.2517], [0.2997, 0], [0, 0], [0.0855, 0]])
+    y = np.float32([[0.010447, 0.99973, 0.97631, 0.73757, 0.13782, 0.86718],
+                    [0.98955, 0.00026685, 0.023693, 0.26243, 0.86218, 0.13282]])  # fmt: skip
+    changed = x * np.float32([1, 1, 0.9798, 1, 0.8591])[:, None]
+    assert "scale" not in diagnose(x, y, x @ y, changed @ y).names
+
+
 def test_a_small_transposed_product_is_found():
     rng = np.random.default_rng(5)
     x, y = single(rng, 2, 300), single(rng, 300, 2)

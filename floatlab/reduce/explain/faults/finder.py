@@ -204,7 +204,17 @@ class FaultFinder(ShiftFinder):
                 fit = view.against(multiply_exactly(x, y, self.problem.precise)).fit()
                 if not fit.wrong.any():
                     return Fault(name, (), (("transposed", which),), wrong)
-        return None
+        return self._in_other_memory_order(view, wrong)
+
+    def _in_other_memory_order(self, view: View, wrong: Array) -> Fault | None:
+        """Return the fault if the memory of a result holds the product column by column instead of row by row."""
+        m, n = view.values.shape
+        if m == n or min(m, n) < 2:
+            return None
+        values, usable = (each.reshape(n, m).T for each in (view.values, view.usable))
+        if View(view.totals, values, usable, view.noise, view.format).fit().wrong.any():
+            return None
+        return Fault("transposed-output", (), (("transposed", "the result in memory"),), wrong)
 
 
 def _all_but(at: tuple[int, ...], shape: tuple[int, ...]) -> tuple[tuple[tuple[int, int], ...], ...]:

@@ -97,6 +97,8 @@ class ShiftFinder:
         drifts, found = self.drifts(view, product), []
         means = drift_of(view).bias if product is None and wrong.sum() > _LEAST else (0.0, 0.0)
         for axis, words in ((0, "column"), (1, "row")):
+            if _is_constant(view.values, axis) and not _is_constant(view.totals.product, axis):
+                continue  # one number per line fits any product
             confirmed = int(wrong.sum()) - int(wrong.any(axis=axis).sum()) >= _LEAST
             if not (confirmed or (drifts and wrong.shape[axis] >= _LONG) or means[axis] > BIAS):
                 continue
@@ -261,7 +263,7 @@ class ShiftFinder:
                 )
             factors = factor.size if isinstance(factor, np.ndarray) else int(factor != 1)
             unknowns = factors + (0 if axis is None else off.size)
-            right = int(usable.sum() - wrong.sum())
+            right = int((usable & ~wrong & (shift != 0)).sum())  # a factor does not show in sums of zeros
             doubted = any((wrong & (error <= each)).any() for each in rooms)
             if find_places(wrong) is None and self._may_be_cut(view, shift, bool(wrong.any())):
                 continue
@@ -382,3 +384,8 @@ def _within(factor: float, values: Array, exact: Array, room: Array) -> float:
         return factor
     low, high = (float(end) for end in (np.minimum(*ends).max(), np.maximum(*ends).min()))
     return shortest_between(low, high) if low <= high else factor
+
+
+def _is_constant(values: Array, axis: int) -> bool:
+    """Return whether all numbers along an axis are equal, in each line of it."""
+    return bool((values == values.take([0], axis)).all())
