@@ -120,7 +120,7 @@ def if_present(found: tuple[Widget | None, Offset | None]) -> tuple[Widget | Non
 
 
 def bytes_of(text: str) -> bytes:
-    r"""Encode text as UTF-8. File names that are not UTF-8 get back their original bytes.
+    r"""Encode text as UTF-8. Restore the original bytes of file names that are not UTF-8.
 
     >>> bytes_of("\xe9"), bytes_of("caf\udce9.npy"), bytes_of("\ud800")
     (b'\xc3\xa9', b'caf\xe9.npy', b'?')

@@ -46,7 +46,7 @@ def keys_page(screen: Screen[object]) -> Page:
 
 
 def filtered(page: Page, typed: str) -> Page:
-    """Return the rows of the list of keys that contain all typed words, with their headings."""
+    """Filter the list of keys: return the rows that contain all typed words, with their headings."""
     words, blocks = typed.lower().split(), list[Block]()
     if not words:
         return page

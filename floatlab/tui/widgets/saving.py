@@ -21,7 +21,7 @@ from floatlab.tui.widgets.window import Window
 
 Copies: TypeAlias = dict[str, tuple[str, Callable[[], str]]]  # by name: description, function that returns the text
 Content: TypeAlias = Callable[[], bytes]  # returns the content of a file
-# The endings, and the names of the texts in `Copies`.
+# For each ending, the name in `Copies` of the text to save.
 _KINDS = {".txt": "text", ".svg": "svg", ".html": "html", ".json": "json", ".csv": "csv", ".sh": "command"}
 
 

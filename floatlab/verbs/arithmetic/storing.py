@@ -50,7 +50,7 @@ def store(derivation: Derivation, format: Format) -> StoredResult:
 def stored_rows(derivation: Derivation) -> list[Block]:
     """Return a row for each format in which an x87 result may be stored.
 
-    There are none if the result is not finite, or if precision control does not apply to the operation.
+    The list is empty if the result is not finite, or if precision control does not apply to the operation.
     """
     if derivation.operation not in CONTROLLED or not derivation.result.is_finite:
         return []

@@ -257,7 +257,7 @@ def _in_binary(amax: Ratio) -> Line:
 
 
 def _range_rows(wanted: Fraction, scale: Datum) -> list[Block]:
-    """Return a row if the scale is outside the range of its format, otherwise none."""
+    """Return a row that says so if the scale is outside the range of its format, otherwise an empty list."""
     kind = scale.format
     if kind.smallest <= wanted <= kind.largest:
         return []

@@ -13,7 +13,7 @@ _SHARES = ("none", "up to a third", "two thirds", "more", "all")
 
 
 def where_blocks(found: Differences) -> list[Block]:
-    """Describe the positions of the differences in words; no blocks if nothing differs."""
+    """Describe the positions of the differences in words; the list is empty if nothing differs."""
     structure, noun = (found.failing, "beyond tolerance") if found.failing else (found.differing, "that differ")
     if structure is None:
         return []
@@ -50,7 +50,7 @@ def map_page(found: Differences) -> Page:
 
 
 def map_blocks(found: Differences) -> list[Block]:
-    """Describe the positions of the differences in words and as a map; no blocks if nothing differs."""
+    """Describe the positions of the differences in words and as a map; the list is empty if nothing differs."""
     structure = found.failing or found.differing
     blocks = where_blocks(found)
     if structure is not None and structure.size > 1:

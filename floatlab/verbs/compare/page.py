@@ -233,7 +233,7 @@ def _tolerance_rows(near: Tolerance, size: int) -> list[Block]:
 
 
 def worst_blocks(found: Differences) -> list[Block]:
-    """Return a heading and a table of the worst elements; no blocks if there are none."""
+    """Return a heading and a table of the worst elements; an empty list if `found.worst` is empty."""
     if not found.worst:
         return []
     rows: list[tuple[Text, ...]] = []

@@ -101,7 +101,7 @@ class RoundingQuestion(Record):
 
 
 def roundings_at(found: Reduction, id: int) -> list[RoundingQuestion]:
-    """Return the roundings of a node or a term, the last one first; none if the node adds several operands at once.
+    """Return the roundings of a node or a term, the last one first. If a node adds several operands at once, return [].
 
     For a term without a rounding, the questions show the values of its factors.
 
@@ -121,7 +121,7 @@ def roundings_at(found: Reduction, id: int) -> list[RoundingQuestion]:
 
 
 def as_questions(derivations: Sequence[Derivation]) -> list[RoundingQuestion]:
-    """Return derivations as questions, the last one first; none if one of them is no operation on numbers.
+    """Return derivations as questions, the last one first; [] if one of them is not an operation on numbers.
 
     >>> from floatlab import sqrt
     >>> from floatlab.verbs.registry import command_of

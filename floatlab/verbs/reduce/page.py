@@ -172,7 +172,7 @@ def missed(entry: Contribution, found: Reduction) -> tuple[Line, Line]:
 
 
 def worst_of(found: Reduction) -> list[Contribution]:
-    """Return the entries with the largest rounding errors, the worst first; none if the search would take long."""
+    """Return the entries with the largest rounding errors, the worst first; empty if the search would take long."""
     if len(found) <= _TRACED:
         entries = [each for each in error_contributions(found) if each.error]
         return nlargest(_WORST, entries, key=lambda each: abs(each.error or Fraction(0)))

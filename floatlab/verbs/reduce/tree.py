@@ -55,7 +55,7 @@ class Tree:
     """
 
     def __init__(self, plan: Plan, found: Reduction | None = None) -> None:
-        """Compute the terms below each node, and from `found` the entries and columns."""
+        """Compute the terms below each node, and the entries and columns of `found`."""
         self.plan, self.found = plan, found
         self.entries: list[Contribution] = [] if found is None else error_contributions(found)
         n = plan.terms

@@ -75,7 +75,7 @@ def _array_named(word: str) -> Array | Source:
 def setup_of(question: Question) -> Setup:
     """Return the setup of a question: the format of each stage of an update, and the context, but no remedies."""
     formats = _formats_of(question)
-    formats["update"] = formats.pop("update_format", None)  # its name in `Setup`
+    formats["update"] = formats.pop("update_format", None)  # `Setup` calls it `update`
     return Setup(**formats, context=question.context)
 
 

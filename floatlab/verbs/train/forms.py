@@ -99,7 +99,7 @@ def with_text(question: Question, part: FormPart, text: str) -> Question:
 
 
 def turned(question: Question, rate: str) -> Question:
-    """Replace the update of a question by a gradient with the learning rate `rate`, or its gradient by an update."""
+    """Switch a question from an update to a gradient with the learning rate `rate`, or from a gradient to an update."""
     grad = question.option("grad")
     if grad is None:
         given = text_in(question, next(each for each in PARTS if each.name == "update"))

@@ -228,7 +228,7 @@ def _power(x: Fraction) -> str:
 
 
 def _line(found: UpdateTrace) -> list[Block]:
-    """Return a number line with w and its neighbours, and above them the exact sum; nothing if w is not finite."""
+    """Return a number line with w and its neighbours, and above them the exact sum; empty if w is not finite."""
     total, w = found.total, found.kept
     truth = total.derivation.truth
     if not isinstance(truth, Exact) or not w.is_finite:

@@ -290,7 +290,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
         else:
             self.complain("Block shows tensors of numbers in .safetensors, .npz and .npy files", hint=True)
 
-    # Methods for the frame.
+    # Methods that the base classes call.
 
     def picks(self) -> dict[str, Pick]:
         """Return the pick lists of recipes and of the orders of the tensors."""
@@ -305,7 +305,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
         return found
 
     def possible(self) -> dict[str, bool]:
-        """Return whether actions are available.
+        """Map actions to whether they are available.
 
         Pinning is never available; actions on tensors are available only while the tensors are shown.
         """

@@ -264,7 +264,7 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
         else:
             self.complain(found.why_no_rounding(), hint=True)
 
-    # Methods for the frame.
+    # Methods that the base classes call.
 
     def picks(self) -> dict[str, Pick]:
         """Return the pick lists of recipes, rules and tensor scales."""
@@ -289,7 +289,7 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
         return found
 
     def possible(self) -> dict[str, bool]:
-        """Return whether actions are available, such as those on an element or on the parts of an array."""
+        """Map actions to whether they are available, such as those on an element or on the parts of an array."""
         has_code = self.is_mounted and bool(self.code_to_pin("A"))
         recipe = self.recipe
         has_tensor_scale = recipe is not None and _has_tensor_scale(recipe)

@@ -226,7 +226,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         return question.replace(values=values)
 
     def _ask_inputs(self) -> bool:
-        """Ask for the causes if the boxes of X and Y (for a sum, X) are filled, without causes if all boxes are empty.
+        """Ask for the causes if X and Y (for a sum, X) are given. If all boxes are empty, ask without causes.
 
         In other cases, show a hint.
         """
@@ -364,7 +364,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         """Return the code to pin: that of the actual number as A, that of the expected number as B."""
         return self.element_codes.get("actual" if name == "A" else "expected", "")
 
-    # Methods for the frame.
+    # Methods that the base classes call.
 
     def printed(self) -> Question:
         """Return the question. The default number of worst elements is part of it only while these are shown."""
@@ -384,7 +384,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         return copies
 
     def possible(self) -> dict[str, bool]:
-        """Return whether actions are available: those on an element only if there is one under the cursor."""
+        """Map actions to whether they are available: those on an element only if there is one under the cursor."""
         has_element = self.is_mounted and self.element is not None
         return super().possible() | {"pin": has_element, "inspect": has_element}
 

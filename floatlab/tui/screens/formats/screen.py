@@ -302,7 +302,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         others = (format for format in self.app.standing("inspect").formats if format != self.current)
         self.inspect(self.codes.literal, (self.current, *others))
 
-    # Methods for the frame.
+    # Methods that the base classes call.
 
     def subject(self) -> Datum | None:
         """Return the number whose code is under the cursor; None if the codes are not shown."""
@@ -324,7 +324,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         return copies
 
     def possible(self) -> dict[str, bool]:
-        """Return whether actions are available, such as dropping the row under the cursor."""
+        """Map actions to whether they are available, such as dropping the row under the cursor."""
         goes = bool(self.formats) and self.current.name in self._added | self.marked
         return super().possible() | {"pin": bool(self.formats) and self.codes.display, "drop": goes}
 

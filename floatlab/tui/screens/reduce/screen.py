@@ -334,7 +334,7 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
             self.prepared = self.prepare(self.question, self.answers)
             self.draw(self.question)
 
-    # Methods for the frame.
+    # Methods that the base classes call.
 
     def boxes(self) -> Iterator[Widget]:
         """Return the boxes of the arrays."""

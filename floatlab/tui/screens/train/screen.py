@@ -327,7 +327,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
         if self.prepared is not None:
             self.call_after_refresh(self.draw_all)
 
-    # Methods for the frame.
+    # Methods that the base classes call.
 
     def leave(self) -> None:
         """Leave the input box, or the view of a step."""
@@ -365,7 +365,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
         self.when_free(super().action_save)
 
     def possible(self) -> dict[str, bool]:
-        """Return whether actions are available: those on the laboratory only if there is one."""
+        """Map actions to whether they are available: those on the laboratory only if there is one."""
         laboratory, possible = self.laboratory, super().possible()
         runs = dict.fromkeys(("play", "advance", "begin", "finish", "pace", "remedy"), laboratory is not None)
         changed = laboratory is not None and bool(laboratory.changes)
