@@ -88,8 +88,8 @@ class Scene(Record):
 
     `page` has all rows so far, with the newest rows marked. `reason` explains the step. `flags` are the flags raised so
     far; for `fma`, `separate_flags` are those of multiply-then-add. `frames` are the animation that leads to this
-    scene, such as the shift of the smaller term. `steps` lists the steps shown, each as its derivation and its index
-    there.
+    scene, such as the shift of the smaller term. `steps` lists the steps shown, each as a derivation and an index
+    into its steps.
     """
 
     name: str

@@ -140,7 +140,7 @@ EXAMPLES = (
 class Welcome(Window["Example | str | None"]):
     """The first steps: examples, and what each screen is for.
 
-    The window returns the chosen example or name of a screen.
+    The window returns the chosen example, or the name of the chosen screen.
     """
 
     BINDINGS = [

@@ -49,7 +49,7 @@ class QuestionScreen(Screen[None]):
         self._kind = ""  # the kind of edit that led to the pending question
         # The box whose text is in the pending question, and this text.
         self._asked_in: tuple[Input | None, str] = (None, "")
-        # The box that has just got the focus, and its text, until the text changes.
+        # The box that got the focus last, and its text at that time; None after a click.
         self._entered: tuple[Input | None, str] = (None, "")
         self._excuse = ""  # why the first question has no answer
         self._error = ""  # the last error message, which is shown as long as a box has wrong text

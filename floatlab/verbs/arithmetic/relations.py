@@ -18,7 +18,7 @@ Result = Derivation | Contrast | Comparison | IntegerResult  # the results that 
 
 _SIGNS = {Relation.LESS: "<", Relation.EQUAL: "=", Relation.GREATER: ">", Relation.UNORDERED: "is unordered with"}
 
-_SYMBOLIC = 60  # a difference whose text in powers of two is longer is rounded
+_SYMBOLIC = 60  # a difference is rounded if its text in powers of two is longer than this
 
 
 def page_of(result: Result, steps: int | None = None, brief: bool = False, why: bool = False) -> Page:

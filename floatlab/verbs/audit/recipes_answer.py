@@ -74,7 +74,7 @@ def _counting(started: Started) -> Callable[[int, int], Callable[[int], None]]:
 
 
 def recipes_answer_of(found: RecipeAudit, most: int = LISTED) -> Answer:
-    """Return the answer that shows an audit. Its JSON has a line for each tensor, and a last one for all together."""
+    """Return the answer that shows an audit. Its JSON has a line for each tensor, and a last line for all tensors."""
     answer = plain_answer(found, lambda: recipes_page(found, most), found.recommendation.words)
     return answer.replace(
         records=lambda: _records(found),

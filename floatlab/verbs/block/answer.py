@@ -137,7 +137,7 @@ def answer_of(*blocks: BlockDerivation) -> Answer:
 
 
 def _value(text: str, context: Context) -> str | Derivation:
-    """Return a value as text. VALUE@FORMAT becomes the derivation that rounds VALUE to FORMAT."""
+    """Return the text of a value or, for VALUE@FORMAT, the derivation that rounds VALUE to FORMAT."""
     literal, own = read_operand(text)
     if own is not None:
         return read_literal(literal, own)

@@ -41,7 +41,7 @@ class Task(Record):
 
 
 class Sheet(Record):
-    """An exercise sheet: the `Question` of the command that made it, and its tasks. `has_key` adds the answers."""
+    """An exercise sheet: its tasks, and the `Question` that made it. If `has_key`, its page shows the answers."""
 
     question: Question
     tasks: tuple[Task, ...]

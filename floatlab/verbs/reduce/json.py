@@ -83,7 +83,7 @@ _SETTINGS = {
 }
 
 
-# The terms or factors: their codes and, if they were converted, the operands before that.
+# The terms or factors: their codes and, if they were converted, the operands before the conversion.
 
 
 def source_of_data(data: Sequence[Datum], origin: Origin | None = None) -> Source:

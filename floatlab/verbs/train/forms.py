@@ -108,7 +108,7 @@ def turned(question: Question, rate: str) -> Question:
 
 
 def in_form(question: Question, form: str, remedy: str) -> Question | None:
-    """Convert a question about many updates to one about one update with `remedy`, or back; None for others.
+    """Convert a question about many updates to one about one update with `remedy`, or back; None for other forms.
 
     >>> many = Question("train", ("1.125",)).having(update="0.1", steps=5, remedies=("plain", "kahan"))
     >>> from floatlab.verbs.registry import command_of

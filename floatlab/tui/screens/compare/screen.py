@@ -324,7 +324,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
             if ulps is None or not ulps.count:
                 return note_page("No element has a distance in ulps.")
             return note_page(f"The distance of all elements is 0 ulps of {ulps.format.name}.")
-        # If no elements differ, there are no worst elements. The page of the map says so.
+        # If no elements differ, show the page of the map, which says so, instead of the worst elements.
         if self.view != "summary":
             return map_page(differences)
         page = summary_page(differences)
@@ -367,7 +367,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
     # Methods that the base classes call.
 
     def printed(self) -> Question:
-        """Return the question. The default number of worst elements is part of it only while these are shown."""
+        """Return the question, without the default number of worst elements unless these are shown."""
         short = self.view != "worst" and self.question.option("worst") == _LISTED
         return self.question.having(worst=None) if short else self.question
 

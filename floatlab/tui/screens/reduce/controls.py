@@ -200,9 +200,9 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
         self.open(question.having(adder=None, machine=None, fma=None if question.option("fma") else True))
 
     def take_adder(self, name: str) -> None:
-        """Set the kind of addition. For compensated sums, drop FMA, models and orders that are not serial.
+        """Set the kind of addition. For compensated sums, drop FMA and the hardware model.
 
-        The orders reversed, sorted and permuted are serial, too.
+        Also drop the order, unless it is reversed, sorted or permuted: these are serial, too.
         """
         if name == _ROUNDED:
             self.change(adder=None)

@@ -310,7 +310,7 @@ class TrainRunner(TrainControls, inherit_bindings=False):
     def point(self, x: float, by: int = 0) -> None:
         """Move the cursor to the recorded step nearest to x.
 
-        If the cursor is there already, go to the next recorded step if `by` is positive, to the one before if negative.
+        If the cursor is there already, move it by one recorded step in the direction of `by`.
         """
         if self.look is None or self.laboratory is None:
             return
