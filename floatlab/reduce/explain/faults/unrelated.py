@@ -18,6 +18,7 @@ _BFLOAT = parse_format("bf16")
 _FAR = 0.2  # errors above this multiple of √Σ(x·y)² exceed those of inputs rounded to two significant bits
 _UNRELATED = 0.5  # smallest share of unrelated elements in a result that is not the product
 _FEW = 4  # fewer wrong elements than this are reported one by one, unless they are most elements
+_UNSURE = 8.0  # the median of n errors may be larger than that of all errors by the factor 1 + 8/n
 _FEW_VALUES = 256  # a result with at most this many different numbers may have been quantised
 # The coarsest computations must keep a correlation of at least _KEPT with the product. A result is unrelated if its
 # correlation is below _LOST times that of the coarsest computation, and at least _SIGMAS standard deviations smaller.
@@ -33,7 +34,7 @@ def unrelated(problem: ProductProblem, view: View, side: Side) -> Evidence:
     times, share = times_coarsest(problem, side), _unrelated_share(view)
     wrong = view.fit().wrong
     are_few = wrong.sum() < min(_FEW, _UNRELATED * view.usable.sum())
-    if times > 1 and not are_few and (share >= _UNRELATED or view.values.size < ENOUGH):
+    if times > 1 + _UNSURE / view.values.size and not are_few and (share >= _UNRELATED or view.values.size < ENOUGH):
         return (("beyond", f"{times:.3g} times inputs of 4 bits"),)
     if share < _UNRELATED or (found := _lost_correlation(problem, side)) is None:
         return ()
