@@ -18,7 +18,7 @@ from floatlab.verbs.question import Question
 from floatlab.verbs.registry import command_of
 from floatlab.wire.codecs import json_line
 
-_SHOWN = ("shortest", "bits")  # notations that are listed already, as the value and the code
+_SHOWN = ("shortest", "bits")  # notations left out, since the value and the code are listed already
 
 
 class CopyingScreen(PaneScreen, inherit_bindings=False):
