@@ -169,7 +169,8 @@ def _iq4_xs(blocks: Array) -> Array:
 def _trits(octets_: Array, count: int) -> Array:
     """Return numbers −1, 0 and 1.
 
-    A byte b stores the fraction b/256 in base 3. Each of its first `count` digits, minus 1, is a number.
+    A byte b stores the fraction b/256 in base 3. The numbers are its first `count` digits (0, 1 or 2),
+    each minus 1.
     """
     shifted = octets_[:, None, :] * _POWERS_OF_3[:count, None]  # modulo 256, so that the preceding digits are lost
     return (shifted.astype(np.uint16) * 3 >> 8).reshape(len(octets_), -1) - 1.0

@@ -20,9 +20,9 @@ class QuantizationSettings(Individual):
 
     `method` is a name such as modelopt or gptq; it is empty if the file names none. `source` is the name of the file.
     Layers may have different settings: `groups` has all group sizes in the file, `blocks` all block shapes, and `bits`
-    all widths of codes. A group size of −1 (a whole row) is left out. `symmetric` has, for each group of layers, the
-    width of its codes and its group size (0 if rows are not divided). Its third entry is true if the codes have no zero
-    points. `options` has the settings as they are in the file.
+    all widths of codes. A group size of −1 (a whole row) is left out. `symmetric` has a triple for each
+    group of layers: the width of the codes, the group size (0 if rows are not divided), and whether the codes have no
+    zero points. `options` has the settings as they are in the file.
     """
 
     method: str = ""

@@ -70,7 +70,7 @@ class Bar(Watched):
             say(text)
 
     def text(self, seconds: float) -> str:
-        """Return the bar, or the count if the total is 0, after a number of seconds.
+        """Return the text of the bar, or of the count if the total is 0, `seconds` after the start.
 
         >>> bar = Bar()
         >>> bar.begin(4_000_000, "elements")(1_000_000)

@@ -98,7 +98,7 @@ def kind_called(dtype: str) -> str:
 
 
 def dtype_called(kind: str) -> str:
-    """Return the file's name for a dtype of NumPy or a format; "" if there is none.
+    """Return what safetensors calls a NumPy dtype or a format; "" if it has no name for it.
 
     >>> dtype_called("float32"), dtype_called("bfloat16"), dtype_called("e3m4")
     ('F32', 'BF16', '')
@@ -125,7 +125,7 @@ def _tensor(name: str, said: object, base: int) -> Tensor:
 
 
 def open_safetensors(path: str, name: str | None) -> ArraySource:
-    """Open a tensor of a file by its name, or the only tensor; raises FileFormatError in one line."""
+    """Open a tensor of a file by its name, or the only tensor."""
     with open_file(path) as file, named(path):
         tensors = read_tensors(file)
         tensor = tensors[chosen(name, list(tensors), "tensor")]

@@ -7,8 +7,8 @@ which the derivative of f changes noticeably.
 
 The function is evaluated in a format: its argument and the result of each of its operations are rounded, and
 `RoundedNumber` estimates the rounding error. With `round_all=False`, only its argument and its value are rounded. In
-this case, and if `roundings` is given, the estimate is √roundings·u·|f|. `check_gradient` doubles the estimates of both
-errors. They are still not proven bounds.
+this case, or whenever `roundings` is given, the estimate is √roundings·u·|f|. `check_gradient` doubles the estimates of
+both errors. They are still not proven bounds.
 """
 
 from __future__ import annotations

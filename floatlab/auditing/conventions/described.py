@@ -307,9 +307,9 @@ def _nested_size(said: dict[str, object], name: str) -> int:
 def _nested(
     parts: StoredParts, name: str, said: dict[str, object], absmax: StoredTensor, blocks: int
 ) -> tuple[StoredTensor, StoredTensor]:
-    """Return the two tensors of double quantisation, in which the scales are codes themselves.
+    """Return the two tensors of double quantisation, in which the scales of a weight are stored as codes.
 
-    The first has the scales of these codes, the second a table with the value of each code.
+    The first tensor has the factors of these codes, the second a table with the value of each code.
     """
     scales = parts.need(f"{name}.nested_absmax", name, "float32")
     table = parts.need(f"{name}.nested_quant_map", name, "float32")

@@ -33,8 +33,8 @@ def order_of(places: list[Place], heads: tuple[int, ...] | None = ()) -> RowOrde
     Known conventions explain these orders: a contiguous part of one tensor; every n-th row of one tensor; several
     tensors one after the other; alternating rows (or heads) of several tensors; rows of q and k permuted for rope.
     `heads` has the stated numbers of attention heads. Unless it is empty, a permutation for rope counts only with one
-    of these numbers. If `heads` is None, `places` says where the columns of a weight were found; no convention changes
-    the order of columns.
+    of these numbers. `heads` is None if `places` is about the columns of a weight; no convention changes their
+    order.
 
     >>> order_of([("gate", False, 0), ("up", False, 0), ("gate", False, 1), ("up", False, 1)])
     RowOrder(words='their rows, alternating', is_explained=True, of_columns=False)

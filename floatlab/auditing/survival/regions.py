@@ -67,8 +67,9 @@ def cuts(
 
     A group is a tuple of indices into `recipes`. Usually all recipes are one group, so that the tensor is read once. If
     rows are so long that they must be divided, each recipe forms its own group, since the places where a row can be
-    divided depend on the recipe. `usual` is the number of elements that a region should have. With `whole_rows`, rows
-    are only divided if they are too long. Raises UnsupportedError for a tensor of too many regions.
+    divided depend on the recipe. `usual` is the number of elements that a region should have. Without
+    `whole_rows`, a region may begin or end inside a row; with it, only if a single row is too long for a region. Raises
+    UnsupportedError for a tensor of too many regions.
 
     >>> from floatlab.formats.recipes import parse_recipe
     >>> groups = cuts((300, 100), (parse_recipe("bf16"), parse_recipe("e4m3/128x128")), usual=20_000)

@@ -69,7 +69,10 @@ class Model(Record):
 
     @property
     def is_one_rounding(self) -> bool:
-        """Whether sums can be replayed: inputs are rounded to one format in one direction, perhaps after binary32."""
+        """Whether sums can be replayed: inputs are rounded to one format in one direction.
+
+        They may be rounded to binary32 first.
+        """
         return self.name == "inputs-rounded" and {"format", "rounding"} <= dict(self.evidence).keys()
 
     @property
@@ -340,8 +343,8 @@ def block_edges(n: int) -> Iterator[tuple[tuple[int, ...], str]]:
 def transposed_inputs(x: Array, y: Array) -> Iterator[tuple[str, str, Array, Array]]:
     """Yield the factors of every product of the same shape in which operands are transposed, swapped or misread.
 
-    Each item has the name of the cause, a text that says which operand is transposed, and both factors. An operand "in
-    memory" was read in the wrong order, as if its memory held the transpose.
+    Each item has the name of the cause, a text that says which operand is transposed, and both factors. The text
+    "x in memory" means that the memory of x was read in the wrong order, as if it held the transpose.
     """
     (m, n), columns = x.shape, y.shape[1]
     if m == columns and m > 1:

@@ -134,8 +134,8 @@ def list_candidates(
     """Return candidates for sums of n terms, or of n products of two factors, simple ones first.
 
     Models of machines have their own rounding; all other candidates use `context`. Two orders with the same tree give
-    one candidate, unless n is above 2^11. If `schedules`, `formats` or `machines` is None, usual ones are tried. If
-    all `elements` sums together have many terms, the usual schedules do not include the orders `FUSED`.
+    one candidate, unless n is above 2^11. If `schedules`, `formats` or `machines` is None, usual ones are tried. `elements`
+    is the number of sums. If n·`elements` is large, the usual schedules do not include the orders `FUSED`.
     """
     usual = SCHEDULES + FUSED * (n * elements <= _FEW)
     orders = _orders(n, usual if schedules is None else _listed(schedules, "schedules"))
@@ -203,7 +203,7 @@ def _orders(n: int, schedules: Iterable[str | Schedule | Plan]) -> dict[Schedule
 def list_adders(
     factors: tuple[Format, ...], into: Format, kinds: list[Format] | None = None, context: Context = DEFAULT
 ) -> list[Adder]:
-    """Return candidate adders for each accumulator format in `kinds`. Terms are numbers or products, as in `factors`.
+    """Return candidate adders for each accumulator format in `kinds`. Terms are products if `factors` has two formats.
 
     For products, there are also adders with FMA if FMA can give other results, and adders that round products to the
     format of a factor. By default, `kinds` are `into`, a format in `factors` that contains all the others, and the

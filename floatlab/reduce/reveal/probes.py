@@ -168,8 +168,8 @@ class ProbeReader:
     def kept(self, plan: Plan, into: Format) -> tuple[tuple[int, ...], int]:
         """Return the nodes whose sums have fewer significand bits than other sums, and the number of bits.
 
-        Each node must add two numbers. If all sums have the same number of bits, return all nodes, or none if there are
-        25 bits or more. The root is returned only if its sum has fewer bits than the format of the results.
+        Each node must add two numbers. If all sums have the same number of bits, return all nodes; but none if that
+        number is 25 or more. The root is returned only if its sum has fewer bits than the format of the results.
         """
         ids = range(plan.terms, plan.root + 1)
         found: tuple[int, ...] = ()

@@ -38,7 +38,10 @@ class FloatEngine(CodeEngine):
     """Additions by the processor, in binary32 or binary64, to nearest even; payloads of NaNs are unspecified."""
 
     def __init__(self, sides: Sides, adder: Adder, first: int = 0) -> None:
-        """Store the terms as floats, rounded if needed; if a format of factors is too wide, all factors stay codes."""
+        """Store the terms as floats.
+
+        If a format is too wide, single terms are rounded, but factors of products stay codes.
+        """
         super().__init__(sides, adder, first)
         self.kind = np.dtype(np.float32 if self.format == SINGLE else np.float64)
         self.direct = all(holds(self.format, side.format) for side in sides)

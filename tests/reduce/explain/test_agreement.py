@@ -88,6 +88,19 @@ def test_a_product_in_the_other_memory_order_is_found():
     assert found.first == "Yes: B is the product with its columns stored one after the other, as if they were rows."
 
 
+@pytest.mark.parametrize("offset", [100, 0])
+def test_equal_bits_of_a_coarse_result_exclude_a_fast_product(offset):
+    rng = np.random.default_rng(9)
+    x = (offset + rng.standard_normal((40, 900))).astype(ml_dtypes.bfloat16).astype(np.float32)
+    y = np.rint(5 * rng.standard_normal((900, 60))).astype(np.float32)  # the sums are exact
+    good = (x @ y).astype(ml_dtypes.bfloat16)
+    at = np.unravel_index(np.argmin(np.abs(good.astype(np.float32)) / (np.abs(x) @ np.abs(y))), good.shape)
+    bad = good.copy()
+    bad[at] = np.float32(good[at]) * 2 + 1
+    found = diagnose(x.astype(ml_dtypes.bfloat16), y.astype(ml_dtypes.bfloat16), good, bad)
+    assert (found.status, found.causes[0].where) == ("bug", (tuple(map(int, at)),)), found.first
+
+
 def test_equal_rows_show_no_bias():
     rng = np.random.default_rng(8)
     x, y = 5 + rng.random((28, 40), np.float32), single(rng, 40, 20)

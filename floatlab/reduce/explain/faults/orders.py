@@ -1,8 +1,8 @@
 """Simulate orders of addition in single elements, and widen the error limits of a few elements.
 
 Error limits are multiples of the errors in a sample of the elements. A few other elements may have larger errors. In a
-product of cosines, for example, all terms of an element may have nearly the same phase. The partial sums then become
-much larger than the sum, and successive rounding errors have one sign. Elements that exceed the limits are therefore
+product of cosines, for example, the phase may change little from term to term. The partial sums then become much larger
+than the sum before the terms cancel, and successive rounding errors have one sign. Elements that exceed the limits are therefore
 simulated one by one. Libraries add long sums in panels, whose errors may be larger than those of one serial sum.
 """
 

@@ -283,7 +283,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         self.change(integer=None if name == DEFAULT_INTEGER else name)
 
     def possible(self) -> dict[str, bool]:
-        """Map actions to whether they are available, such as those that only some operations have."""
+        """Map actions to whether they are available. Some exist only for some operations."""
         verb = self.question.verb
         return super().possible() | {"witness": verb == "fma", "integer": verb == "toint"}
 

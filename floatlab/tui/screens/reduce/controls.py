@@ -268,7 +268,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
         self.open(self.base_question())
 
     def possible(self) -> dict[str, bool]:
-        """Map actions to whether they are available, such as those that only some questions have."""
+        """Map actions to whether they are available. Some exist only for some questions."""
         verb = self.question.verb
         return (
             super().possible()
