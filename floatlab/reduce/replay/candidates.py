@@ -134,8 +134,8 @@ def list_candidates(
     """Return candidates for sums of n terms, or of n products of two factors, simple ones first.
 
     Models of machines have their own rounding; all other candidates use `context`. Two orders with the same tree give
-    one candidate, unless n is above 2^11. If `schedules`, `formats` or `machines` is None, usual ones are tried. `elements`
-    is the number of sums. If n·`elements` is large, the usual schedules do not include the orders `FUSED`.
+    one candidate, unless n is above 2^11. If `schedules`, `formats` or `machines` is None, usual ones are tried.
+    `elements` is the number of sums. If n·`elements` is large, the usual schedules do not include the orders `FUSED`.
     """
     usual = SCHEDULES + FUSED * (n * elements <= _FEW)
     orders = _orders(n, usual if schedules is None else _listed(schedules, "schedules"))

@@ -22,11 +22,11 @@ from floatlab.reduce.explain.residuals import share_of, shortest_between
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Evidence
 
 _BESIDES = 0.25  # at most this many other elements differ for each wrong one
-# Errors of a rearranged product are assumed to be normal, with the standard deviation s = _TYPICAL · largest error. For
-# a large s, an element has equal bits in both results with the probability _DENSITY·ulp/s. For a small s, its bits
-# differ with the probability _CHANGED·s/ulp. The probability that all equal bits are a coincidence must be at most
-# exp(−_DOUBT).
-_TYPICAL, _DENSITY, _CHANGED, _DOUBT = 1 / 6, 0.4, 0.8, 14.0
+# Errors of a rearranged product are assumed to be normal, with the standard deviation s = _TYPICAL · largest error. The
+# probability that all equal bits are a coincidence must be at most exp(−_DOUBT). An independent error of size s gives
+# exactly the number of the other result with the probability _DENSITY·ulp/s.
+_TYPICAL, _DENSITY, _DOUBT = 1 / 6, 0.4, 14.0
+_MOST = 1 - 2.0**-30  # the largest probability that an error changes the bits of an element
 # Of two results, the one with the fault has a mean error of more than _CLEAR standard deviations. It is also _CLEARER
 # times (factor) or _CLEARER² times (bias) as significant as that of the other result.
 _CLEAR, _CLEARER = 6.0, 3.0
@@ -51,21 +51,32 @@ def agree_elsewhere(view: View, wrong: Array, differing: Array, x: Array, y: Arr
     others = int((differing & ~wrong).sum())
     if not wrong.any() or (wrong & ~differing).any() or others > _BESIDES * wrong.sum():
         return False
-    # Some rearranged products are exact if the usual sums are exact, but not if a wrong element is one of these sums.
+    # If the usual sums are exact, those of a rearranged product may be exact, too. But errors above an ulp of a narrow
+    # output, in sums that should be exact, would also occur in other sums.
     are_exact = view.noise.is_exact(view.totals)
-    equal = view.usable & ~differing & (view.totals.size > 0) & (~are_exact | are_exact[wrong].all())
-    error, ulp = np.abs(view.totals.error(view.values)), 2 * half_ulp(view.values, view.format)
+    is_narrow = isinstance(view.half, np.ndarray) and bool(are_exact[wrong].all())
+    equal = view.usable & ~differing & (view.totals.size > 0) & (~are_exact | is_narrow)
+    error, half = np.asarray(view.totals.error(view.values)), half_ulp(view.values, view.format)
     _, first = np.unique(np.where(equal, view.totals.product, np.nan), return_index=True)
     shown = np.zeros(equal.size, np.bool_)
     shown[first] = equal.reshape(-1)[first]  # equal numbers count once
+    before = np.maximum(np.abs(error) - half, 0.0)  # the final rounding may have added the rest
+    # Larger errors than these change the bits of an element.
+    room = [np.maximum(half + each, 0.0) for each in (error, -error)]
     for shape in shapes_of(x, y):
         with np.errstate(all="ignore"):
-            typical = _TYPICAL * float(np.max((error / shape)[wrong])) * shape
-            doubt = np.maximum(np.log(typical / (_DENSITY * ulp)), np.minimum(_CHANGED * typical / ulp, 1.0))
-            doubt = doubt.reshape(-1)[shown]
+            typical = _TYPICAL * float(np.max((before / shape)[wrong])) * shape
+            changed = _beyond(room[0] / typical) + _beyond(room[1] / typical)
+            doubt = -np.log1p(-np.minimum(changed, _MOST)).reshape(-1)[shown]
         if not doubt.sum() >= _DOUBT:
             return False
     return True
+
+
+def _beyond(t: Array) -> Array:
+    """Return about the probability that a normal variable exceeds t ≥ 0 standard deviations."""
+    probability: Array = 0.5 * np.exp(-0.717 * t - 0.416 * t * t)
+    return probability
 
 
 def related_fault(problem: ProductProblem, explained: Sequence[SideExplanation]) -> DiagnosedCause | None:

@@ -2,8 +2,9 @@
 
 Error limits are multiples of the errors in a sample of the elements. A few other elements may have larger errors. In a
 product of cosines, for example, the phase may change little from term to term. The partial sums then become much larger
-than the sum before the terms cancel, and successive rounding errors have one sign. Elements that exceed the limits are therefore
-simulated one by one. Libraries add long sums in panels, whose errors may be larger than those of one serial sum.
+than the sum before the terms cancel, and successive rounding errors have one sign. Elements that exceed the limits are
+therefore simulated one by one. Libraries add long sums in panels, whose errors may be larger than those of one serial
+sum.
 """
 
 from __future__ import annotations
