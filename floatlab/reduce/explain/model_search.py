@@ -119,8 +119,16 @@ class ModelSearch(SideReport):
         for each in models[:_TRIED]:
             self.tick()
             found = self._verified(each.model, each.accumulator, faulty)
-            if found is not None:
-                return self._with_other_format(found, each)
+            if found is None:
+                continue
+            for other in models[:_TRIED] if faulty and each.model is not PLAIN else ():
+                # The sample may lack the elements that tell two models apart, such as a row with a tie.
+                if other is each or other.model is PLAIN or other.wrong > each.wrong:
+                    continue
+                rival = self._verified(other.model, other.accumulator, True)
+                if rival is not None and _count(rival.wrong) < _count(found.wrong):
+                    found, each = rival, other
+            return self._with_other_format(found, each)
         return None
 
     def _with_other_format(self, found: SideExplanation, used: SampledModel) -> SideExplanation:
@@ -215,3 +223,8 @@ class ModelSearch(SideReport):
         error = np.abs(view.totals.error(view.values, product))[wrong]
         room = np.broadcast_to(view.half, wrong.shape)[wrong] + 1e-300
         return wrong.sum() > 20 and float(np.median(error / room)) > 8
+
+
+def _count(wrong: Array | None) -> int:
+    """Return the number of wrong elements; 0 if no mask is given."""
+    return 0 if wrong is None else int(wrong.sum())
