@@ -97,7 +97,7 @@ class ShiftFinder:
         drifts, found = self.drifts(view, product), []
         means = drift_of(view).bias if product is None and wrong.sum() > _LEAST else (0.0, 0.0)
         for axis, words in ((0, "column"), (1, "row")):
-            if _is_constant(view.values, axis) and not _is_constant(view.totals.product, axis):
+            if _is_constant(view.values, axis, room) and not _is_constant(view.totals.product, axis, room):
                 continue  # one number per line fits any product
             confirmed = int(wrong.sum()) - int(wrong.any(axis=axis).sum()) >= _LEAST
             if not (confirmed or (drifts and wrong.shape[axis] >= _LONG) or means[axis] > BIAS):
@@ -386,6 +386,6 @@ def _within(factor: float, values: Array, exact: Array, room: Array) -> float:
     return shortest_between(low, high) if low <= high else factor
 
 
-def _is_constant(values: Array, axis: int) -> bool:
-    """Return whether all numbers along an axis are equal, in each line of it."""
-    return bool((values == values.take([0], axis)).all())
+def _is_constant(values: Array, axis: int, room: Array) -> bool:
+    """Return whether all numbers along an axis are equal, in each line of it, up to errors as large as `room`."""
+    return bool((np.abs(values - values.take([0], axis)) <= 2 * room).all())
