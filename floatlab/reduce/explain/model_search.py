@@ -116,20 +116,18 @@ class ModelSearch(SideReport):
         return self._first(self.near, True)
 
     def _first(self, models: list[SampledModel], faulty: bool) -> SideExplanation | None:
+        best: tuple[SideExplanation, SampledModel] | None = None
         for each in models[:_TRIED]:
+            # The sample may lack the elements that tell two models apart, such as a row with a tie.
+            if best is not None and (each.model is PLAIN or each.wrong > best[1].wrong):
+                continue
             self.tick()
             found = self._verified(each.model, each.accumulator, faulty)
-            if found is None:
-                continue
-            for other in models[:_TRIED] if faulty and each.model is not PLAIN else ():
-                # The sample may lack the elements that tell two models apart, such as a row with a tie.
-                if other is each or other.model is PLAIN or other.wrong > each.wrong:
-                    continue
-                rival = self._verified(other.model, other.accumulator, True)
-                if rival is not None and _count(rival.wrong) < _count(found.wrong):
-                    found, each = rival, other
-            return self._with_other_format(found, each)
-        return None
+            if found is not None and (best is None or _count(found.wrong) < _count(best[0].wrong)):
+                best = found, each
+                if not faulty or each.model is PLAIN:
+                    break
+        return None if best is None else self._with_other_format(*best)
 
     def _with_other_format(self, found: SideExplanation, used: SampledModel) -> SideExplanation:
         """If inputs rounded to TF32 and to binary16 both explain the result, name both formats."""

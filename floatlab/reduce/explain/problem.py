@@ -286,6 +286,11 @@ class View:
             self.half = half
         self.slack: Array | float = 0.0  # the uncertainty of the product itself; see `stored`
 
+    def right(self, wrong: Array) -> Array:
+        """Return the mask of the numbers that are not wrong; zeros and unusable elements do not count."""
+        right: Array = self.usable & ~wrong & (self.values != 0)
+        return right
+
     def against(self, totals: Totals) -> View:
         """Return a view of the same result that compares it with another product, given by its `Totals`."""
         return View(totals, self.values, self.usable, self.noise, self.format, np.asarray(self.half))

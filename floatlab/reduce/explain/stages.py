@@ -12,6 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from floatlab.arith.operands import holds
 from floatlab.arrays.conversion import quantize
 from floatlab.arrays.types import Array
 from floatlab.formats import Format, parse_format
@@ -143,11 +144,6 @@ def _changing_each(name: str, known: Known, change: Change) -> Iterator[tuple[st
         yield which, _changing(name, (*known, ("inputs", which)), changes, 1)
 
 
-def is_narrower(format: Format, other: Format) -> bool:
-    """Return whether a format has fewer digits than another one, or a larger smallest normal number."""
-    return format.precision < other.precision or format.emin > other.emin
-
-
 def input_models(formats: tuple[Format, Format], x: Array, y: Array) -> Iterator[Model]:
     """Yield the usual models: inputs rounded to narrower formats, quantised to int8, or split into parts.
 
@@ -156,7 +152,7 @@ def input_models(formats: tuple[Format, Format], x: Array, y: Array) -> Iterator
     widest = max(each.precision for each in formats)
     for name in _NARROWER:
         format = parse_format(name)
-        if not any(is_narrower(format, each) for each in formats):
+        if all(holds(format, each) for each in formats):
             continue
         for direction in DIRECTIONS:
             known = (("format", format.name), ("rounding", direction))
@@ -233,6 +229,9 @@ def rare_models(formats: tuple[Format, Format], n: int) -> Iterator[Model]:
     for change, known in changes:
         for _, model in _changing_each("inputs-quantized", known, change):
             yield model.replace(weight=5)
+
+
+INT4_HALF_STEPS = 14.0  # the largest number of int4, in half steps
 
 
 def coarsest_models() -> Iterator[Model]:

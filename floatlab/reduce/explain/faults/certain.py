@@ -16,6 +16,7 @@ from floatlab.arrays.types import Array
 from floatlab.reduce.explain.faults.doubts import may_be_flushed
 from floatlab.reduce.explain.problem import ProductProblem, View
 from floatlab.reduce.explain.residuals import is_flat, share_of
+from floatlab.reduce.explain.stages import INT4_HALF_STEPS
 
 _DIGITS = (11, 7)  # significant bits of the inputs that are assumed to be less precise
 _CHANGED = 0.4  # rounding to these bits must change at least this share of the numbers and of the wrong elements
@@ -26,7 +27,7 @@ _COARSE = 2.0**-14  # errors below this share of √Σ(x·y)² may be rounding e
 # (Σ|x·y|)² / Σ(x·y)² is about the number of large terms. Right elements are evidence only if they have at least
 # this share of the median number in the wrong elements.
 _TERMS = 0.5
-_STEP, _SIGMAS, _LOST = 14.0, 10.0, 1.1  # see `beyond_precision`
+_SIGMAS, _LOST = 10.0, 1.1  # see `beyond_precision`
 _OTHERS = 8  # if all elements should be one number, at least this many must be right for each wrong one
 
 
@@ -53,10 +54,10 @@ def beyond_precision(problem: ProductProblem, view: View) -> Array:
     """
     totals, (x, y) = view.totals, (problem.x, problem.y)
     with np.errstate(all="ignore"):
-        a, b = (float(np.abs(each).max(initial=0.0)) / _STEP / 3**0.5 for each in (x, y))
+        a, b = (float(np.abs(each).max(initial=0.0)) / INT4_HALF_STEPS / 3**0.5 for each in (x, y))
         rows, columns = (x * x).sum(axis=1, keepdims=True), (y * y).sum(axis=0, keepdims=True)
         spread = np.sqrt(a * a * columns + b * b * rows + len(y) * (a * b) ** 2)
-        room = _SIGMAS * spread + _LOST * totals.size + np.abs(totals.product).max(initial=0.0) / _STEP
+        room = _SIGMAS * spread + _LOST * totals.size + np.abs(totals.product).max(initial=0.0) / INT4_HALF_STEPS
         far: Array = view.usable & ~(np.abs(totals.error(view.values)) <= room + view.noise.limit(totals))
     return far
 

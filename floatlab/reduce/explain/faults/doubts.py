@@ -14,7 +14,7 @@ from floatlab.reduce.explain.findings import SideExplanation
 from floatlab.reduce.explain.noise import half_ulp, noise_of
 from floatlab.reduce.explain.problem import ProductProblem, View
 from floatlab.reduce.explain.residuals import find_places, last_places, share_of
-from floatlab.reduce.explain.stages import PLAIN, Model
+from floatlab.reduce.explain.stages import INT4_HALF_STEPS, PLAIN, Model
 
 IN_ANOTHER_WAY = "in another way"  # the last words of the text about results that were rounded once more
 _LOCAL = {"elements", "region", "not-the-product"}
@@ -39,7 +39,7 @@ _SINGLE = 24  # the precision of binary32
 # Other inputs may explain wrong elements whose errors are at most this many times a model's typical change.
 _LIKE_INPUTS = 4.0
 _SCALED = 32  # beside an output with unknown scales, this many right numbers are needed to call the others wrong
-_FOUR_BITS, _STEP = 2.0**-4, 14.0  # relative half ulp of 4 bits; largest number of int4, in half steps
+_FOUR_BITS = 2.0**-4  # relative half ulp of 4 bits
 _RESCALED = 1 / 32  # if inputs are quantised, a factor this close to 1 may be part of another scale
 
 
@@ -73,8 +73,7 @@ def rival_of(
     is_local = names & _LOCAL and names <= _LOCAL | _PRECISION
     twice = any(("rounding", "twice") in each.evidence for each in found.causes)
     if is_local and found.wrong is not None:
-        right = view.values[view.usable & ~found.wrong & (view.values != 0)]
-        if has_output_scale(found) and np.unique(right).size < _SCALED:
+        if has_output_scale(found) and _count_right(view, found.wrong) < _SCALED:
             return "wrong elements", "inputs that were rounded to few digits"
         if may_be_rounded_again(view, product, found.wrong, twice):
             format = found.side.narrowest.name
@@ -159,12 +158,16 @@ def may_be_scaled_output(view: View, wrong: Array) -> bool:
     At most one nonzero number is then right: the largest one, which the scale usually maps to a number of the narrow
     format.
     """
-    right = np.unique(view.values[view.usable & ~wrong & (view.values != 0)])
-    if right.size > 1 or not wrong.any():
+    if not wrong.any() or _count_right(view, wrong) > 1:
         return False
     error, exact = np.abs(view.totals.error(view.values))[wrong], np.abs(view.totals.product)
-    room = np.maximum(_FOUR_BITS * exact[wrong], float(exact[view.usable].max(initial=0.0)) / _STEP)
+    room = np.maximum(_FOUR_BITS * exact[wrong], float(exact[view.usable].max(initial=0.0)) / INT4_HALF_STEPS)
     return bool((error <= room).all())
+
+
+def _count_right(view: View, wrong: Array) -> int:
+    """Return how many different numbers other than 0 are right."""
+    return np.unique(view.values[view.right(wrong)]).size
 
 
 def may_be_other_inputs(view: View, product: Array, wrong: Array) -> bool:

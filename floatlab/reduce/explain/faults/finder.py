@@ -55,7 +55,7 @@ class FaultFinder(ShiftFinder):
         known = ("holds", "zeros") if number == 0 else ("number", number_text(number))
         where: tuple[Place, ...] = (tuple((0, count) for count in values.shape),)
         evidence: Evidence = (known, ("all", "elements"))
-        right = np.argwhere(view.usable & ~wrong & (values != 0))
+        right = np.argwhere(view.right(wrong))
         if right.size:
             at = tuple(right[0].tolist())
             where, evidence = _all_but(at, values.shape), (*evidence, ("element", str(at)))
@@ -99,7 +99,7 @@ class FaultFinder(ShiftFinder):
         The limit is 75 % for zeros, as in a masked product, if one of them should exceed the median of the right
         numbers.
         """
-        right, z = view.usable & ~wrong & (view.values != 0), view.fit().z
+        right, z = view.right(wrong), view.fit().z
         if not wrong.any():
             return None
         if not view.values[wrong].any() and right.sum() >= _MASKED:

@@ -270,8 +270,7 @@ def are_among_others(view: View, wrong: Array) -> bool:
 
     Otherwise, nothing shows that the result is a product of these inputs with a few wrong elements.
     """
-    right = view.usable & ~wrong & (view.values != 0)
-    return bool(right.sum() >= wrong.sum())
+    return bool(view.right(wrong).sum() >= wrong.sum())
 
 
 def have_few_digits(x: Array) -> bool:

@@ -11,7 +11,7 @@ from floatlab.formats import parse_format
 from floatlab.reduce.explain.findings import ENOUGH
 from floatlab.reduce.explain.problem import ProductProblem, Side, View
 from floatlab.reduce.explain.residuals import correlation, share_of
-from floatlab.reduce.explain.stages import coarsest_models
+from floatlab.reduce.explain.stages import INT4_HALF_STEPS, coarsest_models
 from floatlab.reduce.results.diagnosis_record import Evidence
 
 _BFLOAT = parse_format("bf16")
@@ -71,7 +71,7 @@ def times_coarsest(problem: ProductProblem, side: Side, values: Array | None = N
             room = np.maximum(room, np.abs(made - exact))
         few = np.unique(values).size
         if few <= min(_FEW_VALUES, values.size / 2):
-            room = np.maximum(room, np.abs(exact).max() / 14)
+            room = np.maximum(room, np.abs(exact).max() / INT4_HALF_STEPS)
         # Partial sums may be rounded to bfloat16. If terms cancel, these errors exceed those of rounded inputs.
         room = np.maximum(room, sample.size * 2.0**-_BFLOAT.precision)
         scale = np.sqrt(np.where(sample.squares > 0, sample.squares, 1.0))

@@ -10,6 +10,7 @@ from functools import partial
 
 import numpy as np
 
+from floatlab.arith.operands import holds
 from floatlab.arrays.types import Array
 from floatlab.formats import Format, parse_format
 from floatlab.formats.recipes import parse_recipe
@@ -26,7 +27,7 @@ from floatlab.reduce.explain.quantisers import (
     ternary,
     with_zero,
 )
-from floatlab.reduce.explain.stages import Change, Known, is_narrower
+from floatlab.reduce.explain.stages import Change, Known
 
 _ROUNDED = (
     *(("tf32", direction) for direction in ("RNE", "RNA", "RTZ")),
@@ -99,7 +100,7 @@ def changes_of(matrix: Array, format: Format) -> Iterator[InputChange]:
     yield AS_IS
     for name, direction in _ROUNDED:
         narrow = parse_format(name)
-        if is_narrower(narrow, format):
+        if not holds(narrow, format):
             known: Known = (("format", narrow.name), ("rounding", direction))
             weight = 1 + (direction != "RNE") + (narrow.precision < 8)
             yield InputChange("inputs-rounded", known, 10 * weight, partial(rounded, name, direction))
