@@ -19,7 +19,7 @@ from floatlab.reduce.plan.batches import BatchBuilder, Batches
 from floatlab.reduce.plan.plan import Plan
 
 MAX_TERMS = 1 << 28
-OTHER_KINDS = ("schedule", "order", "way", "tree")  # every other kind of argument is a number
+OTHER_KINDS = ("schedule", "order", "way", "tree")  # kinds of arguments that are not numbers (see `Schedule.signature`)
 
 
 # Short names for schedules with particular arguments: "numpy" is halving(128, unrolled(8, lanes(8)), 8).
@@ -282,7 +282,7 @@ class Halving(Schedule):
             raise PlanError(f"halving into multiples of {self.multiple} needs a limit from {2 * self.multiple - 1} on")
 
     def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
-        """Halve recursively. At each level of the recursion, one batch adds the halves of all parts."""
+        """Halve recursively. At each level of the recursion, one batch adds the left and right sums of all parts."""
         return np.asarray(self._sums({len(slots): np.zeros(1, np.int64)}, slots, into)[len(slots)][0])
 
     def _sums(self, parts: dict[int, Array], slots: Array, into: BatchBuilder) -> dict[int, Array]:

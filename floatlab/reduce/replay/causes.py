@@ -88,7 +88,7 @@ class Path(Individual):
 
 
 def moved(before: Array, after: Array, format: Format) -> Array:
-    """Return the change of each number, counted in numbers of the format, as int64; 0 for a NaN before or after."""
+    """Return the change of each number in steps to the next number of the format, as int64; 0 if either is NaN."""
     first, second = (ordinal(Source(codes, format)) for codes in (before, after))
     return np.where((first == NAN_RANK) | (second == NAN_RANK), 0, second - first)
 
@@ -141,10 +141,11 @@ def pairs_of(
 def refutations_of(
     evaluator: Evaluator, explanations: tuple[tuple[Explanation, ...], ...], tried: list[Candidate]
 ) -> tuple[Refutation, ...]:
-    """Refute FMA as the only cause of a difference, and order as the only cause, if neither explains it.
+    """Show that neither FMA alone nor order alone explains a difference; the caller has found no such explanation.
 
-    Each refutation has one pair of candidates that differ in this cause alone. If there is no such pair, the cause has
-    no refutation. Pairs that reproduce one of the results are preferred, and among these the simplest pair.
+    For each of the two causes, the refutation has one pair of candidates that differ in this cause alone. If there is
+    no such pair, the cause has no refutation. Pairs that reproduce one of the results are preferred, and among these
+    the simplest pair.
     """
     simplicity = {each: i for i, each in enumerate(tried)}
     firsts, seconds = ([each for each in ranked if each.candidate in simplicity] for ranked in explanations)

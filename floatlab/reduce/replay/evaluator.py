@@ -138,7 +138,7 @@ class Evaluator:
         first, *others = self.sides
         sides = Source(first.codes[row], first.format), *(Source(s.codes[:, column], s.format) for s in others)
         totals = exact_totals(*sides)
-        if totals is None or not totals[0]:  # `exact_totals` gives neither ∞ and NaN nor the sign of a zero sum
+        if totals is None or not totals[0]:  # ∞, NaN, or a zero, whose sign `exact_totals` does not give
             fused = Adder(self.into, fma=len(sides) > 1, context=self.context)
             return int(simulate(sides, Fused(max(self.terms, 2)), fused)[()])
         return round_exact(totals[0], self.into, self.context).code

@@ -24,9 +24,10 @@ from floatlab.reduce.simulate.matrix_units import Machine
 class Explanation(Individual):
     """A candidate computation, and how many of the observed elements it reproduces bit for bit.
 
-    `total` of the `elements` elements were compared: all, or only a sample. Only a sample is compared if the product is
-    huge, and usually also if the sample did not match. `codes` holds the codes of the candidate's results for the
-    compared elements, in C order; it is None for a large product of which only a sample was compared.
+    `total` of the `elements` elements were compared. A huge product is compared only in a sample. Of other large
+    products, all elements are usually compared only after the sample matched. `codes` holds the codes of the
+    candidate's results for the compared elements, in C order. It is None if only the sample of such a
+    product was compared.
     """
 
     candidate: Candidate

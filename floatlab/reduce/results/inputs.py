@@ -31,8 +31,8 @@ from floatlab.reduce.simulate.simulation import AnyAdder
 
 _DEEPEST = 64  # the largest number of axes of a NumPy array
 _MOST_INTEGER = 1 << 53  # float64 represents every integer up to this one
-# NumPy may not read these types exactly, or not at all. `_given` therefore reads lists with such numbers one by one,
-# with the two exceptions that it names.
+# Lists with numbers of these types are read one by one, because NumPy may round or reject them. `_given` names two
+# exceptions.
 _ONE_BY_ONE = (Datum, Derivation, Literal, Exact, str, Fraction, Decimal, int, np.generic)
 
 
@@ -174,7 +174,7 @@ def _leaves(x: Iterable[object], depth: int = 0) -> list[object]:
 
 
 def _encoded(x: object, name: str, format: Format, reading: Context) -> Source:
-    """Read numbers one by one and return their codes. If all had one other format, the result's `origin` names it."""
+    """Read numbers one by one and return their codes; `origin` names their previous format if all had the same."""
     origins: set[Format | None] = set()
     inexact: list[bool] = []
 

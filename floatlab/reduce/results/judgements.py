@@ -68,9 +68,9 @@ class Judgement(Answering, Record):
     """How much two products differ, and the causes that produce differences of this size.
 
     If `causes` is empty, no cause that was tried explains the difference. If it has several causes, these inputs cannot
-    distinguish them. `looked_at` of the `elements` elements were measured. In `beyond` of these, q is far larger than
-    in any tried order of the additions. If `beyond` is small, `causes` describes the other elements. `at` is the index
-    of the measured element with the largest q, or None if no element was measured.
+    distinguish them. `looked_at` is the number of measured elements, and `beyond` is the number of those whose q is
+    far larger than in any tried order of the additions. If `beyond` is small, `causes` does not account for these
+    elements. `at` is the index of the measured element with the largest q, or None if no element was measured.
     """
 
     terms: int
@@ -247,7 +247,7 @@ def _effects(x: Array, y: Array, high: Array, low: Array, size: Array, format: F
 def _explained(rms: float, effects: tuple[Effect, ...]) -> tuple[DifferenceCause, ...]:
     """Return all causes that may have produced the observed q, whose root mean square is `rms`."""
     order, *others = effects
-    # Causes that are hard to distinguish from rounding, unless their effect is far larger than the observed q.
+    # Causes whose effect is hard to distinguish from that of another order, and not far above the observed q.
     alike = [each.cause for each in others if each.rms <= min(_ALIKE * order.rms, _NEAR * rms)]
     if rms <= order.rms:
         return (DifferenceCause.ORDER, *alike)

@@ -33,7 +33,7 @@ from floatlab.reduce.simulate.matrix_units import Machine
 from floatlab.reduce.simulate.simulation import AnyAdder, evaluate, places_of
 
 MAX_TRACED = 1 << 14  # if a sum has more terms, its nodes and their derivations are not kept
-_CLOSE = 4  # the ranking is approximate, so this many times the requested nodes are evaluated exactly
+_CLOSE = 4  # to find the n worst nodes, the first _CLOSE·n of an approximate ranking are evaluated exactly
 
 
 @methods_in_default_mode

@@ -28,7 +28,8 @@ _WORK = 1 << 36  # at most this many multiply-adds are spent on probing a single
 _RANDOM_PAIRS = 12  # this many random pairs of terms get a mask
 _QUIET = 12  # after this many vectors in a row without a new class, no more are tried
 _MOST_VECTORS = 96  # at most this many random vectors are tried
-_LANES = 5  # fused products are looked for at terms 0 and 2^k, k < 5, which share a lane if there are 2^k vector lanes
+# `_fusing_vectors` places its two products at terms 0 and 2^k, k < _LANES: both are in one lane if there are 2^k lanes.
+_LANES = 5
 _FEW_VECTORS = 2  # this many random vectors are tried if only the class of the first element is needed
 
 

@@ -39,9 +39,9 @@ from floatlab.reduce.simulate.adders import PartlyFused
 _WORK, _WORK_SHARED = 1 << 35, 1 << 39
 _SAMPLE = 256  # every kind of node arithmetic is tried on about this many elements of a class
 _REPLAYED = 1024  # random products are made until a class has this many elements in all, if memory allows
-_CONFIRMED = 4  # if no more random products can be kept, a claim for a part of a class is tested on this many new ones
+_CONFIRMED = 4  # if no more random products can be kept, a candidate must reproduce a sample in this many new ones
 _ROUNDS = 4  # in one search, at most this many candidates are replayed on all elements of a class
-_IN_A_ROW = 8  # if an order was not found, one product is computed this often again, since its bits may change
+_IN_A_ROW = 8  # if an order was not found, one product is repeated this many times, to see whether its bits change
 _DEPTH = 6  # a class may be divided this many times
 
 Progress = Callable[[int, int], object]  # takes the number of elements in classes and the number of all elements

@@ -71,7 +71,8 @@ class _Shape(NamedTuple):
     sizes: Array
 
 
-_Forest = Generator["_Forest", list[int], list[int]]  # yields other forests, is sent their root ids, returns its own
+# A search for subtrees: it yields other searches, is sent the root ids that they return, and returns its own root ids.
+_Forest = Generator["_Forest", list[int], list[int]]
 
 
 class _Search:

@@ -121,7 +121,8 @@ def _side(length: int, period: int) -> int:
 def _place(index: int, length: int, period: int) -> int:
     """Return the index in the smaller length that corresponds to an index in `length`.
 
-    Indices keep their distance from the end. An index that is too far from it keeps its remainder modulo `period`.
+    An index keeps its distance from the end if the smaller length allows it. If not, its remainder modulo
+    `period` stays the same.
 
     >>> [_place(index, 115, 8) for index in (114, 104, 103, 2)], _place(4, 13, 8)
     ([10, 0, 7, 2], 4)

@@ -108,7 +108,7 @@ class CodeEngine:
                 for i, step in enumerate(part, start):
                     sums = made[i] = self.add_exactly([(False, sums), *((True, operand) for operand in step)], ids[i])
                 continue
-            # From (terms per step, steps × lanes, *batch) to (steps, sums, terms per step), in nested lists.
+            # Nested lists of shape (steps, sums, terms per step), with a sum for each lane and each index of `batch`.
             groups = np.stack(numbers).reshape(len(numbers), len(part), -1).transpose(1, 2, 0).tolist()
             totals, trail = self.doubles(sums).reshape(-1).tolist(), []
             for i, group in enumerate(groups, start):
@@ -186,10 +186,10 @@ class CodeEngine:
         return numbers
 
     def _sum_doubles(self, numbers: list[Array], sums: Array) -> Array:
-        """Add binary64 numbers exactly, round each sum once, and write it to `sums`; return a mask of wrong results.
+        """Add binary64 numbers exactly, round once, and write the results to `sums`; return where they may be wrong.
 
-        The mask has the sums that are zero, infinite or NaN. If the format is too wide for rounding to
-        odd in binary64 first, it also has the sums that are inexact in binary64.
+        Sums that are zero, infinite or NaN may be wrong. If the format is so wide that rounding to odd in binary64
+        first could change a result, sums that are inexact in binary64 may be wrong, too.
         """
         total, exact = np.zeros(sums.shape), np.ones(sums.shape, np.bool_)
         with np.errstate(all="ignore"):

@@ -40,7 +40,8 @@ class FloatEngine(CodeEngine):
     def __init__(self, sides: Sides, adder: Adder, first: int = 0) -> None:
         """Store the terms as floats.
 
-        If a format is too wide, single terms are rounded, but factors of products stay codes.
+        If the accumulator's format does not contain the operands' formats, terms are rounded to it, but factors of
+        products stay codes.
         """
         super().__init__(sides, adder, first)
         self.kind = np.dtype(np.float32 if self.format == SINGLE else np.float64)

@@ -101,8 +101,8 @@ def exact_adder(format: Format, context: Context) -> Callable[[Sequence[float]],
     """Return a function that adds binary64 numbers exactly and rounds the sum once, to nearest even, to a format.
 
     If the format or the context is not supported, `exact_adder` returns None. The function that it returns gives None
-    if the exact or the rounded sum is zero (IEEE 754 has a rule for its sign), if a sum is not finite, or if an
-    intermediate sum overflows.
+    if an intermediate sum overflows or the result is not finite. It also gives None for a zero result, whose sign it
+    cannot determine.
 
     >>> from floatlab.formats import parse_format
     >>> add = exact_adder(parse_format("fp16"), Context())

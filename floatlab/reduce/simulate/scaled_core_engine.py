@@ -156,8 +156,8 @@ class ScaledCore(Record):
         """Return the codes of c + Σ x·y, where each product x·y is multiplied by a scale of x and a scale of y.
 
         x has the shape (rows, n), and its scales (rows, blocks). y has the shape (n, columns), and its scales (blocks,
-        columns). A scale belongs to `size` successive products, the last perhaps to fewer. `c` has binary32 codes, of
-        shape (rows, columns).
+        columns). A scale belongs to `size` successive products; the last scale may have fewer. `c` has binary32 codes,
+        of shape (rows, columns).
         """
         rows, n = x.codes.shape
         columns = y.codes.shape[1]

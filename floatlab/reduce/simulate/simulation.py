@@ -34,8 +34,8 @@ from floatlab.reduce.simulate.tensor_core_engine import TensorCore, TensorEngine
 AnyAdder = Adder | Compensated | TensorCore
 Observer = Callable[[Array, Array], None]  # takes ids of nodes, and their values, of shape (*ids.shape, *batch)
 _TILE = 1 << 15  # the largest number of sums that are computed at once, so that their values stay in the cache
-_PIECE, _LEAST = 1 << 22, 64  # progress is reported after about _PIECE additions, or _LEAST steps if these are more
-_MOST = 1 << 23  # the number of values that a tile holds in memory at most, except a tile of the smallest size
+_PIECE, _LEAST = 1 << 22, 64  # progress is reported after about _PIECE additions, but not before _LEAST steps
+_MOST = 1 << 23  # the largest number of values that a tile holds in memory, unless the smallest tile needs more
 
 
 def evaluate(batches: Batches, engine: CodeEngine, observe: Observer | None = None) -> Array:
@@ -163,7 +163,7 @@ def _alike(batch: Batch, n: int) -> Iterator[Array | None]:
 
 
 def _stretches(adds_terms: Array, start: int) -> Iterator[tuple[int, int]]:
-    """Split the steps from `start` on into ranges (start, stop): runs of steps that add terms, and single others."""
+    """Split the steps from `start` on into ranges: a run of steps that add terms, or one step that adds results."""
     for place in (*np.flatnonzero(~adds_terms[start:]) + start, len(adds_terms)):
         if start < place:
             yield start, int(place)

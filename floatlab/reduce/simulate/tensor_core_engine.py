@@ -47,8 +47,8 @@ class TensorCore(NodeRule):
     of the sum of the products. The normalised total is then truncated toward −∞ to `sum_bits` fraction bits. If
     `groups` is 2, the first stage adds the products at even positions and those at odd positions separately. Each of
     these two sums is truncated toward −∞ at `fraction_bits` bits below the larger of their exponents, and both are
-    added. The second stage then drops a partial sum whose exponent is more than `fraction_bits` + 1 below the larger
-    one.
+    added. The second stage then drops a partial sum whose exponent is more than `fraction_bits` + 1 below the largest
+    exponent of the products.
     """
 
     accumulator: Format

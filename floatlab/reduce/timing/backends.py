@@ -332,9 +332,9 @@ def _multiply(device: Device, x: Foreign, y: Foreign) -> Foreign:
 def in_one_format(sides: Sequence[object], format: Format | None = None) -> list[Source]:
     """Return matrices in one format: `format`, or else the format that all of them have.
 
-    If `format` is None and their formats differ, they are rounded to nearest: to binary64 if it contains all these
-    formats and binary32 does not, and otherwise to binary32. Raises UnsupportedError for a format in which no backend
-    multiplies.
+    If `format` is None and their formats differ, the matrices are rounded to nearest. They get the first of binary32
+    and binary64 that contains all their formats, or binary32 if neither does. Raises UnsupportedError for a format in
+    which no backend multiplies.
 
     >>> [side.format.name for side in in_one_format((np.ones((1, 1)), np.ones((1, 1), np.float16)))]
     ['binary64', 'binary64']

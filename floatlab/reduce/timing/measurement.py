@@ -177,7 +177,7 @@ def take_turns(
 ) -> dict[str, list[Found]]:
     """Measure each name once per round, in a new random order each time; return the measurements of each name.
 
-    Other load on the machine then affects all names equally, and no name always follows the same other one. If
+    Other load on the machine then affects all names equally, and no name is always measured after the same one. If
     `keep_interrupted` is true and a round is complete, Ctrl-C only ends the measurements. Otherwise KeyboardInterrupt
     propagates.
 
