@@ -37,7 +37,8 @@ def block_page(blocks: tuple[BlockDerivation, ...]) -> Page:
     title = f"{_summary(blocks)} in {first.recipe.name}"
     parts: list[Block] = [heading(title), _format_row(first.recipe)]
     if fmt.block is not None and short < fmt.block:
-        note = f"{short} {words.plural(short, 'value')} of {fmt.block}: zero padding would not change the scale"
+        effect = "could change the scale and the minimum" if fmt.minimum else "would not change the scale"
+        note = f"{short} {words.plural(short, 'value')} of {fmt.block}: zero padding {effect}"
         parts.append(Row("", Span(note, Role.HINT)))
     parts += _tensor_rows(first)
     start = 1
