@@ -5,7 +5,7 @@ The functions escape and shorten texts, and count things.
 
 from __future__ import annotations
 
-_LONG_NAME = 60  # characters of a name in a sentence
+_LONG_NAME = 60  # longer names are shortened to this many characters in messages
 
 
 class FloatlabError(Exception):

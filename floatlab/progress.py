@@ -28,7 +28,10 @@ _add: ContextVar[Callable[[int], None]] = ContextVar("add", default=_ignore)
 
 @contextmanager
 def pausing(wait: Callable[[], None]) -> Iterator[None]:
-    """Call `wait` at every `count` and `pause` inside the `with`. It blocks to pause the work, and raises to end it."""
+    """Call `wait` at every `count` and `pause` inside the `with`.
+
+    `wait` blocks to pause the work, and raises to end it.
+    """
     token = _pause.set(wait)
     try:
         yield

@@ -8,7 +8,7 @@ _EXCERPT = 60  # characters that an error message shows of a long text
 
 
 class TokenReader:
-    """Reads the tokens of a text from left to right; the last token is empty.
+    """Reads the tokens of a text from left to right; after the last one, the next token is empty.
 
     >>> reader = TokenReader("lanes(8", r"[a-z]+|[0-9]+|.")
     >>> reader.take(), reader.take(), reader.take(), reader.peek()
@@ -29,7 +29,7 @@ class TokenReader:
 
     @property
     def place(self) -> int:
-        """The index of the next token in the text."""
+        """The character index of the next token."""
         return self._tokens[self._next][1]
 
     def peek(self) -> str:

@@ -58,7 +58,7 @@ def lacks(wide: Format, narrow: Format) -> tuple[Lack, ...]:
         Lack.DIGITS: wide.precision < narrow.precision,
         Lack.LARGE: wide.largest < narrow.largest,
         Lack.SMALL: small,
-        # The last places of the smallest numbers of `narrow` are below those of the subnormal numbers of `wide`.
+        # Near zero, the numbers of `narrow` have finer steps than the subnormal numbers of `wide`.
         Lack.STEPS: not small and wide.subnormals and wide.qmin > narrow.qmin,
         Lack.ZERO: narrow.zero and not wide.zero,
         Lack.SIGN: narrow.signed and not wide.signed,
@@ -70,7 +70,7 @@ def lacks(wide: Format, narrow: Format) -> tuple[Lack, ...]:
 def _has_all(wide: Format, narrow: Format) -> bool:
     """Return whether `wide` has every finite number of `narrow`, by trying them all.
 
-    If `narrow` has more than 16 bits, they are too many; the result is then false unless the formats are equal.
+    A format `narrow` of more than 16 bits has too many numbers; the result is then true only for equal formats.
     """
     if wide == narrow or narrow.width > _TRIED:
         return wide == narrow
@@ -292,7 +292,7 @@ def readings(
     texts = literals or (None,) * len(operands)
     return tuple(
         None if text is None else read(text, datum.format, reading_context(context))
-        for datum, text in zip(operands, texts, strict=False)  # scaleB also has an integer
+        for datum, text in zip(operands, texts, strict=False)  # scaleB also has a literal for n
     )
 
 

@@ -138,7 +138,7 @@ def _addends(a: Datum, b: Datum, context: Context) -> Iterator[Datum]:
 
 
 def _beside(near: Triple, fmt: Format, context: Context) -> Iterator[Triple]:
-    """Yield the given operands, then the given factors and factors a few ulps away, with addends of `_addends`."""
+    """Yield the given operands; then factors at most a few ulps from the given ones, with addends of `_addends`."""
     a, b, c = (each if each.format == fmt else convert(each, fmt, DEFAULT).result for each in near)
     if not (a.is_finite and b.is_finite):
         return
@@ -219,5 +219,5 @@ def _random(fmt: Format, context: Context, seed: int) -> Iterator[Triple]:
         anywhere = [Datum(fmt, draws.below(1 << fmt.width)) for _ in range(3)]
         if all(each.is_finite for each in anywhere):
             yield anywhere[0], anywhere[1], anywhere[2]
-        else:  # zeros, so that this counts as a try: in some formats hardly any code is finite
+        else:  # zeros count as a try: in some formats hardly any code is finite
             yield (Datum(fmt, 0),) * 3

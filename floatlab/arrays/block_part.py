@@ -20,7 +20,7 @@ from floatlab.numbers.rounding import DEFAULT, AnyContext
 from floatlab.record import Record
 
 MOST = 256  # the largest number of elements shown at once; larger blocks are shown in parts
-LARGEST = 1 << 14  # limit on the size of blocks whose rule needs every value, such as a sum or a search
+LARGEST = 1 << 14  # the largest block for rules that depend on every value, such as those with a search
 
 
 class BlockPart(Record):
@@ -126,8 +126,9 @@ def _part(
 ) -> BlockPart:
     """Return the part that begins at position `first` of a block.
 
-    `own` are the array positions of all elements of the block, `derived` those of the elements in the derivation
-    `block` (in a very long block, not all). `ends` are `before` of the block's first part and `after` of its last one.
+    `own` are the array positions of all elements of the block. `derived` are those of the elements in the derivation
+    `block`, which omits elements of a very long block. `ends` are `before` of the block's first part and `after` of its
+    last one.
     """
     places = own[first : first + MOST]
     kept = [i for i, place in enumerate(derived) if places[0] <= place <= places[-1]]

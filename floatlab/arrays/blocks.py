@@ -116,7 +116,7 @@ def encode_blocks(
 def _is_padded(shape: tuple[int, ...], recipe: Recipe, axis: object) -> bool:
     """Return whether the last block along the axis is short and will be padded.
 
-    Always False for plain recipes (`is_plain`): they raise an error for a short block later.
+    Only the family `fp32` (binary32 scales) is padded here. Other plain recipes raise an error for a short block.
     """
     fmt = recipe.format
     if fmt.family != "fp32" or fmt.block is None or not shape or not hasattr(axis, "__index__"):
@@ -292,8 +292,8 @@ def decode_blocks(
     tensor_scale
         Scale of the tensor for nvfp4, if `blocks` is a pair.
     dtype
-        Default: float64 for MX, nvfp4 and all recipes whose numbers float32 does not contain; float32 for other plain
-        recipes (`is_plain`). Values that are too large for float32 become infinite.
+        Default: float32 for plain recipes (`is_plain`) whose numbers float32 contains; else float64, as for MX and
+        nvfp4. Values that are too large for float32 become infinite.
 
     Raises
     ------

@@ -178,7 +178,7 @@ def float_for(format: Format) -> DType:
     """
     for word in words_containing(format):
         return np.dtype(np.float32 if word.width == 32 else np.float64)
-    if _is_irrational(format):  # the nearest numbers of float64
+    if _is_irrational(format):  # results are the nearest numbers of float64
         return np.dtype(np.float64)
     raise FormatError(f"{format.name} has numbers that float64 does not hold; encode gives its codes")
 

@@ -153,7 +153,7 @@ def decode(
     format
         A format or its name.
     dtype
-        Dtype of the values; by default float32 if it contains the format, else float64 (as for MX and NVFP4).
+        Dtype of the values; by default float32 if it contains the format, else float64. MX and NVFP4 give float64.
     out
         Array for the result; not for block formats.
     **options

@@ -3,7 +3,7 @@
 Let x and the divisor d be float64s, and m a number of the target format, or a tie between two, such that m·d is exact
 in float64. Then the float64 nearest to x/d is m only if x = m·d. Proof: if m·d is a power of two, so are m and d, and
 x/d is exact. Else any other x differs from m·d by at least an ulp of m·d, which is more than 2^−53·m·d. So x/d differs
-from m by more than 2^−53·m, which is at least half an ulp of m, and is not rounded to m. Since rounding is monotone,
+from m by more than 2^−53·m. This is at least half an ulp of m, so x/d is not rounded to m. Since rounding is monotone,
 the rounded quotient is on the same side of every m as x/d, and rounds like it. This does not hold for stochastic
 rounding, nor if m·d has more than 53 bits. In these cases the quotient is rounded to odd first, after which a second
 rounding is also harmless (see `lanes.pairs`).

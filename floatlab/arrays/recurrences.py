@@ -33,7 +33,7 @@ from floatlab.record import Record
 # A stage for the compiled lane: the operation, the rows that it reads, and its rounding.
 Part = tuple[str, tuple[str, ...], RoundingRule]
 CONVERT = "convert"
-# Constant rows with which the compiled lane writes operations on binary64 as FMAs: x + y is 1·x + y.
+# Rows of constants. The compiled lane computes operations on binary64 as FMAs, for instance x + y as 1·x + y.
 _CONSTANTS = {"+1": 1.0, "-1": -1.0, "-0": -0.0}
 _HISTORY = 1 << 18  # numbers in a history, which are 2 MB: enough for several steps with thousands of weights
 

@@ -116,8 +116,8 @@ class BlockScales:
         self.fmt, self.rule, self.kind, self.numbers = fmt, rule, container(fmt.scale), fmt.magnitudes
         self._least = self.kind.type(fmt.scale.compose(False, fmt.scale.smallest_magnitude))
         self._largest = self.numbers.largest
-        # amax is divided by the largest element times the tensor scale, a product whose length is the sum of both
-        # lengths.
+        # amax is divided by the product of the largest element and the tensor scale. The product has as many bits as
+        # both together.
         of_tensor = 0 if fmt.tensor is None else fmt.tensor.precision
         self._is_quotient = is_quotient(self._largest.numerator.bit_length() + of_tensor, fmt.scale)
         self.digits = fmt.scale.precision + of_tensor  # number of bits of the divisors of elements
@@ -341,7 +341,7 @@ def dtype_of(fmt: BlockFormat) -> DType:
     >>> dtype_of(parse_block_format("mxfp4"))  # its largest number, 6 · 2^127, is beyond float32
     dtype('float64')
     """
-    # The lowest integer must fit, too. Its magnitude is less than twice the largest number of two's complement.
+    # The lowest integer must fit, too. Its magnitude is at most twice that of the largest integer.
     most = fmt.magnitudes.largest * fmt.scale.largest * (1 if isinstance(fmt.element, Format) else 2)
     least = fmt.magnitudes.qmin + fmt.scale.qmin
     fits = multiplies_in_single(fmt) and most <= SINGLE.largest and least >= SINGLE.qmin

@@ -21,7 +21,7 @@ _PATIENCE = 0.1  # seconds to wait for an error in the question before the scree
 _BROWSER = {"TERM": "xterm-256color", "COLORTERM": "truecolor"}  # the environment for the terminal in a visitor's page
 
 
-def _parted(words: list[str]) -> tuple[list[str], list[str]]:
+def _split_options(words: list[str]) -> tuple[list[str], list[str]]:
     """Separate the explorer's own options from the command to open."""
     at = 0
     while at < len(words) and words[at].startswith("-"):
@@ -43,7 +43,7 @@ def run(words: list[str]) -> int:
 
 
 def _run(words: list[str]) -> int:
-    own, question = _parted(words)
+    own, question = _split_options(words)
     options = Parser(VERB).parse(own)
     if question and question[0] in VERBS and screen_for(question[0]) is None:
         screens = " ".join(verb for verb in VERBS if screen_for(verb) is not None)

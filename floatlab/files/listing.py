@@ -15,7 +15,7 @@ from floatlab.record import Record
 from floatlab.sandbox import admitted, confined, exists, is_folder
 
 _MOST = 5000  # the largest number of names read from a folder
-_TOLD = 64  # the largest number of arrays in a .npz whose headers are read for their shapes
+_MOST_HEADERS = 64  # in a .npz with more arrays, no headers are read, so shapes are unknown
 _SEVERAL = (".npz", ".safetensors", ".gguf")
 _INDEX = ".safetensors.index.json"
 _ONE = (".npy", ".txt", ".csv", ".tsv", ".dat", ".bin", ".raw")
@@ -94,7 +94,7 @@ def _arrays_of(path: str, changed: int, length: int) -> tuple[FileEntry, ...]:
         arrays = [(each.name, each.dtype, each.shape) for each in tensors if plain_kind(each.dtype)]
     else:
         names = npz_names(path)
-        arrays = [(name, *(_header_of(path, name) if len(names) <= _TOLD else ("", None))) for name in names]
+        arrays = [(name, *(_header_of(path, name) if len(names) <= _MOST_HEADERS else ("", None))) for name in names]
     listed = (FileEntry(f"{path}::{name}", name, False, None, kind, shape) for name, kind, shape in arrays)
     return tuple(entry for entry in listed if entry.name.isprintable())
 

@@ -50,7 +50,7 @@ class PrintedLayout(Record):
 
     first: int
     stop: int
-    kind: Format | DType | None  # None for a list, and for integers, unless the text has a dtype
+    kind: Format | DType | None  # None for lists, and for integers without a dtype in the text
     states_dtype: bool  # whether the text contains the dtype
 
 

@@ -34,7 +34,7 @@ _FORMATS = {
     "BF16": "bf16", "F8_E4M3": "e4m3fn", "F8_E5M2": "e5m2", "F8_E8M0": "e8m0", "F8_E4M3FNUZ": "e4m3fnuz",
     "F8_E5M2FNUZ": "e5m2fnuz", "F6_E2M3": "e2m3fn", "F6_E3M2": "e3m2fn", "F4": "e2m1fn",
 }  # fmt: skip
-_WIDTHS = {"C64": 64}  # bits of dtypes that are not supported; a file with such tensors can be read, apart from these
+_WIDTHS = {"C64": 64}  # bits of dtypes that are not supported; the other tensors of such a file can be read
 
 
 class Tensor(Record):

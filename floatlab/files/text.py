@@ -127,7 +127,7 @@ class Reader:
         self._changed += int((~held).sum()) - len(self._exact)
         with np.errstate(invalid="ignore"):
             whole = (values == np.floor(values)) & (np.abs(values) < 10**_DIGITS)
-        # A decimal with at most _DIGITS digits that rounds to an integer of this size is equal to it.
+        # Decimals of up to _DIGITS digits are distinct in binary64, so these literals equal their integers exactly.
         short = whole & (np.fromiter(map(len, self._words), np.int64, len(values)) <= _DIGITS)
         others = np.flatnonzero(held & ~short).tolist()
         self._changed += sum(Decimal(self._words[place]) != Decimal(self._values[place]) for place in others)

@@ -2,8 +2,8 @@
 
 The elements of a block are floats, or integers with an implied scale. An integer element type is not a `Format`,
 because its codes are not a sign and a magnitude. To round an element, its magnitude is rounded to the format
-`Integers.magnitudes`, and the integer gets the sign. This format has all magnitudes except the largest, which only the
-lowest integer has. In mxint8, these magnitudes are the multiples of 2^−6 below 2.
+`Integers.magnitudes`, and the integer gets the sign. In mxint8, these magnitudes are the multiples of 2^−6 below 2. The
+magnitude of the lowest integer (−128 in mxint8) is not among them.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class BlockFormat(Record):
 
     @property
     def family(self) -> str:
-        """The name of the family of scale rules that fit the scales of this format, such as `mx`, `nvfp4` or `fp32`."""
+        """The family of this format's scale rules, such as `mx`, `nvfp4` or `fp32` (see `formats.scale_rules`)."""
         if self.groups:
             return "hif4"
         if self.minimum:

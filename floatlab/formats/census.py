@@ -14,7 +14,7 @@ class Census(Record):
     normals: int
     infinities: int
     nans: int
-    unsupported: int  # codes that no value is encoded as; only x87 and formats without subnormals have any
+    unsupported: int  # codes that encoding never gives; only x87 and formats without subnormals have any
 
 
 def census(format: Format) -> Census:

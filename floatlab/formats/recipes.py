@@ -40,7 +40,7 @@ _TOKEN = r"[A-Za-z_0-9+-]+|."
 _SHAPE = re.compile(r"(?:([0-9]+)x|(flat))?([0-9]+)")
 _LONGEST = 200
 _WHOLE = {"tensor": (None, None), "channel": (1, None), "row": (1, None)}
-# Recipes that shells complete and that the listing of formats names. Other formats and shapes can be used as well.
+# The recipes in the list of formats and in the completion of shells. Other formats and shapes can be used as well.
 NAMED_RECIPES = (
     *(row.format.name for row in BLOCK_CATALOG),
     *("nvfp4/16x16", "e4m3/tensor", "e4m3/channel", "e4m3/1x128", "e4m3/128x128", "e5m2/tensor", "nf4/64"),
@@ -61,7 +61,7 @@ SPELLINGS = {"ocp": "floor", "rceil": "up"}  # alternative names of scale rules
 class Recipe(Drawn, Record):
     """A block format and the rule for its scales.
 
-    They and the rounding context determine the codes of a tensor, except if the caller passes a tensor scale.
+    Format, rule and rounding context determine the codes of a tensor, unless the caller passes a tensor scale.
 
     >>> recipe = parse_recipe("nvfp4/16x16:te")
     >>> recipe.format.element.name, recipe.format.rows, recipe.rule.name, recipe.name
@@ -80,8 +80,8 @@ class Recipe(Drawn, Record):
     def with_rule(self, word: str | ScaleRule | None) -> Recipe:
         """Return the recipe with this scale rule, or the recipe itself for None.
 
-        Raises ContextError if the format has no such rule, or if the recipe's own rule is neither this one nor the
-        default.
+        Raises ContextError if the format has no such rule, or if the recipe already has another rule. (A default rule
+        may be replaced.)
 
         >>> parse_recipe("mxfp4").with_rule("up").name
         'mxfp4:up'

@@ -49,8 +49,8 @@ class ScaleChoice(Record):
     In the lines of the rule, the factor is the variable `grow`. `error` is the formula of an element's error, where `q`
     is the rounded element. The error of a block is the sum of the squares (`measure` = `square`) or of the magnitudes
     (`absolute`) of these errors, or the largest magnitude (`largest`). On equal errors, the first factor wins. The
-    order of a sum matters, because it is rounded. Each row is added serially. Then the sum of row i + ⌈n/2⌉ is added to
-    that of row i, again and again until one sum is left.
+    order of a sum matters, because it is rounded. Each row of a block is added serially. Then, until one of the n
+    row sums is left, their second half is added to the first half: sum i + ⌈n/2⌉ to sum i.
     """
 
     factors: tuple[str, ...]
@@ -64,8 +64,8 @@ class ScaleRule(Record):
     - `working`: the format to which every operation is rounded; `input` is the format of the values, empty is exact.
     - `stored`: the direction in which scales are rounded to their format.
     - `rounding`: how elements are rounded: a direction; `RNZ` or `RND` (nearest, ties toward zero or −∞); or `closest`,
-      the first code with the smallest |q·scale − x| in working precision. A direction of the context other than RNE
-      replaces it, unless it is `closest`.
+      the first code with the smallest |q·scale − x| in working precision. A context with another direction
+      than RNE overrides all of these except `closest`.
     - `nan`: the code for NaN in formats without NaN, for rules of libraries. Exact rules give zero.
     - `wraps`: elements beyond the largest number do not saturate; the excess bits of the exponent are lost.
     - `value`: the exact formula that decodes an element `q`.

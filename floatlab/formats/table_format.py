@@ -41,14 +41,15 @@ class Place(Record):
 
     `rank` is the rank of the largest entry that is not larger than the number in magnitude. Comparing `rest2` with
     `unit` compares the number with the boundary between this entry and the next (<, = or >). For stochastic rounding,
-    rest2/(2·unit) is the relative position of the number between these two entries.
+    rest2/(2·unit) is the relative position of the number between these two entries. `beyond` is true from `next_beyond`
+    on or, in a format that saturates, above the largest number; `rank` is then `largest_magnitude` + 1.
     """
 
     rank: int
     rest2: int
     unit: int
     boundary: Real | None  # None if irrational, or if the number is an entry or `beyond`
-    beyond: bool = False  # the number reaches what would be the next entry; `rank` is then that entry's rank
+    beyond: bool = False
 
 
 class TableFormat(Format):
@@ -87,7 +88,7 @@ class TableFormat(Format):
         for field, value in settled.items():
             object.__setattr__(self, field, value)
         least = self.exponent_of(self.real(1))
-        # The exponent of the last place, as if the smallest number had `precision` + 1 digits.
+        # The place `precision` places below the leading digit of the smallest number.
         object.__setattr__(self, "qmin", least - precision)
         object.__setattr__(self, "emin", self.exponent_of(self.real(smallest_normal)))
 
@@ -307,7 +308,7 @@ class TwosComplementFormat(TableFormat):
         return "between the codes: the number whose code has one bit more"
 
     def boundary(self, rank: int, negative: bool) -> Real:
-        """Return the number of the format one bit wider whose code lies between those of `rank` and `rank` + 1.
+        """Return the number between `rank` and `rank` + 1 in the format with one bit more. Its code is 2·rank + 1.
 
         Above zero, the boundary is 0: no nonzero number is rounded to zero.
         """

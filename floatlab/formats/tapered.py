@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import ClassVar
 
 _EXPONENT = 2  # es of the Posit Standard 2022, for every width
-_GHOSTED = 12  # takums with fewer bits are read as if zeros followed
+_LEAST_WIDTH = 12  # takums with fewer bits are read as if zeros followed
 # A number that agrees with an irrational boundary in this many digits raises UnsupportedError.
 _DIGITS = 1 << 12
 
@@ -89,8 +89,8 @@ class Takum(TwosComplementFormat):
         Lengths are in bits. The mantissa is an integer: its bits without the binary point. A code of fewer than 12 bits
         is read as if zeros followed.
         """
-        ghosts = max(_GHOSTED - width, 0)
-        code, width = code << ghosts, width + ghosts
+        missing = max(_LEAST_WIDTH - width, 0)
+        code, width = code << missing, width + missing
         up, regime = code >> (width - 2) & 1, code >> (width - 5) & 7
         r = regime if up else 7 - regime
         p = width - 5 - r

@@ -209,7 +209,7 @@ class Datum(Drawn, Record):
     def ulp(self) -> Exact:
         """The unit in the last place, 2^q; raises UnsupportedError for NaN, ∞ and unsupported codes.
 
-        In a table format, it is the distance to the next larger magnitude, or from the largest to the next smaller.
+        In a format given by a table: the distance to the next larger magnitude; at the largest, to the next smaller.
         """
         if not self.is_finite:
             raise UnsupportedError(f"{self!r} has no ulp")

@@ -286,8 +286,8 @@ class Derivation(Answering, Record):
         """The error in ulps, exactly or to about eight digits, computed quickly.
 
         None if the truth or the result is not finite. If the truth is too long to write out, the leading digits of the
-        literal replace it. The error is then also None if there is no literal, if its other digits matter, if it is far
-        out of range (`exact.FAR`), or if the result is irrational.
+        literal replace it. Then the error is also None if no literal was read, if the literal is far out of range
+        (`exact.FAR`), if its omitted digits matter, or if the result is irrational.
         """
         truth = self.truth
         if truth is None or not self.result.is_finite:
@@ -307,7 +307,7 @@ class Derivation(Answering, Record):
         return seen.as_fraction() / unit
 
     def _near_reading(self) -> Read | None:
-        """Return the step that read a literal; None if there is none, or if the literal is far out of range (`FAR`)."""
+        """Return the step that read a literal; None if no literal was read, or if it is far out of range (`FAR`)."""
         read = next((step for step in self.steps if isinstance(step, Read)), None)
         return read if read is not None and abs(read.exact.exponent) <= FAR else None
 

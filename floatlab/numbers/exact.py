@@ -71,7 +71,7 @@ class Exact(Record):
         return -n if self.negative else n
 
     def __add__(self, other: Exact) -> Exact:
-        """Add exactly; x + (−x) is +0 (6.3). In the direction RTN, where it is −0, the caller changes it."""
+        """Add exactly. Here x + (−x) is +0 (6.3); for the direction RTN, the caller changes this zero to −0."""
         if not isinstance(other, Exact):
             return NotImplemented
         q, a, b = self.q, self.c, other.c
@@ -200,8 +200,8 @@ LONG = 8192
 # A number more than this many binades outside a format's range is replaced by a power of two that is also far outside
 # and rounds the same way.
 FAR = 1 << 17
-# If q is between these bounds, numbers c·2^q such as midpoints have fewer significant decimal digits than the 200,000
-# that are read.
+# If −_DECIDED_BELOW < q < _DECIDED_ABOVE, numbers c·2^q such as midpoints have fewer significant decimal digits than
+# the 200,000 that are read.
 _DECIDED_BELOW, _DECIDED_ABOVE = 285_000, 660_000
 
 

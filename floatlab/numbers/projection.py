@@ -76,8 +76,8 @@ class Between(Record):
 class Rounded(Record):
     """The result of one rounding, with all intermediate values.
 
-    `kept`·2^`quantum` is the truncated magnitude, before the increment. The discarded fraction of the last place is
-    `rest2`/(2·`unit`); with `sticky_below`, it is larger, by less than 1/`unit`. A nonzero number more than
+    `kept`·2^`quantum` is the truncated absolute value, before the increment. The discarded fraction of the last place
+    is `rest2`/(2·`unit`); with `sticky_below`, it is larger, by less than 1/`unit`. A nonzero number more than
     GUARD_DIGITS digits below the last place is recorded as a single 1 at that distance.
 
     In a format given by a table, `between` has the entries around the number. There, `kept`, `rest2` and `unit` are the
@@ -156,8 +156,8 @@ def direction_in(format: Format, context: Context) -> Direction:
 def round_exact(x: Exact, format: Format, context: Context = DEFAULT, sticky: bool = False, index: int = 0) -> Rounded:
     """Round an exact number into a format in the context's direction; determine the code and the flags.
 
-    If `sticky`, the true magnitude is larger than x's, by less than one unit of x's last digit. The last digit of x
-    must then be below the last place of the result; just below 2^emin, x must have more than p digits. Otherwise
+    If `sticky`, the exact absolute value is larger than |x|, by less than one unit of x's last digit. This digit must
+    be below the last place of the result. In the binade below 2^emin, x must also have more than p digits. Otherwise
     UnsupportedError is raised, except in formats given by a table. `index` selects the draw of stochastic rounding.
 
     >>> from floatlab import parse_format
@@ -318,7 +318,7 @@ def _beyond_largest(format: Format, context: Context, direction: Direction, nega
 
 
 def _stays_to_odd(format: Format, context: Context) -> bool:
-    """Return whether RTO overflows to the largest number: under NONE_NAN never; under NONE, if its code is odd."""
+    """Return whether RTO overflows to the largest number. NONE_NAN: no; NONE: if its code is odd; else yes."""
     if context.overflow is Overflow.NONE:
         return bool(format.largest_magnitude & 1)
     return context.overflow is not Overflow.NONE_NAN

@@ -390,7 +390,7 @@ def _convert_irrational(datum: Datum, fmt: Format, context: Context) -> Derivati
     if fmt.is_irrational:
         from floatlab.numbers.table_values import is_boundary
 
-        # The number is on a boundary, but its truncated digits are below it. If the tie goes up, use digits above it.
+        # The number is a tie, but its truncated digits are below the tie. If the tie goes up, use digits above the tie.
         goes_up = near.magnitude & 1 or context.rounding is Direction.RNA
         if goes_up and is_boundary(fmt, near.magnitude, datum.format, datum.code):
             exact = Exact(exact.negative, exact.c + 1, exact.q)

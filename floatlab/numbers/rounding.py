@@ -26,7 +26,7 @@ from floatlab.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, TypeVar  # an int and a bool, or NumPy arrays of them
+    from typing import Any, TypeVar  # Any is an int, a bool, or a NumPy array of these
 
     Choice = TypeVar("Choice", bound=Enum)
 
@@ -258,7 +258,7 @@ class Absent(Enum):
 
     LARGEST = "largest"  # for NaN and ∞, a NaN if there is one, else the largest; for zero, the smallest
     ZERO = "zero"  # zero, or the smallest if there is no zero
-    NAN = "nan"  # zero also becomes a NaN if the format has one; otherwise as `largest`
+    NAN = "nan"  # as `largest`, but zero, too, becomes a NaN if the format has one
     ERROR = "error"  # raise UnsupportedError
 
 
@@ -284,7 +284,7 @@ class NanRule(Enum):
     X86 = "x86"  # as in SSE: the first; in x87 extended, as in x87 instructions; the default NaN is negative
     ARM = "arm"  # the first signaling NaN, else the first NaN
     RISCV = "riscv"  # always the default NaN
-    RISCV_FP8 = "riscv-fp8"  # as `riscv`, also for overflow to NaN; 0x7f in e5m2 and e4m3fn (Zvfofp8min)
+    RISCV_FP8 = "riscv-fp8"  # as `riscv`, also for overflow; in e5m2 and e4m3fn, this NaN is 0x7f (Zvfofp8min)
 
     @property
     def is_default(self) -> bool:
@@ -373,12 +373,8 @@ class Context(Record):
 
 
 DEFAULT = Context()
-LATER_FIELDS = (
-    "random_bits",
-    "draw",
-    "negative",
-    "precision",
-)  # added later: JSON and saved files omit those that have the default value
+# Newer fields. JSON and saved files omit each of them that has its default value.
+LATER_FIELDS = ("random_bits", "draw", "negative", "precision")
 AnyContext = Context | Direction | str | None  # accepted by `as_context`
 
 

@@ -77,7 +77,7 @@ def legend(chart: Chart) -> Line:
     runs: list[Span | str] = []
     for each in chart.curves:
         if not each.label:
-            continue  # a further piece of a curve whose first piece has the name
+            continue  # a later piece of a curve; the first piece has the name
         mark = f"━\N{NO-BREAK SPACE}{each.mark}" if chart.dots else each.mark
         runs += ["  " if runs else "", Span(mark, each.role), f" {each.label}".replace(" ", "\N{NO-BREAK SPACE}")]
     return line(*runs)

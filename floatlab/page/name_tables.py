@@ -8,7 +8,7 @@ from floatlab.errors import shortened
 from floatlab.page.model import Line, Role, Span, Table, aligned, columns_of, line, text_of
 
 # The smallest width of the column of names, if 0, 1 or more of the optional columns are shown; short names need less.
-_ROOMS = (16, 30, 39)
+_LEAST_WIDTHS = (16, 30, 39)
 # How much of a shortened name is its beginning. If different names become equal, the next share is tried.
 _HEADS = (1 / 2, 1 / 3, 2 / 3)
 
@@ -25,7 +25,7 @@ def set_names(table: Table, width: int, indent: int) -> list[Line] | None:
     for columns, titles in _choices(table):
         room = width - indent - 2 - columns_of(_lines(table, columns, titles)[0])
         left = len(columns) - len(table.header) + 1 + len(table.optional or ())
-        if room >= min(longest, _ROOMS[min(left, 2)]) and (fitting := _fitting(names, room)) is not None:
+        if room >= min(longest, _LEAST_WIDTHS[min(left, 2)]) and (fitting := _fitting(names, room)) is not None:
             above = [*[""] * (len(titles) - 1), shortened(table.header[0], room)]
             first = [*(line(Span(title, Role.LABEL)) for title in above), *map(line, fitting)]
             rest = _lines(table, columns, titles)

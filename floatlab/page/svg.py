@@ -56,7 +56,7 @@ def _spans(runs: Line) -> str:
         style = f' fill="{SVG[run.role]}"' if run.role in SVG else ""
         style += ' font-weight="bold"' if run.role in SVG_BOLD else ""
         # Words with single spaces between them share a position, so that copied text is readable. Each digit of a ruler
-        # has its own one.
+        # has its own position.
         for words in re.finditer(r"\S+" if run.role is Role.RULER else r"\S+(?: \S+)*", run.text):
             x = _MARGIN + (column + words.start()) * _CHARACTER
             length = len(words[0]) * _CHARACTER

@@ -180,10 +180,11 @@ def error_in_ulps(error: Fraction | None, value: Datum) -> Wire:
 
 
 def error_of(derivation: Derivation) -> Wire:
-    """Return the JSON members of a derivation's error; they are null if the exact number or the result is not finite.
+    """Return the JSON members `exact` and `ulps` of a derivation's error.
 
-    If the exact number is too long (`EXACT_ERROR_BITS`), both are formulas as text. If the error is irrational, both
-    are null, and `ulps_bounds` has bounds on the error in ulps.
+    Both are null if the exact number or the result is not finite. If the exact number is too long (`EXACT_ERROR_BITS`),
+    both are formulas as text. If the error is irrational, both are null, and `ulps_bounds` has bounds on the error in
+    ulps.
     """
     truth, result = derivation.truth, derivation.result
     if truth is None or not result.is_finite:

@@ -50,10 +50,10 @@ def quantize_blocks(
 
     `values` is one row, or a list of rows (lists) of a tensor with two axes. A value is anything that `read` accepts,
     or a derivation, which stands for its result. Exact rules use the values unrounded. The rules of libraries first
-    round them to `rule.takes`. If that is empty, they round them to binary32, unless all values have the same narrower
-    format. If `tensor_scale` is None, the rule computes the tensor scale, usually as amax / (largest element · largest
-    scale). Under stochastic rounding, the value with index i uses random draw i. Raises LiteralError for values that
-    are not numbers; raises UnsupportedError for numbers with too many digits, and for an invalid tensor scale.
+    round the values to the format `rule.takes`. If it is empty, this format is binary32, or a narrower format that all
+    values have. If `tensor_scale` is None, the rule computes the tensor scale, usually as amax / (largest element ·
+    largest scale). Under stochastic rounding, the value with index i uses random draw i. Raises LiteralError for values
+    that are not numbers; raises UnsupportedError for numbers with too many digits, and for an invalid tensor scale.
 
     >>> [block] = quantize_blocks(["957", "1"], "mxfp8_e4m3")
     >>> block.scale, [(hex(each.code), str(each.decoded.as_fraction())) for each in block.elements]

@@ -54,7 +54,7 @@ OfTensor = tuple[TensorScale | None, tuple[ScaleStep, ...], dict[str, Value]]
 Attempt = tuple[Datum, tuple[ScaleStep, ...], tuple[Element, ...], dict[str, Value], tuple[tuple[int, ...], ...]]
 
 BY_EXPONENT = ("floor", "even", "ceil")  # rules whose scale is a power of two with an exponent near log2(amax)
-ERROR = "error at grow"  # a step whose name begins so has the error of a block for one factor (`ScaleChoice`)
+ERROR = "error at grow"  # followed by a factor: the name of a step with the block's error (`ScaleChoice`)
 TIES_TO_ZERO, TIES_DOWN = "RNZ", "RND"
 _DISTANCE = parse_formula("q * scale - x")
 
@@ -115,8 +115,8 @@ class Quantizer:
     def tensor(self, blocks: list[list[Value]], searched: list[Found]) -> OfTensor:
         """Compute the tensor scale that `blocks` share.
 
-        Return the scale (None if the format has none), the lines of the rule computed for it, with their values, and
-        the variables known so far.
+        Return the scale (None if the format has none), a step for each computed line of the rule, and all variables
+        known so far.
         """
         known: dict[str, Value] = {**self.constants, "tensor": ratio(1)}
         largest = [largest_magnitude(block) for block in blocks if block]

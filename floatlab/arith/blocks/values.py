@@ -53,7 +53,7 @@ def input_format(values: Sequence[object]) -> Format:
 
 
 def typed_text(value: object) -> str | None:
-    """Return the text of a value, or None if it was not text; if it was read into a format, `@FORMAT` is appended."""
+    """Return the text of a value, or None if it was not text; the text of a derivation gets `@FORMAT` appended."""
     if isinstance(value, Derivation) and isinstance(value.operands[0], Literal):
         return f"{value.operands[0].text}@{short_name(value.result.format)}"
     return value if isinstance(value, str) else None

@@ -1,6 +1,6 @@
 /* `run` and `accumulate` of the module: arguments are checked before the loops of word.h run. */
 
-/* Whether a place is aligned and in every step within its buffer, and whether the buffer consists of whole rows. */
+/* Whether a place is aligned and, in every step, within its buffer; the buffer must consist of whole rows. */
 static int fits(const Call *c, const Place *p)
 {
     const Py_buffer *b = &c->held[p->buffer];
@@ -149,7 +149,8 @@ PyDoc_STRVAR(accumulate_doc,
              "Add x[k] * y[k] to sums for k = 0, 1, …, in place: x and y have three axes, sums has two. All are float32,\n"
              "or all float64; sums is contiguous.");
 
-/* Whether an array is aligned and has `axes` axes: the last two as long as those of `sums`, the one before of length `first`. */
+/* Whether an array is aligned and has `axes` axes. The last two must be as long as those of `sums`; a third axis, before
+   them, must have the length `first`. */
 static int has_shape(const Py_buffer *x, int axes, Py_ssize_t first, const Py_buffer *sums)
 {
     if (x->ndim != axes || x->itemsize != sums->itemsize || (uintptr_t)x->buf % (uintptr_t)x->itemsize)

@@ -12,7 +12,7 @@ static const int directions[] = {FE_TONEAREST, FE_DOWNWARD, FE_UPWARD, FE_TOWARD
 
 /* Where the numbers of an operand or a result are: in row `row` of a buffer, and `stride` rows later in each further
    step.  A row has the call's number of elements.  `buffer` is an index into the call's buffers, the written ones first,
-   or -1 for none; `resolve` replaces it by a pointer. */
+   or -1 for none; `resolve` replaces this index by the pointer `start`. */
 typedef struct {
     union {
         int64_t buffer;

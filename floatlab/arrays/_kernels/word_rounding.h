@@ -128,9 +128,9 @@ static INLINE Unsigned NAME(whole)(Unsigned word, const NAME(Rule) *r, int drawn
     return code | (nan & (magnitude & r->payload) >> r->cut);
 }
 
-/* Round into a plain format by an addition, in a direction that the processor has. The format has more than one digit,
-   and fewer than the word. M is a power of two with the number's sign, and its last place is that of the format. So the
-   processor rounds when M is added, and the bits of the sum minus those of M are the kept digits. */
+/* Round into a plain format by an addition, in a direction that the processor has. The format has at least two digits,
+   and fewer than the word has. M is a power of two with the number's sign, and its last place is that of the format. So
+   the processor rounds when M is added, and the bits of the sum minus those of M are the kept digits. */
 static INLINE Unsigned NAME(magic)(Unsigned word, const NAME(Rule) *r, int with_flags, int to_value, Unsigned *raised)
 {
     const Int low = (Int)((Unsigned)(r->low + 1) << T);

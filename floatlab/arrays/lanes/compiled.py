@@ -45,10 +45,11 @@ OPERATIONS = (
     "convert", "add", "subtract", "multiply", "divide", "sqrt", "fma",
     "fma_to_nearest", "divide_to_nearest", "sqrt_to_nearest",
 )  # fmt: skip
-# A number is rounded by adding an addend and cutting off bits (`cut` in _kernels/word_rounding.h). In each row, two
-# masks select the discarded bits that the addend has: the first for positive numbers, the second for negative ones. The
-# third mask selects bits that are cleared if the last kept bit is 1. The fourth number is a right shift. The last two
-# are added before the shift: the fifth only if the last kept bit is 1.
+# A number is rounded by adding an addend and cutting off bits (`cut` in _kernels/word_rounding.h). The columns:
+# 1, 2: masks of the discarded bits that are set in the addend, for positive and for negative numbers
+# 3: a mask of the bits that are then cleared if the last kept bit is 1
+# 4: a right shift of the addend
+# 5, 6: numbers to add before the shift; 5 only if the last kept bit is 1
 _ADDENDS = {
     Direction.RNE: (-1, -1, 0, 1, 1, 0),
     Direction.RNA: (-1, -1, 0, 1, 0, 1),
@@ -267,7 +268,7 @@ def reader(format: Format, word: Format) -> Reader:
 class KernelProgram:
     """The stages of a recurrence (`arrays.recurrences`): operations on rows of binary64, repeated in each step.
 
-    Each step has its own rows. Its stages write them, and read them and the rows of the previous step.
+    Each step has its own rows. A stage writes one of them, and reads rows of its own step or of the previous one.
     """
 
     def __init__(self, rows: int) -> None:

@@ -100,7 +100,7 @@ def _rounder(source: Format, format: Format, context: Context, lane: str | None,
     if format.is_table and word is not None and lane != "scalar":
         if (found := _table_rounder(source, format, context, lane, word)) is not None:
             return found
-        word = None  # the result also depends on a draw, on flushing, or may be an error
+        word = None  # the result depends on a draw or on flushing, or it may be an error
     if source.is_table and context.flush_inputs:
         word = None
     if lane == "scalar" or (word is None and lane is None):

@@ -49,7 +49,7 @@ class Operation(Record):
 
     @property
     def has_ties(self) -> bool:
-        """Whether a result can be a tie between floats with the precision of its operands."""
+        """Whether a result can be a tie in the precision of the operands; quotients and roots cannot."""
         return self.name not in ("divide", "sqrt")
 
 
@@ -143,7 +143,7 @@ class ScalarOperation:
         """
         kinds = [_kinds(number[where], block[where]) for number, block in zip(numbers, blocks, strict=True)]
         if all(np.isfinite(number[where]).all() for number in numbers):
-            kinds = []  # an invalid operation gives the same NaN for all finite operands
+            kinds = []  # finite operands: each NaN comes from an invalid operation, so all are the same
         left = np.arange(len(where))
         while len(left):
             code, raised = self.answer(tuple(int(block[where[left[0]]]) for block in blocks), 0)

@@ -92,7 +92,7 @@ class Parts:
     def __init__(self, bits: Array, rule: RoundingRule) -> None:
         """Split the bits of binary32 (as uint32) or binary64 (as uint64)."""
         t, w = rule.source.trailing_bits, rule.source.exponent_bits
-        # As signed integers, words have the sign of their numbers; codes without sign, shifts and ranks fit, too.
+        # As signed integers, words have the sign of their numbers. Ranks, shifts and magnitudes fit, too.
         word: Any = np.int32 if bits.dtype == np.uint32 else np.int64
         whole: Array = bits.view(word)
         self.negative = whole < 0
@@ -307,7 +307,7 @@ def reader(fmt: Format, word: Format) -> Reader:
     every = (1 << word.width) - 1
     moved = reading.adjust << word.trailing_bits
     moved_on = unsigned(moved & every)
-    # Decoding shifts infinity and changes its bias; adding this number then gives the infinity of the word.
+    # Infinity is decoded like a finite number; adding this integer then gives the infinity of `word`.
     to_infinity = unsigned(word.infinity_magnitude - (fmt.infinity_magnitude << reading.cut) - moved & every)
     one_up, least = unsigned(1 << word.trailing_bits), number(2.0**fmt.emin)
 

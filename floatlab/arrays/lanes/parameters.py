@@ -25,8 +25,9 @@ from floatlab.record import Individual
 
 Settled = tuple[int, Flags] | UnsupportedError  # a code and the flags that it raises, or an error
 SINGLE, DOUBLE = WORDS = parse_format("binary32"), parse_format("binary64")
-_TWICE = 2  # a number rounded to odd with this many more bits than the format rounds like the exact number
-_DRAWN = 33  # the same for stochastic rounding: 32 bits to compare with the draw, and one that is sticky
+# Rounding to odd first, with this many bits more than the format has, does not change the result.
+_EXTRA_BITS = 2
+_EXTRA_BITS_DRAWN = 33  # for stochastic rounding: 32 bits to compare with the draw, and one that is sticky
 
 
 class DecodingRule(Individual):
@@ -49,7 +50,7 @@ class RoundingRule(Individual):
     source: Format
     direction: Direction  # of the context, with ties at precision 1 resolved (`direction_in`)
     cut: int  # number of bits that a normal number loses
-    low: int  # the source's exponent field of the format's smallest normal number
+    low: int  # the exponent field, in the source, of the smallest normal number of the format
     lift: int  # if there are no subnormals, the codes of zero and its neighbour are 2^lift apart; else 0
     overflow: tuple[Settled, Settled]
     infinity: tuple[Settled, Settled]
@@ -233,7 +234,7 @@ def is_enough(word: Format, format: Format, drawn: bool = False) -> bool:
     (True, False)
     """
     digits, depth = word.precision - format.precision, format.qmin - word.qmin
-    return digits >= (_DRAWN if drawn else _TWICE) and depth > _TWICE and can_round(word, format)
+    return digits >= (_EXTRA_BITS_DRAWN if drawn else _EXTRA_BITS) and depth > _EXTRA_BITS and can_round(word, format)
 
 
 def rounds_as_processors(context: Context) -> bool:

@@ -18,8 +18,10 @@ from floatlab.arrays.lanes.table_segments import search, segments
 from floatlab.arrays.types import Array
 
 _OPEN_ENTRY = np.uint64(1 << 63)  # the entry of an open bucket or binade, or a flag in it
-_FRACTION = 26  # bits of a line's height after the binary point, as in _kernels/table.h
-_POINT = _FRACTION + 16  # position in an entry: the height's last bit before the binary point
+# An entry of `WideLookup` has the height of a line, with _FRACTION bits after the binary point, as in _kernels/table.h.
+# The bit before the binary point is bit _POINT of the entry.
+_FRACTION = 26
+_POINT = _FRACTION + 16
 _MOST_RANK = (1 << 15) - 1
 _MAGNITUDE = 0x7FFFFFFF  # of binary32
 

@@ -92,7 +92,8 @@ def segments(rule: RoundingRule, negative: bool) -> Segments:
     assert given_by_table(format)
     mirrored = {Direction.RTP: Direction.RTN, Direction.RTN: Direction.RTP}
     direction = rule.direction
-    if negative and isinstance(format, TwosComplementFormat):  # each sign mirrors the other
+    if negative and isinstance(format, TwosComplementFormat):
+        # The starts are those of positive numbers, rounded in the opposite direction.
         direction, negative_starts = mirrored.get(direction, direction), False
     else:
         negative_starts = negative

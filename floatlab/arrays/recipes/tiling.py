@@ -64,7 +64,7 @@ class Tiling:
         return np.ascontiguousarray(np.moveaxis(kept.reshape(turned), -1, self.axis))
 
     def row_of_block(self) -> Array:
-        """Return, for each block, the number of the row of blocks that contains it, counted over all outer axes."""
+        """Return, for each block, the index of its row of blocks; rows are numbered through all outer axes."""
         outer, rows, columns = np.indices((self.outer, *self.counts))
         return (outer * self.counts[0] + rows).reshape(-1) if columns.size else np.zeros(0, np.intp)
 

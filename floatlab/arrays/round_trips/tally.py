@@ -41,9 +41,9 @@ def tally(
     run
         The number of consecutive elements, in C order, that share `smallest` and `threshold`; by default all elements.
     smallest
-        The smallest normal number of the target format in units of x: one number, or one for each run.
+        The smallest normal number of the target format, times the scale of elements: one number, or one for each run.
     threshold
-        The smallest magnitude that rounds beyond the largest number, in units of x: one number, or one for each run.
+        The smallest magnitude that rounds beyond the largest number, times the scale of elements, as for `smallest`.
     first
         The index of the first element, for `largest_relative_at`.
     lane
