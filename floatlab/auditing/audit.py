@@ -39,10 +39,10 @@ class Audit(Record, Answering):
     """The audit of a quantised checkpoint: an `AuditedTensor` for each quantised weight, the broken ones first.
 
     `original` is the name of the original checkpoint; it is empty if none was given. Only quantised weights are
-    audited; all other tensors are counted by dtype. `unscaled` counts the tensors of signed floats of 8 bits or less:
-    these are probably codes whose scales are missing. `unchecked` counts the rest. `missing` has the tensors of the
-    original that the checkpoint lacks. A missing weight is broken if the checkpoint has other tensors of its layer.
-    `unchecked`, `missing` and `unscaled` are empty if weights were chosen by a glob (`only`).
+    audited. The other tensors are counted by dtype: `unscaled` counts those of signed floats of 8 bits or less, which
+    are probably codes whose scales are missing; `unchecked` counts the rest. `missing` has the tensors of the original
+    that the checkpoint lacks. A missing weight is broken if the checkpoint has other tensors of its layer. `unchecked`,
+    `missing` and `unscaled` are empty if weights were chosen by a glob (`only`).
     """
 
     _ASKS = ".is_sound"
@@ -104,9 +104,9 @@ def audit(
     """Check a quantised checkpoint; or, with `to`, measure what recipes would do to a checkpoint.
 
     Without `to`, only quantised weights are checked. With an original, a weight is broken if its error is too large for
-    any quantiser with the right scales, or if correcting a mistake removes most of the error. Without an original, a
-    weight is broken if it has NaNs or infinities. It is also broken if parts are missing or do not fit together. A
-    mistake in a stored part is reported only if the corrected weight has a plausible error.
+    any quantiser with the right scales, or if correcting a mistake removes most of the error. A mistake is
+    reported only if the corrected weight fits the original. Without an original, a weight is broken if it has NaNs or
+    infinities. In both cases, it is broken if parts are missing or do not fit together.
 
     Parameters
     ----------

@@ -36,18 +36,19 @@ from floatlab.record import Individual
 _SMALL_SAMPLE = 1 << 16
 _MOSTLY = 0.4  # if a weight has a small error, a repair must leave less than this share of the error
 _UNRELATED = 0.1  # numbers with a smaller cosine are unrelated
-_TURNED = 0.5  # after a rotation, the cosine is smaller than this
+_TURNED = 0.5  # after a rotation, the cosine of a weight and its original is smaller
 # A repaired weight is right if it looks like the result of one of three kinds of quantisers:
-# * rounding to nearest: at least _ROUNDED of the codes are the nearest ones;
-# * error feedback: at least _FED_BACK of the codes are the nearest ones, and at most _FAR are far from the original;
-# * truncation: at most _NONE_FAR of the codes are far from the original.
+# * rounding to nearest: at least the share _ROUNDED of the codes is nearest to the original;
+# * error feedback: at least the share _FED_BACK is nearest to the original, and at most the share _FAR is far from it;
+# * truncation: at most the share _NONE_FAR is far from the original.
 _ROUNDED, _FED_BACK, _FAR, _NONE_FAR = 0.97, 0.7, 0.06, 0.002
 _BETTER = 0.02
 _MOST_FED_BACK, _FEW_BITS = 0.6, 3.0  # error feedback leaves a smaller relative error if codes have at least 3 bits
 _COARSE = 0.1  # rounding a normal scale to 8 bits changes it by a smaller share
-_CERTAIN = 0.99  # if a repair makes this share of the codes the nearest ones, no other repair is tried
+_CERTAIN = 0.99  # if a repair makes this share of the codes nearest, no other repair is tried
 _ABOUT = 50  # repairs whose shares of nearest codes differ by less than 1/50 are equally good: the simplest one counts
-# Rounding counts as directed if less than _FEW of the numbers moved the other way by more than _SLACK of their size.
+# Rounding counts as directed, for instance up, if less than the share _FEW of the numbers moved the other way (down).
+# Changes up to the share _SLACK of a number are ignored.
 _SLACK, _FEW = 2.0**-7, 0.005
 _FINER = 0.008  # the relative distance between factors that are tried
 _LEAST_FACTOR = 0.01  # factors nearer to 1 cannot be distinguished from rounding
@@ -56,7 +57,8 @@ _LEAST_FACTOR = 0.01  # factors nearer to 1 cannot be distinguished from roundin
 class ComparedWeight(Individual):
     """A weight and its original `x`, with its errors (`fidelity`).
 
-    `bits` is the size of a code. `agreement` is None if floatlab does not know the numbers of all codes (`grid_of`).
+    `bits` is the size of a code. `agreement` compares the codes with the original; it is None if floatlab does not know
+    the numbers of all codes (`grid_of`).
     """
 
     read: QuantizedCheckpoint
@@ -291,12 +293,12 @@ def repaired(found: ComparedWeight) -> WeightCause | None:
         return None
     is_exchange, _, _, amount, words = min(causes, key=lambda each: (each[1], *each))
     if is_exchange and (factor := _one_factor(found)):
-        return factor  # preferred, since the scales of another weight may fit by chance
+        return factor  # more plausible than the scales of another weight, which may fit by chance
     return WeightCause(f"{words}; corrected, the relative error is {amount:.2g} instead of {found.fidelity.left:.3g}")
 
 
 def _zero_step(found: ComparedWeight) -> int:
-    """Return how much too small zero points seem to be: the median of error / scale; 0 if unknown."""
+    """Return by how much to increase the zero points: the median of error / scale; 0 if unknown."""
     if not any(name.endswith(("qzeros", "zero_point")) for name in found.weight.parts):
         return 0
     grid = grid_of(found.read.parts, found.weight)
@@ -324,7 +326,7 @@ def _nearest_after(found: ComparedWeight, repair: Repair, sample: int) -> float:
         return 0.0
     is_fed_back = near >= _FED_BACK and far <= _FAR
     if not repair.is_exchange and abs(found.fidelity.cosine) < _TURNED:
-        is_fed_back |= after.is_fed_back  # unrelated numbers became similar, so weaker evidence is enough
+        is_fed_back |= after.is_fed_back  # the repair made unrelated numbers similar, so fewer codes must fit
     return near if near >= _ROUNDED or is_fed_back or (far <= _NONE_FAR and not repair.is_exchange) else 0.0
 
 

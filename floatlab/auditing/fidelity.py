@@ -11,18 +11,20 @@ from floatlab.arrays.sources import BLOCK, ArraySource
 from floatlab.arrays.types import Array
 from floatlab.record import Record
 
-# In a block with its own, right scale, every quantiser leaves a smaller relative error. The worst case is a block of 32
-# in e2m1: OCP's rule saturates the largest element from 7.9 to 6, and all others become 0. This leaves about 0.3.
+# If a block has a scale of its own, and this scale is right, every quantiser leaves a smaller relative error. The worst
+# case is a block of 32 in e2m1: OCP's rule saturates the largest element from 7.9 to 6, and all others become 0. This
+# leaves about 0.3.
 MOST_LEFT = 0.5
 # Quantisers of less than 3 bits may leave a larger error, even with the right scales.
 MOST_LEFT_OF_FEW_BITS = 0.9
 _FEW_BITS = 3.0
 # A relative error above MOST_LEFT does not prove that a block is bad: small numbers may all become 0 if they share a
 # scale with larger ones. The largest error of a bad block must also exceed two limits:
-# 1. 0.26 of the largest number in its row or in its aligned group of 8 blocks: a 4-bit format may scale each;
-# 2. 2^-7·P, where P is the power of two next above all numbers of the tensor: 8-bit formats may have one scale for all.
-# If each group has its own scale, limit 1 is 0.26 of the largest number in the group. Limit 2 is 2^-13·P, but at least
-# 2^-17: below, scales may be subnormal in e4m3 (NVFP4) or in binary16.
+# 1. 0.26 of the largest number in its row or in its aligned group of 8 blocks: 4-bit formats may have one scale for
+#    this row or group;
+# 2. 2^-7·P, where P is the least power of two above all numbers of the tensor: 8-bit formats may have one scale for it.
+# If each group has its own scale, limit 1 is 0.26 of the largest number in the group. Limit 2 is then 2^-13·P, but at
+# least 2^-17, since the scales of smaller numbers may be subnormal in e4m3 (NVFP4) or in binary16.
 _BESIDE, _AROUND, _ANYWHERE = 0.26, 8, 6
 _ANYWHERE_OF_GROUPS, _TINY = 12, 2.0**-17
 # Limits of the error of rounding to nearest: for normal numbers, relative to the number (_OWN); for subnormal ones,
@@ -79,8 +81,8 @@ def allowed(bits: float, kind: str = "", group: int = 0) -> tuple[float, float]:
     """Return two limits of the error of rounding to nearest.
 
     The first is relative to the number itself, the second to the largest number of its group. `kind` is the type of the
-    codes. It is empty for blocks of ggml; their `bits` include up to one bit for scales. Codes of more than 4 bits
-    count as integers, unless they are fp8.
+    codes, or empty for blocks of ggml. `bits` is the size of a code; for ggml, it includes up to one bit for scales.
+    Codes of more than 4 bits count as integers, unless they are fp8.
 
     >>> allowed(8, "e4m3fn"), allowed(8.5), allowed(5)
     ((0.0625, 7.62939453125e-06), (0.0, 0.003937007874015748), (0.25, 0.07142857142857142))
@@ -185,7 +187,7 @@ def _sum(column: tuple[float, ...]) -> float:
 
 
 def _least_bad(largest: float, own_scales: bool) -> int:
-    """Return the first index in the result of `_bad_blocks` whose blocks count as bad."""
+    """Return the index in the counts of `_bad_blocks` from which on blocks count as bad."""
     limit = _exponent(largest) - _ANYWHERE
     if own_scales:
         limit = min(limit, max(_exponent(largest) - _ANYWHERE_OF_GROUPS, _exponent(_TINY)))

@@ -62,7 +62,7 @@ def _named_order(best: Array, shape: tuple[int, ...]) -> str:
 
 
 def exchanged(q: Array, x: Array, noun: str) -> str:
-    """Return in words which few rows of q are rows of x, but exchanged with each other; otherwise ""."""
+    """Return in words which rows of q are exchanged with each other; "" if there are none, or more than a few."""
     error, signal = np.square(q - x).sum(axis=1), np.square(x).sum(axis=1)
     bad = np.flatnonzero(error > MOST_LEFT**2 * signal)
     if not 2 <= len(bad) <= _FEW_LINES * len(q) or q.shape[1] < SHORTEST or len(bad) > SAMPLE // q.shape[1]:

@@ -24,7 +24,7 @@ from floatlab.record import Individual
 _MOST_OTHERS = 32  # the scales of this many other weights are tried, those with the most similar names first
 _TABLES = {"nf4": "nf4", "fp4": "bnb_fp4"}  # the formats of bitsandbytes whose tables are stored
 _OTHER_ORDER = "the nibbles are in the other order"
-_SHIFTS = (-1, 1, *(sign * by for by in range(2, 9) for sign in (-1, 1)))  # wrong biases of exponents that are tried
+_SHIFTS = (-1, 1, *(sign * by for by in range(2, 9) for sign in (-1, 1)))  # errors of exponent biases that are tried
 _ROLLS = tuple(sign * by for by in (1, 2, 4, 8, 16) for sign in (-1, 1))
 _ZEROS = ("qzeros", "zero_point")
 _INTEGERS = ("int8", "uint8", "int32")
@@ -33,7 +33,8 @@ _WORD_ORDERS = (
     ("the codes of a word are in the usual order instead of AWQ's", (0, 2, 4, 6, 1, 3, 5, 7)),
     ("the codes of a word are in AWQ's order", (0, 4, 1, 5, 2, 6, 3, 7)),
 )
-# Types of ggml whose codes are nibbles, each with the byte of a block at which its codes begin. They fill its rest.
+# Types of ggml whose codes are nibbles, each with the byte of a block at which the codes begin. The codes fill the rest
+# of the block.
 _NIBBLES = {"Q4_0": 2, "Q4_1": 4, "Q4_K": 16, "IQ4_NL": 2, "IQ4_XS": 8, "MXFP4": 1, "NVFP4": 4}
 
 

@@ -31,7 +31,7 @@ from floatlab.training.validation import beyond, check_needs, checked_number
 Function = Callable[[Any], Any]  # takes a float or a RoundedNumber; a trial call shows which
 WAYS = ("forward", "central")
 _STEPS_A_DECADE = 4
-_TELLING = 10  # the verdict "agrees" needs a bound below this fraction of the quotient or the reported derivative
+_TELLING = 10  # for "agrees", the quotient or the reported derivative must exceed this many times the bound
 _NARROW = 24  # for formats of at most this precision, binary64 is treated as exact
 
 

@@ -9,8 +9,8 @@ A step uses all samples of a problem. With n samples and loss scale S, a step do
 * gradient of the outputs: dz = e·f, rounded to the format `backward`. The factor f = c·λ·S/n is first rounded to the
   format of the accumulator. λ is the weight of the loss; c is 2 for a squared loss and 1 for a logistic one.
 * backward, for each layer, the last one first: dW = xᵀ·dz and db = 1ᵀ·dz in the format of the accumulator, rounded to
-  the format `grads`. The dz of the preceding layer is dz·Wᵀ in the format of the accumulator, set to 0 unless x > 0,
-  and rounded to `backward`.
+  the format `grads`. The dz of the preceding layer is dz·Wᵀ in the format of the accumulator, set to 0 unless
+  the layer's input x is positive, and rounded to `backward`.
 
 `reduce.matmul` computes the matrix products: it rounds each product of two elements to the accumulator's format and
 sums serially, or it uses a model of a matrix unit. x, W and f saturate if they overflow a format without infinities.

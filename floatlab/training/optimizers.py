@@ -179,7 +179,7 @@ def parse_optimizer(given: object, lr: object, adds: bool) -> Optimizer:
     ----------
     given
         `sgd`, `momentum` (0.9), `adam`, `adamw` (weight decay 0.01), or an optimizer, which is returned. None means
-        SGD. If `adds` is true, a name must be None or `updates`; both mean `Updates`.
+        SGD. With `adds`, None and `updates` mean `Updates`, and no other name is valid.
     lr
         The learning rate. None means 0.001 for Adam and AdamW; SGD has no default, and `Updates` has no learning rate.
     adds

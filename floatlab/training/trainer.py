@@ -235,8 +235,9 @@ class Trainer:
         finite = np.isfinite(given).all(axis=1)
         good = len(given) if finite.all() else int(np.argmin(finite))
         dynamic = self.scaler is not None and self.scaler.rules.is_dynamic
-        if not dynamic and good < len(given) and not self._format_without_nan:  # without NaN, the weights stay finite
-            good += 1  # include the step that makes the weights NaN or infinite
+        # If all formats have NaN, also do the step that makes the weights NaN or infinite.
+        if not dynamic and good < len(given) and not self._format_without_nan:
+            good += 1
         if good:
             return self._walk(given[:good])
         if dynamic:

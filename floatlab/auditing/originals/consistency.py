@@ -23,9 +23,9 @@ _NUMBER = re.compile(r"(?<![A-Za-z0-9])((?:layers?|blocks?|blk|h|l)_?)?(\d{1,9})
 class _Match(Record):
     """A weight and its original, by their names.
 
-    `kind` is the name of the weight with # for each number, and `numbers` are these numbers. In the same way, `kinds`
-    and `found` come from the names of the original's tensors. If there are several tensors, `found` has only the
-    leading numbers that are equal in all their names. `found` is never longer than `numbers`.
+    `kind` is the name of the weight with # for each number, and `numbers` are these numbers. `kinds` are the names of
+    the original's tensors, also with # for each number. `found` has the leading numbers that
+    are the same in all these names, but not more than `numbers` has.
     """
 
     name: str
@@ -37,7 +37,7 @@ class _Match(Record):
 
     @property
     def is_straight(self) -> bool:
-        """Whether the numbers of the original are those of the weight."""
+        """Whether the original's name has the same numbers as the weight's, such as the same layer."""
         return self.found == self.numbers[: len(self.found)]
 
 
@@ -69,8 +69,7 @@ def contradictions(matches: Mapping[str, Counterpart], known: Iterable[str]) -> 
     kinds: Kinds = defaultdict(Counter)
     for match in each:
         kinds[match.kind][match.kinds] += 1
-    # If weights whose names differ only in numbers have originals of different kinds, the names do not say which part
-    # of a layer a weight is.
+    # If the weights have fewer kinds of names than their originals, a name does not say which part of a layer it is.
     is_vague = len(kinds) < len({match.kinds for match in each})
     tells = {kind for kind, found in kinds.items() if len(found) == 1 or not is_vague}
     wrong = _of_another_kind(each, {_last(name) for name in names}, {kind: kinds[kind] for kind in tells}, matches)
@@ -187,7 +186,7 @@ def _of_another_layer(each: list[_Match], available: set[tuple[str, Numbers]]) -
 
 
 def _inverted(group: list[_Match]) -> list[_Match]:
-    """Return the matches whose originals are out of order, or are also those of other weights.
+    """Return the matches that break the order: originals should ascend as the weights do, without repetition.
 
     `group` is sorted by the numbers in the names of the weights.
     """

@@ -24,8 +24,8 @@ def missing_tensors(
     """Return the names of the original's tensors that the checkpoint lacks.
 
     `originals` has the names of the original's tensors, `judged` the names of weights with a verdict, and `matches` the
-    original of each weight. If `are_renamed` is true, weights have other names than their originals. Then an unused
-    tensor counts as missing only if the same tensor of another layer is the original of a weight. In this case, the
+    original of each weight. If `are_renamed` is true, weights have other names than their originals. Then a tensor
+    counts as missing if it is the original of no weight, but the same tensor of another layer is. In this case, the
     result is empty if the original of some weight is unknown.
     """
     if not are_renamed:
@@ -42,7 +42,7 @@ def missing_tensors(
 
 
 def lost_weights(read: QuantizedCheckpoint, missing: Collection[str], originals: Mapping[str, Shape]) -> list[str]:
-    """Return the tensors that `partly_there` finds, except those of which the checkpoint stores some parts.
+    """Return the tensors that `partly_there` finds, without those that have stored parts in the checkpoint.
 
     `originals` has the shapes of all tensors of the original. The result is empty for one shard of a checkpoint, which
     is a file with a name such as "model-00001-of-00004".
@@ -58,9 +58,9 @@ def lost_weights(read: QuantizedCheckpoint, missing: Collection[str], originals:
 
 
 def partly_there(missing: Collection[str], originals: Mapping[str, Shape]) -> list[str]:
-    """Return the missing tensors whose layer has other tensors, if at least half of the layers have such a tensor.
+    """Return the missing tensors of layers that have other tensors.
 
-    Only tensors of at least two axes are returned.
+    Only tensors of at least two axes are returned, and only those that at least half of the layers have.
 
     >>> shapes = {f"h.{i}.{part}": (4, 4) for i in (0, 1) for part in ("up", "down")}
     >>> partly_there(["h.1.up"], shapes), partly_there(["h.1.up", "h.1.down"], shapes)

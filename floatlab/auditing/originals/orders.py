@@ -32,9 +32,9 @@ def order_of(places: list[Place], heads: tuple[int, ...] | None = ()) -> RowOrde
 
     Known conventions explain these orders: a contiguous part of one tensor; every n-th row of one tensor; several
     tensors one after the other; alternating rows (or heads) of several tensors; rows of q and k permuted for rope.
-    `heads` has the stated numbers of attention heads. Unless it is empty, a permutation for rope counts only with one
-    of these numbers. `heads` is None if `places` is about the columns of a weight; no convention changes their
-    order.
+    `heads` has the stated numbers of attention heads, which decide what is a permutation for rope. If none of them fits
+    the number of rows, usual numbers are tried. `heads` is None if `places` is about the columns of a weight, whose
+    order no convention changes.
 
     >>> order_of([("gate", False, 0), ("up", False, 0), ("gate", False, 1), ("up", False, 1)])
     RowOrder(words='their rows, alternating', is_explained=True, of_columns=False)

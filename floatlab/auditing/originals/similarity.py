@@ -19,13 +19,14 @@ from floatlab.auditing.quantized import QuantizedCheckpoint
 from floatlab.auditing.stored_parts import Weight
 from floatlab.errors import FloatlabError
 
-# A sample has _PIECE numbers from each of _PIECES places. These avoid the thirds of a tensor: there, rows that are
-# permuted for n heads and for 2n heads are the same.
+# A sample has _PIECE numbers from each of _PIECES places. No place is at a third of the tensor, since the rows permuted
+# for n heads and for 2n heads are the same there.
 _PIECE, _PIECES = 1 << 10, 6
 _SAME, _OTHER = 0.8, 0.5  # tensors with a cosine above _SAME are the same; with one below _OTHER, they are different
 _CLEARLY, _LESS = 0.05, 0.15
-# A weight is searched row by row only up to these sizes: its rows, its numbers, and the originals' rows and numbers.
-_MOST_ROWS, _MOST_NUMBERS, _MOST_OWN, _MOST_READ = 1 << 13, 1 << 22, 1 << 14, 1 << 25
+# A weight is searched row by row only if it has at most _MOST_ROWS rows and _MOST_NUMBERS numbers, and if the originals
+# have at most _MOST_CANDIDATES rows and columns of this length, with _MOST_READ numbers in all.
+_MOST_ROWS, _MOST_NUMBERS, _MOST_CANDIDATES, _MOST_READ = 1 << 13, 1 << 22, 1 << 14, 1 << 25
 _MOST_PRODUCTS = 1 << 34  # multiplications in such a search
 # Shorter rows may be similar by chance. Of longer rows, only the beginning is compared.
 _SHORTEST, _LONGEST = 24, 1 << 10
@@ -190,7 +191,7 @@ class ContentIndex:
                 if (shape[-1] if not turned else shape[-2] if len(shape) == 2 else 0) == length
             ]
             total = sum(count for _, _, count in views)
-            if not views or total > _MOST_OWN or total * length > _MOST_READ:
+            if not views or total > _MOST_CANDIDATES or total * length > _MOST_READ:
                 self._rows[length] = None
             else:
                 units = np.concatenate([_units(self._matrix(name, turned, length)) for name, turned, _ in views])
@@ -233,7 +234,7 @@ def _found_in(places: list[Place], turned: bool, heads: Mapping[str, tuple[int, 
 
 
 def _doubts(orders: list[RowOrder], found: Array) -> Iterator[str]:
-    """Yield a doubt for each matrix of a weight whose order of rows no convention explains.
+    """Yield a doubt for each matrix of a weight if no convention explains the order of its rows.
 
     `found` has the matrices as they were found. A copy of another matrix with reversed rows or columns is not doubted:
     models for tests contain such copies.

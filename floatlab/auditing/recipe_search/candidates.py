@@ -21,7 +21,7 @@ _MX = {
     "e4m3": "mxfp8_e4m3", "e5m2": "mxfp8_e5m2", "e2m3": "mxfp6_e2m3", "e3m2": "mxfp6_e3m2", "e2m1": "mxfp4",
     "int8": "mxint8",
 }  # fmt: skip
-_WIDEST_CLOSEST = 4  # bits: libraries compare numbers with every code only if elements are not wider
+_WIDEST_CLOSEST = 4  # bits; rules that compare a number with every code are tried only for elements up to this width
 _FP8 = ("e4m3", "e5m2")
 _GGML = {"int8": "q8_0", "int4": "q4_0"}
 # For each reading of scales with minima: the name of the format, and the shape of its groups.

@@ -18,7 +18,7 @@ from floatlab.auditing.recipe_search.matching import (
 )
 from floatlab.auditing.recipe_search.trials import encoded_by
 
-_SAME = 1 + 1e-5  # quotients with a smaller ratio differ only by rounding
+_SAME = 1 + 1e-5  # numbers whose ratio is smaller count as equal
 _TIE = 1e-5  # quotients this close to a tie may be rounded to either side
 _ALMOST_ALL = 0.999
 _STRANGE = 0.5  # a smaller share of codes may agree by chance

@@ -32,12 +32,12 @@ _FEW_BAD = 0.1  # if at most this share of the blocks is bad and all other codes
 _LARGE = 0.12  # like _BAD, but for `other_blocks` (see `CodeAgreement`)
 # After directed or stochastic rounding, a larger share of the codes is nearest; with a wrong scale, a smaller one.
 _ALL_NEXT = 0.4
-# A code is deep if it is more than _DEEP_FROM steps from the original, but not far. Of the codes that are not nearest,
-# directed or stochastic rounding makes at least the share _DEEP deep, and noise fewer.
+# A code is deep if it is more than _DEEP_FROM steps from the original, but not far. After directed or
+# stochastic rounding, at least the share _DEEP of the codes that are not nearest is deep; after noise, a smaller share.
 _DEEP, _DEEP_FROM = 0.08, 0.75
-# An odd block is a multiple of the original, so most of its codes are not nearest: the factor is beyond _ODD_FACTOR,
-# and the cosine above _ODD_COSINE. Scales below the share _TINY of the largest one are skipped: they may be subnormal,
-# and so inexact.
+# An odd block is a multiple of the original, so most of its codes are not nearest. The factor is above _ODD_FACTOR or
+# below its reciprocal, and the cosine is above _ODD_COSINE. Scales below the share _TINY of the largest one may be
+# subnormal, and so inexact; their blocks are skipped.
 _ODD_FACTOR, _ODD_COSINE, _TINY = 1.25, 0.9, 2.0**-12
 _MOST_CLIPPED = 0.3  # if more numbers are clipped, error feedback may explain any error
 _MOST_ROWS = 1 << 12  # the largest length of `bad_rows`

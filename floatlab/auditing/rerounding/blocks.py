@@ -13,8 +13,8 @@ _FAR_IN_ROW, _ALIKE = 0.4, 0.5
 # Error feedback makes large errors in a few blocks. These blocks still resemble the original (the cosine is above
 # _STILL_THERE), and are not a multiple of it (the factor is below _FACTOR).
 _FACTOR, _STILL_THERE = 1.6, 0.6
-# A block is a multiple of the original if, without the outermost codes, its cosine is above _MULTIPLE and its factor is
-# beyond _FACTOR. More than the share _INNER of the codes must be left for this test.
+# A block is a multiple of the original if its cosine is above _MULTIPLE, and its factor is above _FACTOR or below its
+# reciprocal. The outermost codes are left out; more than the share _INNER of the codes must remain.
 _MULTIPLE, _INNER = 0.85, 0.5
 # Error feedback adds the error of a clipped number to the numbers on its right. In such a row, no code before the first
 # clipped number is far, and the clipped numbers cause more than this share of the row's error.

@@ -27,7 +27,8 @@ _SPREAD = 0.02  # factors count as equal if the standard deviation of their loga
 _FAR, _MORE_FAR = 0.03, 0.12
 _LEAST = 0.01  # if a smaller share of the codes is far from the original, no factors are looked for
 _FEW_COLUMNS = 0.3  # if a larger share of the columns has only nearest codes, no errors were fed back
-_MOST_GROUPS, _FEW_NUMBERS = 1 << 9, 1 << 14  # most groups that are tried for a column; numbers compared
+_MOST_GROUPS = 1 << 9  # columns of weights with more groups are not regrouped
+_FEW_NUMBERS = 1 << 14  # about this many numbers are compared to find the groups
 _BY_CHANCE = 0.01  # columns with only nearest codes prove feedback if their probability by chance is smaller
 
 

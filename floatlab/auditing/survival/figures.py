@@ -15,7 +15,7 @@ from floatlab.record import Record
 SURVIVES, DAMAGED, OVERFLOWS = "survives", "damaged", "overflows"
 QUANTILE = 0.999  # the share of relative errors that do not exceed `relative_999`
 _EXPONENT_BIAS = 1023  # bin i of Tally.exponents counts numbers with the exponent i − 1023
-_SINGLE_BIAS = 127  # exponent bias of binary32; the upper 16 bits of a binary32 number are its bin of relative_errors
+_SINGLE_BIAS = 127  # exponent bias of binary32; bin i of relative_errors has the errors whose upper 16 bits are i
 
 
 class RecipeFigures(Record):

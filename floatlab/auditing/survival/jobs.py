@@ -43,8 +43,8 @@ class AuditJob(Record):
     looks for these numbers, and nothing is rounded. If the outputs of the layer are compared, `inputs` is the place of
     the activations, and `layer` the name of their array.
 
-    `version` identifies the contents of the files at `place`. `piece` and `samples` are the region and the activations
-    themselves, if they are sent to another process because `place` or `inputs` is a mapping.
+    `version` identifies the contents of the files at `place`. Another process cannot read mappings. For it,
+    `piece` has the region if `place` is a mapping, and `samples` has the activations if `inputs` is one.
     """
 
     place: Place

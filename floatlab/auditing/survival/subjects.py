@@ -23,7 +23,7 @@ from floatlab.record import Individual
 Place = str | os.PathLike[str] | Mapping[str, object]
 
 
-_MOST_REGIONS = 1 << 21  # in all tensors together; a checkpoint of 20 GB has a few thousand
+_MOST_REGIONS = 1 << 21  # regions of all tensors together; a checkpoint of 20 GB has a few thousand
 
 
 class Subject(Individual):

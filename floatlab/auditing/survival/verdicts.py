@@ -27,7 +27,7 @@ _SAVING = 0.99  # a recommended recipe needs less than this share of the stored 
 # The share of numbers that become 0 may exceed that of normally distributed numbers by at most this. A good SQNR does
 # not exclude such a loss, since small numbers hardly change it.
 MOST_FLUSHED = 0.25
-_NAMED = 3  # names before "and N more"; a single further name is listed instead
+_NAMED = 3  # of five or more names, only three are listed, then "and N more"
 _NOTABLE = 1e-3  # a share of numbers that is worth mentioning as a cause
 _SINGULAR = {"become": "becomes", "are": "is"}
 

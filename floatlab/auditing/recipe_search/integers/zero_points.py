@@ -30,7 +30,7 @@ _MOST = 1 << 22  # at most this many elements are compared, in whole rows
 _SINGLE = parse_format("binary32")
 _NEAR = 1e-5  # quotients this close to a tie may be rounded to either side
 _QUOTIENTS = ("with the stored scale", "with the scale before it is rounded", "with the rounded scale of the rule")
-_ON_CUDA = " on CUDA"  # there, PyTorch multiplies by the reciprocal of a constant divisor
+_ON_CUDA = " on CUDA"  # on CUDA, PyTorch multiplies by the reciprocal of a constant divisor
 _SOURCE = "compressed-tensors, GPTQModel, AutoAWQ: round to nearest, without calibration"
 
 
@@ -188,7 +188,8 @@ def _library_rules(low: Array, high: Array, top: int, working: Format, on_cuda: 
     eps = np.float32(2.0 ** (1 - working.precision))
     words, nearest, where = f"(max(high, 0) − min(low, 0)) / {top}", "round(−low / scale)", _ON_CUDA * on_cuda
     words += where
-    # For a group of zeros, compressed-tensors replaces the scale 0 by the epsilon of its format; GPTQ uses −1 to 1.
+    # For a group of zeros, compressed-tensors replaces the scale 0 by the epsilon of its format. GPTQ takes −1 and 1
+    # as the smallest and the largest number.
     scale = np.where(is_empty, eps, over(upper - lower, top))
     yield _Rule(words, scale, zeros(lower, middle), nearest, working)
     whole = np.where(is_empty, np.float32(2), upper - lower)

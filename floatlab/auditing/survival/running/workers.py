@@ -162,7 +162,7 @@ def _cluster(address: str) -> Iterator[Executor]:
     except ImportError:
         raise MissingPartError("--scheduler needs distributed: pip install 'floatlab[cluster]'") from None
     for name in [each for each in logging.root.manager.loggerDict if each.partition(".")[0] == "distributed"]:
-        logging.getLogger(name).setLevel(logging.CRITICAL)  # it reports workers that die, whose tasks are repeated
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # no reports of dead workers: their tasks are repeated
 
     class Quiet(Client):  # type: ignore[misc]
         def __del__(self) -> None:
