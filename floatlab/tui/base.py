@@ -100,7 +100,7 @@ class ExplorerBase(App[None]):
 
 @dataclass
 class WidgetMessage(Message):
-    """A message that `@on(…, selector)` can handle by the widget that sent it."""
+    """A message from a widget; `@on(…, selector)` handles it if the selector matches this widget."""
 
     widget: Widget
 

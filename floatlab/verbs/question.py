@@ -202,18 +202,19 @@ class Verb(Record):
     one_format
         The error message if several formats are named, with `{}` for their names; empty if several are allowed.
     formats_by
-        The error message for -f if the formats of this verb are named in another way; it says how.
+        For a verb without -f: how its formats are named instead. The error message for -f ends with this text.
     validate
         Function that validates and completes a parsed question; raises UsageError.
     needs_values, joins
         `needs_values`: whether values are required. `joins`: whether a line of standard input is one question, with
         several values.
     reads_array, reads_files
-        Whether the value - reads an array from standard input; whether values may be names of files.
+        `reads_array`: whether `-` as a value means an array from standard input. `reads_files`: whether values may be
+        names of files.
     takes_long
         Whether an answer can take minutes: its progress is then also written if standard error is no terminal.
     seeds_more
-        Whether the verb draws random numbers for another purpose than stochastic rounding, also from `--seed`.
+        Whether `--seed` has an effect without stochastic rounding, because the verb draws other random numbers.
     plot
         Function that draws the figure of `--plot FILE` from the answer.
     also

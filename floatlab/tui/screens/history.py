@@ -59,7 +59,7 @@ class History:
         return self.now
 
     def return_to(self, question: Question) -> None:
-        """Go to the nearest equal question, first forward, then back; used if the current question had no answer."""
+        """Search for this question, first forward, then back, and go to it; used if the current one had no answer."""
         for by in (1, -1):
             while self.now != question and self.go(by):
                 pass

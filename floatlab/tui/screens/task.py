@@ -46,7 +46,7 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
     VIEWS: ClassVar[tuple[tuple[str, str], ...]] = ()  # names and titles of the views
     ROUNDS = True  # whether rounding rules have an effect on this screen
     AUTOMATIC_FORMAT = ""  # the description of the choice "no format"; if empty, there is no such choice
-    CONTROLS: ClassVar[dict[str, str]] = {}  # from names of words in #controls to actions with other names
+    CONTROLS: ClassVar[dict[str, str]] = {}  # name of a control → its action, if that has another name
     PARTS = "#body > *, #body > Column > *"  # CSS selector of the widgets that views show or hide
     WALKS = False  # whether a new view gets the focus
     AUTO_FOCUS = ""
@@ -126,7 +126,7 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
         yield from self.query("Input")
 
     def home(self) -> Iterator[Widget]:
-        """Return the widgets that get the focus when a box is left: the first that can take it."""
+        """Yield widgets to focus when a box is left. The first one that can take the focus gets it."""
         yield from self.query("#body PageView")
 
     def picks(self) -> dict[str, Pick]:

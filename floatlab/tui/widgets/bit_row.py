@@ -112,7 +112,7 @@ class BitRow(Cells):
         return marks | ({self.cursor: CURSOR} if self.has_focus else {})
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        """Flip the bit under the mouse now: before the click event, the ruler moves the row."""
+        """Flip the bit under the mouse. The click event would be too late: by then, the ruler has moved the row."""
         bit = self.cell_at(*self.place_of(event))
         if bit >= 0:
             event.stop()

@@ -72,7 +72,8 @@ _PAIR = Schema(
 )
 
 
-# An observed result: its text, the candidates that give it, and the tile edge (if any) that explains it.
+# An observed result: its text, and the candidates that give it. If one candidate gives only some rows or columns, and
+# another one the rest, `patch` has these rows or columns: the edge of a tile.
 _OBSERVED = Schema(
     None,
     {

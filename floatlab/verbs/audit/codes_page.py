@@ -1,4 +1,4 @@
-"""The page of `audit --from`: which recipe produced a tensor's codes, and an element that others round differently."""
+"""The page of `audit --from`: which recipe produced a tensor's codes, and an element that tells recipes apart."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def block(
 
     VALUE@FORMAT is first rounded to that format; all other values are exact. A single value may also be rows of values
     (`1,2;3,4`), a file with an array, or a random array. With an array or with `at`, the answer shows only the block
-    (of a large block, only a part) with the element at the index `at`. The default is the first element.
+    of the element with the index `at`; of a large block, it shows a part. The default is the first element.
 
     >>> answer = block(("957", "1"), "mxfp8_e4m3")
     >>> answer.words(), answer.codes()

@@ -71,7 +71,7 @@ def are_checkpoints(words: Sequence[str], options: Mapping[str, object]) -> bool
         return True
     local = [word for word in words if "://" not in word]
     if any(map(is_folder, local)) and any(not exists(split_place(word)[0]) for word in local):
-        return True  # then reading them fails with an error that names the missing file
+        return True  # one word names nothing; the error of reading checkpoints will say so
     if not all(map(is_checkpoint, words)):
         return False
     from floatlab.files.checkpoints import has_several
@@ -83,9 +83,10 @@ def are_checkpoints(words: Sequence[str], options: Mapping[str, object]) -> bool
 def answers(question: Question, started: Started | None = None) -> list[Answer]:
     """Answer a question: the differences of two arrays or checkpoints, and their causes if the inputs are given.
 
-    Differences are counted in ulps of the format of the question, and typed numbers are read into this format. Without
-    it, they are read into the format of the other array. If both arrays are typed, they are read into binary64 or, if
-    inputs are given, into the format of the first input (binary32 if the inputs are also typed). Raises FloatlabError.
+    If the question has a format, differences are counted in its ulps, and typed numbers are read into it. Otherwise,
+    typed numbers are read into the format of the other array. If both arrays are typed, they are read into binary64.
+    But if inputs are given, they are read into the format of the first input (binary32 if the inputs are also typed).
+    Raises FloatlabError.
     """
     words, format, options = question.values, next(iter(question.formats), None), dict(question.options)
     inputs, dtype, shape = (options.pop(name, None) for name in ("inputs", "dtype", "shape"))

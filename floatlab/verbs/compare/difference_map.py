@@ -7,7 +7,7 @@ from floatlab.page.measures import at_index, percent
 from floatlab.page.model import Block, Gap, Note, Page, Role, Row, Span, heading, hint, line
 from floatlab.page.words import counted, listed
 
-_FEW = 0.05  # up to this fraction of an axis, the number of indices with differences is given
+_FEW = 0.05  # rows or columns with differences are counted if they are at most this share of all
 _NONE, _SHADES, _ALL = "·", "░▒▓", "█"  # signs for the share of differing elements in a part of the array
 _SHARES = ("none", "up to a third", "two thirds", "more", "all")
 

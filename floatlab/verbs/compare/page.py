@@ -45,7 +45,7 @@ from floatlab.verbs.compare.histogram_text import histogram_blocks
 
 
 def diagnosis_note(first: str) -> Note:
-    """Return the first line of a diagnosis. If it mentions A and B, it is followed by what these are."""
+    """Return the first line of a diagnosis; if it mentions A or B, add which array is A and which is B."""
     return Note(line(first, Span("  (A actual, B expected)", Role.HINT) if search(r"\b[AB]\b", first) else ""))
 
 

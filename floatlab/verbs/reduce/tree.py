@@ -103,7 +103,7 @@ class Tree:
     # Chains.
 
     def _onward(self, id: int) -> int | None:
-        """Return the operand of a node that belongs to the same chain; None if the chain begins with this node."""
+        """Return the operand that is in the same chain as the node; None if the chain begins with the node."""
         node = self.plan.nodes[id - self.plan.terms]
         largest = max(node, key=self._size.__getitem__)
         others = max(self._size[each] for each in node if each != largest)

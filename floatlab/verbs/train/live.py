@@ -18,8 +18,8 @@ from floatlab.verbs.train.live_page import Look, Switch, look_at_losses, look_at
 from floatlab.verbs.train.network_page import Learnings
 from floatlab.verbs.train.options import VERB, form_of
 
-_KEPT = 1 << 20  # without --every, each line records at most about this many numbers up to the goal of the question
-_MOST = 1 << 23  # the limit on these numbers if the goal is extended
+_KEPT = 1 << 20  # without --every, each line (see `Laboratory`) records about this many numbers at most
+_MOST = 1 << 23  # limit for these numbers if more steps are added
 
 
 class Laboratory:

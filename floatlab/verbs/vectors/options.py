@@ -41,7 +41,7 @@ _NAN = ROUNDING[-1].replace(
 )
 _LINES = "generate: number of lines (10,000 at level 1, 200,000 at 2)"
 _INEXACT = "rounding to an integer does not raise inexact (TestFloat's default)"
-# The options of only one task.
+# Output options that only `check` has.
 _FORMS = {"json": (CHECK,), "quiet": (CHECK,)}
 
 VERB = Verb(

@@ -7,7 +7,7 @@ from textual.binding import Binding
 from floatlab.page.model import Line, Table, as_line, text_of
 from floatlab.tui.widgets import ColumnTable
 
-_NARROW = 60  # names take at most half of the width; at most a third if the width is smaller than this
+_NARROW = 60  # in a narrower table, names take at most a third of the width instead of half
 
 
 class TensorTable(ColumnTable):

@@ -87,7 +87,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
     def __init__(self, question: Question) -> None:
         """Store the first question."""
         super().__init__(question)
-        self.rows: dict[str, BitRow | StaticPage] = {}  # by format; a page says why there is no value
+        self.rows: dict[str, BitRow | StaticPage] = {}  # the row of each format: bits, or the reason why there are none
         self.formats: tuple[Format, ...] = ()  # the formats of the rows
         self.data: dict[str, Datum] = {}
         self._active_row = ""

@@ -188,7 +188,10 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
         self.open(question.replace(verb=verb, values=() if preset else values).having(preset=preset))
 
     def take_schedule(self, text: str) -> None:
-        """Set the order or, if `text` names one (as do some rows of the view Side by side), the kind of addition."""
+        """Set the order of additions.
+
+        Some rows of the view Side by side name a kind of addition, such as kahan; then set that kind instead.
+        """
         if text.strip().lower() in _ADDERS:
             self.take_adder(text.strip().lower())
             return
@@ -202,7 +205,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
     def take_adder(self, name: str) -> None:
         """Set the kind of addition. For compensated sums, drop FMA and the hardware model.
 
-        Also drop the order, unless it is reversed, sorted or permuted: these are serial, too.
+        Also drop the order, unless it is reversed, sorted or permuted: compensated sums can add in these orders.
         """
         if name == _ROUNDED:
             self.change(adder=None)
@@ -244,7 +247,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
             self.complain(f"the number of terms is a whole number, not {text}")
 
     def take_shape(self, text: str) -> None:
-        """Ask for the orders of all elements of a product of this shape; for "first", of the first element."""
+        """Ask for the orders of all elements of a product of this shape, or for one element if `text` is "first"."""
         if text == _FIRST:
             self.open(self.question.having(shape=None, layout=None))
             return

@@ -39,7 +39,7 @@ _NAMES = ("x", "y")
 
 
 class _Terms(Record):
-    """What determines the terms of a sum; results with equal keys have the same terms."""
+    """What determines the terms of a sum: results whose `_Terms` are equal have the same terms."""
 
     values: tuple[str, ...]
     preset: str | None

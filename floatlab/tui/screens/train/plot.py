@@ -38,7 +38,7 @@ class Plot(PageView, can_focus=False):
         """Show a chart, with the cursor at the value `at` (None: no cursor), and marks below other values."""
         self._chart, self._at, self._marks = chart, at, tuple(marks)
         signs = ("◆ change of remedy" if self._marks else "", "▲ cursor" if at is not None else "")
-        self.border_subtitle = "  ".join(filter(None, signs))  # the lower edge of a frame shows it
+        self.border_subtitle = "  ".join(filter(None, signs))  # drawn in the lower edge of the frame
         self.reset()
         self.refresh()
 

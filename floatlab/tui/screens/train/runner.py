@@ -249,7 +249,7 @@ class TrainRunner(TrainControls, inherit_bindings=False):
         self.pick(Pick(title, self.remedy_choices(), partial(self.take_remedy, self.place), (label,), free=True))
 
     def take_remedy(self, place: int, remedy: str) -> None:
-        """Change the remedy of a row from now on; at step 0, by a new question."""
+        """Change the remedy of a row from now on. At step 0, open a new question with this remedy."""
         if self.laboratory is None or remedy == self.labels[place]:
             return
         with self.complaining():
