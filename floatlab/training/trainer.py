@@ -235,9 +235,8 @@ class Trainer:
         finite = np.isfinite(given).all(axis=1)
         good = len(given) if finite.all() else int(np.argmin(finite))
         dynamic = self.scaler is not None and self.scaler.rules.is_dynamic
-        # If all formats have NaN, also do the step that makes the weights NaN or infinite.
         if not dynamic and good < len(given) and not self._format_without_nan:
-            good += 1
+            good += 1  # also do the step that makes the weights NaN or infinite
         if good:
             return self._walk(given[:good])
         if dynamic:
