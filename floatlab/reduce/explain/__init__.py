@@ -2,11 +2,15 @@
 
 Words that the modules share:
 
-* product: the exact product of the inputs; result: one of the two arrays to be explained (`problem.Side`); * sigma: the
-expected root mean square rounding error of an element; limit: the largest error that rounding may cause; * a wrong
-element: its error exceeds the limit; a stray one: it is of another kind (finite, infinite or NaN) than the exact one; *
-model: an assumed change of the inputs or sums, such as inputs rounded to bfloat16; plain: without such a change; *
-fault: an error that rounding does not cause, such as a missing term; shift: a bias or a factor; * way: a computation
-that reproduces a result bit for bit; * rearranged product: one that adds other numbers than the terms x·y of an
-element, such as an FFT.
+* product: the exact product of the inputs;
+* result: one of the two arrays to be explained (`problem.Side`);
+* sigma: the expected root mean square rounding error of an element;
+* limit: the largest error of an element that rounding may cause;
+* wrong element: one whose error exceeds the limit;
+* stray element: one that is NaN or infinite but should not be, or that differs from the NaN or ∞ that it should be;
+* model: an assumed change of the inputs or sums, such as inputs rounded to bfloat16; plain means without such a change;
+* fault: an error that rounding does not cause, such as a missing term;
+* shift: a bias or a factor;
+* way: a computation that reproduces a result bit for bit;
+* rearranged product: one that adds other numbers than the terms x·y of an element, such as an FFT.
 """

@@ -163,9 +163,9 @@ def attribute(
     machines : sequence of str or Machine, optional
         The models of matrix units to try. The default is all models that accept the format of the factors.
     targets : sequence of str or callable, optional
-        Functions whose orders of addition are found by `reveal` and tried, too. The default is functions of NumPy and
-        of imported libraries. They are tried only if `schedules` is None and if no other candidate reproduces some
-        result. With an empty list, neither these orders nor rounded inputs are tried.
+        Functions whose orders of addition are found by `reveal` and tried, too. By default, functions of NumPy and of
+        imported libraries are tried if `schedules` is None and a result is not reproduced by any other candidate. With
+        an empty list, neither orders of libraries nor rounded inputs are tried.
     context : Context or str
         The rounding of all candidates except hardware models. It can, for example, flush subnormal numbers. It cannot
         be stochastic.

@@ -153,8 +153,8 @@ class _PairDiagnosis:
             causes = merged(*(() if each.status == "unknown" else each.causes for each in self.explained))
             causes = tuple(widened(each, self.problem, self.sides, self.differing) for each in causes)
             return self._done("bug", bug_line(causes, self.differing, "unknown" not in states), causes)
-        is_given = states == {"product"} and all(self._ways())  # computations give the bits of both results
-        if not is_given and (related := related_fault(self.problem, self.explained)) is not None:
+        are_replayed = states == {"product"} and all(self._ways())  # computations give the bits of both results
+        if not are_replayed and (related := related_fault(self.problem, self.explained)) is not None:
             return self._done("bug", bug_line((related,)), (related,))
         if "unknown" in states:
             return self._unknown(causes)
@@ -247,8 +247,8 @@ class _PairDiagnosis:
     def _unknown(self, causes: tuple[DiagnosedCause, ...]) -> Diagnosis:
         """Replay candidate computations on the results that are not explained yet.
 
-        If all of these results are reproduced, rounding is diagnosed. Otherwise, or if only a few elements are in
-        doubt, the diagnosis says what information would settle the question.
+        If only a few elements are in doubt, or if a result is not reproduced, the diagnosis says what information
+        would settle the question. Otherwise, rounding is diagnosed.
         """
         lone = [each for each in causes if each.name == "elements"]
         if lone:

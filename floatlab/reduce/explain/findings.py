@@ -40,7 +40,7 @@ class SideExplanation(Individual):
     wrong: Array | None = None
     z: float = 0.0  # the median error in sigmas
     doubt: str = ""  # a fault that fits, such as a factor, but is doubtful because another explanation fits, too
-    rival: str = ""  # the other explanation; if empty, it is sums that are rounded in one direction
+    rival: str = ""  # the other explanation; empty for sums that are rounded in one direction
     other_format: Model | None = None  # a model that rounds the inputs to TF32 instead of binary16, or the reverse
 
 
@@ -123,7 +123,7 @@ def stray_words(side: Side, stray: Array) -> str:
 def overflow_of(problem: ProductProblem, side: Side, other: Side) -> DiagnosedCause | None:
     """Return a cause with the elements that overflowed but are finite in the other result; None if there are none."""
     overflow = find_overflow(problem, side) & other.finite
-    if other.format == side.format:  # a small number is wrong if the product is far too large
+    if other.format == side.format:  # where the product is far too large, a small number is wrong, and ∞ is right
         largest = float(side.format.largest)
         product = np.abs(problem.totals.product)
         overflow &= (np.abs(other.values) >= largest) | (product < 2 * largest) | np.isinf(product)

@@ -116,7 +116,7 @@ def rough_line(letter: str, times: float) -> str:
 
 
 def unexplained_line(letter: str, is_function: bool) -> str:
-    """Return the line for results that nothing explains, except, if `is_function` is true, a function of the product.
+    """Return the line for unexplained results, which look like a function of the product if `is_function` is true.
 
     >>> unexplained_line("B", True).partition("; ")[2]
     'knowing what follows it would settle it.'

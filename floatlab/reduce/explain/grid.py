@@ -312,9 +312,11 @@ def grid_of(problem: ProductProblem, model: Model, into: Format, tick: Callable[
 def names_between(first: list[Way], second: list[Way], own: Format) -> tuple[dict[str, str], tuple[Way, Way] | None]:
     """Return why two results differ, as a dictionary of causes and descriptions, and the best pair of ways or None.
 
-    The best pairs of candidates differ in the fewest causes, and the causes of all of them are returned. If there are
-    no pairs, or if one pair differs in no cause, the dictionary says how each result differs from usual sums. If
-    neither does, the only cause is "order". `own` is the accumulator format that libraries use for these results.
+    The best pairs of candidates differ in the fewest causes. The dictionary has the causes of all best pairs.
+
+    If there are no pairs, or if a pair differs in no cause, no pair is returned. The dictionary then says how each
+    result differs from usual sums; if neither does, its only cause is "order". `own` is the accumulator format that
+    libraries use for these results.
     """
     pairs = [(one, other) for one in first for other in second if one.candidate and other.candidate]
     if pairs:
@@ -350,7 +352,7 @@ def _causes(one: Way, other: Way, own: Format) -> tuple[str, ...]:
         name = _NAMES[cause]
         adders = (*one.candidate.adders, *other.candidate.adders)
         if cause is Cause.ACCUMULATOR and _accumulators(one) == _accumulators(other) != (None,):
-            # The accumulators are equal, so the products are rounded differently. If one is narrow, name this cause.
+            # The accumulators are equal, so the products are rounded differently. Name them if some are narrow.
             name = "products" if any(each.products.precision < own.precision for each in adders) else name
         names.append(name)
     return tuple(dict.fromkeys(names))

@@ -59,10 +59,10 @@ from floatlab.reduce.simulate.narrow_sums import promoted
 _SCATTERED = 0.4  # sums in a narrow format may miss at most this share of the elements
 _CHOICES = {"inputs-rounded", "inputs-quantized", "inputs-split", "output-rounded"}  # choices of precision
 _LOCAL = {"elements", "region", "not-the-product"}
-# Each element that sums in a narrow format miss raises the required evidence by _BITS_EACH bits. _BITS_ENOUGH bits
-# always suffice.
+# The evidence for sums in a narrow format must be BITS_OF_SUMS bits, plus _BITS_EACH for each element that they do not
+# reproduce. _BITS_ENOUGH bits always suffice.
 _BITS_EACH, _BITS_ENOUGH = 8.0, 60.0
-_BITS_OF_FOUR = 8.0  # the bits of evidence that are needed for one of four kinds of sums in narrow formats
+_BITS_OF_FOUR = 8.0  # bits of evidence for one of four candidates: sums in binary16 or bfloat16, with or without FMA
 _FEW = 4  # a result with fewer different numbers than this may also come from a final rounding
 _SUMS = 8  # sums of narrow formats are computed for this many rows and columns
 _STAGNANT = 2.0**-8  # sums in bfloat16 may lose this share of Σ|x·y| in each step
@@ -78,8 +78,8 @@ class SideExplainer(ModelSearch):
         found, view = self._first_found(), view_of(self.problem, self.side, self.accumulators[0])
         names = {each.name for each in found.causes}
         is_local = found.status == "bug" and bool(names & _LOCAL)
-        # If all other elements have the bits of the other result, no computation that changes all errors can explain
-        # the wrong ones.
+        # A computation that changes all errors cannot explain the wrong elements if all others have the bits of the
+        # other result.
         if found.model is PLAIN or found.wrong is None:
             wrong = view.fit().wrong
             is_alone = is_local and agree_elsewhere(view, wrong, self.differing, self.problem.x, self.problem.y)

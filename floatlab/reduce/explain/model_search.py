@@ -23,8 +23,8 @@ from floatlab.reduce.explain.residuals import find_places, share_of
 from floatlab.reduce.explain.side_report import SideReport
 from floatlab.reduce.explain.stages import ALIKE, PLAIN, Model
 
-# If narrower sums also fit, a fault is reported only if it makes few elements wrong: at most this share of those that
-# narrower sums would make wrong.
+# If narrower sums also fit, a fault is reported only if far fewer elements are wrong than such sums would make wrong:
+# at most _SURPRISING times their share in a simulation.
 _SURPRISING = 0.2
 _BESIDES = 3  # moved rows and missing terms are looked for, on all elements, with at most this many models
 _EDGES = 4

@@ -4,9 +4,9 @@ When n terms are added one after the other, each step errs by about a third of a
 result, and T the sum of the squared terms. Partial sum k is about P·k/n plus a random deviation, so the squares of all
 partial sums add up to about n·(P²/3 + T/6). This gives the standard deviation of the error, called sigma. The limit is
 a multiple of sigma. For binary32 and binary64, a simulation on the given inputs may increase this multiple. For
-elements whose sums were simulated in several orders (see `faults.orders`), the limit is at least a multiple of these
-errors. No limit exceeds 2·n·u·Σ|x·y|: to first order, no order of addition and no rounding direction causes larger
-errors (Higham, *Accuracy and Stability of Numerical Algorithms*, section 3.1).
+elements whose sums were simulated in several orders (see `faults.orders`), the limit is at least a multiple of the
+largest simulated error. No limit exceeds 2·n·u·Σ|x·y|: to first order, no order of addition and no rounding direction
+causes larger errors (Higham, *Accuracy and Stability of Numerical Algorithms*, section 3.1).
 """
 
 from __future__ import annotations

@@ -71,8 +71,8 @@ def clipped(share: float, part: Array, whole: Array, axis: int) -> Array:
 def fixed_point(bits: int, part: Array, whole: Array, axis: int) -> Array:
     """Round to fixed-point numbers with `bits` bits, including the sign.
 
-    The largest number is one step below a power of two: the smallest power that is at least the largest magnitude of
-    the input.
+    The range is from −2^k to one step below 2^k, where 2^k is the largest magnitude of the input, rounded up to a power
+    of two.
     """
     one = 2.0 ** (bits - 1)
     scale = _stored(_largest(False, part, whole, axis), "a power of two") / one

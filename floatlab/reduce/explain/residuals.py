@@ -20,7 +20,7 @@ _PAIRS = 1 << 20  # at most this many ranges of terms are examined
 _WITNESSES = 24  # a range of terms is tested at up to this many elements
 _CERTAIN = 0.2  # a fitted count of a term may differ from an integer by less than this
 _FILLED = 0.6  # a rectangle is reported if more than this share of its elements is wrong
-EXACT = 0.999  # a value of `filled`: a rectangle is reported only if nearly all of its elements are wrong
+EXACT = 0.999  # the same, if nearly all elements of a rectangle must be wrong
 _FEW = 8  # up to this many wrong elements that form no rectangles are reported one by one
 _SHARE = 0.02  # more than _FEW are reported one by one if they are at most this share of all elements
 # Wrong elements are divided into at most _BOXES rectangles, or _LINES if all rectangles lie in one band of rows or of

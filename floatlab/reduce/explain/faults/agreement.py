@@ -27,8 +27,8 @@ _BESIDES = 0.25  # at most this many other elements differ for each wrong one
 # exactly the number of the other result with the probability _DENSITY·ulp/s.
 _TYPICAL, _DENSITY, _DOUBT = 1 / 6, 0.4, 14.0
 _MOST = 1 - 2.0**-30  # the largest probability that an error changes the bits of an element
-# Of two results, the one with the fault has a mean error of more than _CLEAR standard deviations. It is also _CLEARER
-# times (factor) or _CLEARER² times (bias) as significant as that of the other result.
+# The fault is in the result whose mean error is more significant: above _CLEAR standard deviations, and above _CLEARER
+# times (for a factor) or _CLEARER² times (for a bias) the standard deviations of the other result.
 _CLEAR, _CLEARER = 6.0, 3.0
 _MOSTLY = 0.5  # at least this share of the columns (or rows) has a bias
 
@@ -51,8 +51,8 @@ def agree_elsewhere(view: View, wrong: Array, differing: Array, x: Array, y: Arr
     others = int((differing & ~wrong).sum())
     if not wrong.any() or (wrong & ~differing).any() or others > _BESIDES * wrong.sum():
         return False
-    # If the usual sums are exact, those of a rearranged product may be exact, too. But errors above an ulp of a narrow
-    # output, in sums that should be exact, would also occur in other sums.
+    # Elements with exact sums usually prove nothing: a rearranged product may compute them exactly, too. If the wrong
+    # elements of a narrow output have exact sums, a rearranged product would make errors in the other exact sums, too.
     are_exact = view.noise.is_exact(view.totals)
     is_narrow = isinstance(view.half, np.ndarray) and bool(are_exact[wrong].all())
     equal = view.usable & ~differing & (view.totals.size > 0) & (~are_exact | is_narrow)

@@ -25,12 +25,13 @@ _HALVES = 4.0
 # The probability of m wrong elements is taken to be exp(−(_CLAIM + _EACH·m)). The likelier explanation is chosen.
 _WITHIN, _CLAIM, _EACH = 0.36, 10.0, 6.0
 _COARSER = 8.0  # the step of fixed-point numbers is at least this many half ulps of the largest number
-# `is_no_flushing` needs at least _COMPARED similar right elements: their Σ|x·y| is at most _SIMILAR times the median of
-# the wrong ones, and their error limits are below `least` / _FINE. Flushing is excluded if the wrong elements form a
-# rectangle of at least _LINE elements. It is also excluded if their errors exceed _TIMES·`least` and there are _OTHERS
-# times as many similar elements.
-_SIMILAR, _FINE, _COMPARED, _LINE = 2.0, 8.0, 8, 4
-_TIMES, _OTHERS = 3.0, 8
+# `is_no_flushing` needs at least _COMPARED right elements that are similar to the wrong ones: their Σ|x·y| is at most
+# _SIMILAR times the median of the wrong ones, and their error limits are below `least` / _FINE.
+_SIMILAR, _FINE, _COMPARED = 2.0, 8.0, 8
+# Flushing is excluded in two cases. Either the wrong elements form rectangles of at least _LINE elements, and there are
+# at least as many similar elements. Or all wrong elements have errors above _TIMES·`least`, and there are _OTHERS times
+# as many similar elements.
+_LINE, _TIMES, _OTHERS = 4, 3.0, 8
 _TERMS = 1 << 22  # terms are examined one by one if the wrong elements have at most this many in all
 _CANCELLED = 3  # large terms may cancel, so that this many partial sums are close to zero
 _STORED = 2.0**-23  # dividing by a scale and multiplying by it again changes a number by at most this share
@@ -40,7 +41,7 @@ _SINGLE = 24  # the precision of binary32
 _LIKE_INPUTS = 4.0
 _SCALED = 32  # beside an output with unknown scales, this many right numbers are needed to call the others wrong
 _FOUR_BITS = 2.0**-4  # relative half ulp of 4 bits
-_RESCALED = 1 / 32  # if inputs are quantised, a factor this close to 1 may be part of another scale
+_RESCALED = 1 / 32  # beside quantised inputs, a factor of 1 ± this may come from another scale of the inputs
 
 
 def rival_of(
@@ -48,9 +49,9 @@ def rival_of(
 ) -> tuple[str, str] | None:
     """Return a correct computation that may explain a result as well as the claimed fault; None if there is none.
 
-    The two texts name what is doubtful, such as "wrong elements", and the computation. Return None also if `found`
-    claims no fault. `view` allows for the rounding errors of the usual accumulator. `is_alone` says whether only the
-    wrong elements differ from the other result, and `odds` is the result of `rearranged_odds`.
+    The first returned text names the doubtful fault, such as "wrong elements"; the second one names the computation.
+    Return None also if `found` claims no fault. `view` allows for the rounding errors of the usual accumulator.
+    `is_alone` says whether only the wrong elements differ from the other result. `odds` is from `rearranged_odds`.
     """
     names = {each.name for each in found.causes}
     if found.status != "bug" or "nan" in names:

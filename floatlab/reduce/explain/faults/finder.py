@@ -21,7 +21,7 @@ from floatlab.reduce.results.diagnosis_record import Evidence, Place
 NEAR = 3.0  # largest median error that counts as rounding, in sigmas (expected root mean square errors)
 _REPLAYED = 0.98  # flushing is reported if simulated sums with flushing reproduce at least this share of the elements
 _LEAST = 3  # a fault must explain at least this many more elements than it has free parameters
-_DOUBT = 14.0  # transposed factors must explain the errors by chance with a probability below about exp(−14)
+_DOUBT = 14.0  # transposed operands are reported if a coincidence has a probability below about exp(−14)
 _SAME_NUMBERS = 4  # a result of equal elements is reported as constant if it has at least this many
 _CLIPPED = 4  # clipping is reported if the bound replaces at least this many different numbers
 _SCATTERED = 0.4  # largest share of elements that may be wrong in a result that is otherwise right or shifted
@@ -96,8 +96,8 @@ class FaultFinder(ShiftFinder):
     def scattered(self, view: View, wrong: Array) -> Fault | None:
         """Return the wrong elements as a fault if they are less than 40 % of all elements; otherwise None.
 
-        The limit is 75 % for zeros, as in a masked product, if one of them should exceed the median of the right
-        numbers.
+        The limit is 75 % if all wrong elements are zero, as in a masked product, and if one of them should be larger
+        than the median of the right numbers.
         """
         right, z = view.right(wrong), view.fit().z
         if not wrong.any():

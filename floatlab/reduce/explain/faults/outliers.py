@@ -40,9 +40,9 @@ _UNLIKELY, _SURE = 1.2, 2.0
 LONE, _EDGE = 3, 4
 _LONE_DOUBTED = 1.5  # if at most LONE elements differ, errors above this many times the simulated ones are doubtful
 _GAP = 1.7  # doubtful errors stand apart if the largest is this many times the largest other error
-_CERTAIN = 1.25  # errors are wrong, not only doubtful, if one exceeds the limit by this factor
-# `are_isolated` assumes that another order changes the share `chance` / _LENIENT of the elements. −ln of the
-# probability that it changes so few must exceed _DOUBTED.
+_CERTAIN = 1.25  # errors above a limit are doubtful; if the largest is above this many times it, all are wrong
+# `are_isolated` assumes that another order changes the share `chance` / _LENIENT of the elements. The probability that
+# it changes only the differing ones must be below exp(−_DOUBTED).
 _LENIENT, _DOUBTED = 2.0, 1.5
 # A result is rough if the typical error of n elements is more than 1 + _ROUGH/√n times that of every simulated order.
 # At most _MOST_ROUGH elements are examined.

@@ -50,7 +50,7 @@ _NEARER = 1.0  # a model is named only if it reduces the median error to less th
 # If a model is one of about a hundred and explains n < _FEW numbers, the evidence must exceed _BITS + _MORE_BITS / n
 # bits.
 _BITS, _MORE_BITS = 9.0, 3.0
-_MARGIN = 6.0  # if the number of models is given, the evidence must exceed log2 of this number by this many bits
+_MARGIN = 6.0  # if one of `tried` models is to be named, the evidence must exceed log2(tried) + _MARGIN bits
 # The least evidence, in bits, for a final rounding or for one of about a hundred sums in narrow formats. With less,
 # more than one in a hundred results would fit by chance.
 BITS_OF_SUMS = 13.0

@@ -29,13 +29,13 @@ _ROWS, _COLUMNS = 16, 32  # sums in a narrow format are simulated for about this
 _FINER = 0.2  # a result is coarser than sums if more than this share of the sums has bits below the result's last bit
 _OTHER = 9.0  # the bias of a result must be this many times as significant as the bias of simulated sums
 _ENOUGH = 16  # a fault must explain at least this many more elements than it has free parameters
-# Sums with directed rounding explain a shift if the cosine between their errors and the shift is at least this share of
-# the cosine between the result's errors and the shift.
+# Sums with directed rounding explain a shift if their errors are similar to it: the cosine of these errors with the
+# shift must be at least _PATTERN times that of the result's errors.
 _PATTERN = 0.8
-# Their errors must also be at least this share of the shift: less than 1, because other orders may have larger errors.
+# These errors must also be at least _SIZE times the shift: less than 1, because other orders may have larger errors.
 _SIZE = 0.4
 _CUT = 2.0**-10  # a shift of at most this share of Σ|x·y| may be due to truncated inputs
-_VARIED = 0.25  # truncated inputs explain a shift only if the errors spread more than this share of simulated errors
+_VARIED = 0.25  # truncated inputs explain a shift if the spread of the errors is above this share of the simulated one
 _SLOPE = 0.15  # the slope of a result against the product may differ by this much from the slope of simulated sums
 _STEPS = 1 << 24  # products with more multiply-adds are not simulated as a whole
 _ALIKE, _FEW_TERMS = 32, 8  # equal bits are evidence only for at least this many elements and terms

@@ -30,9 +30,9 @@ _APART = 0.4
 # A shift is one number for all columns, instead of independent errors of the columns, if its mean exceeds its spread
 # and is significant by this many standard deviations.
 _COHERENT = 6.0
-# From row to row, errors of running sums change by less than the share _STEADY of the change of independent errors. At
-# least _LEAST rows, or sums of zeros, are examined.
-_STEADY, _LEAST = 0.5, 8
+# Running sums: from row to row, the mean square change of the errors is below _STEADY times that of independent errors.
+_STEADY = 0.5
+_LEAST = 8  # running sums are recognised in at least this many rows (or columns), a bias in this many sums of zeros
 ROUNDED = 4.0  # rounded scales make a factor that differs from 1 by at most this many u
 # Sums of zeros show a bias if the share _NEARLY_ALL of them equals the bias, up to the relative difference _EQUAL.
 _EQUAL, _NEARLY_ALL = 2.0**-8, 0.95
@@ -181,8 +181,8 @@ def _sigma(view: View, row: Array, y: Array) -> Array:
     """Return the expected root mean square error of the product of a row of x and the columns of y.
 
     Column j of `row` is the row of x that is multiplied by column j of y. An algorithm may rotate the factors, which
-    spreads large numbers over all terms. Therefore Σ(x·y)² is taken to be at least its value
-    for terms of equal size.
+    spreads large numbers over all terms. Therefore Σ(x·y)² is taken to be at least its value for
+    terms of equal size.
     """
     terms, n = row * y, len(y)
     even = (row * row).sum(axis=0) * (y * y).sum(axis=0) / n

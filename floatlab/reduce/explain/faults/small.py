@@ -40,7 +40,7 @@ from floatlab.reduce.explain.problem import ProductProblem, Side, view_of
 from floatlab.reduce.explain.residuals import find_places, indices_of, mask_of, share_of
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause
 
-# `doubt_needed` of `is_no_order`: _KNOWN if some computation reproduces one of the results bit for bit.
+# The `doubt_needed` of `is_no_order`: _KNOWN if a computation reproduces a result bit for bit, otherwise _UNKNOWN.
 _KNOWN, _UNKNOWN = 8.0, 12.0
 
 # Rearranged products have errors of up to about 1.7 times those of the simulated orders. Above _ROUGH times, errors

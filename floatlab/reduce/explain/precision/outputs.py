@@ -94,7 +94,8 @@ def casts_of(
     if side.narrowest.precision < usual.precision and isinstance(view.half, np.ndarray):
         wrong = View(view.totals, view.values, view.usable, view.noise, usual).fit(product).wrong
         for fault in faults:
-            # If a fault affects all elements, one thing is evidence: most exact values are not numbers of the format.
+            # A fault of all elements hides the errors of the rounding. It is then evidence if most exact values are not
+            # numbers of the format.
             local = fault.wrong if fault.name in ("elements", "region") else None
             wrong = np.asarray(not holds_mostly(side, exact)) if local is None else wrong & ~local
         # If a model explains most numbers without this rounding, the others are not enough evidence.
