@@ -1,4 +1,4 @@
-"""Checks a quantised checkpoint against its original; without one, finds only NaNs and wrong or missing parts."""
+"""Checks a quantised checkpoint against its original. Without an original, finds only NaNs and bad or missing parts."""
 
 from __future__ import annotations
 

@@ -22,7 +22,8 @@ _FEW_BITS = 3.0
 # scale with larger ones. The largest error of a bad block must also exceed two limits:
 # 1. 0.26 of the largest number in its row or in its aligned group of 8 blocks: 4-bit formats may have one scale for
 #    this row or group;
-# 2. 2^-7·P, where P is the least power of two above all numbers of the tensor: 8-bit formats may have one scale for it.
+# 2. 2^-7·P, where P is the least power of two above all numbers of the tensor: 8-bit formats may have one scale for all
+#    of them.
 # If each group has its own scale, limit 1 is 0.26 of the largest number in the group. Limit 2 is then 2^-13·P, but at
 # least 2^-17, since the scales of smaller numbers may be subnormal in e4m3 (NVFP4) or in binary16.
 _BESIDE, _AROUND, _ANYWHERE = 0.26, 8, 6

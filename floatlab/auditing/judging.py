@@ -252,7 +252,7 @@ def _by_errors(found: ComparedWeight) -> _Opinion:
     """Return what the errors of a weight show, if its codes do not decide.
 
     If the errors are small, a mistake in a stored part is reported only if correcting it removes most of the error, or
-    makes nearly all codes those of the original.
+    makes nearly all codes nearest to the original.
     """
     fidelity, agreed = found.fidelity, found.agreement
     if fidelity.fits and fidelity.left < next((left for least, left in _USUAL if found.bits >= least), inf):

@@ -125,7 +125,7 @@ class QuantizedCheckpoint(Mapping[str, Array]):
         yield from self.parts.present(*(f"{stem}{part}" for part in _PARTS))
 
     def _find_orphans(self) -> None:
-        """Record each tensor of scales or zero points whose weight is missing as unreadable."""
+        """Record scales and zero points without codes as unreadable."""
         for name in list(self.plain):
             for end, owners in _OWNERS:
                 stem = name.removesuffix(end)

@@ -153,8 +153,8 @@ def check_shape(tensor: StoredTensor, shape: Shape, owner: str) -> None:
 def zero_points(parts: StoredParts, stem: str, owner: str, sizes: tuple[int, int, int]) -> StoredTensor | None:
     """Return the tensor of the zero points of a weight; None if the codes are symmetric.
 
-    `sizes` are the bits of a code, the elements of a group and those of a row. Raises FileFormatError if the zero
-    points are missing although the configuration says that these integers are not symmetric.
+    `sizes` are the bits of a code, the elements of a group, and the elements of a row. Raises FileFormatError if the
+    zero points are missing although the configuration says that these integers are not symmetric.
     """
     name = f"{stem}.weight_zero_point"
     found = parts.get(name)

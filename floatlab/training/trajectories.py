@@ -205,7 +205,7 @@ class Training(Answering):
         if run.kept is not None or run.compensation is not None:
             high = run.carrier[-1]
             low = np.zeros(1) if run.compensation is None else run.compensation[-1]
-            if np.isfinite(high - low).all():  # else `change` added these rows, and they have no step yet
+            if np.isfinite(high - low).all():  # NaN if `change` added these rows after the last step
                 carried = _furthest(high, truth, low)
         return _furthest(run.values[-1], truth), carried
 

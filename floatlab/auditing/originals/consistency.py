@@ -1,4 +1,4 @@
-"""Finds weights whose originals, found by content, contradict the names or the originals of other weights.
+"""Finds weights whose originals were found by content, but do not agree with the names or with other weights.
 
 Names of a checkpoint and of its original may differ. But if the original of a weight of layer 0 seems to be in layer 1,
 or that of a gate_proj seems to be an up_proj, two tensors may be exchanged. Their content cannot tell which one belongs
@@ -160,7 +160,7 @@ def _of_another_layer(each: list[_Match], available: set[tuple[str, Numbers]]) -
     def majority(match: _Match) -> int:
         """Return the sum of the votes of the layer's other weights.
 
-        A vote is +1 if the original of the other weight is in the same layer as that of the match, and −1 otherwise.
+        A vote is +1 if the originals of the other weight and of the match are in the same layer, and −1 otherwise.
         """
         counts = votes[match.numbers[0]]
         agree = counts[match.found[0]] - 1

@@ -54,8 +54,8 @@ def _of_one(places: list[Place], noun: str, heads: tuple[int, ...] | None) -> tu
     rows = np.array([at for _, _, at in places])
     steps = {b - a for a, b in pairwise(rows.tolist())}
     if steps <= {1}:
-        # A part of a fused tensor begins at a multiple of its own size. For example, k follows q, whose number of rows
-        # is a multiple of that of k.
+        # A part of a fused tensor begins at a multiple of its own size. For example, k follows q, and q has a
+        # multiple of the rows of k.
         return f"its {noun}" + (f" from {rows[0]:,} on" if rows[0] else ""), bool(rows[0] % len(rows) == 0)
     if steps == {-1}:
         return f"its {noun} in reverse order", False

@@ -114,7 +114,7 @@ class ContentIndex:
     def gathered(self, weight: Weight, heads: Mapping[str, tuple[int, ...]]) -> Counterpart | None:
         """Find each row (or each column) of a weight among the rows and columns of all tensors.
 
-        Returns the rows that were found as one tensor; None if they were not found, or if the weight is too large.
+        Returns one tensor of the found rows; None if they were not found, or if the weight is too large.
         `heads` has the stated numbers of attention heads of q and of k, for rows that are permuted for rope.
         """
         *outer, rows, columns = weight.shape

@@ -17,7 +17,7 @@ _SIZES = (8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
 _SIDES = (16, 32, 64, 128, 256)
 # The shapes of blocks that are tried if there are no scales from which the shape could be derived.
 _USUAL = ("tensor", "channel", "16", "32", "64", "128", "16x16", "128x128", "flat32", "flat64")
-_ALONG = ("16", "32", "128", "channel")  # those that are also tried along axes other than the last one
+_ALONG = ("16", "32", "128", "channel")  # shapes that are also tried along other axes than the last
 
 Shape = tuple[int, ...]
 

@@ -59,7 +59,7 @@ def telling_element(one: Trial, other: Trial | None, evidence: Evidence) -> Tell
 def first_difference(
     candidate: RecipeCandidate, one: Encoded, other: Encoded, shape: Shape, same_grid: bool
 ) -> int | None:
-    """Return the index of the first element whose code (with `same_grid`, also whose scale) differs; None if none."""
+    """Return the index of the first element that differs in its code or, with `same_grid`, in its scale; else None."""
     table = canonical(candidate.recipe.format.element)
     differs = (table[one.codes] != table[np.minimum(other.codes, len(table) - 1)]).reshape(-1)
     found = [int(differs.argmax())] if differs.any() else []

@@ -175,7 +175,7 @@ def _stored(place: object, held: ExitStack) -> _Parts:
 
 
 def _chosen(checkpoint: QuantizedCheckpoint, name: str | None) -> StoredTensor:
-    """Return the stored tensor that has the codes; `name` is that of the tensor itself or of its weight.
+    """Return the stored tensor that has the codes; `name` names the tensor itself or its weight.
 
     Without a name, the checkpoint must have only one weight (or tensor). Raises FileFormatError if there is no such
     tensor, or if several are possible.

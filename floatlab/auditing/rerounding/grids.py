@@ -26,8 +26,8 @@ from floatlab.record import Individual
 _PROBE = 1 << 12  # elements whose codes are read to check that they are on the grid
 _OFF_GRID = 1e-3  # tolerance of this check, relative to the largest number of a code
 _COUNTED = np.arange(256.0)
-# For each type of ggml: where the codes are in a block; a byte of lowest codes; a byte of highest codes; the numbers of
-# all codes.
+# For each type of ggml: where the codes are in a block; the bytes for the lowest and for the highest code; the numbers
+# of all codes.
 _GGML: dict[str, tuple[slice, int, int, Array]] = {
     "Q4_0": (slice(2, 18), 0x00, 0xFF, _COUNTED[:16]),
     "Q4_1": (slice(4, 20), 0x00, 0xFF, _COUNTED[:16]),

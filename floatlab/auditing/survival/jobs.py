@@ -268,7 +268,7 @@ def checkpoint_at(place: Place, version: str = "") -> QuantizedCheckpoint:
 def version_of(read: QuantizedCheckpoint) -> str:
     """Return two hashes of a checkpoint's files with a full stop between them; an empty text for a mapping.
 
-    The first hash is that of the names and sizes, the second that of the times of the last changes. Other computers
+    The first hash is made from names and sizes, the second from the times of the last changes. Other computers
     compare only the first, because the times change if files are copied.
     """
     states = states_of(read.checkpoint)

@@ -291,7 +291,7 @@ class QuestionScreen(Screen[None]):
         before, self.answers, self.prepared = self._shown or question, answers, prepared
         self._shown, self._stopped = question, None
         self.remove_class("-stopped")
-        if question != self.history.now:  # after an undo or a redo, they are the same
+        if question != self.history.now:  # equal after an undo or a redo
             replaces = self.history.add(question, kind)
             self.app.note_question(question, replaces or (self.is_edit and self._was_edit))
         self._was_edit = self.is_edit

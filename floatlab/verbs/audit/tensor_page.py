@@ -95,9 +95,9 @@ def rounding_question(tensor: TensorFigures, saturates: bool = False) -> Questio
 
     It is None if the tensor was not measured or is a quantised weight, or if `block` and `show` cannot read its file.
 
-    The recipe is the first one that damages the tensor or, if none does, the first one. If the recipe has scales, the
-    verb is `block`, otherwise `show`. If some numbers become NaN or infinite, `show` is asked about the largest number.
-    `saturates` tells whether numbers beyond the largest one saturate in the audit.
+    The recipe is the first one that damages the tensor. If no recipe does, it is the first of all. If the recipe has
+    scales, the verb is `block`, otherwise `show`. If some numbers become NaN or infinite, `show` is asked about the
+    largest number. `saturates` tells whether numbers beyond the largest one saturate in the audit.
 
     >>> from floatlab.auditing.survival.survey import audit_recipes
     >>> from floatlab.verbs.registry import command_of

@@ -41,7 +41,7 @@ def map_answer(found: OrderMap) -> Answer:
 def invariance_answer(found: Invariance) -> Answer:
     """Return the answer that says which circumstances, such as the batch size, change the bits of a row of a product.
 
-    Its status is 1 if one of them does.
+    Its status is 1 if a circumstance changes them.
     """
     words = [each.name for each in found.circumstances if each.changes]
     page, records = (lambda: invariance_page(found)), written(found)

@@ -80,9 +80,10 @@ def has_zero_points(weight: Weight) -> bool:
 def search_with_zero_points(
     checkpoint: QuantizedCheckpoint, weight: Weight, original: ArraySource, names: tuple[str, str]
 ) -> RecipeSearch:
-    """Return the rules that give the stored scales, zero points and codes; `names` are those of codes and original.
+    """Return the rules that give the stored scales, zero points and codes.
 
-    Raises FileFormatError if the shapes differ, and UnsupportedError for weights that are too large.
+    `names` has the names of the codes and of the original. Raises FileFormatError if the shapes differ, and
+    UnsupportedError for weights that are too large.
     """
     if weight.shape != original.shape:
         said = " and ".join("×".join(map(str, shape)) for shape in (weight.shape, original.shape))

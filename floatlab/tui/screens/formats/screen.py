@@ -218,7 +218,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         return self.view == "compare"
 
     def topics(self) -> list[Topic]:
-        """Return a topic: the format under the cursor or, if the view shows it, its comparison with marked formats."""
+        """Return the format under the cursor as a topic; if the view shows it, a comparison with marked formats."""
         current = short_name(self.current)
         names = tuple(dict.fromkeys((*map(short_name, self.marked.values()), current)))
         if self.view != "format":

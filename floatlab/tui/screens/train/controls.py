@@ -169,7 +169,7 @@ class TrainControls(TaskScreen, inherit_bindings=False):
     def take_form(self, name: str) -> None:
         """Change the subcommand.
 
-        If it does not accept the current numbers, show its last question, or the default one.
+        If the subcommand does not accept the current numbers, show its last or its default question.
         """
         if name != self.form:
             question = in_form(self.question, name, self.remedy)
