@@ -1,7 +1,7 @@
 """Operations on blocks of IEEE P3109 (interim report 4.0): numbers that share a scale.
 
-The value of an element is the exact product of the number that is stored for it and the scale; ∞ · 0 is a NaN. Every
-result is rounded once. The formats may be any of floatlab's, not only P3109's. What P3109 calls a projection
+The value of an element is the exact product of its stored number and the scale; ∞ · 0 is a NaN. Every result is rounded
+once. The formats may be any of floatlab's, not only P3109's. What P3109 calls a projection
 specification (rounding direction and saturation) is a Context here.
 """
 

@@ -57,7 +57,7 @@ from floatlab.formats.scaling import PRODUCT
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers.rounding import Context
 
-_CLOSE = 2.0**-40  # errors of two scales that differ by less than this, relatively, are compared exactly
+_CLOSE = 2.0**-40  # if the relative difference of two errors is smaller, they are compared exactly
 
 
 @in_default_mode

@@ -272,10 +272,10 @@ def written(
 ) -> Any:  # fmt: skip
     """Run `work` on arrays; return the result, in `out` if given, or a pair of result and flags.
 
-    If `return_flags` is True or "each", the flags are an array with the flags of every element; if it is "counts", a
-    dict with the number of elements that raised each flag. After an error, `out` is unchanged. If `out` shares memory
-    with an operand, results are first written to a new array. `in_place` promises that `work` reads each block before
-    it writes it; an operand that is `out` itself is then overwritten without a copy.
+    If `return_flags` is True or "each", the flags are an array with the flags of every element. If it is "counts", they
+    are a dict with the number of elements that raised each flag. After an error, `out` is unchanged. If `out` shares
+    memory with an operand, results are first written to a new array. `in_place` promises that `work` reads each block
+    before it writes it; an operand that is `out` itself is then overwritten without a copy.
     """
     _check_out(out, shape, dtype)
     flags: Array | None = None

@@ -165,8 +165,8 @@ def next_after(x: object, toward: object, format: Format | str | None = None) ->
     toward
         "up" or "down", as `Datum.next_up` and `next_down`; or an array of numbers, as in `numpy.nextafter`. The last
         number in a direction (∞ in formats with infinities) is its own neighbour. Above the negative number closest to
-        zero is −0, if the format has it. If a number equals the one that it moves toward, the result is the latter, so
-        a zero may change its sign. A NaN in either array gives a NaN.
+        zero is −0, if the format has it. If a number equals its target, the result is the target, so a zero may change
+        its sign. A NaN in either array gives a NaN.
     format
         The format; by default the format of the dtype of `x`.
 

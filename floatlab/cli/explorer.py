@@ -134,7 +134,7 @@ def _begun(start: Question) -> BackgroundAnswer:
 
     A longer computation pauses when it next reports progress, and continues when the screen is drawn.
     """
-    answers_of(start.verb)  # imports the verb's modules first, so that this does not count against _PATIENCE
+    answers_of(start.verb)  # imports the verb's modules, before the time _PATIENCE starts
     pending = BackgroundAnswer(start)
     row = screen_for(start.verb)
     if row is not None and row.slow:

@@ -111,8 +111,8 @@ class ValueList(Listed):
 
     The boundary between two adjacent values is their midpoint, rounded to binary32.
 
-    Ties go to the lower value, because bitsandbytes counts the boundaries below a number. In fp4 they go toward zero,
-    because it counts the boundaries below the magnitude. Numbers beyond the lowest or highest value are rounded to it.
+    Ties go to the lower value, because bitsandbytes counts the boundaries below a number. For fp4, it counts the
+    boundaries below the magnitude, so ties go toward zero. Numbers out of the range are rounded to its ends.
     """
 
     values: tuple[float, ...]  # by code

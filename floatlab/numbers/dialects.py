@@ -28,7 +28,7 @@ class Dialect(Record):
     left: str = ""
 
     def context(self, format: Format, usual: Context) -> Context:
-        """Return the context for a format: `usual` with the rules that the dialect has for it.
+        """Return the context for a format: `usual` with the dialect's settings for this format.
 
         >>> from floatlab.formats import parse_format
         >>> parse_dialect("torch").context(parse_format("e4m3"), Context())

@@ -230,7 +230,7 @@ class Ratio(Record):
 
     @property
     def is_dyadic(self) -> bool:
-        """Whether it is an integer times a power of two; False also if only reducing the fraction would show it."""
+        """Whether the number, without reducing the fraction, is an integer times a power of two."""
         return self.denominator == 1 and self.tens >= 0 and not self.truncated
 
     def _binade(self) -> tuple[int, int]:

@@ -318,7 +318,7 @@ def _beyond_largest(format: Format, context: Context, direction: Direction, nega
 
 
 def _stays_to_odd(format: Format, context: Context) -> bool:
-    """Return whether RTO overflows to the largest number. NONE_NAN: no; NONE: if its code is odd; else yes."""
+    """Return whether the direction RTO overflows to the largest number instead of ∞ or NaN."""
     if context.overflow is Overflow.NONE:
         return bool(format.largest_magnitude & 1)
     return context.overflow is not Overflow.NONE_NAN

@@ -39,7 +39,7 @@ class Direction(Enum):
     RTZ = "RTZ"  # toward zero: roundTowardZero
     RTP = "RTP"  # toward +∞: roundTowardPositive
     RTN = "RTN"  # toward −∞: roundTowardNegative
-    RTO = "RTO"  # to odd: an inexact number goes to that of its two neighbours whose code is odd
+    RTO = "RTO"  # to odd: an inexact number goes to the neighbour whose code is odd
     RAZ = "RAZ"  # away from zero
     SR = "SR"  # stochastic
     SRA = "SRA"  # stochastic with N random bits: P3109's StochasticA, StochasticB and StochasticC

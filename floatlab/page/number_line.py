@@ -195,7 +195,7 @@ def _typed(derivation: Derivation) -> Exact | None:
 def _distance(datum: Datum, context: Context, up: bool) -> Line:
     """Return text with the distance to the next number up or down.
 
-    At the end of the range, the text gives the first number that overflows, or says that all numbers beyond round here.
+    At the end of the range, the text gives the first number that overflows, or says that none does.
     """
     if (following := _step(datum, up)) is not None:
         gap = abs(following.exact - datum.exact).normalized()

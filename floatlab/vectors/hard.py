@@ -24,7 +24,7 @@ def nearest(kind: Format, negative: bool, c: int, q: int) -> int:
 
 
 def near(code: int, kind: Format, draws: RandomIntegers) -> int:
-    """Return the code of a number at most two steps from that of `code`, or of its negative."""
+    """Return the code of a number at most two steps from the number of `code`, possibly negated."""
     datum = Datum(kind, code)
     if not datum.is_finite:
         return code

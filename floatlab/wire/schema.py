@@ -215,7 +215,7 @@ _PARAMETERS = schema_of(Format)
 
 
 def write_document(schema: Codec, record: object) -> Wire:
-    """Return the JSON object of an answer; it has the parameters of formats that `parse_format` does not know."""
+    """Return the JSON object of an answer, with the parameters of all formats that `parse_format` does not know."""
     scope = Scope()
     wire = schema.write(record, scope)
     assert isinstance(wire, dict)

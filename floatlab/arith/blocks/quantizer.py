@@ -299,7 +299,7 @@ class Quantizer:
     def _before_wrapping(self, element: Element) -> Value:
         """Return the rounded element, without the scales.
 
-        If its code lost excess bits of the exponent (`ScaleRule.wraps`), this is the value before that.
+        If the code lost excess bits of the exponent (`ScaleRule.wraps`), return the value before this loss.
         """
         found, numbers = element.rounded, self.format.magnitudes
         if not self.rule.wraps or found is None or not found.overflowed or element.scaled is None:

@@ -112,7 +112,7 @@ class BlockDerivation(Answering, Record):
     def multiplier(self) -> Ratio | None:
         """The factor by which decoding multiplies an element, such as the product of both scales.
 
-        It is None if it is not a finite number, or if it differs between the elements of a block (HiF4).
+        None if the factor is not a finite number, or if it differs between the elements of a block (HiF4).
         """
         if self.groups:
             return None

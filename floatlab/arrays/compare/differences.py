@@ -33,9 +33,9 @@ class Tolerance(Record):
 
     `share` is the largest |actual − expected| / (atol + rtol·|expected|): a share above 1 fails. It is infinite if the
     arrays fail with every tolerance, or if an element differs where the allowed difference is 0. `least_rtol` is the
-    smallest rtol that would pass with this atol, and `least_atol` the smallest atol that would pass with this rtol, or
-    None if none would. `greatest_absolute` and `greatest_relative` are the greatest differences of failing elements, in
-    the dtype of the arrays, as both libraries print them.
+    smallest rtol that would pass with this atol; `least_atol` is the smallest atol that would pass with this rtol. They
+    are None if no tolerance would pass. `greatest_absolute` and `greatest_relative` are the greatest differences of
+    failing elements, in the dtype of the arrays, as both libraries print them.
     """
 
     name: str

@@ -71,7 +71,7 @@ def compare(
         As in `numpy.allclose`.
     format
         Format whose ulps are counted; arrays of other formats are first rounded into it. Default: the format of the
-        arrays. If they differ, it is the narrower one if the other contains it, else a format that contains both.
+        arrays. If it differs: the narrower one, if the other contains it; else a format that contains both.
     torch_tolerances
         (rtol, atol) of `torch.testing.assert_close`; by default they depend on the dtype. Arrays of 8-bit floats must
         always be equal.
@@ -211,11 +211,11 @@ class _Measure:
         for first in range(0, self.size, BLOCK):
             count = min(BLOCK, self.size - first)
             with np.errstate(all="ignore"):
-                self._see(first, self.x.read(first, count), self.y.read(first, count))
+                self._compare_pieces(first, self.x.read(first, count), self.y.read(first, count))
             if progress is not None:
                 progress(count)
 
-    def _see(self, first: int, x: Piece, y: Piece) -> None:
+    def _compare_pieces(self, first: int, x: Piece, y: Piece) -> None:
         """Compare a piece of each array; only elements that differ, and NaNs, are measured."""
         x, y = (
             each.view(np.uint8) if isinstance(each, np.ndarray) and each.dtype == np.bool_ else each for each in (x, y)
@@ -258,7 +258,7 @@ class _Measure:
             self.failing.add(index[fails])
         else:  # differences within tolerance are reported only if nothing fails
             self.differing.add(index)
-        self._list(share, index, (p, q, a.codes[rest], b.codes[rest], absolute, distances))
+        self._keep_worst(share, index, (p, q, a.codes[rest], b.codes[rest], absolute, distances))
 
     def _errors(self, p: Array, q: Array, finite: Array, index: Array) -> Array:
         """Measure errors in binary64; return the absolute errors (infinite or NaN if an operand is not finite)."""
@@ -281,7 +281,7 @@ class _Measure:
         self.distances.add(distances, index)
         return distances
 
-    def _list(self, share: Array, index: Array, columns: tuple[Array, ...]) -> None:
+    def _keep_worst(self, share: Array, index: Array, columns: tuple[Array, ...]) -> None:
         """Keep the elements with the largest shares of the tolerance; among equal shares, keep the first elements."""
         if not self.most:
             return
@@ -303,7 +303,7 @@ class _Measure:
         return tuple(places if self.by_columns else places[::-1])
 
     def worst(self) -> tuple[ComparedElement, ...]:
-        """Return the elements that `_list` kept."""
+        """Return the elements that `_keep_worst` kept."""
         return tuple(
             ComparedElement(
                 index=self.unravel(number), actual=float(p), expected=float(q), actual_code=a, expected_code=b,

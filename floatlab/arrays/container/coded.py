@@ -331,7 +331,7 @@ def own_format(x: object) -> Format | None:
 def shared_format(values: Iterable[object]) -> Format:
     """Return the format of a result: the operands' format, or binary64 if no operand has a format.
 
-    If they differ, it is the first of fp16, bf16, fp32, fp64 that contains them all; raises FormatError if none does.
+    If their formats differ: the first of fp16, bf16, fp32, fp64 that contains all; raises FormatError if none does.
     """
     formats = [format for format in map(own_format, values) if format is not None]
     try:

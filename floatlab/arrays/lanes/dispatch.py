@@ -285,8 +285,8 @@ def map_blocks(
                 buffersize=BLOCK,
             ) as walk,
         ):
-            # Setting the range also allocates the iterator's buffers. If they were allocated before, they would hold
-            # the first elements of the array, which may belong to another thread, and would be written back there.
+            # Setting the range also allocates the iterator's buffers. Buffers allocated earlier would hold the first
+            # elements of the array, and write them back, although these may belong to another thread.
             walk.iterrange = (low, high)  # type: ignore[misc]  # read-only according to its stub
             for blocks in walk:
                 if stopped:

@@ -119,7 +119,7 @@ class ScalarOperation:
         """Return the code and the flags of the result for these operand codes; `index` is that of the random draw."""
         context = self.context
         if context.rounding.is_stochastic:
-            # The seed is moved by i draws, so that the first draw is that of element i.
+            # The seed is advanced, so that the operation takes the draw with this index.
             context = context.replace(seed=(context.seed + index * STREAM) % (1 << 64))
         data = (Datum(format, code) for format, code in zip(self.sources, codes, strict=True))
         derivation = self.scalar(*data, format=self.format, context=context)

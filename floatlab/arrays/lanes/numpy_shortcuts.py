@@ -126,7 +126,7 @@ class FastRounder:
         magnitude = whole & self.word((1 << (self.width - 1)) - 1)
         top = int(magnitude.max())
         overflows = top > self.largest
-        seldom = self._seldom(magnitude, top, flags is not None)
+        seldom = self._rare_cases(magnitude, top, flags is not None)
         if top > self.beyond:
             np.minimum(magnitude, self.word(self.beyond), out=magnitude)
         rank, inexact = (self._shifted if self.alike else self._added)(magnitude, whole, drawn, flags is not None)
@@ -134,7 +134,7 @@ class FastRounder:
             seldom.append(rank > self.rule.format.largest_magnitude)
         if flags is not None:
             assert inexact is not None
-            self._tell(flags, inexact, magnitude, whole, rank if overflows else None)
+            self._write_flags(flags, inexact, magnitude, whole, rank if overflows else None)
         if overflows and self.limits is not None:
             self._limit(rank, whole)
         if self.signed:
@@ -150,11 +150,11 @@ class FastRounder:
         np.copyto(codes, rank, casting="unsafe")
         return aside
 
-    def _seldom(self, magnitude: Array, top: int, with_flags: bool) -> list[Array]:
+    def _rare_cases(self, magnitude: Array, top: int, with_flags: bool) -> list[Array]:
         """Return masks of the numbers that need the general path.
 
-        They are NaNs, infinities and, in a format without zero, numbers below its smallest one. If flags are requested
-        under stochastic rounding, they are also numbers for which the draw decides whether they are tiny. `top` is the
+        These are NaNs, infinities and, in a format without zero, numbers below its smallest one. If flags are requested
+        under stochastic rounding, numbers for which the draw decides whether they are tiny are included. `top` is the
         largest magnitude.
         """
         found = []
@@ -265,7 +265,7 @@ class FastRounder:
             rank += drawn < threshold
         return rank, inexact
 
-    def _tell(self, flags: Array, inexact: Array, magnitude: Array, whole: Array, rank: Array | None) -> None:
+    def _write_flags(self, flags: Array, inexact: Array, magnitude: Array, whole: Array, rank: Array | None) -> None:
         """Write the flags of finite numbers; `rank` (the codes without sign) is given if there may be overflows."""
         positive, negative = self.tiny
         if positive != negative:

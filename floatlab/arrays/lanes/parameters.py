@@ -100,7 +100,7 @@ class RoundingRule(Individual):
         """
         source, fmt = self.source, self.format
         normal = min(self.low << source.trailing_bits, source.infinity_magnitude)
-        # If this binade is subnormal in the source, its numbers have one bit less there.
+        # Below 2^emin, numbers have one bit less if they are subnormal in the source.
         places = max(self.cut - (self.low == 1), 0) if self.low << source.trailing_bits == normal else 0
         if self.context.tininess is Tininess.BEFORE or self.direction.is_stochastic:
             return normal, places, (normal, normal)

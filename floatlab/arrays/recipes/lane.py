@@ -52,8 +52,8 @@ class FormulaLane:
     ) -> tuple[Array, Array, Array | None, tuple[Array, ...]]:
         """Return codes of scales and of elements, the scale of the tensor (or of each row), and the groups' exponents.
 
-        A group is a part of a block that has its own exponent, 0 or 1, as in HiF4. `rows` is given if each row has its
-        own tensor scale; it has the row number of each block. `width` is the number of columns of a block.
+        A group is a part of a block that has its own exponent, 0 or 1, as in HiF4. If each row has its own tensor
+        scale, `rows` has the row number of each block. `width` is the number of columns of a block.
         """
         amax = np.abs(blocks).max(axis=1, keepdims=True, initial=0)
         known: dict[str, Array] = {**self.constants, "amax": amax, "x": blocks, "tensor": np.ones((1, 1), np.float32)}
