@@ -36,13 +36,8 @@ _TRANSPOSED = {
     "x in memory": "the product with x read in another memory order",
     "y in memory": "the product with y read in another memory order",
 }  # fmt: skip
-_UNSAID = (
-    "computed as",
-    "a wrong element shows from",
-    "seen by",
-    "all others",
-    "others",
-)  # evidence that the line omits
+# Evidence that the line omits.
+_UNSAID = ("computed as", "a wrong element shows from", "seen by", "all others", "others")
 _MOST = 4  # largest number of positions that the first line lists
 
 

@@ -28,7 +28,7 @@ _LEAST_FACTOR = 16.0
 _ROOM = 3.0  # the limit is at least this many times the largest simulated error
 _ROWS, _COLUMNS = 16, 32  # the simulation uses at most this many rows and columns
 _SLICES = 4  # each input is divided into this many slices of digits
-# `tick` is called after each block of rows; a block has at least this many rows, and about this many multiply-adds.
+# `tick` is called after each block of at least _ROWS_AT_ONCE rows and about _AT_ONCE multiply-adds.
 _ROWS_AT_ONCE, _AT_ONCE = 128, 1 << 31
 _EXACT_ELEMENTS = 1 << 22  # elements that `_in_slices` computes too inexactly are summed in blocks of this many terms
 _BITS = 53  # the precision of binary64

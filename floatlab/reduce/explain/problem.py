@@ -25,7 +25,7 @@ _SINGLE, _DOUBLE = parse_format("fp32"), parse_format("fp64")
 _NARROW = tuple(parse_format(name) for name in ("e5m2", "e4m3", "bf16", "fp16", "tf32", "fp32"))
 _FEW = 4  # if a result has more values than this, but only one magnitude, it is no evidence of a narrower format
 _CHANCE = 10  # a narrower format is accepted if the result has at least this many spare bits (see `_spare_bits`)
-_LEAST_APART = 6  # of two formats that hold a result, the wider one is excluded at this many spare bits over the other
+_LEAST_APART = 6  # of two formats that hold a result, the wider one is excluded if it has this many bits to spare
 _LEAST_SCALED = 20  # a scale is looked for only in results that need a format of at least this precision
 _STEPS = 2.0  # each term of a scaled product is rounded twice: when an input is scaled, and when it is multiplied
 # The sample has at least _SAMPLE_ROWS rows and columns and about _SAMPLE elements, if the product has as many.

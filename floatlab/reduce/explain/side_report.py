@@ -29,12 +29,8 @@ from floatlab.reduce.explain.residuals import find_places, indices_of, share_of
 from floatlab.reduce.explain.stages import PLAIN, Model, known_of
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause
 
-_NO_CAST = {
-    "flush-to-zero",
-    "output-rounded",
-    "not-the-product",
-    "function-applied",
-}  # with these causes, no final rounding is reported
+# With these causes, no final rounding is reported.
+_NO_CAST = {"flush-to-zero", "output-rounded", "not-the-product", "function-applied"}
 
 
 class SideReport:

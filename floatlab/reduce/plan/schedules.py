@@ -66,7 +66,7 @@ class Schedule(Record):
         return self.batches_of(np.arange(terms))
 
     def batches_of(self, places: Array) -> Batches:
-        """Return the order as batches, with term `places[i]` in place of term i."""
+        """Return the order as batches, which add term `places[i]` where the order has term i."""
         into = BatchBuilder(len(places))
         return into.finished(self.add_batches(places[:, None], into))
 

@@ -220,9 +220,8 @@ def simulate(sides: Sides, schedule: Schedule, adder: AnyAdder | PartlyFused | J
         if order is not None:
             part = sort_terms(part, order)
         if isinstance(adder, PartlyFused):
-            tree = (
-                inner.tree if isinstance(inner, ExplicitTree) else inner.plan(n)
-            )  # the numbers of nodes in `adder.kept` refer to this tree
+            # The ids of nodes in `adder.kept` refer to this tree.
+            tree = inner.tree if isinstance(inner, ExplicitTree) else inner.plan(n)
             made[place] = _simulate_partly_fused(part, tree, adder)
         else:
             made[place] = _simulate_part(part, batches, adder, first)

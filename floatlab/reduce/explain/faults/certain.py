@@ -76,9 +76,8 @@ def _are_some_right(problem: ProductProblem, view: View, wrong: Array, right: Ar
     if count < _RIGHT or not error > _COARSE:
         return False
     chance = np.maximum(limit / error, 2.0**-_MOST_BITS)
-    by_chance = float(
-        chance[view.usable & np.isfinite(chance)].sum()
-    )  # the number of elements that are right by chance
+    # The expected number of elements that are right by chance.
+    by_chance = float(chance[view.usable & np.isfinite(chance)].sum())
     bits = count * np.log2(count / by_chance) - (count - by_chance) / log(2)
     return bool(np.median(chance[right]) <= 1 / _FAR and count > by_chance and bits >= _BITS)
 

@@ -33,8 +33,8 @@ _SCALES = 0.2, 4.0
 # are exp(5) times as likely in a conventional product.
 _SURE, _EXCLUDED = 15.0, -5.0
 _MEDIAN, _MEDIAN_OF_FOUR = 0.4549, 3.3567  # the medians of χ² with 1 and with 4 degrees of freedom
-# A fast product has errors in about half of the elements that are sums of zeros, or in none. A share below this one
-# excludes it, unless the share is 0.
+# In a fast product, about half of the elements that are sums of zeros have errors, or none has. A share between 0 and
+# _IN_EMPTY excludes a fast product.
 _IN_EMPTY = 0.25
 _CROSSED = 16  # sums of zeros in nonzero rows and columns are examined if there are at least this many
 # Errors above this many times u·‖x‖·‖y‖ fit no algorithm. Here ‖x‖ is the largest norm of a row of x, and ‖y‖ that of a

@@ -40,7 +40,7 @@ _UNLIKELY, _SURE = 1.2, 2.0
 LONE, _EDGE = 3, 4
 _LONE_DOUBTED = 1.5  # if at most LONE elements differ, errors above this many times the simulated ones are doubtful
 _GAP = 1.7  # doubtful errors stand apart if the largest is this many times the largest other error
-_CERTAIN = 1.25  # errors above a limit are doubtful; if the largest is above this many times it, all are wrong
+_CERTAIN = 1.25  # errors above a limit are doubtful; if the largest is above this many times the limit, all are wrong
 # `are_isolated` assumes that another order changes the share `chance` / _LENIENT of the elements. The probability that
 # it changes only the differing ones must be below exp(−_DOUBTED).
 _LENIENT, _DOUBTED = 2.0, 1.5

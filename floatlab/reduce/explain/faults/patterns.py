@@ -26,7 +26,7 @@ _DOUBT = 12.0  # a fault is reported if a coincidence has at most the probabilit
 _LENIENT = 2.0  # the orders of a library may change fewer elements than the simulated orders, by up to this factor
 _STRIP = 6  # a tile at an edge, added in another order, has at least this many differing elements
 _LONG = 16  # the smallest number of elements whose mean is used
-# A bias is certain above BIAS standard deviations, a factor above _SCALE. 900 correct results had at most 11 and 4.
+# A bias is certain above BIAS standard deviations, a factor above _SCALE. 900 correct results: at most 11 and 4.
 BIAS, _SCALE = 30.0, 10.0
 _DOUBTED = 0.6  # a bias or a factor above this share of its limit is likely; above the limit, it is certain
 # A factor is reported if it is this many times as significant as the factor of the other result; for a bias, this

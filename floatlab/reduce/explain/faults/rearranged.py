@@ -24,9 +24,8 @@ from floatlab.reduce.explain.problem import View
 REARRANGED = "the errors of an FFT or of another rearranged product"
 _FREEDOM = 4.0  # errors follow Student's distribution with this many degrees of freedom, which has long tails
 _SPREAD = 0.58  # the standard deviation of a rounding error, in half ulps
-_SCALES = tuple(
-    (2.0 ** np.arange(-8, 1.5, 0.5)).tolist()
-)  # typical errors of conventional sums, in sigmas; those of libraries are smaller than 1
+# Typical errors of conventional sums, in sigmas. Those of libraries are smaller than 1.
+_SCALES = tuple((2.0 ** np.arange(-8, 1.5, 0.5)).tolist())
 _EVEN = 2.0 ** np.arange(-16, 0.5, 0.5)  # typical errors of rearranged products, as shares of the largest ones
 # Errors of transforms are at most this many times u·√n·‖x‖·‖y‖. Here ‖x‖ is the largest norm of a row of x, and ‖y‖
 # that of a column of y.

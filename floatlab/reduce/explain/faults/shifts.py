@@ -40,7 +40,7 @@ _COARSE = 8  # a bias or a factor is looked for only in results with at least th
 _SHORT = 11  # up to this many significant bits, a factor needs 3 wrong elements as evidence; above, it needs 2
 _SAME = 6.0  # two medians of n elements count as equal if their ratio is at most 1 + this number / √n
 _LEAST = 3  # a fault must explain at least this many more elements than it has free parameters
-_SIGNIFICANT = 6.0  # standard deviations by which the errors in a narrow format must prefer one sign to show a bias
+_SIGNIFICANT = 6.0  # a bias in a narrow format shows if signs of errors are uneven by this many standard deviations
 _VISIBLE = 0.25  # a bias is visible without statistics if it changes more than this share of the numbers by over 1 ulp
 _SCATTERED = 0.4  # largest share of elements that may be wrong in a result that is otherwise right or shifted
 _FAR = 4.0  # if some elements are also wrong, the median shift of a bias or factor must be this many error bounds
@@ -141,9 +141,8 @@ class ShiftFinder:
             return False
         signs = np.where(view.usable, np.sign(error), 0.0)
         counts = np.maximum((signs != 0).sum(axis=axis), 1)
-        squares = (
-            signs.sum(axis=axis) ** 2 / counts
-        )  # squares of standard normal variables, if both signs are equally likely
+        # If both signs are equally likely, these are squares of standard normal variables.
+        squares = signs.sum(axis=axis) ** 2 / counts
         return float((squares - 1).sum()) <= _SIGNIFICANT * float(np.sqrt(2 * squares.size))
 
     def scale(self, view: View, product: Array | None, wrong: Array) -> Fault | None:

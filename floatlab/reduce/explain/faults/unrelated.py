@@ -24,7 +24,7 @@ _FEW_VALUES = 256  # a result with at most this many different numbers may have 
 # correlation is below _LOST times that of the coarsest computation, and at least _SIGMAS standard deviations smaller.
 _KEPT, _LOST, _SIGMAS = 0.5, 0.3, 5.0
 _LONG = 8  # a number is subtracted from columns or rows that have at least this many elements
-_EMPTY = 0.1  # a computation with almost only zeros is left out: its squares sum to at most this share of the result's
+_EMPTY = 0.1  # a computation is left out as almost zero if its sum of squares is at most this share of the result's
 
 
 def unrelated(problem: ProductProblem, view: View, side: Side) -> Evidence:
