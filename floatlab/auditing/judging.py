@@ -84,11 +84,11 @@ def judged(
     try:
         with weight.open() as source:
             largest, lost = _survey(source)
-        damage = list(_vanished(read, weight))
+        damage = list(_doubtful_scales(read, weight))
         beside = None if originals is None else originals.counterpart(weight)
         if beside is not None:
             matches[name] = beside
-        opinion = None if originals is None else _beside(read, weight, beside, originals)
+        opinion = None if originals is None else _compare_with_original(read, weight, beside, originals)
     except FloatlabError as trouble:
         verdict = UNKNOWN if isinstance(trouble, UnsupportedError) else BROKEN
         return found.replace(verdict=verdict, reasons=(str(trouble),))
@@ -119,7 +119,7 @@ def _survey(source: ArraySource) -> tuple[float, int]:
     return largest, lost
 
 
-def _vanished(read: QuantizedCheckpoint, weight: Weight) -> tuple[str, ...]:
+def _doubtful_scales(read: QuantizedCheckpoint, weight: Weight) -> tuple[str, ...]:
     """Return messages about negative scales, and about scales of 0 whose codes are not all 0.
 
     A scale of 0 does not prove an error: if the numbers of a block are tiny, its scale may underflow to 0.
@@ -164,7 +164,9 @@ class _Opinion(Individual):
     is_explained: bool = True
 
 
-def _beside(read: QuantizedCheckpoint, weight: Weight, found: Counterpart | None, originals: Originals) -> _Opinion:
+def _compare_with_original(
+    read: QuantizedCheckpoint, weight: Weight, found: Counterpart | None, originals: Originals
+) -> _Opinion:
     """Return what the comparison of a weight with its original shows."""
     if found is None:
         return _Opinion(UNKNOWN, None, (_not_found(weight, originals),))

@@ -121,7 +121,7 @@ def _relations(q: Array, x: Array, shape: tuple[int, ...], group: int) -> Iterat
     if q.size == np.prod(shape) and len(shape) == 2:
         yield _transposed(q, x)
         yield order_of(q.T, x.T, shape[::-1], "columns")
-    yield _place(q, x)
+    yield _wrong_rows(q, x)
 
 
 def factor_off(read: ArraySource, original: ArraySource) -> str:
@@ -195,7 +195,7 @@ def _one_factor(q: Array, x: Array) -> str:
         return "its numbers have the opposite sign" if amount < 0 else ""
     sign = ", with the opposite sign" if amount < 0 else ""
     left_over = f"divided by that, the relative error is {float(left[0]):.2g}"
-    return f"its numbers are {times_off(abs(amount))}{sign}; {left_over}{_step(abs(amount))}"
+    return f"its numbers are {times_off(abs(amount))}{sign}; {left_over}{_explain_factor(abs(amount))}"
 
 
 def times_off(factor: float) -> str:
@@ -207,7 +207,7 @@ def times_off(factor: float) -> str:
     return f"{factor:.3g} times too large" if factor > 1 else f"{1 / factor:.3g} times too small"
 
 
-def _step(factor: float) -> str:
+def _explain_factor(factor: float) -> str:
     """Return a remark on a factor that is a power of two or one of `_STEPS`; an empty text for other factors."""
     ratio = max(factor, 1 / factor)
     for number, words in _STEPS:
@@ -321,7 +321,7 @@ def _shifted(q: Array, x: Array) -> str:
     return ""
 
 
-def _place(q: Array, x: Array) -> str:
+def _wrong_rows(q: Array, x: Array) -> str:
     """Return in words which rows have large errors; "" if no row or nearly every row has, or if there are few rows."""
     error, signal = np.square(q - x).sum(axis=1), np.square(x).sum(axis=1)
     bad = np.flatnonzero(error > MOST_LEFT**2 * signal)

@@ -206,7 +206,7 @@ def _derivatives(function: Function, x: float) -> tuple[float, float, float]:
     return (4 * first[1] - first[0]) / 3, second, third
 
 
-def _cut(second: float, third: float, h: float, way: str) -> float:
+def _omitted_term(second: float, third: float, h: float, way: str) -> float:
     """Return the magnitude of the first Taylor term that the quotient omits."""
     return abs(second) * h / 2 if way == "forward" else abs(third) * h * h / 6
 
@@ -218,7 +218,7 @@ def _truncation(function: Function, x: float, h: float, way: str, fmt: Format) -
     step. The Taylor estimate is used alone for wide formats, and if the function has no finite value at these ends.
     """
     first, second, third = _derivatives(function, x)
-    cut = _cut(second, third, h, way)
+    cut = _omitted_term(second, third, h, way)
     low = x if way == "forward" else x - h
     if fmt.precision > _NARROW or not all(_takes_floats(function, each) for each in (low, x + h)):
         return cut
@@ -257,8 +257,8 @@ def sweep_steps(
         If false, the function takes floats, and only its argument and its value are rounded. Use this for sin and exp,
         and for functions that themselves compute in the format.
     roundings
-        The number of roundings in one evaluation of the function. It replaces the estimate of the rounding error that
-        is propagated through the operations; with `round_all=False`, the default is 1.
+        The number of roundings in one evaluation of the function. The rounding error is then estimated from this
+        number, not propagated through the operations. With `round_all=False`, the default is 1.
 
     Returns
     -------
@@ -297,7 +297,7 @@ def sweep_steps(
         found, rounding, _ = _quotient(of, point, h, way, fmt)
         error = abs(found - truth)
         relative = error / abs(truth) if truth else None
-        points.append(Point(h, found, error, relative, rounding, _cut(second, third, h, way)))
+        points.append(Point(h, found, error, relative, rounding, _omitted_term(second, third, h, way)))
     if not points:
         raise UnsupportedError(f"no step is a number of {fmt.name}")
     return StepSweep(way, fmt, point, truth, tuple(points), advised_step(fmt, way, size))

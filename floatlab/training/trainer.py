@@ -150,9 +150,9 @@ class Trainer:
         recurrence = Recurrence(program.names, program.stages, self.lane)
         start: dict[str, Array | float] = {name: float(datum) for name, datum in program.constants}
         start |= {name: 0.0 for name, _ in program.states}
-        start[WEIGHTS] = self._first(setup.weights) if is_new else _into(self.row(WEIGHTS), setup.weights)
+        start[WEIGHTS] = self._starting_weights(setup.weights) if is_new else _into(self.row(WEIGHTS), setup.weights)
         if setup.master:
-            kept = self._first(setup.master) if is_new else _into(self.row(self.program.kept), setup.master)
+            kept = self._starting_weights(setup.master) if is_new else _into(self.row(self.program.kept), setup.master)
             start[MASTER] = kept
         if not is_new:
             old = self.recurrence.names
@@ -165,7 +165,7 @@ class Trainer:
         if self.scaler is not None:
             self._note_scale()
 
-    def _first(self, format: AnyFormat) -> Array:
+    def _starting_weights(self, format: AnyFormat) -> Array:
         """Return the starting weights in a format; raises UnsupportedError for overflow (except in block formats)."""
         numbers = self.start
         if isinstance(numbers, list):  # exact numbers, rounded once

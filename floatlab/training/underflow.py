@@ -119,17 +119,17 @@ def measure_underflow(gradients: object, format: Format | str, scale: object = 1
     nonzero = finite[finite != 0]
     exponents, counts = np.unique(np.frexp(nonzero)[1] - 1, return_counts=True)
     context = Context(rounding)
-    flushed, subnormal, overflowed = _fates(nonzero, fmt, number, context)
+    flushed, subnormal, overflowed = _count_outcomes(nonzero, fmt, number, context)
     safe = _safe_scale(nonzero, fmt, context)
     return Underflow(
         format=fmt, scale=number, total=values.size, nonzero=nonzero.size, not_finite=values.size - finite.size,
         exponents=tuple(exponents.tolist()), counts=tuple(counts.tolist()), flushed=flushed, subnormal=subnormal,
         overflowed=overflowed, safe_scale=safe, least_scale=_least_scale(nonzero, fmt, context),
-        flushed_by_safe_scale=None if safe is None else _fates(nonzero, fmt, safe, context)[0],
+        flushed_by_safe_scale=None if safe is None else _count_outcomes(nonzero, fmt, safe, context)[0],
     )  # fmt: skip
 
 
-def _fates(nonzero: Array, fmt: Format, scale: float, context: Context) -> tuple[int, int, int]:
+def _count_outcomes(nonzero: Array, fmt: Format, scale: float, context: Context) -> tuple[int, int, int]:
     """Return the numbers of gradients that become zero, that become subnormal, and that overflow."""
     if not nonzero.size:
         return 0, 0, 0
@@ -139,7 +139,7 @@ def _fates(nonzero: Array, fmt: Format, scale: float, context: Context) -> tuple
     return int((found == 0).sum()), int(small.sum()), int((flags & Flags.OVERFLOW.value != 0).sum())
 
 
-def _stays(x: float, fmt: Format, power: int, context: Context) -> tuple[bool, bool]:
+def _outcome_at(x: float, fmt: Format, power: int, context: Context) -> tuple[bool, bool]:
     """Round x·2^power; return whether the result is nonzero, and whether there was no overflow."""
     n, d = abs(x).as_integer_ratio()
     found = round_exact(Exact(x < 0, n, power - d.bit_length() + 1), fmt, context)
@@ -157,7 +157,7 @@ def _safe_scale(nonzero: Array, fmt: Format, context: Context) -> float | None:
     powers = []
     for most in _extremes(nonzero, np.max):
         highest = fmt.emax - (math.frexp(most)[1] - 1)
-        powers.append(next(power for power in count(highest, -1) if _stays(most, fmt, power, context)[1]))
+        powers.append(next(power for power in count(highest, -1) if _outcome_at(most, fmt, power, context)[1]))
     return 2.0 ** max(min(*powers, _SCALES[1]), _SCALES[0]) if powers else None
 
 
@@ -165,8 +165,8 @@ def _least_scale(nonzero: Array, fmt: Format, context: Context) -> float | None:
     powers = []
     for least in _extremes(nonzero, np.min):
         power = fmt.qmin - 2 - (math.frexp(least)[1] - 1)
-        power = next(higher for higher in count(power) if _stays(least, fmt, higher, context)[0])
-        while power > _SCALES[0] and _stays(least, fmt, power - 1, context)[0]:
+        power = next(higher for higher in count(power) if _outcome_at(least, fmt, higher, context)[0])
+        while power > _SCALES[0] and _outcome_at(least, fmt, power - 1, context)[0]:
             power -= 1
         powers.append(power)
     return 2.0 ** max(*powers, _SCALES[0]) if powers and max(powers) <= _SCALES[1] else None

@@ -131,7 +131,7 @@ def _on_cuda(candidate: RecipeCandidate) -> Iterator[RecipeCandidate]:
 
 
 def _multiplied(term: Formula, rule: ScaleRule, products: list[Formula]) -> Formula:
-    """Replace divisions by constants by products with reciprocals, which are also added to `products`."""
+    """Replace x / constant with x * (1 / constant) in a formula, and add each such product to `products`."""
     if not term.arguments:
         return term
     arguments = tuple(_multiplied(each, rule, products) for each in term.arguments)

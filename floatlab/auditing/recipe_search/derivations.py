@@ -52,7 +52,7 @@ def telling_element(one: Trial, other: Trial | None, evidence: Evidence) -> Tell
             at = first_difference(one.candidate, encoded, rival, part.codes.shape, same)
         if at is not None:
             pair = (one.candidate,) if other is None else (one.candidate, other.candidate)
-            return told(part, at, pair, evidence.survey, one, evidence)
+            return telling_record(part, at, pair, evidence.survey, one, evidence)
     return None
 
 
@@ -121,7 +121,7 @@ def _block_with(arrangement: Arrangement, at: int, shape: Shape) -> Array:
     return _elements_of(arrangement, int(np.ravel_multi_index(turned, grid)), shape)
 
 
-def told(
+def telling_record(
     part: Part,
     at: int,
     pair: tuple[RecipeCandidate, ...],

@@ -51,7 +51,7 @@ class RecipeCandidate(Record):
 class Survey(Individual):
     """Facts about a whole tensor that are needed to quantise its parts.
 
-    `amax` is the code of the largest magnitude (of a NaN or an infinity if the tensor has one). `columns` has the code
+    `amax` is the code of the largest magnitude, or of a NaN or infinity if the tensor has one. `columns` has the code
     of the largest magnitude in each column, that is along the first axis. `is_finite` says whether `amax` is finite.
     """
 

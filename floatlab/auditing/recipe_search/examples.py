@@ -9,7 +9,7 @@ import numpy as np
 from floatlab.arrays.codec import round_array
 from floatlab.arrays.types import Array
 from floatlab.auditing.recipe_search.arrangements import Arrangement
-from floatlab.auditing.recipe_search.derivations import first_difference, told
+from floatlab.auditing.recipe_search.derivations import first_difference, telling_record
 from floatlab.auditing.recipe_search.encoding import (
     Encoded,
     Part,
@@ -41,7 +41,7 @@ def example(one: RecipeCandidate, other: RecipeCandidate, own: Format) -> Tellin
             continue
         at = first_difference(pair[0], found[0], found[1], shape, pair[0].arrangement == pair[1].arrangement)
         if at is not None:
-            return told(part, at, tuple(pair), survey, None, None)
+            return telling_record(part, at, tuple(pair), survey, None, None)
     return None
 
 

@@ -65,7 +65,7 @@ def search(
         examples, remarks = _told_apart([*exact], evidence, recipes)
         if not exact and best:
             remarks = [*difference_words(best[0], others[best[0]], evidence), *_hints(others)]
-        remarks += [*nested_words(evidence), *_unread(recipes, evidence)]
+        remarks += [*nested_words(evidence), *_remarks_on_parts(recipes, evidence)]
     return RecipeSearch(
         source=names.codes,
         original=names.original,
@@ -264,7 +264,7 @@ def _hints(others: Agreements) -> list[str]:
     return []
 
 
-def _unread(recipes: list[MatchedRecipe], evidence: Evidence) -> list[str]:
+def _remarks_on_parts(recipes: list[MatchedRecipe], evidence: Evidence) -> list[str]:
     """Return a remark if the recipe was computed for a part of the tensor only."""
     total = total_of(evidence)
     if not recipes or recipes[0].codes_tried == total:

@@ -51,7 +51,7 @@ class PaneScreen(ReturnScreen, inherit_bindings=False):
     ALLOW_IN_MAXIMIZED_VIEW = "#complaint, #key-bar"
     ESCAPE_TO_MINIMIZE = False  # Escape is handled by the screen's own action
     MAIN_PANE = ""  # CSS selector of the pane that `z` enlarges if the focused pane is already visible in full
-    # The ids of the panes for topics, the most important first; empty: in their order on the screen.
+    # The ids of the panes for topics, the most important first. The default is their order on the screen.
     TOPIC_PANES: ClassVar[tuple[str, ...]] = ()
     DEFAULT_CSS = """
     PaneScreen {

@@ -99,8 +99,8 @@ def witness(
 ) -> tuple[str, str, str] | None:
     """Return operands a, b and c, as texts, for which fma and multiply-then-add differ; None if none are found.
 
-    The search starts near the three numbers in `near`, if all three can be read. See `find_witness` for `progress` and
-    for the cases of None.
+    The search starts near the three numbers in `near`, if all three can be read. `find_witness` explains `progress`,
+    and when none are found.
 
     >>> from floatlab import parse_format
     >>> witness(parse_format("fp16")), witness(parse_format("fp16"), near=("0.1", "10", "5"))

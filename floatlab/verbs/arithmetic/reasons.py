@@ -136,7 +136,7 @@ def _data(derivation: Derivation) -> tuple[Datum, ...]:
     return tuple(each for each in derivation.operands if isinstance(each, Datum))
 
 
-def _room(digits: int, noun: str, fmt: Format) -> str:
+def _compare_length(digits: int, noun: str, fmt: Format) -> str:
     """Compare the length of an exact result with the precision of the format."""
     room = f"{fmt.name} keeps {counted(fmt.precision, 'digit')}"
     return f"The exact {noun} has {counted(digits, 'binary digit')}; {room}{' at most' * (digits <= fmt.precision)}."
@@ -160,7 +160,7 @@ def _decode(derivation: Derivation) -> list[str]:
         elif datum.is_finite:
             words.append(
                 f"{name} was rounded when it was read: {own} cannot represent {typed}, and "
-                f"{_apart(reading)} is the nearest number."
+                f"{_distinct_number(reading)} is the nearest number."
             )
     if any(each.format != fmt for each in data) and not any(
         isinstance(each, steps.Promote) for each in derivation.steps
@@ -169,7 +169,7 @@ def _decode(derivation: Derivation) -> list[str]:
     return words
 
 
-def _apart(reading: Derivation) -> str:
+def _distinct_number(reading: Derivation) -> str:
     """Return the number that was read, with so many digits that it differs visibly from the typed number.
 
     If that takes more than `_LEGIBLE` digits, return fewer digits and the difference.
@@ -237,7 +237,7 @@ def _sum(x: Exact, derivation: Derivation, index: int) -> list[str]:
             words.append(
                 f"{'One' if moved == 1 else 'The'} {digits}, and the leading digit of the sum is at 2^{x.exponent}."
             )
-    return [*words, _room(x.normalized().c.bit_length(), "sum", fmt)]
+    return [*words, _compare_length(x.normalized().c.bit_length(), "sum", fmt)]
 
 
 def _product(x: Exact, derivation: Derivation) -> list[str]:
@@ -249,7 +249,7 @@ def _product(x: Exact, derivation: Derivation) -> list[str]:
     if x.exponent > p + q:
         words += f"; their product is 2 or more, so the leading digit is at 2^{x.exponent}"
     signs = "The signs differ, so the product is negative." * x.negative
-    return [f"{words}.", signs, _room(x.normalized().c.bit_length(), "product", derivation.rounding_format)]
+    return [f"{words}.", signs, _compare_length(x.normalized().c.bit_length(), "product", derivation.rounding_format)]
 
 
 def _remainder(x: Exact, derivation: Derivation, index: int) -> list[str]:

@@ -157,7 +157,7 @@ def _stands_for(format: Format, literal: str, context: Context | None = None) ->
     return f"{hexadecimal_code(result)} {brief(result)}"
 
 
-def answers(format: Format) -> list[tuple[str, str]]:
+def disputed_results(format: Format) -> list[tuple[str, str]]:
     """Return rows with the format's results where libraries disagree, for instance on overflow and on ties."""
     largest = Datum(format, format.compose(False, format.largest_magnitude)).bounds(format.precision)[1]
     beyond = largest + largest
@@ -267,7 +267,7 @@ def format_page(row: CatalogRow) -> Page:
         counted += f", {_count(count.unsupported)} that are not canonical"
     blocks.append(Row("codes", counted))
     blocks += [model.Gap(), heading("Cases in which libraries disagree: the results here")]
-    blocks += [Row(label, answer) for label, answer in answers(f)]
+    blocks += [Row(label, answer) for label, answer in disputed_results(f)]
     if rows := _dialects(f):
         blocks += [model.Gap(), heading("As processors and libraries round into it (--as NAME)"), *rows]
     if 1 << f.width <= _CODE_TABLE_LIMIT:

@@ -152,7 +152,7 @@ def _cells(entry: Contribution, found: Reduction, strange: bool) -> tuple[Line, 
     if entry.value is not None:
         code = line(Span(hexadecimal_code(entry.value), Role.CODE))
         value = line(Span(shortest(entry.value), Role.VALUE))
-    return (id, line(of), code, value, *missed(entry, found), *flags)
+    return (id, line(of), code, value, *error_cells(entry, found), *flags)
 
 
 def _adds(arguments: tuple[int, ...]) -> str:
@@ -161,7 +161,7 @@ def _adds(arguments: tuple[int, ...]) -> str:
     return f"({' '.join(map(str, arguments))})" if arguments else ""
 
 
-def missed(entry: Contribution, found: Reduction) -> tuple[Line, Line]:
+def error_cells(entry: Contribution, found: Reduction) -> tuple[Line, Line]:
     """Return the rounding error of an entry in ulps of its value and in ulps of the result."""
     if entry.error is None:
         return line("·"), ()

@@ -21,7 +21,7 @@ from floatlab.page.words import counted
 from floatlab.record import Record
 from floatlab.reduce import Plan, Reduction
 from floatlab.verbs.reduce.error_breakdown import Contribution, error_contributions
-from floatlab.verbs.reduce.page import missed
+from floatlab.verbs.reduce.page import error_cells
 
 Key = tuple[str | int, ...]
 
@@ -265,10 +265,10 @@ class Tree:
         added = None if adds is None else self.entries[adds]
         first: Line = () if added is None else _value(added)
         is_term = added is not None and added.term is not None and added.value is not None
-        alone = [missed(added, self.found)[0] if added is not None and is_term else ()] * self._terms_are_rounded
+        alone = [error_cells(added, self.found)[0] if added is not None and is_term else ()] * self._terms_are_rounded
         if after is None or after.value is None:
             return (first, (), (), (), *alone, ())
-        own, in_result = missed(after, self.found)
+        own, in_result = error_cells(after, self.found)
         code = line(Span(hexadecimal_code(after.value), Role.CODE))
         return (first, line(Span(shortest(after.value), Role.VALUE)), own, in_result, *alone, code)
 

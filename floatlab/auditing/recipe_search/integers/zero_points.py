@@ -170,7 +170,7 @@ def _library_rules(low: Array, high: Array, top: int, working: Format, on_cuda: 
         return np.asarray(round_to(np.asarray(values, np.float32), working), np.float32)
 
     def zeros(least: Array, empty: int | None) -> Callable[[Array], Array]:
-        """Return a function of scales that gives round(−least / scale), or `empty` for groups of zeros only."""
+        """Return a function of scales that gives round(−least / scale), or `empty` for groups that have only zeros."""
 
         def zero_of(scale: Array) -> Array:
             shifted = rounded(-middle - rounded(least / scale.astype(np.float32)))
