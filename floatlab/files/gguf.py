@@ -245,7 +245,7 @@ def _kind(dtype: str) -> Format | DType:
 
 
 def plain_kind(dtype: str) -> str:
-    """Return the name of the dtype or format of a type; "" for a quantised type."""
+    """Return the name of NumPy's dtype or floatlab's format for a GGUF type; "" for a quantised type."""
     return "" if dtype in _BLOCKS else _kind(dtype).name
 
 

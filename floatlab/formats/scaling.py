@@ -49,8 +49,8 @@ class ScaleChoice(Record):
     In the lines of the rule, the factor is the variable `grow`. `error` is the formula of an element's error, where `q`
     is the rounded element. The error of a block is the sum of the squares (`measure` = `square`) or of the magnitudes
     (`absolute`) of these errors, or the largest magnitude (`largest`). On equal errors, the first factor wins. The
-    order of a sum matters, because it is rounded. Each row of a block is added serially. Then, until one of the n
-    row sums is left, their second half is added to the first half: sum i + ⌈n/2⌉ to sum i.
+    order of a sum matters, because it is rounded. Each row of a block is added serially. Then the row sums are added
+    in pairs until one is left: of n sums, sum i + ⌈n/2⌉ is added to sum i.
     """
 
     factors: tuple[str, ...]

@@ -42,7 +42,7 @@ document.querySelectorAll('input[data-filters]').forEach(b=>b.oninput=()=>{
 for(const r of document.getElementById(b.dataset.filters).tBodies[0].rows)
 r.hidden=!r.textContent.toLowerCase().includes(b.value.toLowerCase())});
 """
-_LONG = 100  # the most characters of a name in a table
+_LONG = 100  # longer names in a table are shortened to this many characters
 _FILTERED = 12  # tables with at least this many rows have a box that filters them
 _LOW, _MIDDLE, _HIGH = (224, 134, 70), (255, 255, 255), (90, 160, 210)  # dark text can be read on all of them
 

@@ -13,7 +13,7 @@ from floatlab.page.words import GLANCE, PAGE_DIGITS, brief, operand_text, plain_
 _SIDE = 2  # neighbours on each side
 _TYPED = 24  # at most this many characters of the typed number are shown
 _TAIL = 3  # number of last digits of a code that are shown if the whole codes do not fit
-_GAP = 14  # most characters of a power of two written as a decimal, and of a short label
+_GAP = 14  # longer texts are shortened: the decimal of a power of two to 2^q, labels in the middle
 _WITH_LITERALS = ("add", "sub", "mul", "fma")  # operations whose exact result is a binary number
 _UNSEEN = 64  # binary digits beyond the format's precision; more digits would not be visible on the line
 _LEFT, _RIGHT = -1.0, 2.0  # positions for numbers beyond the ends of the line

@@ -60,7 +60,7 @@ BITS_OF_FLAGS = {flags: bits for bits, flags in enumerate(FLAGS_OF_BITS)}
 
 
 class Function(Record):
-    """A function by TestFloat's name: the types of its operands and its result, and floatlab's computation."""
+    """One of TestFloat's functions: its name, the types of its operands and its result, and floatlab's computation."""
 
     name: str
     operation: str

@@ -131,7 +131,7 @@ def _quotient(kind: Format, draws: RandomIntegers) -> list[int]:
 
 
 def _square(kind: Format, draws: RandomIntegers) -> int:
-    """Return a number whose root is very close to a tie, a number of p + 1 digits that ends in 1."""
+    """Return a number whose root is very close to a tie, which has p + 1 digits and ends in 1."""
     p = kind.precision
     digits = p + 2
     square = 1 + 8 * draws.between(-16, 16)  # odd squares are 1 modulo 8, so this has a root modulo every power of two

@@ -89,7 +89,7 @@ class Accumulator:
         return self.context.replace(seed=(self.context.seed + self.steps) % (1 << 64))
 
     def __call__(self, operation: str, x: Array, y: Array) -> Array:
-        """Return the result of one operation on numbers of the accumulator's format, rounded to it."""
+        """Return the result of one operation on numbers of the accumulator's format, rounded to this format."""
         if self.native is not None:
             with np.errstate(all="ignore"):
                 found: Array = getattr(np, operation)(x, y)

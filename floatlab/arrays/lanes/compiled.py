@@ -1,9 +1,10 @@
 """The compiled lane: packs the rules of rounding and decoding for the C extension `floatlab._kernels`, if it was built.
 
-An operation takes one pass over the array. It is computed in binary32, rounded to odd, if binary32 is wide enough for
-the format, else in binary64. The kernel (the C function that does the pass) marks elements for which binary32 may be
-too narrow: products of numbers far from 1, overflows, infinities, NaNs, divisions by zero. Marked elements are computed
-again in binary64. If they are marked again, `numpy_operations` computes them as exact pairs of binary64.
+An operation takes one pass over the array. It is computed in binary32 if this is wide enough for the format, else in
+binary64; the result is rounded to odd, and then to the format. The kernel (the C function that does the pass) marks
+elements for which binary32 may be too narrow: products of numbers far from 1, overflows, infinities, NaNs, divisions by
+zero. Marked elements are computed again in binary64. If they are marked again, `numpy_operations` computes them as
+exact pairs of binary64.
 
 A *word* is the integer of the bits of a binary32 or binary64 number; a parameter `word` is the format of such numbers.
 """

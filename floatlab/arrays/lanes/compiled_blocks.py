@@ -25,10 +25,10 @@ _MOST_SCALE = 32  # bits
 
 
 class ByField(Individual):
-    """A table of scale codes for blocks with the largest magnitude amax.
+    """A table of scale codes.
 
-    The index is the exponent field of `carry` + c, where c is the binary32 code of amax. The table is valid if c is at
-    least `normal`.
+    The index for a block is the exponent field of `carry` + c, where c is the binary32 code of the block's largest
+    magnitude. The table is valid if c is at least `normal`.
     """
 
     codes: Array

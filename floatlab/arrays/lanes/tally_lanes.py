@@ -17,7 +17,7 @@ from floatlab.record import Record
 
 CHUNK, LANES = 2048, 16
 EXPONENTS = 1 << 11  # exponent fields of binary64
-UPPER_HALVES = 1 << 15  # of the positive numbers of binary32
+UPPER_HALVES = 1 << 15  # the upper 16 bits of the codes of positive numbers of binary32
 _SLAB = 16 * CHUNK  # the number of elements that the NumPy lane computes at a time
 
 
