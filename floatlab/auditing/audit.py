@@ -104,8 +104,8 @@ def audit(
     """Check a quantised checkpoint; or, with `to`, measure what recipes would do to a checkpoint.
 
     Without `to`, only quantised weights are checked. With an original, a weight is broken if its error is too large for
-    any quantiser with the right scales, or if correcting a mistake removes most of the error. A mistake is
-    reported only if the corrected weight fits the original. Without an original, a weight is broken if it has NaNs or
+    any quantiser with the right scales, or if correcting a mistake removes most of the error. A mistake is reported
+    only if the corrected weight fits the original. Without an original, a weight is broken if it has NaNs or
     infinities. In both cases, it is broken if parts are missing or do not fit together.
 
     Parameters

@@ -170,7 +170,7 @@ def grouped_shape(shape: Shape, size: int) -> Shape:
 
 
 def groups_of(parts: StoredParts, scale: StoredTensor, shape: Shape, owner: str) -> int:
-    """Return how many neighbouring elements along the last axis of a weight share a scale; `shape` is the weight's.
+    """Return how many neighbouring elements along the last axis of a weight of this shape share a scale.
 
     Raises FileFormatError if the configuration names other group sizes, or if the shapes do not fit.
     """
