@@ -85,7 +85,7 @@ def round_array(
 
 
 def _in_dialect(name: str, format: Format, rules: Context) -> Context:
-    """Return `rules` with the settings of a dialect (`numbers.dialects`), such as that for overflow.
+    """Return `rules` with a dialect's settings for overflow, absent values, NaNs and negative numbers.
 
     Raises UnsupportedError if one of these settings in `rules` is not the default.
     """

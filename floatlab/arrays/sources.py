@@ -180,8 +180,8 @@ class ArraySource:
     """An array with a name, a shape, and a dtype or a format; it can be read from any index on.
 
     `dtype` is the dtype of the numbers, or None if they are read as codes. `format` is the format of the floats
-    (binary64 for integers). `by_columns`: the order is column-major, as in Fortran. `origin` is for text, which was
-    converted.
+    (binary64 for integers). `by_columns`: the order is column-major, as in Fortran. `origin` describes numbers
+    that were converted, for instance from text.
     """
 
     name: str

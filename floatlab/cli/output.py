@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _HTML_WIDTH = 100
 _TO_OUTPUT = ("svg", "csv", "html", "plan")  # options that name a file to write, or - for standard output
-# No output may overwrite a file of a checkpoint. The endings of such files, and how many of them are checked:
+# No output may overwrite a file of a checkpoint: one with such an ending, among the first 2^16 entries of its folder.
 _PARTS, _MOST_PARTS = (".safetensors", ".gguf", ".npz", ".npy", "config.json", ".index.json"), 1 << 16
 _WRITING = (*_TO_OUTPUT, "plot")
 _KINDS = {"svg": "SVG", "html": "HTML", "csv": "CSV"}  # options that write one kind of file, whatever its name

@@ -8,7 +8,7 @@ from floatlab.errors import FileFormatError
 from floatlab.files.safe_open import length_of, named, open_file, read_bytes
 
 _LONGEST = 32 << 20  # the longest accepted file, in bytes; an index of several hundred thousand tensors fits
-_MAX_NESTING = 1 << 20  # the largest number of brackets in a file
+_MAX_BRACKETS = 1 << 20  # the largest number of brackets in a file
 
 
 def parse_object(text: bytes, noun: str = "") -> dict[str, object]:
@@ -24,7 +24,7 @@ def parse_object(text: bytes, noun: str = "") -> dict[str, object]:
             raise FileFormatError(f"{noun}has a name twice")
         return found
 
-    if text.count(b"[") + text.count(b"{") > _MAX_NESTING:
+    if text.count(b"[") + text.count(b"{") > _MAX_BRACKETS:
         raise FileFormatError(f"{noun}is not a JSON object")
     try:
         found = json.loads(text.decode("utf-8"), object_pairs_hook=once)

@@ -73,7 +73,7 @@ def named(place: int, label: str) -> Line:
 
 
 def legend(chart: Chart) -> Line:
-    """Return the letter and the name of each curve; if curves are drawn as lines, also a piece of its line."""
+    """Return the letter and the name of each curve; if curves are drawn as lines, also a piece of the line."""
     runs: list[Span | str] = []
     for each in chart.curves:
         if not each.label:
