@@ -59,7 +59,7 @@ def ggml_parts(source: ArraySource, dtype: str, count: int) -> tuple[CodeLayout,
     """Return two readers for a tensor of ggml's type `dtype`: one of its codes, one of its scales.
 
     `source` has the bytes of the tensor, and `count` is the number of its elements. Raises UnsupportedError if no
-    recipe is known of the type.
+    recipe is known for the type.
     """
     layout, block = _LAYOUTS.get(dtype), block_of(dtype)
     if layout is None or block is None:
