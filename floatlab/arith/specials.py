@@ -35,7 +35,7 @@ def infinite(work: DerivationBuilder, negative: bool, also: Flags = Flags.NONE) 
 
 
 def _payload(datum: Datum) -> int:
-    """Return a NaN's payload; 0 if the format has no NaNs and the code is a replacement."""
+    """Return a NaN's payload; 0 for a number that replaces a NaN in a format without NaNs."""
     return datum.payload if datum.is_nan else 0
 
 

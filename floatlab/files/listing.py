@@ -1,4 +1,4 @@
-"""Lists what can be opened: the folders and array files in a folder, and the arrays in a `.npz` and the like."""
+"""Lists what can be opened: the folders and array files in a folder, and the arrays in files such as `.npz`."""
 
 from __future__ import annotations
 

@@ -310,7 +310,7 @@ class TwosComplementFormat(TableFormat):
     def boundary(self, rank: int, negative: bool) -> Real:
         """Return the number between `rank` and `rank` + 1 in the format with one bit more. Its code is 2·rank + 1.
 
-        Above zero, the boundary is 0: no nonzero number is rounded to zero.
+        Between 0 and the smallest number, the boundary is 0: no nonzero number is rounded to zero.
         """
         return self.number(2 * rank + 1, self.width + 1) if rank else (0, 0)
 

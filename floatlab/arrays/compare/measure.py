@@ -243,8 +243,7 @@ class _Measure:
         self.equal += int(np.count_nonzero(p == q))
         self.specials += _count_specials(p, q)
         if self.judge.equal_nan:
-            # With equal_nan, a NaN in both arrays is no difference (if the formats are equal, only if the codes are
-            # equal, too).
+            # With equal_nan, two NaNs are no difference. If the formats are equal, their codes must be equal, too.
             alike = np.isnan(p) & np.isnan(q) & (same[rest] | (a.format != b.format))
             rest, p, q, finite, index = (each[~alike] for each in (rest, p, q, finite, index))
             if not len(rest):
