@@ -13,7 +13,7 @@ from floatlab.arrays.types import Array
 from floatlab.formats import Format, parse_format
 from floatlab.record import Individual, Record
 from floatlab.reduce.explain.problem import ProductProblem, Side, View
-from floatlab.reduce.explain.residuals import indices_of, share_of
+from floatlab.reduce.explain.residuals import EXACT, Places, find_places, indices_of, mask_of, share_of
 from floatlab.reduce.explain.stages import PLAIN, Model
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Evidence, Place
 
@@ -26,6 +26,9 @@ STAGES = {
     "inputs-rounded": "inputs",
     "products": "products",
 }
+_MOSTLY = 0.6  # zeros at the end of a result are reported as one fault if more than this share of them is wrong
+_BY_CHANCE = 3.0  # a rectangle of wrong elements may have this many times as many right ones as expected by chance
+_ONE_TERM = 1.5  # an element has about one nonzero term if (Σ|x·y|)² is at most this many times Σ(x·y)²
 ENOUGH = 50  # smallest number of elements whose median error is reliable
 
 
@@ -74,6 +77,48 @@ class Fault(Record):
     left: float = 0.0  # the median error, in sigmas, that the fault does not explain
 
     __hash__ = object.__hash__
+
+
+def placed(view: View, wrong: Array) -> Fault:
+    """Return the wrong elements as a fault: single elements or rectangles, and whether all of them are zero."""
+    zero = not view.values[wrong].any()
+    places = (find_places(_last_zeros(view.values, wrong)) if zero else None) or find_places(wrong)
+    if places is not None and places.name == "region" and not zero and _has_right(view, wrong, places):
+        places = find_places(wrong, EXACT)
+    name, where = ("elements", indices_of(wrong)) if places is None else (places.name, places.where)
+    boxes = [tuple(slice(*span) for span in box if isinstance(span, tuple)) for box in where]
+    if zero and name == "region" and any(view.values[box].any() for box in boxes):
+        name, where = "elements", indices_of(wrong)  # the rectangle also has right elements
+    more = (("elements", f"{int(wrong.sum()):,}"),) * bool(name == "elements" and wrong.sum() > len(where))
+    holds = more + (("holds", "zeros" if zero else "other numbers"),) * (name == "region" or (zero and len(where) > 1))
+    return Fault(name, where, holds, wrong)
+
+
+def _has_right(view: View, wrong: Array, places: Places) -> bool:
+    """Return whether more elements of the rectangles are right than can be right by chance.
+
+    By chance, a wrong number may be as close to the product as a right one. Elements with about one nonzero term do
+    not count: a tile of old data may have the same term there.
+    """
+    totals = view.totals
+    box = mask_of(places.where, wrong.shape) & view.usable & (totals.size**2 > _ONE_TERM * totals.squares)
+    room = (view.noise.limit(view.totals) + view.half)[box]
+    error = np.abs(view.totals.error(view.values))[wrong & view.usable]
+    if not error.size or not room.size:
+        return bool(room.size)
+    with np.errstate(all="ignore"):
+        expected = box.sum() * float(np.median(room)) / max(float(np.median(error)), 1e-300)
+    return bool((box & ~wrong).sum() > _BY_CHANCE * expected)
+
+
+def _last_zeros(values: Array, wrong: Array) -> Array:
+    """Return the mask of the zeros at the end of a result in memory if these are mostly wrong; otherwise `wrong`.
+
+    A copy that was interrupted leaves such zeros; a few of them may be right.
+    """
+    last = np.flatnonzero(values)[-1:]
+    tail = (np.arange(values.size) > (last[0] if last.size else -1)).reshape(values.shape)
+    return tail if not (wrong & ~tail).any() and wrong.sum() > _MOSTLY * tail.sum() else wrong
 
 
 def find_overflow(problem: ProductProblem, side: Side) -> Array:

@@ -27,7 +27,8 @@ _DIRECTIONS = {
 _AROUND = {
     "decimals": ("", " decimals"), "digits": ("", " digits"),
     "scale per": ("one scale per ", ""), "parts": ("", " parts"),
-    "products": ("products ", ""), "blocks": ("blocks: ", ""),
+    "products": ("products ", ""), "blocks": ("blocks: ", ""), "added in": ("added in ", ""),
+    "stored after each block": ("stored after each block: ", ""),
     "x": ("first input ", ""), "y": ("second input ", ""), "or": ("or ", ""),
 }  # fmt: skip
 _TRANSPOSED = {
@@ -264,6 +265,8 @@ def cause_text(cause: DiagnosedCause, most: int = _MOST) -> str:
     if "errors" in known:
         return f"{whose} {'have' if are == 'are' else 'has'} {known['errors']}"
     words = ", ".join(_known_text(*item) for item in cause.evidence if item[0] not in _UNSAID)
+    if "sums" in known:  # two causes that are not told apart have the same text
+        return f"all sums of {whose}, or those of blocks, in {known['format']}"
     if cause.name == "accumulator" and "format" in known:
         return f"sums of {whose} in {words}"
     return f"{_NOUNS[cause.name]} in {whose}" + (f" ({words})" if words else "")

@@ -31,8 +31,8 @@ from floatlab.reduce.explain.faults.patterns import (
     place_bits,
 )
 from floatlab.reduce.explain.faults.rearranged import CERTAIN, REARRANGED, rearranged_odds
-from floatlab.reduce.explain.faults.unrelated import is_shifted, times_coarsest, unrelated
-from floatlab.reduce.explain.findings import SINGLE, Fault, SideExplanation
+from floatlab.reduce.explain.faults.unrelated import is_shifted, times_coarsest, unrelated, unrelated_share
+from floatlab.reduce.explain.findings import SINGLE, Fault, SideExplanation, placed
 from floatlab.reduce.explain.grid import grid_of
 from floatlab.reduce.explain.model_search import GAIN, ModelSearch
 from floatlab.reduce.explain.noise import half_ulp
@@ -104,7 +104,7 @@ class SideExplainer(ModelSearch):
             and rival[1].endswith(IN_ANOTHER_WAY)
             and (again := rounded_again(view))
         ):
-            return self._found("rounding", (again,))
+            return self._found("rounding", again)
         is_shift = found.status == "bug" and bool(names & {"scale", "bias"}) and bool(view.fit().wrong.any())
         # Truncation makes all numbers smaller, so it may look like a factor.
         if is_shift and any(not wrong.any() for _, wrong in other_roundings(self.side, view)):
@@ -133,7 +133,7 @@ class SideExplainer(ModelSearch):
                 tried = found.status == "bug" and several and not self.stray.any()
                 return (self._of_sums() if tried else None) or found
         if again := rounded_again(view_of(self.problem, self.side, self.accumulators[0])):
-            return self._found("rounding", (again,), PLAIN, self.accumulators[0])
+            return self._found("rounding", again, PLAIN, self.accumulators[0])
         if self.narrower is not None:  # the error bound of narrow sums admits many other explanations
             return self._in_doubt("wrong elements", f"sums in {self.narrower.accumulator.name}")
         return self._unexplained()
@@ -170,7 +170,7 @@ class SideExplainer(ModelSearch):
         view = view_of(self.problem, self.side, self.accumulators[0])
         if (view.fit().wrong & ~wrong).sum() < GAIN + wrong.sum():
             return None
-        return self._of_cast(known, (self.faults.placed(view, wrong),))
+        return self._of_cast(known, (placed(view, wrong),))
 
     def _of_cast(self, known: Evidence, faults: tuple[Fault, ...]) -> SideExplanation:
         z = view_of(self.problem, self.side, self.accumulators[0]).fit().z
@@ -212,7 +212,7 @@ class SideExplainer(ModelSearch):
         view = view_of(self.problem, self.side, self.accumulators[0])
         wrong = view.fit().wrong
         if are_exact(view, wrong) and wrong.size == 1:
-            return self._found("bug", (self.faults.placed(view, wrong),), view=view)
+            return self._found("bug", (placed(view, wrong),), view=view)
         telling = evidence_bits(view, view.usable, self.side.coarsest) >= _BITS_OF_FOUR
         for format in map(parse_format, ("fp16", "bf16") if telling else ()):
             for fma in (True, False):
@@ -268,9 +268,9 @@ class SideExplainer(ModelSearch):
             far = np.abs(replay.values - view.values) > 4 * half_ulp(largest, replay.format)
         wrong = standing_out(self.problem, self.side, missed, replay.format) & far
         if wrong.any():
-            return self._found("bug", (self.faults.placed(plain, wrong), fault), PLAIN, SINGLE)
+            return self._found("bug", (placed(plain, wrong), fault), PLAIN, SINGLE)
         if are_lone(missed):
-            return self._found("unknown", (self.faults.placed(plain, missed), fault), PLAIN, SINGLE)
+            return self._found("unknown", (placed(plain, missed), fault), PLAIN, SINGLE)
         return self._found("rounding", (fault,), PLAIN, SINGLE)
 
     def _may_be_cast(self, view: View) -> bool:
@@ -315,25 +315,29 @@ class SideExplainer(ModelSearch):
                 return self._found("bug", (fault,), PLAIN, format, None, each)
         if scattered is not None and (are_among_others(view, fit.wrong) or not view.values[fit.wrong].any()):
             return self._found("bug", (scattered,), view=view)
+        if both := self.faults.transposed_and_scaled(view, fit.wrong):
+            return self._found("bug", both, view=view)
         if known := unrelated(self.problem, view, self.side):
             return self._found("bug", (Fault("not-the-product", (), known),), view=view)
         places = find_places(fit.wrong)
         if places is not None and fit.wrong[usable].sum() < _MOST_WRONG * usable.sum() and places.name == "region":
-            return self._found("bug", (self.faults.placed(view, fit.wrong),), z=fit.z, view=view)
+            return self._found("bug", (placed(view, fit.wrong),), z=fit.z, view=view)
         whole = have_few_digits(self.problem.x) and have_few_digits(self.problem.y)
         if are_exact(view, fit.wrong) and (whole or are_among_others(view, fit.wrong)):
             return self._found("bug", (self._placed(view, fit.wrong),), z=fit.z, view=view)
         certain = beyond_rounding(self.problem, view, 2.0**self.side.format.emin)
         if certain.any() and not is_shifted(self.problem, view, self.side):
             fault = self._placed(view, certain)
-            if (fit.wrong & ~certain).any():
+            if unrelated_share(view, ~certain) >= _MOST_WRONG:
+                fault = Fault("not-the-product", (), (("wrong elements", f"at least {int(certain.sum()):,}"),))
+            elif (fit.wrong & ~certain).any():
                 fault = fault.replace(evidence=(*fault.evidence, ("others", "off by more than rounding, too")))
             return self._found("bug", (fault,), view=view)
         return self._found("unknown", (), z=fit.z, view=view)
 
     def _placed(self, view: View, wrong: Array) -> Fault:
         """Return the places of the wrong elements; if these are most elements, the fault is another product."""
-        fault, count = self.faults.placed(view, wrong), int(wrong.sum())
+        fault, count = placed(view, wrong), int(wrong.sum())
         if fault.name == "elements" and count > max(_LISTED, _MOST_WRONG * view.usable.sum()):
             return Fault("not-the-product", (), (("wrong elements", f"{count:,} of {wrong.size:,}"),))
         return fault

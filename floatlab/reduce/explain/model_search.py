@@ -11,7 +11,7 @@ from floatlab.arrays.types import Array
 from floatlab.formats import Format
 from floatlab.reduce.explain.faults.patterns import explains_more, is_nearer, is_telling, outdoing
 from floatlab.reduce.explain.faults.rivals import narrow_share
-from floatlab.reduce.explain.findings import Fault, SampledModel, SideExplanation
+from floatlab.reduce.explain.findings import Fault, SampledModel, SideExplanation, placed
 from floatlab.reduce.explain.input_changes.alike_formats import is_same_rounding, with_formats
 from floatlab.reduce.explain.input_changes.pairs import ChangePair, alike_pairs, likely_pairs, with_equals
 from floatlab.reduce.explain.input_changes.with_faults import fault_beside, models_with_fault
@@ -193,7 +193,7 @@ class ModelSearch(SideReport):
             unknowns = min(unknowns, _EDGES * len(places.where))
         is_gain = product is None or (places is not None and gained >= max(GAIN, 3 * unknowns))
         if fault is None and places is not None and is_gain and places.count * 2 <= fit.wrong.size:
-            fault = self.faults.placed(view, fit.wrong)
+            fault = placed(view, fit.wrong)
         if fault is None:
             return None
         if product is not None and is_factor_alone(view, fault):

@@ -63,6 +63,8 @@ def find_places(wrong: Array, filled: float = _FILLED) -> Places | None:
     if not count:
         return None
     if count > _LEAST:
+        if (boxes := _tail(wrong, count)) is not None:
+            return Places("region", boxes, count)
         box = _bounds(wrong)
         if _is_filled(wrong, box, count, filled):
             return Places("region", (box,), count)
@@ -135,6 +137,17 @@ def _boxes(wrong: Array, count: int, filled: float) -> tuple[tuple[tuple[int, in
                     return None
                 found.append(box)
     return tuple(found) if count >= 4 * len(found) else None
+
+
+def _tail(wrong: Array, count: int) -> tuple[tuple[tuple[int, int], ...], ...] | None:
+    """Return two rectangles if the wrong elements are the last ones in memory, from the middle of a row; else None.
+
+    This is so if a copy was interrupted.
+    """
+    (m, n), (row, column) = wrong.shape, divmod(wrong.size - count, wrong.shape[1])
+    if not column or row == m - 1 or not wrong.ravel()[-count:].all():
+        return None
+    return ((row, row + 1), (column, n)), ((row + 1, m), (0, n))
 
 
 def is_flat(product: Array) -> bool:

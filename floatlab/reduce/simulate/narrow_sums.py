@@ -44,18 +44,23 @@ def stored(x: Array, y: Array, format: Format) -> Array:
     return total.astype(np.float64)
 
 
-def added_blocks(x: Array, y: Array, format: Format, edges: tuple[int, ...]) -> tuple[Array, Array]:
-    """Return the matrix product x·y, summed in blocks, and the largest magnitude of each element's partial sums.
+def added_blocks(
+    x: Array, y: Array, format: Format, edges: tuple[int, ...], *, blocks: bool = True, sums: bool = True
+) -> tuple[Array, Array]:
+    """Return the matrix product x·y, summed in blocks, and the largest magnitude of each element's rounded sums.
 
-    The sum of each block is computed in binary64 and rounded to `format`. The running sum of the blocks is rounded to
-    `format` after each block. Block i has the terms from `edges[i]` to `edges[i + 1]` − 1.
+    Block i has the terms from `edges[i]` to `edges[i + 1]` − 1, and its sum is computed in binary64. With `blocks`,
+    this sum is rounded to `format`. With `sums`, the running sum is rounded to `format` after each block. The result
+    is always rounded to `format`.
     """
     total = largest = np.zeros((x.shape[0], y.shape[1]))
     with np.errstate(all="ignore"):
         for low, high in pairwise(edges):
-            total = rounded(total + rounded(x[:, low:high] @ y[low:high], format), format)
-            largest = np.maximum(largest, np.abs(total))
-    return total, largest
+            block = x[:, low:high] @ y[low:high]
+            block = rounded(block, format) if blocks else block
+            total = rounded(total + block, format) if sums else total + block
+            largest = np.maximum(largest, np.abs(total if sums else block))
+    return total if sums else rounded(total, format), largest
 
 
 def rounded(values: Array, format: Format) -> Array:

@@ -41,6 +41,9 @@ _SINGLE = 24  # the precision of binary32
 _LIKE_INPUTS = 4.0
 _SCALED = 32  # beside an output with unknown scales, this many right numbers are needed to call the others wrong
 _FOUR_BITS = 2.0**-4  # relative half ulp of 4 bits
+# An element has about one nonzero term if (Σ|x·y|)² is at most _ONE_TERM times Σ(x·y)². Rounding to 2 bits changes a
+# number by at most _TWO_BITS. A share of numbers with more than _FEW_BITS bits from _LONGER on is evidence.
+_ONE_TERM, _TWO_BITS, _FEW_BITS, _LONGER = 1.5, 0.25, 4, 0.1
 _RESCALED = 1 / 32  # beside quantised inputs, a factor of 1 ± this may come from another scale of the inputs
 
 
@@ -67,6 +70,8 @@ def rival_of(
             return "wrong elements", "a result that was rounded to few digits with a scale"
         if odds > POSSIBLE:
             return "wrong elements", REARRANGED
+    if names & _LOCAL and names <= _LOCAL | {"output-rounded"} and may_be_rounded_numbers(view, view.fit().wrong):
+        return "wrong elements", "inputs that were rounded to few digits"
     is_cast = names & _LOCAL and names <= _LOCAL | {"output-rounded"} and found.side.narrowest != found.side.format
     if is_cast and found.wrong is not None and are_multiples(view, found.wrong):
         return "wrong elements", "a result that was rounded to few digits and then multiplied by a scale"
@@ -104,7 +109,12 @@ def may_be_flushed(view: View, wrong: Array, least: float, x: Array, y: Array) -
     if error.size * view.totals.terms > _TERMS:
         return True
     rows, columns = np.nonzero(wrong)
-    a, b = np.abs(x[rows]), np.abs(y[:, columns].T)
+    a, b = x[rows], y[:, columns].T
+    signed, room = view.totals.error(view.values)[wrong], np.broadcast_to(view.noise.limit(view.totals), wrong.shape)
+    for sign in (1, -1):  # if no term has this sign, flushing cannot add such numbers
+        if ((sign * a * b >= 0).all(axis=1) & (sign * signed > room[wrong])).any():
+            return False
+    a, b = np.abs(a), np.abs(b)
     lost = ((a < least) | (b < least) | (a * b < least)) & (a * b > 0)
     # Each small term may be lost, and the partial sum after it. A few other partial sums may also be close to zero.
     most = (lost * (a * b + least)).sum(axis=1) + _CANCELLED * least
@@ -169,6 +179,22 @@ def may_be_scaled_output(view: View, wrong: Array) -> bool:
 def _count_right(view: View, wrong: Array) -> int:
     """Return how many different numbers other than 0 are right."""
     return np.unique(view.values[view.right(wrong)]).size
+
+
+def may_be_rounded_numbers(view: View, wrong: Array) -> bool:
+    """Return whether inputs that were rounded to few bits may explain the wrong elements: each has about one term.
+
+    An example is a product of rows with a single 1, which selects rows of the other input. Rounding changes only some
+    of these numbers, so right elements are no evidence if most of their products have few bits.
+    """
+    totals = view.totals
+    right = view.right(wrong) & (totals.product != 0)
+    if not wrong.any() or not (totals.size**2 <= _ONE_TERM * totals.squares)[wrong].all():
+        return False
+    error, exact = np.abs(totals.error(view.values)), np.abs(totals.product)
+    room = np.maximum(_TWO_BITS * exact, float(exact[view.usable].max(initial=0.0)) / INT4_HALF_STEPS)
+    fraction = np.frexp(totals.product[right])[0] * 2.0**_FEW_BITS
+    return bool((error <= room)[wrong].all() and share_of(fraction != np.rint(fraction)) < _LONGER)
 
 
 def may_be_other_inputs(view: View, product: Array, wrong: Array) -> bool:

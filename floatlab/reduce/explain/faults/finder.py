@@ -8,13 +8,22 @@ from floatlab.arrays.types import Array
 from floatlab.formats import Format
 from floatlab.reduce.explain.faults.doubts import may_be_flushed
 from floatlab.reduce.explain.faults.outliers import standing_out
+from floatlab.reduce.explain.faults.patterns import PROVED, shift_bits
 from floatlab.reduce.explain.faults.rivals import whole_sums_in
-from floatlab.reduce.explain.faults.shifts import ShiftFinder
-from floatlab.reduce.explain.findings import Fault, number_text
+from floatlab.reduce.explain.faults.shifts import ShiftFinder, within
+from floatlab.reduce.explain.findings import Fault, number_text, placed
 from floatlab.reduce.explain.grid import grid_of
 from floatlab.reduce.explain.noise import multiply_exactly
 from floatlab.reduce.explain.problem import View, middle
-from floatlab.reduce.explain.residuals import has_few_bits, is_flat, moved_rows, share_of, term_counts, term_range
+from floatlab.reduce.explain.residuals import (
+    factor_between,
+    has_few_bits,
+    is_flat,
+    moved_rows,
+    share_of,
+    term_counts,
+    term_range,
+)
 from floatlab.reduce.explain.stages import PLAIN, transposed_inputs
 from floatlab.reduce.results.diagnosis_record import Evidence, Place
 
@@ -23,6 +32,7 @@ _REPLAYED = 0.98  # flushing is reported if simulated sums with flushing reprodu
 _LEAST = 3  # a fault must explain at least this many more elements than it has free parameters
 _DOUBT = 14.0  # transposed operands are reported if a coincidence has a probability below about exp(−14)
 _SAME_NUMBERS = 4  # a result of equal elements is reported as constant if it has at least this many
+_IN_MEMORY = ("transposed", "the result in memory")
 _CLIPPED = 4  # clipping is reported if the bound replaces at least this many different numbers
 _SCATTERED = 0.4  # largest share of elements that may be wrong in a result that is otherwise right or shifted
 # Zeros are wrong if at least _MASKED other numbers are right, and at most the share _MOST_MASKED is zero.
@@ -105,10 +115,10 @@ class FaultFinder(ShiftFinder):
         if not view.values[wrong].any() and right.sum() >= _MASKED:
             sizes = np.abs(view.totals.product)
             if sizes[wrong].max() > np.median(sizes[right]) and share_of(wrong[view.usable]) < _MOST_MASKED:
-                return self.placed(view, wrong) if middle(z[right]) <= NEAR else None
+                return placed(view, wrong) if middle(z[right]) <= NEAR else None
         if middle(z) > NEAR or share_of(wrong[view.usable]) >= _SCATTERED:
             return None
-        return self.placed(view, wrong)
+        return placed(view, wrong)
 
     def of_narrow_sums(self, view: View, format: Format, beyond: Array, by_bits: bool) -> Fault | None:
         """Look for a fault of a result whose sums were computed in a narrow format.
@@ -121,7 +131,7 @@ class FaultFinder(ShiftFinder):
             off = beyond & (made != self.side.values)
             clipped = self.clipped(view, made, off)
             stands = standing_out(self.problem, self.side, off, format)
-            return clipped or (self.placed(view, stands) if stands.any() else None)
+            return clipped or (placed(view, stands) if stands.any() else None)
         if by_bits:
             return None
         wrong = view.fit().wrong
@@ -159,6 +169,15 @@ class FaultFinder(ShiftFinder):
                 zeros = ((f"{noun} of zeros", ", ".join(map(str, np.flatnonzero(zero).tolist()))),) * bool(zero.any())
                 return Fault(name, pairs, (("kind", kind), *zeros), wrong)
         return None
+
+    def rest(self, view: View, factor: float | Array, off: Array, wrong: Array) -> Fault:
+        """Return moved rows or columns if they explain the elements that a shift leaves wrong; else their places."""
+        with np.errstate(all="ignore"):
+            shifted = (view.values - off) / factor
+            # The shift was estimated from rounded numbers.
+            half = 2 * (view.half + 2.0**-view.format.precision * np.abs(off)) / np.abs(factor)
+        plain = View(view.totals, shifted, view.usable, view.noise, view.format, np.asarray(half))
+        return self.moved(plain, None, wrong) or placed(view, wrong)
 
     def terms(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
         """Look for terms of the sums that were omitted or added more than once."""
@@ -208,13 +227,46 @@ class FaultFinder(ShiftFinder):
 
     def _in_other_memory_order(self, view: View, wrong: Array) -> Fault | None:
         """Return the fault if the memory of a result holds the product column by column instead of row by row."""
-        m, n = view.values.shape
-        if m == n or min(m, n) < 2:
+        read = _read_by_columns(view)
+        if read is None or read.fit().wrong.any():
             return None
-        values, usable = (each.reshape(n, m).T for each in (view.values, view.usable))
-        if View(view.totals, values, usable, view.noise, view.format).fit().wrong.any():
-            return None
-        return Fault("transposed-output", (), (("transposed", "the result in memory"),), wrong)
+        return Fault("transposed-output", (), (_IN_MEMORY,), wrong)
+
+    def transposed_and_scaled(self, view: View, wrong: Array) -> tuple[Fault, ...]:
+        """Return two faults if a result is a factor times a product of transposed or swapped factors; else none."""
+        options = [
+            (name, ("transposed", which), view.against(multiply_exactly(x, y, self.problem.precise)))
+            for name, which, x, y in transposed_inputs(self.problem.x, self.problem.y)
+        ]
+        if read := _read_by_columns(view):
+            options.append(("transposed-output", _IN_MEMORY, read))
+        for name, known, other in options:
+            self.tick()
+            if factor := _factor_of(other):
+                return Fault(name, (), (known,), wrong), Fault("scale", (), (("factor", f"{factor:.9g}"),), wrong)
+        return ()
+
+
+def _read_by_columns(view: View) -> View | None:
+    """Return a view of a result whose memory is read column by column; None if this changes nothing."""
+    m, n = view.values.shape
+    if m == n or min(m, n) < 2:
+        return None
+    values, usable = (each.reshape(n, m).T for each in (view.values, view.usable))
+    return View(view.totals, values, usable, view.noise, view.format)
+
+
+def _factor_of(view: View) -> float | None:
+    """Return the factor of all elements of a result; None if there is none, or if it may fit by chance."""
+    exact, values = view.totals.product, np.where(view.usable, view.values, np.nan)
+    rough = factor_between(values, exact, view.noise.limit(view.totals) + view.half)
+    if not rough:
+        return None
+    factor = float(within(rough, values, exact, view.errors(None, rough)[1]))
+    error, room, _ = view.errors(None, factor)
+    if not (np.abs(error) <= room)[view.usable].all():
+        return None
+    return factor if shift_bits(values, room, view.usable, 1) >= PROVED else None
 
 
 def _all_but(at: tuple[int, ...], shape: tuple[int, ...]) -> tuple[tuple[tuple[int, int], ...], ...]:

@@ -54,6 +54,7 @@ _MARGIN = 6.0  # if one of `tried` models is to be named, the evidence must exce
 # The least evidence, in bits, for a final rounding or for one of about a hundred sums in narrow formats. With less,
 # more than one in a hundred results would fit by chance.
 BITS_OF_SUMS = 13.0
+PROVED, _MOST_BITS = 40.0, 8.0  # the evidence that proves a shift, in bits; one element counts at most _MOST_BITS
 _APART = 0.01  # two models can be compared only if their products differ by at least this many sigmas
 
 
@@ -347,6 +348,19 @@ def place_bits(view: View, wrong: Array) -> float:
     count, some = (len(np.unique(view.values[each & view.usable])) for each in (view.usable, wrong))
     some = min(some, count)
     return (lgamma(count + 1) - lgamma(some + 1) - lgamma(count - some + 1)) / log(2)
+
+
+def shift_bits(shift: Array, room: Array, right: Array, unknowns: int) -> float:
+    """Return the evidence, in bits, that the `right` elements give for a shift, whatever else may cause such errors.
+
+    With the shift, the errors of these elements are within `room`. Errors from another cause would be about as large as
+    the shift, and within `room` by chance with the probability room/shift. For each of the unknowns of the shift, the
+    element with the most evidence is left out.
+    """
+    with np.errstate(all="ignore"):
+        bits = np.log2(np.broadcast_to(np.abs(shift) / np.maximum(room, 1e-320), right.shape)[right])
+    bits = np.sort(np.clip(bits[~np.isnan(bits)], 0.0, _MOST_BITS))
+    return float(bits[: max(0, bits.size - unknowns)].sum())
 
 
 def outdoing(view: View, product: Array) -> tuple[str, bool] | None:

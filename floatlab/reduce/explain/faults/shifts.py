@@ -11,22 +11,18 @@ from functools import cached_property
 import numpy as np
 
 from floatlab.arrays.types import Array
-from floatlab.reduce.explain.faults.patterns import BIAS, drift_of
+from floatlab.reduce.explain.faults.patterns import BIAS, PROVED, drift_of, shift_bits
 from floatlab.reduce.explain.faults.rivals import ShiftRivals
 from floatlab.reduce.explain.faults.shared import may_be_rounding
-from floatlab.reduce.explain.findings import ENOUGH, SINGLE, Fault, number_text
+from floatlab.reduce.explain.findings import ENOUGH, SINGLE, Fault, number_text, placed
 from floatlab.reduce.explain.problem import ProductProblem, Side, View, middle
 from floatlab.reduce.explain.residuals import (
-    EXACT,
-    Places,
     between,
     factor_between,
     find_places,
     follows_everywhere,
-    indices_of,
     is_flat,
     line_factors,
-    mask_of,
     robust_shifts,
     share_of,
     shortest_between,
@@ -46,8 +42,7 @@ _SCATTERED = 0.4  # largest share of elements that may be wrong in a result that
 _FAR = 4.0  # if some elements are also wrong, the median shift of a bias or factor must be this many error bounds
 _TELLING = 0.5  # if the median error bound is a larger share of the product than this, any shift would fit
 _SURELY = 3.0  # among narrow sums, an element is wrong only if its error exceeds this many error bounds
-_BY_CHANCE = 3.0  # a rectangle of wrong elements may have this many times as many right ones as expected by chance
-_ONE_TERM = 1.5  # an element has about one nonzero term if (Σ|x·y|)² is at most this many times Σ(x·y)²
+_NEARLY = 3.0  # a factor from one number may be this many error bounds away from another number
 _UNSURE = 4.0  # a factor differs from its estimate by at most this many standard deviations
 _AXES = ("column", "row", "result")
 CUT = "inputs that were cut off to fewer digits"
@@ -185,38 +180,6 @@ class ShiftFinder:
         name = "" if has_rival or self._needs_no_model(view, product) else "scale"
         return Fault(name, (), (("factor", f"{1 + off:.9g}"),), wrong, left)
 
-    def placed(self, view: View, wrong: Array) -> Fault:
-        """Return the wrong elements as a fault: single elements or rectangles, and whether all of them are zero."""
-        places = find_places(wrong)
-        zero = not view.values[wrong].any()
-        if places is not None and places.name == "region" and not zero and self._has_right(view, wrong, places):
-            places = find_places(wrong, EXACT)
-        name, where = ("elements", indices_of(wrong)) if places is None else (places.name, places.where)
-        boxes = [tuple(slice(*span) for span in box if isinstance(span, tuple)) for box in where]
-        if zero and name == "region" and any(view.values[box].any() for box in boxes):
-            name, where = "elements", indices_of(wrong)  # the rectangle also has right elements
-        more = (("elements", f"{int(wrong.sum()):,}"),) * bool(name == "elements" and wrong.sum() > len(where))
-        holds = more + (("holds", "zeros" if zero else "other numbers"),) * (
-            name == "region" or (zero and len(where) > 1)
-        )
-        return Fault(name, where, holds, wrong)
-
-    def _has_right(self, view: View, wrong: Array, places: Places) -> bool:
-        """Return whether more elements of the rectangles are right than can be right by chance.
-
-        By chance, a wrong number may be as close to the product as a right one. Elements with about one nonzero term do
-        not count: a tile of old data may have the same term there.
-        """
-        totals = view.totals
-        box = mask_of(places.where, wrong.shape) & view.usable & (totals.size**2 > _ONE_TERM * totals.squares)
-        room = (view.noise.limit(view.totals) + view.half)[box]
-        error = np.abs(view.totals.error(view.values))[wrong & view.usable]
-        if not error.size or not room.size:
-            return bool(room.size)
-        with np.errstate(all="ignore"):
-            expected = box.sum() * float(np.median(room)) / max(float(np.median(error)), 1e-300)
-        return bool((box & ~wrong).sum() > _BY_CHANCE * expected)
-
     def combined(self, view: View, narrow: Sequence[View]) -> tuple[Fault, ...] | None:
         """Look for a factor and a bias, or for one of them together with wrong elements.
 
@@ -240,8 +203,8 @@ class ShiftFinder:
         options: list[tuple[float | Array, int | None]] = [*robust_shifts(values, exact, sigma)]
         options += [(each, None) for each in line_factors(values, exact, sigma)]
         for factor, axis in options:
-            if axis is None and not isinstance(factor, np.ndarray):
-                factor = _within(factor, values, exact, view.errors(None, factor)[1])
+            if axis is None:
+                factor = within(factor, values, exact, view.errors(None, factor)[1])
             off = np.zeros((1, 1))
             _, room, sigma = view.errors(None, factor)
             with np.errstate(all="ignore"):
@@ -266,13 +229,9 @@ class ShiftFinder:
             doubted = any((wrong & (error <= each)).any() for each in rooms)
             if find_places(wrong) is None and self._may_be_cut(view, shift, bool(wrong.any())):
                 continue
-            if (
-                clear
-                and telling
-                and not doubted
-                and right >= 4 * unknowns + _LONG
-                and wrong.sum() <= _SCATTERED * usable.sum()
-            ):
+            is_likely = clear and telling and not doubted and right >= 4 * unknowns + _LONG
+            is_proved = shift_bits(shift, room, usable & ~wrong, unknowns) >= PROVED
+            if (is_likely or is_proved) and wrong.sum() <= _SCATTERED * usable.sum():
                 found.append((wrong, factor, axis, off, unknowns))
         if not found:
             return None
@@ -291,8 +250,12 @@ class ShiftFinder:
             known = (("one number a", _AXES[axis]), *((one,) if axis == 2 else ()))
             faults.append(Fault("bias", (), (*known, ("largest", f"{float(np.abs(off).max()):.6g}"))))
         if wrong.any():
-            faults.append(self.placed(view, wrong))
+            faults.append(self.rest(view, factor, off, wrong))
         return tuple(faults)
+
+    def rest(self, view: View, factor: float | Array, off: Array, wrong: Array) -> Fault:
+        """Return the fault of the elements that are wrong besides a factor and a bias `off`."""
+        return placed(view, wrong)
 
     def _needs_none(self, view: View, product: Array | None) -> bool:
         """Return whether rounding alone, without a shift, explains the errors."""
@@ -371,18 +334,29 @@ def _likeliest(factor: float, error: Array, exact: Array, sigma: Array) -> tuple
     return factor + off - unsure, factor + off + unsure
 
 
-def _within(factor: float, values: Array, exact: Array, room: Array) -> float:
+def within(factor: float | Array, values: Array, exact: Array, room: Array) -> float | Array:
     """Adjust an estimated factor to fit all elements that it nearly fits; if this is impossible, return it unchanged.
 
-    `room` holds the largest errors of the elements.
+    If `factor` is a row or a column of factors, each is adjusted. `room` holds the largest errors of the elements.
     """
+    if isinstance(factor, np.ndarray):
+        lines = range(factor.size)
+        index = [np.s_[i : i + 1] if factor.shape[1] == 1 else np.s_[:, i : i + 1] for i in lines]
+        parts = [(float(factor.flat[i]), values[at], exact[at], room[at]) for i, at in zip(lines, index, strict=True)]
+        return np.array([within(*each) for each in parts]).reshape(factor.shape)
     with np.errstate(all="ignore"):
-        near = (np.abs(values - factor * exact) <= 2 * room) & (exact != 0)
+        near = (np.abs(values - factor * exact) <= _NEARLY * room) & (exact != 0)
         ends = ((values - room) / exact)[near], ((values + room) / exact)[near]
     if not near.any():
         return factor
-    low, high = (float(end) for end in (np.minimum(*ends).max(), np.maximum(*ends).min()))
-    return shortest_between(low, high) if low <= high else factor
+    lows, highs = np.minimum(*ends), np.maximum(*ends)
+    low, high = float(lows.max()), float(highs.min())
+    if low <= high:
+        return shortest_between(low, high)
+    # The end of an interval that lies in most of the intervals fits most elements.
+    order = np.sort(lows)
+    inside = np.searchsorted(order, order, "right") - np.searchsorted(np.sort(highs), order, "left")
+    return float(order[inside.argmax()])
 
 
 def _is_constant(values: Array, axis: int, room: Array) -> bool:

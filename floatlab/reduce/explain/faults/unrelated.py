@@ -31,7 +31,7 @@ def unrelated(problem: ProductProblem, view: View, side: Side) -> Evidence:
     """Return the evidence that a result is not the product of the inputs; empty if there is none."""
     if is_shifted(problem, view, side):
         return ()
-    times, share = times_coarsest(problem, side), _unrelated_share(view)
+    times, share = times_coarsest(problem, side), unrelated_share(view)
     wrong = view.fit().wrong
     are_few = wrong.sum() < min(_FEW, _UNRELATED * view.usable.sum())
     if times > 1 + _UNSURE / view.values.size and not are_few and (share >= _UNRELATED or view.values.size < ENOUGH):
@@ -48,7 +48,7 @@ def is_shifted(problem: ProductProblem, view: View, side: Side) -> bool:
             continue
         values = view.values - np.median(view.totals.error(view.values), axis=axis, keepdims=True)
         shifted = View(view.totals, values, view.usable, view.noise, view.format)
-        if times_coarsest(problem, side, values) <= 1 and _unrelated_share(shifted) < _UNRELATED:
+        if times_coarsest(problem, side, values) <= 1 and unrelated_share(shifted) < _UNRELATED:
             return True
     return False
 
@@ -86,15 +86,15 @@ def _coarsest_products(problem: ProductProblem) -> list[Array]:
     return [problem.made(model, x, y) for model in coarsest_models()]
 
 
-def _unrelated_share(view: View) -> float:
-    """Return how unrelated a result is to the product, from 0 to 1.
+def unrelated_share(view: View, some: Array | bool = True) -> float:
+    """Return how unrelated a result, or the part of it in the mask `some`, is to the product, from 0 to 1.
 
     This is the larger of two numbers. One is the share of elements that are far from the best multiple of the product,
     so far that no rounding of the inputs explains it. The other is 1 − |r|, where r is the correlation between the
     result and the product.
     """
-    totals = view.totals
-    usable = view.usable & (totals.squares > 0) if (view.usable & (totals.squares > 0)).any() else view.usable
+    totals, usable = view.totals, view.usable & some
+    usable = usable & (totals.squares > 0) if (usable & (totals.squares > 0)).any() else usable
     with np.errstate(all="ignore"):
         scale = np.where(totals.squares > 0, np.sqrt(totals.squares), 1.0)
         a, b = (each[usable] / scale[usable] for each in (totals.product, view.values))

@@ -34,6 +34,8 @@ _LEAST = 4  # results with fewer nonzero elements than this are not evidence
 _TIES = 0.1  # partial sums close to a tie may be rounded differently in at most this share of the elements
 _TWICE = 0.01  # products that are rounded twice, first to binary32, may change at most this share of the elements
 _BIAS = "before and after the bias"
+# Whether the sum of each block is rounded, and whether the running sum is.
+_ROUNDED = (True, True), (True, False), (False, True)
 _HALF = 11  # a format is narrow if its precision is at most this many bits
 
 
@@ -143,7 +145,8 @@ def _by_way_of_single(problem: ProductProblem, side: Side, tick: Callable[[], No
 def _in_blocks(problem: ProductProblem, side: Side, tick: Callable[[], None]) -> Iterator[Replay]:
     """Yield the best replay in which the terms are added in blocks, if one fits.
 
-    The sum of each block is rounded to the narrow format of the result, and these sums are added in this format.
+    The format of the result is narrow. The sum of each block is rounded to it, the running sum after each block, or
+    both.
     """
     format = side.narrowest
     if format.precision > _HALF:
@@ -152,15 +155,21 @@ def _in_blocks(problem: ProductProblem, side: Side, tick: Callable[[], None]) ->
     goal, found = side.values[np.ix_(rows, columns)], []
     bias = [((0, problem.terms - 1, problem.terms), _BIAS)] * (problem.has_bias and problem.terms > 2)
     for edges, words in (*bias, *block_edges(problem.terms)):
-        tick()
-        made, _ = added_blocks(problem.x[rows], problem.y[:, columns], format, edges)
-        found.append((share_of(made == goal), edges, words))
-    for share, edges, words in sorted(found, key=lambda each: -each[0])[:1]:
+        for blocks, sums in _ROUNDED if words != _BIAS else _ROUNDED[:1]:
+            tick()
+            made, _ = added_blocks(problem.x[rows], problem.y[:, columns], format, edges, blocks=blocks, sums=sums)
+            found.append((share_of(made == goal), edges, words, blocks, sums))
+    for share, edges, words, blocks, sums in sorted(found, key=lambda each: -each[0])[:1]:
         if share >= _MOSTLY:
-            made, largest = added_blocks(problem.x, problem.y, format, edges)
-            name, key = ("output-rounded", "rounding") if words == _BIAS else ("partials", "blocks")
-            known = ("format", format.name), (key, words)
-            yield Replay(name, known, made, format, largest * 2.0 ** (2 - format.precision))
+            made, largest = added_blocks(problem.x, problem.y, format, edges, blocks=blocks, sums=sums)
+            name, known = "partials", [("format", format.name), ("blocks", words)]
+            if words == _BIAS:
+                name, known[1] = "output-rounded", ("rounding", words)
+            elif not sums:
+                known.append(("added in", "binary32"))
+            elif not blocks:
+                name, known[1] = "accumulator", ("stored after each block", words)
+            yield Replay(name, tuple(known), made, format, largest * 2.0 ** (2 - format.precision))
 
 
 def _is_narrow(candidate: Candidate, own: Format) -> bool:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from floatlab.arrays.conversion import quantize
 from floatlab.arrays.types import Array
 from floatlab.reduce.explain.faults.patterns import drift_of
 from floatlab.reduce.explain.findings import Fault
 from floatlab.reduce.explain.noise import half_ulp
 from floatlab.reduce.explain.problem import View
 
-_HALF = 11  # the largest precision of a 16-bit format
+_BRAIN, _HALF = 8, 11  # the precisions of 16-bit formats
 _ULPS = 2.0  # partial sums in 16 bits cause errors of up to this many ulps of the largest one
 # At least _LEAST elements, and at least the share _SHARE, must be off by more than half an ulp. A few may just be
 # wrong.
@@ -25,13 +26,17 @@ _ELEMENTS = 12  # fewer different numbers than this show no pattern
 _MEANS, _FACTOR = 6.0, 4.0
 _LINE = 4  # rows and columns are compared if they have at least this many elements
 _EVEN = 3.0  # the root mean square error of a row is at most this many times that of all elements
+# Independent errors with the standard deviation s in an m × n matrix have a norm of about s·(√m + √n). This is compared
+# in at most _MATRIX rows and columns, and errors with a norm _TALL times as large have a pattern.
+_MATRIX, _TALL = 256, 1.3
 
 
-def rounded_again(view: View) -> Fault | None:
-    """Return the cause of errors above half an ulp that look like rounding errors of 16-bit numbers; otherwise None.
+def rounded_again(view: View) -> tuple[Fault, ...]:
+    """Return the causes of errors above half an ulp that look like rounding errors of 16-bit numbers.
 
     If every number of the result is one of the two neighbours of the exact one in the format, the cause is a final
-    rounding. Otherwise, sums were rounded to the format.
+    rounding. Otherwise, either all sums or only the sums of blocks were rounded to the format: both causes are
+    returned, because the errors do not tell which. If the errors look otherwise, there is no cause.
 
     >>> from floatlab.arrays.conversion import quantize
     >>> from floatlab.formats import parse_format
@@ -41,36 +46,47 @@ def rounded_again(view: View) -> Fault | None:
     >>> totals, usable = multiply_exactly(x, y, False), np.ones((30, 30), bool)
     >>> ends = [np.asarray(quantize(totals.product, half, rounding=each)) for each in ("RTN", "RTP")]
     >>> stochastic = np.where(rng.random((30, 30)) * (ends[1] - ends[0]) < totals.product - ends[0], ends[1], ends[0])
-    >>> rounded_again(View(totals, stochastic, usable, noise_of(single), half)).name
-    'output-rounded'
+    >>> [each.name for each in rounded_again(View(totals, stochastic, usable, noise_of(single), half))]
+    ['output-rounded']
     >>> stochastic[:, 3] *= 1.02
-    >>> rounded_again(View(totals, stochastic, usable, noise_of(single), half)) is None
-    True
+    >>> rounded_again(View(totals, stochastic, usable, noise_of(single), half))
+    ()
     """
     usable = view.usable & (view.totals.size > 0)
-    if view.format.precision > _HALF or not isinstance(view.half, np.ndarray):
-        return None
+    if not _BRAIN <= view.format.precision <= _HALF or not isinstance(view.half, np.ndarray):
+        return ()
     error = np.abs(view.totals.error(view.values))
     room = view.noise.limit(view.totals)
     beyond = usable & (error > view.half + room)
     different = len(np.unique(view.values[usable]))
     if different < _ELEMENTS or beyond.sum() < max(_LEAST, _SHARE * usable.sum()):
-        return None
+        return ()
     with np.errstate(all="ignore"):
         largest = half_ulp(np.maximum(np.abs(view.values), np.sqrt(view.totals.squares)), view.format)
     if not (error <= 2 * _ULPS * largest + room)[usable].all() or _has_pattern(view, error / largest, usable):
-        return None
-    near = 2 * np.maximum(view.half, half_ulp(view.totals.product, view.format)) + room
-    if (error <= near)[usable].all():
-        known = ("format", view.format.name), ("rounding", "to one of the two nearest numbers")
-        return Fault("output-rounded", (), known)
-    return Fault("accumulator", (), (("format", view.format.name),))
+        return ()
+    known = ("format", view.format.name)
+    low, high = (
+        np.asarray(quantize(view.totals.product + end, view.format, rounding=direction))
+        for end, direction in ((-room, "RTN"), (room, "RTP"))
+    )
+    if ((low <= view.values) & (view.values <= high))[usable].all():
+        return (Fault("output-rounded", (), (known, ("rounding", "to one of the two nearest numbers"))),)
+    unclear = known, ("sums", "all, or those of blocks")
+    return Fault("accumulator", (), unclear), Fault("partials", (), unclear)
 
 
 def _has_pattern(view: View, error: Array, usable: Array) -> bool:
-    """Return whether the errors have a mean, a factor, or rows or columns with larger errors than the others."""
+    """Return whether the errors have a mean, a factor, or rows or columns with larger errors than the others.
+
+    The sum of a few outer products is also a pattern: exchanged terms make such errors.
+    """
     drift = drift_of(view)
     if max(drift.bias) > _MEANS or abs(drift.scale) > _FACTOR:
+        return True
+    signed = np.where(usable, np.sign(view.totals.error(view.values)) * error, 0.0)[:_MATRIX, :_MATRIX]
+    spread = float(np.sqrt((signed * signed).mean()))
+    if spread * _TALL * sum(count**0.5 for count in signed.shape) < float(np.linalg.norm(signed, 2)):
         return True
     squares, counts = np.where(usable, error * error, 0.0), usable.astype(np.float64)
     usual = float(squares.sum() / counts.sum())

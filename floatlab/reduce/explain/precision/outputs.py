@@ -24,6 +24,7 @@ from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Evidence
 
 _SINGLE = parse_format("fp32")
 _DIRECTIONS = ("RTZ", "RTN", "RTP", "RNA")
+_ONE_WAY = _DIRECTIONS[:3]  # these do not round to the nearest number
 _TWICE = 1.26  # rounding twice causes errors of at most this many half ulps
 _DIGITS = 15  # roundings to fewer than this many printed digits are recognised
 _SOME = 1 << 12  # about this many numbers are examined first
@@ -76,9 +77,22 @@ def best_cast(side: Side, view: View) -> tuple[Evidence, Array]:
     # Belonging to a narrow format is no evidence of a rounding direction, so count in ulps of this format.
     step = side.coarsest if "rounding" in dict(known) else side.format
     few = "bits" in dict(known).get("format", "") and len(np.unique(view.values[plain & ~best])) < _DIFFERENT
-    if known and (few or evidence_bits(view, plain & ~best, step) < BITS_OF_SUMS):
+    bits = evidence_bits(view, plain & ~best, step) + _bits_of_direction(view, known, plain | best)
+    if known and (few or bits < BITS_OF_SUMS):
         return (), plain  # so few numbers may fit by chance
     return known, best
+
+
+def _bits_of_direction(view: View, known: Evidence, wrong: Array) -> int:
+    """Return the evidence, in bits, that right numbers give for a rounding in one direction.
+
+    Rounding to nearest would round about half of the numbers in the other direction, so each number counts one bit.
+    Equal numbers count once. Numbers that are exact, up to the rounding errors of their sums, do not count.
+    """
+    if dict(known).get("rounding") not in _ONE_WAY:
+        return 0
+    inexact = np.abs(view.totals.error(view.values)) > view.noise.limit(view.totals)
+    return np.unique(view.values[view.right(wrong) & inexact]).size
 
 
 def casts_of(
