@@ -14,7 +14,7 @@ from floatlab.reduce.explain.faults.shifts import ShiftFinder, within
 from floatlab.reduce.explain.findings import Fault, number_text, placed
 from floatlab.reduce.explain.grid import grid_of
 from floatlab.reduce.explain.noise import multiply_exactly
-from floatlab.reduce.explain.problem import View, middle
+from floatlab.reduce.explain.problem import ProductProblem, View, middle
 from floatlab.reduce.explain.residuals import (
     factor_between,
     has_few_bits,
@@ -242,7 +242,7 @@ class FaultFinder(ShiftFinder):
             options.append(("transposed-output", _IN_MEMORY, read))
         for name, known, other in options:
             self.tick()
-            if factor := _factor_of(other):
+            if factor := _factor_of(self.problem, other):
                 return Fault(name, (), (known,), wrong), Fault("scale", (), (("factor", f"{factor:.9g}"),), wrong)
         return ()
 
@@ -256,7 +256,7 @@ def _read_by_columns(view: View) -> View | None:
     return View(view.totals, values, usable, view.noise, view.format)
 
 
-def _factor_of(view: View) -> float | None:
+def _factor_of(problem: ProductProblem, view: View) -> float | None:
     """Return the factor of all elements of a result; None if there is none, or if it may fit by chance."""
     exact, values = view.totals.product, np.where(view.usable, view.values, np.nan)
     rough = factor_between(values, exact, view.noise.limit(view.totals) + view.half)
@@ -266,7 +266,11 @@ def _factor_of(view: View) -> float | None:
     error, room, _ = view.errors(None, factor)
     if not (np.abs(error) <= room)[view.usable].all():
         return None
-    return factor if shift_bits(values, room, view.usable, 1) >= PROVED else None
+    return (
+        factor
+        if shift_bits(problem, values, np.abs(error), room, view.usable, np.zeros_like(view.usable), 1) >= PROVED
+        else None
+    )
 
 
 def _all_but(at: tuple[int, ...], shape: tuple[int, ...]) -> tuple[tuple[tuple[int, int], ...], ...]:

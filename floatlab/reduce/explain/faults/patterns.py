@@ -350,17 +350,25 @@ def place_bits(view: View, wrong: Array) -> float:
     return (lgamma(count + 1) - lgamma(some + 1) - lgamma(count - some + 1)) / log(2)
 
 
-def shift_bits(shift: Array, room: Array, right: Array, unknowns: int) -> float:
+def shift_bits(
+    problem: ProductProblem, shift: Array, error: Array, room: Array, right: Array, wrong: Array, unknowns: int
+) -> float:
     """Return the evidence, in bits, that the `right` elements give for a shift, whatever else may cause such errors.
 
-    With the shift, the errors of these elements are within `room`. Errors from another cause would be about as large as
-    the shift, and within `room` by chance with the probability room/shift. For each of the unknowns of the shift, the
-    element with the most evidence is left out.
+    The magnitudes of the errors that the shift leaves are `error`; they are within `room` for right elements. Errors
+    from another cause would be as large as the shift, or as the errors that it leaves in `wrong` elements if these are
+    smaller. They would be within `room` by chance with the probability room/size. For each of the unknowns of the
+    shift, the element with the most evidence is left out. The cause may be changed inputs; then no more errors are
+    independent than an input has numbers other than 0.
     """
+    independent = min(np.count_nonzero(problem.x), np.count_nonzero(problem.y))
     with np.errstate(all="ignore"):
-        bits = np.log2(np.broadcast_to(np.abs(shift) / np.maximum(room, 1e-320), right.shape)[right])
+        times = np.broadcast_to(np.abs(shift) / np.maximum(room, 1e-320), right.shape)
+        most = float(np.median((error / np.maximum(room, 1e-320))[wrong])) if wrong.any() else np.inf
+        bits = np.log2(np.minimum(times, most)[right])
     bits = np.sort(np.clip(bits[~np.isnan(bits)], 0.0, _MOST_BITS))
-    return float(bits[: max(0, bits.size - unknowns)].sum())
+    counted = bits[: max(0, bits.size - unknowns)]
+    return float(counted.sum()) * min(1.0, independent / max(1, counted.size))
 
 
 def outdoing(view: View, product: Array) -> tuple[str, bool] | None:

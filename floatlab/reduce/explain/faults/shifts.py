@@ -190,8 +190,9 @@ class ShiftFinder:
         if self._needs_no_shift(view):
             return None
         found = self._combined(view, narrow)
-        if found is None and (stored := view.stored()):
-            found = self._combined(stored, narrow)
+        if (found is None or found[-1].name not in ("scale", "bias")) and (stored := view.stored()):
+            again = self._combined(stored, narrow)
+            found = again if again is not None and (found is None or len(again) < len(found)) else found
         return found
 
     def _combined(self, view: View, rivals: Sequence[View]) -> tuple[Fault, ...] | None:
@@ -230,7 +231,7 @@ class ShiftFinder:
             if find_places(wrong) is None and self._may_be_cut(view, shift, bool(wrong.any())):
                 continue
             is_likely = clear and telling and not doubted and right >= 4 * unknowns + _LONG
-            is_proved = shift_bits(shift, room, usable & ~wrong, unknowns) >= PROVED
+            is_proved = shift_bits(self.problem, shift, error, room, usable & ~wrong, wrong, unknowns) >= PROVED
             if (is_likely or is_proved) and wrong.sum() <= _SCATTERED * usable.sum():
                 found.append((wrong, factor, axis, off, unknowns))
         if not found:
