@@ -1,5 +1,7 @@
 """Pairs for which the diagnosis once named a cause without evidence, because that cause fits any result."""
 
+from itertools import pairwise
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -10,6 +12,8 @@ from floatlab.reduce.explain.noise import multiply_exactly, noise_of
 from floatlab.reduce.explain.operations.joint import diagnose_operation
 from tests.reduce import blind_ways as ways
 from tests.reduce.blind_cases import case
+
+BF16 = ml_dtypes.bfloat16
 
 
 def normal(seed, *shape):
@@ -265,3 +269,100 @@ def test_a_column_of_zeros_among_subnormal_numbers_is_not_flushed():
     bad = (x @ y).copy()
     bad[:, 4] = 0
     assert diagnose(x, y, x @ y, bad).first == "Yes: rows 0–19, column 4 of B are zero; all others agree."
+
+
+@pytest.mark.parametrize("dtype", [np.float16, BF16])
+@pytest.mark.parametrize("size", [16, 32, 50])
+def test_sums_that_are_stored_after_each_block(dtype, size):
+    rng = np.random.default_rng([80, size])
+    x, y = (rng.standard_normal(shape).astype(dtype) for shape in ((20, 200), (200, 20)))
+    a, b = x.astype(np.float32), y.astype(np.float32)
+    total = np.zeros((20, 20), np.float32)
+    for low in range(0, 200, size):
+        total = (total + a[:, low : low + size] @ b[low : low + size]).astype(dtype).astype(np.float32)
+    found = diagnose(x, y, (a @ b).astype(dtype), total.astype(dtype))
+    assert (found.status, found.names) == ("rounding", ("accumulator",)), found.first
+    assert "stored after each block" in dict(found.causes[0].evidence)
+
+
+@pytest.mark.parametrize(("shape", "size"), [((5, 146, 10), 16), ((30, 128, 30), 32)])
+def test_sums_of_blocks_in_bfloat16_that_are_added_in_binary32(shape, size):
+    m, k, n = shape
+    rng = np.random.default_rng([81, size])
+    x, y = rng.standard_normal((m, k)).astype(BF16), rng.standard_normal((k, n)).astype(BF16)
+    a, b = x.astype(np.float32), y.astype(np.float32)
+    total = sum((a[:, i : i + size] @ b[i : i + size]).astype(BF16).astype(np.float32) for i in range(0, k, size))
+    found = diagnose(x, y, (a @ b).astype(BF16), total.astype(BF16))
+    assert (found.status, found.names) == ("rounding", ("partials",)), found.first
+
+
+def test_all_sums_or_those_of_blocks_are_named_together():
+    rng = np.random.default_rng(82)
+    x, y = rng.standard_normal((20, 173)).astype(BF16), rng.standard_normal((173, 20)).astype(BF16)
+    a, b = x.astype(np.float32), y.astype(np.float32)
+    order, edges, total = rng.permutation(173), (0, 11, 47, 120, 173), 0
+    for low, high in pairwise(edges):  # blocks of different lengths, in an unusual order
+        terms = order[low:high]
+        total = total + (a[:, terms] @ b[terms]).astype(BF16).astype(np.float32)
+    found = diagnose(x, y, (a @ b).astype(BF16), total.astype(BF16))
+    assert found.status in ("rounding", "unknown")
+    if found.status == "rounding":
+        assert set(found.names) == {"accumulator", "partials"}
+        assert "all sums of B, or those of blocks, in bfloat16" in found.first
+
+
+def test_exchanged_terms_are_no_rounding_in_sixteen_bits():
+    claims = []
+    for seed in range(6):
+        rng = np.random.default_rng([83, seed])
+        x, y = (1 + rng.random(shape) / 8 for shape in ((40, 30), (30, 40)))
+        x, y = x.astype(BF16), y.astype(BF16)
+        a, b = x.astype(np.float32), y.astype(np.float32)
+        swapped = a.copy()
+        swapped[:, [3, 7]] = swapped[:, [7, 3]]
+        claims.append(diagnose(x, y, (a @ b).astype(BF16), (swapped @ b).astype(BF16)).names)
+    assert not any("accumulator" in names or "partials" in names for names in claims)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_few_outputs_that_are_cut_off(seed):
+    rng = np.random.default_rng([84, seed])
+    x, y = rng.standard_normal((5, 12)).astype(np.float32), rng.random((12, 3), np.float32)
+    x[:, 0] += 1
+    cut = ((x @ y).view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32)
+    found = diagnose(x, y, x @ y, cut)
+    assert (found.status, found.names) == ("rounding", ("output-rounded",)), found.first
+    assert ("rounding", "RTZ") in found.causes[0].evidence
+
+
+def test_selected_rows_of_quantised_weights_have_no_wrong_elements():
+    rng = np.random.default_rng(85)
+    weights = rng.integers(-9, 10, (199, 47)).astype(np.float32)
+    grid = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6]) * 2.0
+    nearest = np.abs(np.abs(weights)[..., None] - grid).argmin(axis=-1)
+    quantised = (np.sign(weights) * grid[nearest]).astype(BF16)
+    x = np.zeros((54, 199), BF16)
+    x[np.arange(54), rng.permutation(199)[:54]] = 1
+    good, made = (x.astype(np.float32) @ y.astype(np.float32) for y in (weights, quantised))
+    assert diagnose(x, weights.astype(BF16), good.astype(BF16), made.astype(BF16)).status in ("unknown", "rounding")
+
+
+def test_flushing_cannot_make_a_sum_of_positive_terms_larger():
+    rng = np.random.default_rng(86)
+    x, y = (np.exp(rng.standard_normal(shape) - 3).astype(np.float16) for shape in ((8, 31), (31, 7)))
+    y = (y / 64).astype(np.float16)
+    good = (x.astype(np.float32) @ y.astype(np.float32)).astype(np.float16)
+    bad = good.copy()
+    bad[3, 6] *= np.float16(1.02)
+    found = diagnose(x, y, good, bad)
+    assert (found.status, found.names, found.causes[0].where) == ("bug", ("elements",), ((3, 6),)), found.first
+
+
+def test_a_product_of_other_inputs_with_a_few_far_errors():
+    rng = np.random.default_rng(87)
+    x, y, other = np.exp(rng.standard_normal((12, 98))), rng.random((98, 33)), np.exp(rng.standard_normal((12, 98)))
+    other[6] *= 40
+    x, y, other = (each.astype(np.float32) for each in (x, y, other))
+    found = diagnose(x, y, x @ y, other @ y)
+    assert found.status in ("bug", "unknown")
+    assert not {"region", "elements"} & set(found.names), found.first

@@ -1,0 +1,73 @@
+"""Two faults at once, factors per row in 16 bits, and copies that were interrupted."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from floatlab.reduce.explain.diagnosis import diagnose
+
+BF16 = ml_dtypes.bfloat16
+
+
+def factors(seed, m, k, n, dtype):
+    rng = np.random.default_rng(seed)
+    x, y = rng.standard_normal((m, k)).astype(dtype), rng.standard_normal((k, n)).astype(dtype)
+    return rng, x, y, x.astype(np.float32) @ y.astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype"), [((20, 40, 30), np.float32), ((6, 48, 38), np.float32), ((20, 40, 30), BF16)]
+)
+def test_exchanged_rows_and_a_bias(shape, dtype):
+    rng, x, y, product = factors(70, *shape, dtype)
+    bad = product[[0, 3, 2, 1, *range(4, len(x))]] + rng.standard_normal(shape[2]).astype(np.float32) * product.std()
+    found = diagnose(x, y, product.astype(dtype), bad.astype(dtype))
+    moved = {cause.name: cause.where for cause in found.causes}
+    assert moved == {"bias": (), "rows-moved": ((1, 3), (3, 1))}, found.first
+
+
+@pytest.mark.parametrize("dtype", [np.float32, BF16])
+def test_transposed_and_scaled(dtype):
+    _, x, y, product = factors(71, 24, 30, 24, dtype)
+    found = diagnose(x, y, product.astype(dtype), (product.T / 4).astype(dtype))
+    assert (found.status, set(found.names)) == ("bug", {"transposed-output", "scale"})
+    assert found.first == "Yes: B is the transposed product; B is the product times 0.25."
+
+
+def test_noise_is_not_transposed_and_scaled():
+    rng, x, y, product = factors(72, 6, 5, 6, np.float32)
+    noise = rng.standard_normal(product.shape).astype(np.float32)
+    assert not {"transposed-output", "scale"} & set(diagnose(x, y, product, noise).names)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, BF16])
+@pytest.mark.parametrize("columns", [5, 30])
+def test_one_factor_per_row_in_sixteen_bits(dtype, columns):
+    for seed in range(3):
+        rng, x, y, product = factors([73, seed], 12, 60, columns, dtype)
+        bad = (product * rng.uniform(0.5, 2, (12, 1)).astype(np.float32)).astype(dtype)
+        found = diagnose(x, y, product.astype(dtype), bad)
+        assert (found.status, found.names) == ("bug", ("scale",)), found.first
+        assert found.first == "Yes: B is the product times one factor per row."
+
+
+def test_a_factor_and_a_bias_after_rounding_leave_no_wrong_elements():
+    for seed in range(4):
+        rng, x, y, product = factors([74, seed], 30, 40, 50, np.float16)
+        with np.errstate(all="ignore"):
+            bad = (product.astype(np.float16) * np.float16(2) + rng.standard_normal(50).astype(np.float16)).astype(
+                np.float16
+            )
+        assert set(diagnose(x, y, product.astype(np.float16), bad).names) <= {"scale", "bias"}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_an_interrupted_copy_is_two_rectangles(dtype):
+    _, x, y, product = factors(75, 12, 20, 8, dtype)
+    x[9] = 0  # a row that should be zero does not matter
+    product = (x.astype(np.float32) @ y.astype(np.float32)).astype(dtype)
+    bad = product.copy()
+    bad.reshape(-1)[5 * 8 + 3 :] = 0
+    found = diagnose(x, y, product, bad)
+    assert (found.status, found.names) == ("bug", ("region",))
+    assert found.causes[0].where == (((5, 6), (3, 8)), ((6, 12), (0, 8)))
