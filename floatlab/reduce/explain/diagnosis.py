@@ -166,7 +166,7 @@ class _PairDiagnosis:
 
     def _with_overflow(self, found: SideExplanation, other: Side) -> SideExplanation:
         """If overflowed elements are finite in the other result, add them as a cause, with the status "bug"."""
-        overflow = overflow_of(self.problem, found.side, other)
+        overflow = overflow_of(self.problem, found, other)
         return found if overflow is None else found.replace(status="bug", causes=(overflow, *found.causes))
 
     def _is_shared(self) -> bool:

@@ -75,6 +75,7 @@ class Fault(Record):
     evidence: Evidence = ()
     wrong: Array | None = None
     left: float = 0.0  # the median error, in sigmas, that the fault does not explain
+    product: Array | None = None  # the exact product with this fault, if it is known
 
     __hash__ = object.__hash__
 
@@ -165,9 +166,19 @@ def stray_words(side: Side, stray: Array) -> str:
     return "NaN or infinite" if not side.finite[stray].any() else "not the NaN or ∞ that the inputs make"
 
 
-def overflow_of(problem: ProductProblem, side: Side, other: Side) -> DiagnosedCause | None:
+def overflow_of(problem: ProductProblem, found: SideExplanation, other: Side) -> DiagnosedCause | None:
     """Return a cause with the elements that overflowed but are finite in the other result; None if there are none."""
+    side = found.side
     overflow = find_overflow(problem, side) & other.finite
+    partial = problem.known & ~side.finite & other.finite & ~overflow
+    if partial.any() and not any(each.name == "nan" for each in found.causes):
+        both = partial | overflow
+        seen = (
+            ("holds", stray_words(side, both)),
+            ("elements", f"{int(both.sum()):,}"),
+            ("partial sums", "overflowed"),
+        )
+        return DiagnosedCause("nan", "accumulator", side.name, share_of(both), indices_of(both), seen)
     if other.format == side.format:  # where the product is far too large, a small number is wrong, and ∞ is right
         largest = float(side.format.largest)
         product = np.abs(problem.totals.product)

@@ -287,6 +287,8 @@ def _state(cause: DiagnosedCause, known: dict[str, str]) -> str:
     """Describe what is wrong with single elements: a wrong number, zero, an unexpected NaN, or an overflow."""
     if cause.name == "elements":
         return "zero" if known.get("holds") == "zeros" else "wrong"
+    if "partial sums" in known:
+        return f"{known['holds']}: partial sums there overflowed"
     if "largest" in known:
         most = f"{known['format']}'s largest, {known['largest']}"
         return f"infinite: the product there, {known['product']}, is beyond {most}"

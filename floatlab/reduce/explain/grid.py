@@ -40,9 +40,11 @@ _TERMS, _MOST, _LEAST = 1 << 17, 256, 36
 _LONG = 400  # for sums of more terms, formats without processor support are tried in only a few orders
 _WHOLE = 1 << 28  # ways are replayed on all elements until this number of multiply-adds is reached
 _DIFFERING = 16  # after that, ways are replayed only in this many rows and columns in which the results differ
+_EXACT = 1 << 15  # an exact sum that is computed alone costs as much as this many additions
 _SLOWER = 16  # an addition in a format without processor support costs as much as this many others
 _NEAR_LARGEST = 2.0**-64  # sums above this fraction of the largest number are simulated in integers, which is slow
 _DIRECTED = ("serial", "reversed", "pairwise", "lanes(4)", "lanes(8)", "splitk(2)")
+_COMMON = ("serial", False), ("serial", True), ("pairwise", False), ("reversed", True), ("lanes(2)", True)
 _DIRECTIONS = ("RTZ", "RTP", "RTN", "RNA")
 _UNITS = ("fp16", "bf16", "e4m3", "e5m2")  # input formats of matrix units
 _COMPENSATED = ("kahan", "neumaier", "double")
@@ -229,6 +231,8 @@ class CandidateGrid:
         each_work = self.problem.shape[0] * self.problem.shape[1] * self.problem.terms
         for way in ways:
             work += each_work * (_SLOWER if way.candidate is not None and _is_narrow(way.candidate) else 1)
+            if way.candidate == EXACT_SUM:
+                work += self._slow_exact_sums * _EXACT
             missed = self.mismatches(way, side) if work <= _WHOLE else None
             if not missed.any() if missed is not None else not self._fails_where_differing(way, side):
                 kept.append(way)
@@ -237,6 +241,13 @@ class CandidateGrid:
             elif keeps_nearest and (side.name not in self.nearest or missed.sum() < self.nearest[side.name].sum()):
                 self.nearest[side.name] = missed
         return kept
+
+    @property
+    def _slow_exact_sums(self) -> int:
+        """The number of elements whose exact sums are computed one by one: all, or those in which all terms cancel."""
+        if any(side.format.precision > _SINGLE.precision for side in self.sides):
+            return self.problem.totals.product.size
+        return int(((self.problem.totals.product == 0) & (self.problem.totals.size > 0)).sum())
 
     def _collect(self, codes: Array, goals: Sequence[Source], found: list[list[Way]], way: Way) -> None:
         for goal, ways in zip(goals, found, strict=True):
@@ -250,13 +261,7 @@ class CandidateGrid:
         pair.
         """
         codes = []
-        for text, fma in (
-            ("serial", False),
-            ("serial", True),
-            ("pairwise", False),
-            ("reversed", True),
-            ("lanes(2)", True),
-        ):
+        for text, fma in _COMMON:
             codes.append(
                 self.evaluator.sampled(Candidate(parse_schedule(text), Adder(own_accumulator(self.into), fma=fma)))
             )

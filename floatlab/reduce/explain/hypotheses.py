@@ -29,6 +29,7 @@ from floatlab.reduce.explain.faults.patterns import (
     have_few_digits,
     is_apart,
     place_bits,
+    shift_bits,
 )
 from floatlab.reduce.explain.faults.rearranged import CERTAIN, REARRANGED, rearranged_odds
 from floatlab.reduce.explain.faults.unrelated import is_shifted, times_coarsest, unrelated, unrelated_share
@@ -59,6 +60,7 @@ from floatlab.reduce.simulate.narrow_sums import promoted
 _SCATTERED = 0.4  # sums in a narrow format may miss at most this share of the elements
 _CHOICES = {"inputs-rounded", "inputs-quantized", "inputs-split", "output-rounded"}  # choices of precision
 _LOCAL = {"elements", "region", "not-the-product"}
+_MOVED = {"terms-missing", "terms-twice", "rows-moved", "columns-moved"}
 # The evidence for sums in a narrow format must be BITS_OF_SUMS bits, plus _BITS_EACH for each element that they do not
 # reproduce. _BITS_ENOUGH bits always suffice.
 _BITS_EACH, _BITS_ENOUGH = 8.0, 60.0
@@ -128,6 +130,8 @@ class SideExplainer(ModelSearch):
             if found is not None:
                 if self.doubt is not None and found.status == "bug":
                     return self._in_doubt(*self.doubt)
+                if found.status == "bug" and (simpler := self._without_model(found)):
+                    return simpler
                 several = any(each.name in _CHOICES or ("all", "elements") in each.evidence for each in found.causes)
                 # One choice of precision is likelier than two causes at once or an error in all elements.
                 tried = found.status == "bug" and several and not self.stray.any()
@@ -137,6 +141,25 @@ class SideExplainer(ModelSearch):
         if self.narrower is not None:  # the error bound of narrow sums admits many other explanations
             return self._in_doubt("wrong elements", f"sums in {self.narrower.accumulator.name}")
         return self._unexplained()
+
+    def _without_model(self, found: SideExplanation) -> SideExplanation | None:
+        """Return missing terms or moved rows or columns of the plain product, if they explain all errors alone.
+
+        They are simpler than the same fault beside changed inputs, and than many wrong elements beside a rounding.
+        """
+        names = {each.name for each in found.causes}
+        if self.stray.any() or len(names) < 2 or not names & (_LOCAL | _MOVED):
+            return None
+        view = view_of(self.problem, self.side, self.accumulators[0])
+        wrong = view.fit().wrong
+        error, room, _ = view.errors()
+        none = np.zeros_like(wrong)
+        bits = shift_bits(self.problem, error, np.zeros_like(error), room, wrong, none, 2)
+        for look in (self.faults.moved, self.faults.terms):
+            fault = look(view, None, wrong)
+            if fault is not None and bits > BITS_OF_SUMS + 2 * np.log2(self.problem.terms):
+                return self._found("bug", (fault,), view=view)
+        return None
 
     def _plain_or_flushed(self) -> SideExplanation | None:
         """Recognise the plain product, perhaps flushed, printed, rounded again, or summed with directed rounding."""

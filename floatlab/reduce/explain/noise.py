@@ -31,7 +31,7 @@ _SLICES = 4  # each input is divided into this many slices of digits
 # `tick` is called after each block of at least _ROWS_AT_ONCE rows and about _AT_ONCE multiply-adds.
 _ROWS_AT_ONCE, _AT_ONCE = 128, 1 << 31
 _EXACT_ELEMENTS = 1 << 22  # elements that `_in_slices` computes too inexactly are summed in blocks of this many terms
-_BITS = 53  # the precision of binary64
+_BITS, _LEAST = 53, -1074  # the precision of binary64, and the exponent of its smallest number
 _SUMS = 8  # a model adds at most this many products of parts of the inputs
 _LARGER = 1.1  # rounding the inputs or the sums increases Σ|x·y| at most by this factor
 
@@ -261,5 +261,6 @@ def half_ulp(values: Array, format: Format) -> Array:
     with np.errstate(all="ignore"):
         least = format.emin + 1
         exponent = np.where(values == 0, least, np.maximum(np.frexp(values)[1], least)) - format.precision - 1
+        exponent = np.maximum(exponent, _LEAST)  # half of binary64's smallest number is not a number of binary64
     half: Array = np.where(np.isfinite(values), np.ldexp(1.0, exponent), 0.0)
     return half

@@ -6,17 +6,19 @@ or the bias or factor; None if there is none. The caller checks whether this fau
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from floatlab.arrays.types import Array
 from floatlab.record import Record
+from floatlab.reduce.explain.estimates import weighted_median
 from floatlab.reduce.results.diagnosis_record import Place
 from floatlab.reduce.results.product_error import spread_indices
 
 _MOST_TERMS = 2048  # the least-squares problem has at most this many unknowns, one per term
 _PAIRS = 1 << 20  # at most this many ranges of terms are examined
+_RANGES = 8  # at most this many ranges are returned
 _WITNESSES = 24  # a range of terms is tested at up to this many elements
 _CERTAIN = 0.2  # a fitted count of a term may differ from an integer by less than this
 _FILLED = 0.6  # a rectangle is reported if more than this share of its elements is wrong
@@ -29,7 +31,6 @@ _BOXES, _LINES = 16, 256
 LISTED = 1 << 12  # at most this many elements are listed
 _FLAT = 1e-6  # numbers count as equal up to this relative difference
 _LEAST = 3  # rectangles are reported only if more than this many elements are wrong
-_LARGEST_FACTOR = 1e5  # factors above this, or below its reciprocal, are not tried
 # `follows_everywhere` examines the parts of a result in which the sum of (shift/sigma)² exceeds _CLEAR. In at least the
 # share _MOST_PARTS of them, the median of error/shift must exceed _FOLLOWED.
 _CLEAR = 9.0
@@ -170,59 +171,6 @@ def last_places(values: Array) -> Array:
     return weights
 
 
-def weighted_median(values: Array, sigma: Array, axis: int) -> Array:
-    """Return the median along an axis, with weights 1/sigma; NaNs are ignored.
-
-    >>> weighted_median(np.array([[1.0], [2.0], [9.0]]), np.array([[1.0], [1.0], [0.1]]), 0).tolist()
-    [[9.0]]
-    """
-    with np.errstate(all="ignore"):
-        weights = np.where(np.isnan(values), 0.0, 1 / np.maximum(sigma, 1e-300))
-    order = np.argsort(np.where(np.isnan(values), np.inf, values), axis=axis)
-    sums = np.cumsum(np.take_along_axis(weights, order, axis), axis=axis)
-    half = np.take(sums, [-1], axis=axis) / 2
-    at = np.argmax(sums >= half, axis=axis)
-    return np.take_along_axis(values, np.take_along_axis(order, np.expand_dims(at, axis), axis), axis)
-
-
-def between(low: Array, high: Array, axis: int) -> tuple[Array, bool]:
-    """Intersect the intervals from `low` to `high` along an axis.
-
-    Return the middles of the intersections, and whether no intersection is empty.
-
-    Bounds that are NaN are ignored. The middle of an unbounded intersection is 0.
-
-    >>> between(np.array([[1.0], [2.0]]), np.array([[4.0], [3.0]]), 0)
-    (array([[2.5]]), True)
-    """
-    low = np.where(np.isnan(low), -np.inf, low).max(axis=axis, keepdims=True)
-    high = np.where(np.isnan(high), np.inf, high).min(axis=axis, keepdims=True)
-    with np.errstate(all="ignore"):
-        middles = np.where(np.isfinite(low) & np.isfinite(high), low / 2 + high / 2, 0.0)
-    return middles, bool((low <= high).all())
-
-
-def shortest_between(low: float, high: float) -> float:
-    """Return the middle of an interval, rounded to the fewest decimal digits that keep it inside the interval.
-
-    >>> shortest_between(1.99998, 2.00006), shortest_between(0.33332, 0.33335)
-    (2.0, 0.33333)
-    """
-    middle = low / 2 + high / 2
-    found = (float(f"{middle:.{digits}g}") for digits in range(1, 18))
-    return next((each for each in found if low <= each <= high), middle)
-
-
-def factor_between(values: Array, product: Array, limit: Array) -> float | None:
-    """Return the median of values/product over the elements whose product exceeds 16 times the rounding error limit.
-
-    Return None if there are no such elements.
-    """
-    with np.errstate(all="ignore"):
-        clear = np.isfinite(values) & (np.abs(product) > 16 * limit) & (product != 0)
-        return float(np.median(values[clear] / product[clear])) if clear.any() else None
-
-
 def moved_rows(values: Array, product: Array, wrong: Array) -> Array | None:
     """Return, for each row of a result, the index of the row of the product that it holds; None if no row was moved.
 
@@ -250,12 +198,12 @@ def is_moved_exactly(pairs: Sequence[Sequence[object]], axis: int, made: Array, 
     return np.array_equal(np.take(values, to, axis), np.take(made, source, axis))
 
 
-def term_range(x: Array, y: Array, error: Array, limit: Array) -> tuple[int, int, int] | None:
-    """Find terms that were omitted (−1) or counted twice (1): return (first, stop, −1 or 1).
+def term_ranges(x: Array, y: Array, error: Array, limit: Array) -> list[tuple[int, int, int]]:
+    """Find terms that were omitted (−1) or counted twice (1): return tuples (first, stop, −1 or 1), at most eight.
 
     The error of each element is then plus or minus the sum of these terms, which is the difference of two prefix sums.
-    The terms are a range that explains some of the largest errors. Return None if there is no such range, or if all
-    errors are within their limits.
+    The terms are a range that explains some of the largest errors. The shortest ranges are returned; none if no range
+    explains them, or if all errors are within their limits.
     """
     m, columns = error.shape
     with np.errstate(all="ignore"):
@@ -263,7 +211,7 @@ def term_range(x: Array, y: Array, error: Array, limit: Array) -> tuple[int, int
     at = np.argsort(clarity)[::-1][: max(1, m * columns // 2)]
     at = at[spread_indices(len(at), _WITNESSES)]
     if clarity[at[0]] <= 1:
-        return None
+        return []
     rows, places = np.divmod(at, columns)
     terms = x[rows].T * y[:, places]
     sums = np.concatenate([np.zeros((1, len(at))), np.cumsum(terms, axis=0)])
@@ -282,9 +230,9 @@ def term_range(x: Array, y: Array, error: Array, limit: Array) -> tuple[int, int
             fits = np.abs(sums[stop, i] - sums[first, i] - times * r[i]) <= most[i]
             first, stop = first[fits], stop[fits]
         if len(first):
-            best = int((stop - first).argmin())
-            return int(first[best]), int(stop[best]), times
-    return None
+            shortest = np.argsort(stop - first, kind="stable")[:_RANGES]
+            return [(int(first[i]), int(stop[i]), times) for i in shortest]
+    return []
 
 
 def term_counts(x: Array, y: Array, error: Array) -> Array | None:
@@ -345,50 +293,3 @@ def follows_everywhere(error: Array, shift: Array, sigma: Array) -> bool:
                 middle = weighted_median(slopes[part].reshape(-1, 1), width[part].reshape(-1, 1), 0)
                 seen.append(float(middle[0, 0]) > _FOLLOWED)
     return len(seen) < 2 or float(np.mean(seen)) >= _MOST_PARTS
-
-
-def robust_shifts(values: Array, exact: Array, sigma: Array) -> Iterator[tuple[float, int | None]]:
-    """Yield pairs of a factor and a kind of bias that may explain a result; the fewest free parameters come first.
-
-    The kind is None without a bias, 0 for one number per column, 1 for one number per row, and 2 for one number for all
-    elements. A factor is 1 or a median, which a few wrong elements hardly change. Implausibly large or small factors
-    are left out.
-
-    >>> exact = np.arange(12.0).reshape(3, 4) ** 2
-    >>> [factor for factor, axis in robust_shifts(2 * exact + 5, exact, np.ones((3, 4))) if axis == 2]
-    [1.0, 2.0]
-    """
-    with np.errstate(all="ignore"):
-        factors = [_middle(values / exact, sigma / np.abs(exact))]
-        for axis in (0, 1):  # a bias that was added to two neighbours cancels in their difference
-            steps = [np.diff(each, axis=axis) for each in (values, exact)]
-            factors.append(_middle(steps[0] / steps[1], np.nanmedian(sigma) / np.abs(steps[1])))
-    options: list[tuple[float, int | None]] = [(factors[0], None), (1.0, 2), (factors[1], 2), (1.0, 0), (1.0, 1)]
-    for factor, along in (*options, (factors[1], 0), (factors[2], 1)):
-        if 1 / _LARGEST_FACTOR < abs(factor) < _LARGEST_FACTOR:
-            yield factor, along
-
-
-def line_factors(values: Array, exact: Array, sigma: Array) -> Iterator[Array]:
-    """Yield an array of factors per column, then one per row; an array with an implausible factor is left out.
-
-    >>> exact = 1 + np.arange(12.0).reshape(3, 4) ** 2
-    >>> [each.ravel().tolist() for each in line_factors(exact * [[2], [3], [5]], exact, np.ones((3, 4)))][-1]
-    [2.0, 3.0, 5.0]
-    """
-    with np.errstate(all="ignore"):
-        ratio, width = values / exact, sigma / np.abs(exact)
-    ratio = np.where(np.isfinite(ratio) & np.isfinite(width), ratio, np.nan)
-    for axis in (0, 1):
-        if ratio.shape[axis] > 1 and ratio.shape[1 - axis] > 1:
-            factors = weighted_median(ratio, width, axis)
-            if ((np.abs(factors) > 1 / _LARGEST_FACTOR) & (np.abs(factors) < _LARGEST_FACTOR)).all():
-                yield factors
-
-
-def _middle(ratio: Array, width: Array) -> float:
-    """Return the weighted median of the finite values; 0 if there are none."""
-    known = np.isfinite(ratio) & np.isfinite(width)
-    if not known.any():
-        return 0.0
-    return float(weighted_median(ratio[known][:, None], width[known][:, None], 0)[0, 0])

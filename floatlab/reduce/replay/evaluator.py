@@ -166,7 +166,22 @@ class Evaluator:
                 for each in (low - missing, low + missing)
             )
         unsure = np.flatnonzero((codes != other) | ~np.isfinite(high) | (high == 0))
-        codes[unsure] = self._exact(places[unsure])
+        zero = unsure[(size[unsure] == 0) & np.isfinite(high[unsure])]
+        codes[zero] = self._zeros(places[zero])
+        rest = np.setdiff1d(unsure, zero)
+        codes[rest] = self._exact(places[rest])
+        return codes
+
+    def _zeros(self, places: Array) -> Array:
+        """Return the codes of sums of zeros: their sign depends on whether all, none or some of the products are −0."""
+        codes = np.zeros(len(places), container(self.into))
+        signs = [np.signbit(decode(side.codes, side.format, np.float64)) for side in self.sides]
+        rows, columns = np.divmod(places, self.shape[1])
+        minus = np.zeros(len(places), np.int64)
+        for k in range(self.terms):
+            minus += signs[0][rows, k] ^ signs[1][k, columns]
+        for kind in (minus == 0, minus == self.terms, (minus > 0) & (minus < self.terms)):
+            codes[kind] = self._exact(places[kind][:1]) if kind.any() else 0
         return codes
 
 

@@ -131,3 +131,73 @@ def test_slices_of_digits_that_were_cut_off_are_no_bias():
     cut = [np.trunc(each * 2.0**40) * 2.0**-40 for each in (x, y)]
     assert diagnose(x, y, x @ y, cut[0] @ cut[1]).status != "bug"
     assert diagnose(x, y, x @ y, x @ y + 1e-9).names == ("bias",)
+
+
+def halves(seed, m, k, n, scale=1.0):
+    """Return factors in binary16, and their product with sums in binary32."""
+    rng = np.random.default_rng(seed)
+    x, y = ((rng.standard_normal(shape) * scale).astype(np.float16) for shape in ((m, k), (k, n)))
+    with np.errstate(over="ignore"):
+        return x, y, (x.astype(np.float32) @ y.astype(np.float32)).astype(np.float16)
+
+
+def test_clipped_numbers_are_no_rounding_toward_zero():
+    x, y, good = halves(4, 120, 300, 120, 300)
+    assert np.isinf(good).mean() > 0.9
+    found = diagnose(x, y, good, np.clip(good, -65504, 65504))
+    assert (found.status, set(found.names)) == ("bug", {"nan", "clipped"}), found.first
+
+
+def test_partial_sums_that_overflow_are_no_rounding():
+    x, y, good = halves(0, 30, 100, 30, 60)
+    total = np.zeros_like(good)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for k in range(100):
+            total += x[:, k : k + 1] * y[k : k + 1]
+    stray = np.isfinite(good) & ~np.isfinite(total)
+    assert stray.sum() > 20
+    found = diagnose(x, y, good, total)
+    (cause,) = (each for each in found.causes if each.name == "nan")
+    assert (found.status, cause.side, cause.share) == ("bug", "expected", stray.mean())
+    assert "partial sums there overflowed" in found.first
+
+
+@pytest.mark.parametrize("form", ["%.2f", "%.3f", "%.4f", "%.3g", "%.4g"])
+def test_selected_rows_that_were_printed_in_binary16_are_not_wrong(form):
+    rng = np.random.default_rng(5)
+    x, y = np.eye(48, dtype=np.float16)[rng.integers(0, 48, 128)], rng.standard_normal((48, 64)).astype(np.float16)
+    printed = np.array([float(form % value) for value in (x @ y).ravel()]).reshape(128, 64).astype(np.float16)
+    found = diagnose(x, y, x @ y, printed)
+    assert (found.status, found.names) in (("rounding", ("output-rounded",)), ("unknown", ())), found.first
+    if form in ("%.2f", "%.3g"):
+        assert found.status == "rounding"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_errors_of_winograds_inner_products_are_no_bias(seed):
+    rng = np.random.default_rng(seed)
+    x, y = (rng.random((48, 64)) * 2 - 1).astype(np.float32), rng.random((64, 31)).astype(np.float32)
+    total = np.zeros((48, 31), np.float32)
+    for k in range(0, 64, 2):
+        total += (x[:, k : k + 1] + y[k + 1 : k + 2]) * (x[:, k + 1 : k + 2] + y[k : k + 1])
+    rows = (x[:, ::2] * x[:, 1::2]).sum(axis=1, keepdims=True)
+    made = total - rows - (y[::2] * y[1::2]).sum(axis=0, keepdims=True)
+    assert diagnose(x, y, x @ y, made).status in ("rounding", "unknown")
+
+
+@pytest.mark.parametrize("change", [np.ndarray.byteswap, lambda numbers: numbers * 1e-320])
+def test_results_of_subnormal_numbers_only(change):
+    rng = np.random.default_rng(6)
+    x, y = (rng.integers(-9, 10, shape).astype(float) for shape in ((20, 30), (30, 20)))
+    assert diagnose(x, y, x @ y, change(x @ y)).status in ("bug", "unknown")
+
+
+@pytest.mark.parametrize("rows", [20, 2])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_most_rows_are_missing(rows, dtype):
+    rng = np.random.default_rng(7)
+    x, y = rng.random((128, 40)).astype(dtype), rng.random((40, 60)).astype(dtype)
+    bad = (x @ y).copy()
+    bad[rows:] = 0
+    found = diagnose(x, y, x @ y, bad)
+    assert (found.names, found.causes[0].where) == (("region",), (((rows, 128), (0, 60)),)), found.first

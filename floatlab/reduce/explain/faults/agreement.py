@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from floatlab.arrays.types import Array
+from floatlab.reduce.explain.estimates import shortest_between
 from floatlab.reduce.explain.faults.patterns import drift_of
 from floatlab.reduce.explain.faults.rearranged import shapes_of
 from floatlab.reduce.explain.faults.shared import ROUNDED
@@ -18,7 +19,7 @@ from floatlab.reduce.explain.findings import SideExplanation
 from floatlab.reduce.explain.grid import own_accumulator
 from floatlab.reduce.explain.noise import half_ulp
 from floatlab.reduce.explain.problem import ProductProblem, View, view_of
-from floatlab.reduce.explain.residuals import share_of, shortest_between
+from floatlab.reduce.explain.residuals import share_of
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Evidence
 
 _BESIDES = 0.25  # at most this many other elements differ for each wrong one

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from floatlab.arrays.conversion import quantize
 from floatlab.arrays.types import Array
 from floatlab.formats import Format
 from floatlab.reduce.explain.faults.rearranged import POSSIBLE, REARRANGED
@@ -36,7 +37,6 @@ _TERMS = 1 << 22  # terms are examined one by one if the wrong elements have at 
 _CANCELLED = 3  # large terms may cancel, so that this many partial sums are close to zero
 _STORED = 2.0**-23  # dividing by a scale and multiplying by it again changes a number by at most this share
 _DECIMALS = 7  # numbers with fewer decimals than this may come from a printed text
-_SINGLE = 24  # the precision of binary32
 # Other inputs may explain wrong elements whose errors are at most this many times a model's typical change.
 _LIKE_INPUTS = 4.0
 _SCALED = 32  # beside an output with unknown scales, this many right numbers are needed to call the others wrong
@@ -64,8 +64,8 @@ def rival_of(
         least = 2.0**found.side.format.emin
         if may_be_flushed(view, wrong, least, problem.x, problem.y) and not is_no_flushing(problem, view, wrong, least):
             return "wrong elements", "subnormal numbers that were flushed to zero"
-        if may_be_truncated(view, wrong):
-            return "wrong elements", "decimal digits that were cut off"
+        if words := digits_of(view, wrong):
+            return "wrong elements", words
         if may_be_scaled_output(view, wrong):
             return "wrong elements", "a result that was rounded to few digits with a scale"
         if odds > POSSIBLE:
@@ -231,20 +231,33 @@ def may_be_rounded_again(view: View, product: Array | None, wrong: Array, twice:
     return bool(((error <= room) & ~exact)[wrong].all()) and (twice or _WITHIN * int(seen.sum()) < claim)
 
 
-def may_be_truncated(view: View, wrong: Array) -> bool:
-    """Return whether all numbers have few decimals, and the wrong ones are off by at most one unit of the last decimal.
+def digits_of(view: View, wrong: Array) -> str:
+    """If all numbers have few decimal digits, and this may explain the wrong ones, return words for it; otherwise "".
 
-    A program may have cut off decimals. The binary64 number for 0.3, for example, is slightly smaller than 0.3, so its
-    first decimal is 2. Cutting off the others gives 0.2, although nothing is wrong.
+    Either the numbers were rounded to these digits, or further digits were cut off. The binary64 number for 0.3, for
+    example, is slightly smaller than 0.3, so its first decimal is 2. Cutting off the others gives 0.2, although nothing
+    is wrong.
     """
-    values, kind = view.values[view.usable], np.float64 if view.format.precision > _SINGLE else np.float32
+    values = view.values[view.usable]
     error = np.abs(view.totals.error(view.values))[wrong]
-    if not error.size or view.noise.is_exact(view.totals)[wrong].any():
-        return False
+    if not error.size or not values.any():
+        return ""
+    half = np.broadcast_to(view.half, wrong.shape)[wrong]
+    with np.errstate(all="ignore"):
+        places = np.floor(np.log10(np.where(values == 0, 1.0, np.abs(values))))
+        own = np.floor(np.log10(np.where(view.values == 0, 1.0, np.abs(view.values))))[wrong]
+    exact = bool(view.noise.is_exact(view.totals)[wrong].any())
     for count in range(1, _DECIMALS):
-        if (np.round(values, count).astype(kind) == values.astype(kind)).all():
-            return bool((error <= (1 + 1e-6) * 10.0**-count).all())
-    return False
+        # `count` decimals, or `count` digits: the weight of the last one of each number, and of each wrong number
+        for last, step in ((0 * places - count, 0 * own - count), (places - count + 1, own - count + 1)):
+            with np.errstate(all="ignore"):
+                made = np.rint(values / 10.0**last) / 10.0**-last
+            if np.array_equal(quantize(made, view.format), values):
+                if (error <= (0.5 + 1e-6) * 10.0**step + 2 * half).all():
+                    return "numbers that were rounded to few decimal digits"
+                if not exact and (error <= (1 + 1e-6) * 10.0**step + 2 * half).all():
+                    return "decimal digits that were cut off"
+    return ""
 
 
 def may_be_fixed_point(view: View, product: Array | None, output: Format) -> bool:

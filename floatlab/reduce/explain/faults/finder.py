@@ -6,23 +6,24 @@ import numpy as np
 
 from floatlab.arrays.types import Array
 from floatlab.formats import Format
+from floatlab.reduce.explain.estimates import factor_between, within
 from floatlab.reduce.explain.faults.doubts import may_be_flushed
 from floatlab.reduce.explain.faults.outliers import standing_out
 from floatlab.reduce.explain.faults.patterns import PROVED, shift_bits
 from floatlab.reduce.explain.faults.rivals import whole_sums_in
-from floatlab.reduce.explain.faults.shifts import ShiftFinder, within
+from floatlab.reduce.explain.faults.shifts import ShiftFinder
 from floatlab.reduce.explain.findings import Fault, number_text, placed
 from floatlab.reduce.explain.grid import grid_of
 from floatlab.reduce.explain.noise import multiply_exactly
 from floatlab.reduce.explain.problem import ProductProblem, View, middle
 from floatlab.reduce.explain.residuals import (
-    factor_between,
+    find_places,
     has_few_bits,
     is_flat,
     moved_rows,
     share_of,
     term_counts,
-    term_range,
+    term_ranges,
 )
 from floatlab.reduce.explain.stages import PLAIN, transposed_inputs
 from floatlab.reduce.results.diagnosis_record import Evidence, Place
@@ -113,6 +114,9 @@ class FaultFinder(ShiftFinder):
         if not wrong.any():
             return None
         if not view.values[wrong].any() and right.sum() >= _MASKED:
+            places = find_places(wrong)
+            if places is not None and places.name == "region" and middle(z[right]) <= NEAR:
+                return placed(view, wrong)  # the rest of the result was not written, or was written elsewhere
             sizes = np.abs(view.totals.product)
             if sizes[wrong].max() > np.median(sizes[right]) and share_of(wrong[view.usable]) < _MOST_MASKED:
                 return placed(view, wrong) if middle(z[right]) <= NEAR else None
@@ -186,13 +190,13 @@ class FaultFinder(ShiftFinder):
             return None
         error = np.where(view.usable, view.totals.error(view.values), np.nan)
         limit = view.noise.limit(view.totals) + view.half
-        ranged = term_range(x, y, error, limit)
-        if ranged is not None and ranged[1] - ranged[0] < self.problem.terms:
-            first, stop, times = ranged
-            extra = times * (x[:, first:stop] @ y[first:stop])
-            if not view.fit(view.totals.product + extra).wrong.any():
+        for first, stop, times in term_ranges(x, y, error, limit):
+            if stop - first == self.problem.terms:
+                continue
+            made = view.totals.product + times * (x[:, first:stop] @ y[first:stop])
+            if not view.fit(made).wrong.any():
                 name = "terms-missing" if times < 0 else "terms-twice"
-                return Fault(name, ((first, stop),), (("terms", str(stop - first)),), wrong)
+                return Fault(name, ((first, stop),), (("terms", str(stop - first)),), wrong, product=made)
         counts = term_counts(x, y, error)
         if (
             counts is not None

@@ -16,11 +16,12 @@ from floatlab.arrays.conversion import decode
 from floatlab.arrays.types import Array
 from floatlab.errors import FloatlabError
 from floatlab.formats import Format
+from floatlab.reduce.explain.estimates import between
 from floatlab.reduce.explain.faults.patterns import BIAS, drift_of
 from floatlab.reduce.explain.grid import grid_of
 from floatlab.reduce.explain.noise import half_ulp
 from floatlab.reduce.explain.problem import ProductProblem, Side, View
-from floatlab.reduce.explain.residuals import between, last_places, share_of
+from floatlab.reduce.explain.residuals import last_places, share_of
 from floatlab.reduce.explain.stages import PLAIN
 from floatlab.reduce.replay.candidates import list_candidates
 from floatlab.reduce.simulate.narrow_sums import promoted

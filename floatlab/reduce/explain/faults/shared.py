@@ -7,9 +7,13 @@ In most products, the rounding errors of the elements are independent. In rearra
   errors.
 - If the mean m of the columns of y is multiplied separately, as in x @ (y - m) + x @ m, all elements of row i have the
   rounding error of element i of x @ m.
+- Winograd's algorithm for inner products adds (x1 + y2)·(x2 + y1) for each pair of terms. It subtracts the sum of all
+  x1·x2 from each row, and the sum of all y1·y2 from each column. A row or a column shares the rounding error of this
+  sum (S. Winograd, *A new algorithm for inner product*, IEEE Transactions on Computers C-17, 1968).
 
 Such errors look like a bias. They are as large as the rounding error of one product: in the first case, the mean row of
-x times a column of y; in the second case, a row of x times m. A bias is certain only if it is larger than these errors.
+x times a column of y; in the second case, a row of x times m; in the third, a row or a column times itself. A bias is
+certain only if it is larger than these errors.
 """
 
 from __future__ import annotations
@@ -32,6 +36,7 @@ _APART = 0.4
 _COHERENT = 6.0
 # Running sums: from row to row, the mean square change of the errors is below _STEADY times that of independent errors.
 _STEADY = 0.5
+_USUAL = 0.7  # the median error of usual sums is at most this many sigmas
 _LEAST = 8  # running sums are recognised in at least this many rows (or columns), a bias in this many sums of zeros
 ROUNDED = 4.0  # rounded scales make a factor that differs from 1 by at most this many u
 # Sums of zeros show a bias if the share _NEARLY_ALL of them equals the bias, up to the relative difference _EQUAL.
@@ -148,8 +153,11 @@ def may_be_shared(view: View, x: Array, y: Array, shift: Array, axis: int, is_fa
     with np.errstate(all="ignore"):
         sizes = _APART * np.sqrt(np.nanmedian(np.where(weight > 0, 1 / weight, np.nan), axis=0))
     # The mean row of x may be multiplied separately. Try the mean with the weights of the errors, and the plain one.
-    for mean_row in (x.T @ weight / sums, np.broadcast_to(x.mean(axis=0)[:, None], y.shape)):
-        sizes = np.maximum(sizes, _sigma(view, mean_row, y))
+    rows = [x.T @ weight / sums, np.broadcast_to(x.mean(axis=0)[:, None], y.shape)]
+    if _is_rough(view, shift.T if axis == 1 else shift):
+        rows.append(y)  # Winograd's algorithm for inner products subtracts a sum of products y·y from each column
+    for row in rows:
+        sizes = np.maximum(sizes, _sigma(view, row, y))
     with np.errstate(all="ignore"):
         ratio = np.where(means == 0, 0.0, means / sizes)
     # Equal columns of y have equal errors.
@@ -158,6 +166,14 @@ def may_be_shared(view: View, x: Array, y: Array, shift: Array, axis: int, is_fa
     mean, spread = (rms, 0.0) if is_factor else (mean, spread)
     is_coherent = spread <= mean and mean * lines**0.5 > _COHERENT
     return rms <= _LARGER and not is_coherent
+
+
+def _is_rough(view: View, shift: Array) -> bool:
+    """Return whether the errors that remain without a shift are larger than those of usual sums."""
+    with np.errstate(all="ignore"):
+        left = np.abs(view.totals.error(view.values) - shift) / (view.noise.sigma(view.totals) + view.half)
+    left = left[view.usable & np.isfinite(left)]
+    return bool(left.size) and float(np.median(left)) > _USUAL
 
 
 def _are_running_sums(view: View, shift: Array, axis: int) -> bool:

@@ -11,23 +11,22 @@ from functools import cached_property
 import numpy as np
 
 from floatlab.arrays.types import Array
+from floatlab.reduce.explain.estimates import (
+    adjusted_bias,
+    between,
+    factor_between,
+    line_factors,
+    robust_shifts,
+    shortest_between,
+    weighted_median,
+    within,
+)
 from floatlab.reduce.explain.faults.patterns import BIAS, PROVED, drift_of, shift_bits
 from floatlab.reduce.explain.faults.rivals import ShiftRivals
 from floatlab.reduce.explain.faults.shared import may_be_rounding
 from floatlab.reduce.explain.findings import ENOUGH, SINGLE, Fault, number_text, placed
 from floatlab.reduce.explain.problem import ProductProblem, Side, View, middle
-from floatlab.reduce.explain.residuals import (
-    between,
-    factor_between,
-    find_places,
-    follows_everywhere,
-    is_flat,
-    line_factors,
-    robust_shifts,
-    share_of,
-    shortest_between,
-    weighted_median,
-)
+from floatlab.reduce.explain.residuals import find_places, follows_everywhere, is_flat, share_of
 
 NEAR = 3.0  # largest median error that counts as rounding, in sigmas (expected root mean square errors)
 _LONG = 8  # smallest number of elements along an axis whose mean error can show a bias
@@ -42,7 +41,8 @@ _SCATTERED = 0.4  # largest share of elements that may be wrong in a result that
 _FAR = 4.0  # if some elements are also wrong, the median shift of a bias or factor must be this many error bounds
 _TELLING = 0.5  # if the median error bound is a larger share of the product than this, any shift would fit
 _SURELY = 3.0  # among narrow sums, an element is wrong only if its error exceeds this many error bounds
-_NEARLY = 3.0  # a factor from one number may be this many error bounds away from another number
+_ADJUSTED, _TURNS = 1 << 18, 3  # a bias of at most this many elements is adjusted; it is estimated this many times
+_ROUND = 1e-3  # beside a bias, the first estimate of a factor has few digits, within this relative distance
 _UNSURE = 4.0  # a factor differs from its estimate by at most this many standard deviations
 _AXES = ("column", "row", "result")
 CUT = "inputs that were cut off to fewer digits"
@@ -178,7 +178,7 @@ class ShiftFinder:
         has_rival = near and self._has_rival(view, product, off * exact, None)
         has_rival = has_rival or (product is None and self._may_be_cut(view, off * exact))
         name = "" if has_rival or self._needs_no_model(view, product) else "scale"
-        return Fault(name, (), (("factor", f"{1 + off:.9g}"),), wrong, left)
+        return Fault(name, (), (("factor", f"{float(factor[0, 0]):.9g}"),), wrong, left)
 
     def combined(self, view: View, narrow: Sequence[View]) -> tuple[Fault, ...] | None:
         """Look for a factor and a bias, or for one of them together with wrong elements.
@@ -204,15 +204,9 @@ class ShiftFinder:
         options: list[tuple[float | Array, int | None]] = [*robust_shifts(values, exact, sigma)]
         options += [(each, None) for each in line_factors(values, exact, sigma)]
         for factor, axis in options:
-            if axis is None:
-                factor = within(factor, values, exact, view.errors(None, factor)[1])
-            off = np.zeros((1, 1))
+            factor, off = self._estimated(view, values, factor, axis)
             _, room, sigma = view.errors(None, factor)
             with np.errstate(all="ignore"):
-                error = values - factor * exact
-                if axis is not None:
-                    error = error.reshape(-1, 1) if axis == 2 else error
-                    off = weighted_median(error, sigma.reshape(error.shape), min(axis, 1) if axis < 2 else 0)
                 axis = axis if off.any() else None
                 shift = (factor - 1) * exact + off
                 room = room + 2.0**-view.format.precision * np.abs(off)
@@ -232,6 +226,7 @@ class ShiftFinder:
                 continue
             is_likely = clear and telling and not doubted and right >= 4 * unknowns + _LONG
             is_proved = shift_bits(self.problem, shift, error, room, usable & ~wrong, wrong, unknowns) >= PROVED
+            is_proved &= not wrong.any() or find_places(wrong) is not None
             if (is_likely or is_proved) and wrong.sum() <= _SCATTERED * usable.sum():
                 found.append((wrong, factor, axis, off, unknowns))
         if not found:
@@ -253,6 +248,33 @@ class ShiftFinder:
         if wrong.any():
             faults.append(self.rest(view, factor, off, wrong))
         return tuple(faults)
+
+    def _estimated(
+        self, view: View, values: Array, factor: float | Array, axis: int | None
+    ) -> tuple[float | Array, Array]:
+        """Return a factor and a bias that fit most elements; `factor` is the first estimate of the factor.
+
+        Each of the two is estimated in turn, because an error in one of them looks like the other.
+        """
+        exact, off = view.totals.product, np.zeros((1, 1))
+        if axis is not None and factor != 1:
+            ends = float(factor) * (1 - _ROUND), float(factor) * (1 + _ROUND)
+            factor = shortest_between(min(ends), max(ends))
+        for _ in range(_TURNS):
+            _, room, sigma = view.errors(None, factor)
+            room = room + 2.0**-view.format.precision * np.abs(off)
+            if axis is None or np.any(factor != 1):
+                with np.errstate(all="ignore"):
+                    factor = within(factor, values - off, exact, room)
+            if axis is None:
+                break
+            with np.errstate(all="ignore"):
+                error = values - factor * exact
+            error = error.reshape(-1, 1) if axis == 2 else error
+            off = weighted_median(error, sigma.reshape(error.shape), min(axis, 1) if axis < 2 else 0)
+            if isinstance(view.half, np.ndarray) and view.values.size <= _ADJUSTED:
+                off = adjusted_bias(off, error, np.broadcast_to(room, values.shape).reshape(error.shape))
+        return factor, off
 
     def rest(self, view: View, factor: float | Array, off: Array, wrong: Array) -> Fault:
         """Return the fault of the elements that are wrong besides a factor and a bias `off`."""
@@ -333,31 +355,6 @@ def _likeliest(factor: float, error: Array, exact: Array, sigma: Array) -> tuple
     off = float((slope[usable] * z[usable]).sum()) / power
     unsure = _UNSURE * float(np.sqrt(np.mean((z[usable] - off * slope[usable]) ** 2) / power))
     return factor + off - unsure, factor + off + unsure
-
-
-def within(factor: float | Array, values: Array, exact: Array, room: Array) -> float | Array:
-    """Adjust an estimated factor to fit all elements that it nearly fits; if this is impossible, return it unchanged.
-
-    If `factor` is a row or a column of factors, each is adjusted. `room` holds the largest errors of the elements.
-    """
-    if isinstance(factor, np.ndarray):
-        lines = range(factor.size)
-        index = [np.s_[i : i + 1] if factor.shape[1] == 1 else np.s_[:, i : i + 1] for i in lines]
-        parts = [(float(factor.flat[i]), values[at], exact[at], room[at]) for i, at in zip(lines, index, strict=True)]
-        return np.array([within(*each) for each in parts]).reshape(factor.shape)
-    with np.errstate(all="ignore"):
-        near = (np.abs(values - factor * exact) <= _NEARLY * room) & (exact != 0)
-        ends = ((values - room) / exact)[near], ((values + room) / exact)[near]
-    if not near.any():
-        return factor
-    lows, highs = np.minimum(*ends), np.maximum(*ends)
-    low, high = float(lows.max()), float(highs.min())
-    if low <= high:
-        return shortest_between(low, high)
-    # The end of an interval that lies in most of the intervals fits most elements.
-    order = np.sort(lows)
-    inside = np.searchsorted(order, order, "right") - np.searchsorted(np.sort(highs), order, "left")
-    return float(order[inside.argmax()])
 
 
 def _is_constant(values: Array, axis: int, room: Array) -> bool:

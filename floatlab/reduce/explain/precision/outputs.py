@@ -24,12 +24,14 @@ from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Evidence
 
 _SINGLE = parse_format("fp32")
 _DIRECTIONS = ("RTZ", "RTN", "RTP", "RNA")
+_AGAINST = 8.0  # bits of evidence against a direction, for each number that only rounding to nearest explains
 _ONE_WAY = _DIRECTIONS[:3]  # these do not round to the nearest number
 _TWICE = 1.26  # rounding twice causes errors of at most this many half ulps
 _DIGITS = 15  # roundings to fewer than this many printed digits are recognised
 _SOME = 1 << 12  # about this many numbers are examined first
 _MOST = 1 << 16  # the printed digits of at most this many numbers are examined
 _SURE = 20.0  # a rounding is reported if a coincidence has at most the probability exp(−20)
+_TRIVIAL = 0.7  # if more than this share of other numbers have as few decimals, these are no evidence
 _MOSTLY = 0.5  # with a model of the inputs, a rounding must change more than this share of the numbers
 _STEPS = 1, -1, 2, -3  # a number's decimals are compared with those of its neighbours at these distances in ulps
 _TOWARD = 0.9  # a rounding is toward zero if more than this share of the magnitudes did not grow
@@ -59,8 +61,9 @@ def other_roundings(side: Side, view: View) -> Iterator[tuple[Evidence, Array]]:
             twice = view.usable & ~(np.abs(view.totals.error(view.values)) <= room_twice)
             yield (("format", _name(format, side)), ("rounding", "twice")), twice
     for known, half in _printed(side):
-        # A tie between two printed numbers may be rounded up or down.
-        yield known, view.usable & ~(np.abs(view.totals.error(view.values)) <= room + half * (1 + 1e-6))
+        # A tie between two printed numbers may be rounded up or down. A narrow format rounds before and after printing.
+        most = room + half * (1 + 1e-6) + 2 * view.half
+        yield known, view.usable & ~(np.abs(view.totals.error(view.values)) <= most)
 
 
 def best_cast(side: Side, view: View) -> tuple[Evidence, Array]:
@@ -71,28 +74,33 @@ def best_cast(side: Side, view: View) -> tuple[Evidence, Array]:
     """
     known: Evidence = ()
     best = plain = view.fit().wrong
-    for evidence, wrong in other_roundings(side, view) if best.any() else ():
-        if wrong.sum() < best.sum():
+    # Clipping also replaces numbers that are too large by the largest number.
+    saturated = plain & (np.abs(view.values) == float(side.narrowest.largest))
+    for evidence, wrong in other_roundings(side, view) if (best & ~saturated).any() else ():
+        if (wrong & ~saturated).sum() < (best & ~saturated).sum():
             best, known = wrong, evidence
     # Belonging to a narrow format is no evidence of a rounding direction, so count in ulps of this format.
     step = side.coarsest if "rounding" in dict(known) else side.format
     few = "bits" in dict(known).get("format", "") and len(np.unique(view.values[plain & ~best])) < _DIFFERENT
-    bits = evidence_bits(view, plain & ~best, step) + _bits_of_direction(view, known, plain | best)
+    bits = evidence_bits(view, plain & ~best & ~saturated, step) + _bits_of_direction(view, known, plain, best)
     if known and (few or bits < BITS_OF_SUMS):
         return (), plain  # so few numbers may fit by chance
     return known, best
 
 
-def _bits_of_direction(view: View, known: Evidence, wrong: Array) -> int:
+def _bits_of_direction(view: View, known: Evidence, plain: Array, wrong: Array) -> float:
     """Return the evidence, in bits, that right numbers give for a rounding in one direction.
 
     Rounding to nearest would round about half of the numbers in the other direction, so each number counts one bit.
-    Equal numbers count once. Numbers that are exact, up to the rounding errors of their sums, do not count.
+    Equal numbers count once. Numbers that are exact, up to the rounding errors of their sums, do not count. A number
+    that only rounding to nearest explains is evidence against the direction. The masks `plain` and `wrong` mark the
+    elements that rounding to nearest and the direction do not explain.
     """
     if dict(known).get("rounding") not in _ONE_WAY:
         return 0
     inexact = np.abs(view.totals.error(view.values)) > view.noise.limit(view.totals)
-    return np.unique(view.values[view.right(wrong) & inexact]).size
+    right = view.right(plain | wrong) & inexact
+    return np.unique(view.values[right]).size - _AGAINST * int((wrong & ~plain).sum())
 
 
 def casts_of(
@@ -100,6 +108,7 @@ def casts_of(
 ) -> Iterator[Evidence]:
     """Yield the evidence of a final rounding: to a format with a scale, to a narrower format, or to some digits."""
     usual, exact = side.format, view.totals.product if product is None else product
+    exact = next((fault.product for fault in faults if fault.product is not None), exact)
     if stored := problem.scaled_output(side):
         yield stored[0]
         return
@@ -245,16 +254,18 @@ def _printed(side: Side) -> Iterator[tuple[Evidence, Array]]:
     Each comes with half a unit of the last digit, which is the largest error of this rounding.
     """
     kind, values = native_dtype(side.format), side.values[side.finite]
-    if kind is None or kind.itemsize < 4 or not values.any():
+    if kind is None or not values.any():
         return
     some = values[:: max(1, values.size // _SOME)]
     for count in range(_DIGITS - 1):
         known: Evidence = (("decimals", str(count)),)
         if _has_digits(some, known, side.format).all():
+            if kind.itemsize < 4 and share_of(_has_digits(_moved(some, 1, kind), known, side.format)) > _TRIVIAL:
+                break  # all numbers of this size have so few decimals
             if float(np.abs(some).max()) >= 10.0 ** (1 - count) and _has_digits(values, known, side.format).all():
                 yield known, np.full(side.values.shape, 0.5 * 10.0**-count)
             break
-    for count in range(1, _DIGITS if kind.itemsize > 4 else 9):
+    for count in range(1, {8: _DIGITS, 4: 9, 2: 4}.get(kind.itemsize, 1)):
         known = (("digits", str(count)),)
         few = some[:: max(1, some.size // 16)]
         if all(_has_digits(part, known, side.format).all() for part in (few, some, values[:_MOST])):

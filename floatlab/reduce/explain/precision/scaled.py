@@ -24,7 +24,7 @@ _LEAST = 8  # with fewer numbers than this, one of the many scales may fit by ch
 _STORED = 2.0**-22  # rounding two scales to binary32 changes a product by at most this relative error
 _FLIPPED = 0.3  # at most this share of elements may depend on a number close to a tie
 _CLEARLY = 2  # for each element that depends on a tie, the model must explain this many others
-_TIES = 3  # at most this many of the inputs of one element may be close to a tie
+_TIE = 2.0**-20  # an input is close to a tie if a change by this relative amount changes how it is rounded
 _SAME = 6.0  # two median errors of n elements count as equal if their ratio is at most 1 + 6/√n
 _NEARER = 0.05  # with the right scale, the median error is less than this share of the plain product's error
 
@@ -61,14 +61,16 @@ def is_flipped(problem: ProductProblem, model: Model, view: View, product: Array
     if share_of(fit.wrong) > _FLIPPED or right.sum() < _CLEARLY * fit.wrong.sum() or model.changes is None:
         return False
     x, y = problem.factors
-    # Quantised numbers are about twice as far apart as the largest change of a number.
-    steps = [
-        2 * np.abs(change(side, side, axis) - side).max(axis=axis, keepdims=True)
-        for change, side, axis in zip(model.changes, (x, y), (1, 0), strict=True)
-    ]
-    one = steps[0] * np.abs(y).max(axis=0, keepdims=True) + steps[1] * np.abs(x).max(axis=1, keepdims=True)
-    error = np.abs(view.totals.error(view.values, product))
-    return bool((error <= _TIES * one + view.half)[fit.wrong].all())
+    sides, steps = [], []
+    for change, side, axis in zip(model.changes, (x, y), (1, 0), strict=True):
+        low, high = (change(side * (1 + off), side, axis) for off in (-_TIE, _TIE))
+        sides.append(np.abs(change(side, side, axis)))
+        steps.append(np.abs(high - low))
+    with np.errstate(all="ignore"):
+        most = steps[0] @ (sides[1] + steps[1]) + sides[0] @ steps[1]
+        error = np.abs(view.totals.error(view.values, product))
+        room = most + view.half + view.noise.limit(view.totals, product)
+    return bool((error <= room)[fit.wrong].all())
 
 
 def is_factor_alone(view: View, fault: Fault) -> bool:

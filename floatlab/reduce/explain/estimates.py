@@ -1,0 +1,156 @@
+"""Estimate the factor or the bias that a result has, from its errors: medians, and numbers in many intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from floatlab.arrays.types import Array
+
+_LARGEST_FACTOR = 1e5  # factors above this, or below its reciprocal, are not tried
+_NEARLY = 3.0  # a factor from one number may be this many error bounds away from another number
+
+
+def weighted_median(values: Array, sigma: Array, axis: int) -> Array:
+    """Return the median along an axis, with weights 1/sigma; NaNs are ignored.
+
+    >>> weighted_median(np.array([[1.0], [2.0], [9.0]]), np.array([[1.0], [1.0], [0.1]]), 0).tolist()
+    [[9.0]]
+    """
+    with np.errstate(all="ignore"):
+        weights = np.where(np.isnan(values), 0.0, 1 / np.maximum(sigma, 1e-300))
+    order = np.argsort(np.where(np.isnan(values), np.inf, values), axis=axis)
+    sums = np.cumsum(np.take_along_axis(weights, order, axis), axis=axis)
+    half = np.take(sums, [-1], axis=axis) / 2
+    at = np.argmax(sums >= half, axis=axis)
+    return np.take_along_axis(values, np.take_along_axis(order, np.expand_dims(at, axis), axis), axis)
+
+
+def between(low: Array, high: Array, axis: int) -> tuple[Array, bool]:
+    """Intersect the intervals from `low` to `high` along an axis.
+
+    Return the middles of the intersections, and whether no intersection is empty.
+
+    Bounds that are NaN are ignored. The middle of an unbounded intersection is 0.
+
+    >>> between(np.array([[1.0], [2.0]]), np.array([[4.0], [3.0]]), 0)
+    (array([[2.5]]), True)
+    """
+    low = np.where(np.isnan(low), -np.inf, low).max(axis=axis, keepdims=True)
+    high = np.where(np.isnan(high), np.inf, high).min(axis=axis, keepdims=True)
+    with np.errstate(all="ignore"):
+        middles = np.where(np.isfinite(low) & np.isfinite(high), low / 2 + high / 2, 0.0)
+    return middles, bool((low <= high).all())
+
+
+def shortest_between(low: float, high: float) -> float:
+    """Return the middle of an interval, rounded to the fewest decimal digits that keep it inside the interval.
+
+    >>> shortest_between(1.99998, 2.00006), shortest_between(0.33332, 0.33335)
+    (2.0, 0.33333)
+    """
+    middle = low / 2 + high / 2
+    found = (float(f"{middle:.{digits}g}") for digits in range(1, 18))
+    return next((each for each in found if low <= each <= high), middle)
+
+
+def factor_between(values: Array, product: Array, limit: Array) -> float | None:
+    """Return the median of values/product over the elements whose product exceeds 16 times the rounding error limit.
+
+    Return None if there are no such elements.
+    """
+    with np.errstate(all="ignore"):
+        clear = np.isfinite(values) & (np.abs(product) > 16 * limit) & (product != 0)
+        return float(np.median(values[clear] / product[clear])) if clear.any() else None
+
+
+def within(factor: float | Array, values: Array, exact: Array, room: Array) -> float | Array:
+    """Adjust an estimated factor to fit all elements that it nearly fits; if this is impossible, return it unchanged.
+
+    If `factor` is a row or a column of factors, each is adjusted. `room` holds the largest errors of the elements.
+    """
+    if isinstance(factor, np.ndarray):
+        lines = range(factor.size)
+        index = [np.s_[i : i + 1] if factor.shape[1] == 1 else np.s_[:, i : i + 1] for i in lines]
+        parts = [(float(factor.flat[i]), values[at], exact[at], room[at]) for i, at in zip(lines, index, strict=True)]
+        return np.array([within(*each) for each in parts]).reshape(factor.shape)
+    with np.errstate(all="ignore"):
+        near = (np.abs(values - factor * exact) <= _NEARLY * room) & (exact != 0)
+        ends = ((values - room) / exact)[near], ((values + room) / exact)[near]
+    if not near.any():
+        return factor
+    return _most_common(np.minimum(*ends), np.maximum(*ends))
+
+
+def adjusted_bias(off: Array, error: Array, room: Array) -> Array:
+    """Return a bias, adjusted in each line to fit as many elements as possible."""
+    if off.shape[1] != 1 or len(off) == 1 == error.shape[1]:
+        return np.array([[_off(*each) for each in zip(off[0], error.T, room.T, strict=True)]])
+    return np.array([[_off(*each)] for each in zip(off[:, 0], error, room, strict=True)])
+
+
+def _off(off: float, error: Array, room: Array) -> float:
+    near = np.abs(error - off) <= _NEARLY * room
+    return _most_common((error - room)[near], (error + room)[near]) if near.any() else off
+
+
+def _most_common(lows: Array, highs: Array) -> float:
+    """Return a number in most of the intervals from `lows` to `highs`; if one is in all of them, with few digits.
+
+    >>> _most_common(np.array([0.0, 0.4, 2.0]), np.array([0.5, 1.0, 3.0]))
+    0.4
+    """
+    low, high = float(lows.max()), float(highs.min())
+    if low <= high:
+        return shortest_between(low, high)
+    order = np.sort(lows)
+    inside = np.searchsorted(order, order, "right") - np.searchsorted(np.sort(highs), order, "left")
+    return float(order[inside.argmax()])
+
+
+def robust_shifts(values: Array, exact: Array, sigma: Array) -> Iterator[tuple[float, int | None]]:
+    """Yield pairs of a factor and a kind of bias that may explain a result; the fewest free parameters come first.
+
+    The kind is None without a bias, 0 for one number per column, 1 for one number per row, and 2 for one number for all
+    elements. A factor is 1 or a median, which a few wrong elements hardly change. Implausibly large or small factors
+    are left out.
+
+    >>> exact = np.arange(12.0).reshape(3, 4) ** 2
+    >>> [factor for factor, axis in robust_shifts(2 * exact + 5, exact, np.ones((3, 4))) if axis == 2]
+    [1.0, 2.0]
+    """
+    with np.errstate(all="ignore"):
+        factors = [_middle(values / exact, sigma / np.abs(exact))]
+        for axis in (0, 1):  # a bias that was added to two neighbours cancels in their difference
+            steps = [np.diff(each, axis=axis) for each in (values, exact)]
+            factors.append(_middle(steps[0] / steps[1], np.nanmedian(sigma) / np.abs(steps[1])))
+    options: list[tuple[float, int | None]] = [(factors[0], None), (1.0, 2), (factors[1], 2), (1.0, 0), (1.0, 1)]
+    for factor, along in (*options, (factors[1], 0), (factors[2], 1)):
+        if 1 / _LARGEST_FACTOR < abs(factor) < _LARGEST_FACTOR:
+            yield factor, along
+
+
+def line_factors(values: Array, exact: Array, sigma: Array) -> Iterator[Array]:
+    """Yield an array of factors per column, then one per row; an array with an implausible factor is left out.
+
+    >>> exact = 1 + np.arange(12.0).reshape(3, 4) ** 2
+    >>> [each.ravel().tolist() for each in line_factors(exact * [[2], [3], [5]], exact, np.ones((3, 4)))][-1]
+    [2.0, 3.0, 5.0]
+    """
+    with np.errstate(all="ignore"):
+        ratio, width = values / exact, sigma / np.abs(exact)
+    ratio = np.where(np.isfinite(ratio) & np.isfinite(width), ratio, np.nan)
+    for axis in (0, 1):
+        if ratio.shape[axis] > 1 and ratio.shape[1 - axis] > 1:
+            factors = weighted_median(ratio, width, axis)
+            if ((np.abs(factors) > 1 / _LARGEST_FACTOR) & (np.abs(factors) < _LARGEST_FACTOR)).all():
+                yield factors
+
+
+def _middle(ratio: Array, width: Array) -> float:
+    """Return the weighted median of the finite values; 0 if there are none."""
+    known = np.isfinite(ratio) & np.isfinite(width)
+    if not known.any():
+        return 0.0
+    return float(weighted_median(ratio[known][:, None], width[known][:, None], 0)[0, 0])
