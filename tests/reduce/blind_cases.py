@@ -330,6 +330,9 @@ def case(seed, kind=None):
             names += (frozenset({"order"}), frozenset({"fma"}))
         if doubts.bits(d.x, d.y, second) < doubts.ONE_NUMBER:
             statuses |= {"unknown"}
+        stray = np.isfinite(ways.f64(a)) != np.isfinite(ways.f64(b))
+        if stray.any():  # sums in a narrow format overflowed: an infinity is a fault, whatever choice made it
+            status, names = "bug", tuple(each | {"nan"} for each in names)
     elif d.m * d.n <= 2 and doubts.may_be_coarse(d.x, d.y, second):
         statuses |= {"unknown"}
     label = f"{kind} {dtype} {distribution} {'x'.join(map(str, shape))} seed {seed}"

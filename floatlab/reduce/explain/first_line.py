@@ -238,7 +238,8 @@ def cause_text(cause: DiagnosedCause, most: int = _MOST) -> str:
         ranges = ", ".join(_range(*each) for each in cause.where[:most])
         more = f" and {len(cause.where) - most:,} more" if len(cause.where) > most else ""
         many = not ranges.isdecimal()
-        did = "missing" if cause.name == "terms-missing" else "counted twice"
+        times = f"{known['times']} times" if "times" in known else "twice"
+        did = "missing" if cause.name == "terms-missing" else f"counted {times}"
         return f"term{'s' * many} {ranges}{more} of {whose} {'are' if many else 'is'} {did}"
     if "the given bias" in known:
         return f"the bias {known['the given bias']} in {whose}"

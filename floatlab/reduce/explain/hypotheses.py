@@ -29,13 +29,12 @@ from floatlab.reduce.explain.faults.patterns import (
     have_few_digits,
     is_apart,
     place_bits,
-    shift_bits,
 )
 from floatlab.reduce.explain.faults.rearranged import CERTAIN, REARRANGED, rearranged_odds
 from floatlab.reduce.explain.faults.unrelated import is_shifted, times_coarsest, unrelated, unrelated_share
 from floatlab.reduce.explain.findings import SINGLE, Fault, SideExplanation, placed
 from floatlab.reduce.explain.grid import grid_of
-from floatlab.reduce.explain.model_search import GAIN, ModelSearch
+from floatlab.reduce.explain.model_search import GAIN, MOVED, ModelSearch
 from floatlab.reduce.explain.noise import half_ulp
 from floatlab.reduce.explain.precision.narrow import (
     best_replay,
@@ -60,7 +59,6 @@ from floatlab.reduce.simulate.narrow_sums import promoted
 _SCATTERED = 0.4  # sums in a narrow format may miss at most this share of the elements
 _CHOICES = {"inputs-rounded", "inputs-quantized", "inputs-split", "output-rounded"}  # choices of precision
 _LOCAL = {"elements", "region", "not-the-product"}
-_MOVED = {"terms-missing", "terms-twice", "rows-moved", "columns-moved"}
 # The evidence for sums in a narrow format must be BITS_OF_SUMS bits, plus _BITS_EACH for each element that they do not
 # reproduce. _BITS_ENOUGH bits always suffice.
 _BITS_EACH, _BITS_ENOUGH = 8.0, 60.0
@@ -136,7 +134,9 @@ class SideExplainer(ModelSearch):
                 # One choice of precision is likelier than two causes at once or an error in all elements.
                 tried = found.status == "bug" and several and not self.stray.any()
                 return (self._of_sums() if tried else None) or found
-        if again := rounded_again(view_of(self.problem, self.side, self.accumulators[0])):
+        if again := rounded_again(plain):
+            if self.faults.terms(plain, None, plain.fit().wrong) is not None:  # too few errors to prove it
+                return self._in_doubt("missing terms", f"sums in {plain.format.name}")
             return self._found("rounding", again, PLAIN, self.accumulators[0])
         if self.narrower is not None:  # the error bound of narrow sums admits many other explanations
             return self._in_doubt("wrong elements", f"sums in {self.narrower.accumulator.name}")
@@ -148,16 +148,15 @@ class SideExplainer(ModelSearch):
         They are simpler than the same fault beside changed inputs, and than many wrong elements beside a rounding.
         """
         names = {each.name for each in found.causes}
-        if self.stray.any() or len(names) < 2 or not names & (_LOCAL | _MOVED):
+        if self.stray.any() or len(names) < 2 or not names & (_LOCAL | MOVED):
             return None
         view = view_of(self.problem, self.side, self.accumulators[0])
         wrong = view.fit().wrong
-        error, room, _ = view.errors()
-        none = np.zeros_like(wrong)
-        bits = shift_bits(self.problem, error, np.zeros_like(error), room, wrong, none, 2)
+        unlikely = BITS_OF_SUMS + 2 * np.log2(self.problem.terms)
+        listed = _BITS_EACH * int(found.wrong.sum()) if names & _LOCAL and found.wrong is not None else 0.0
         for look in (self.faults.moved, self.faults.terms):
             fault = look(view, None, wrong)
-            if fault is not None and bits > BITS_OF_SUMS + 2 * np.log2(self.problem.terms):
+            if fault is not None and (listed > unlikely or self._is_proved(view, wrong)):
                 return self._found("bug", (fault,), view=view)
         return None
 

@@ -5,13 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cached_property
 from itertools import chain
+from math import log2
 
 import numpy as np
 
 from floatlab.arrays.types import Array
 from floatlab.formats import Format
 from floatlab.reduce.explain.faults.finder import FaultFinder
-from floatlab.reduce.explain.faults.patterns import explains_more, is_nearer, is_telling, outdoing
+from floatlab.reduce.explain.faults.patterns import (
+    BITS_OF_SUMS,
+    explains_more,
+    is_nearer,
+    is_telling,
+    outdoing,
+    shift_bits,
+)
 from floatlab.reduce.explain.faults.rivals import narrow_share
 from floatlab.reduce.explain.findings import (
     DOUBLE,
@@ -48,6 +56,7 @@ _NO_CAST = {"flush-to-zero", "output-rounded", "not-the-product", "function-appl
 # at most _SURPRISING times their share in a simulation.
 _SURPRISING = 0.2
 _BESIDES = 3  # moved rows and missing terms are looked for, on all elements, with at most this many models
+MOVED = {"terms-missing", "terms-twice", "rows-moved", "columns-moved"}
 _EDGES = 4
 _TRIED = 8  # largest number of models that are verified on all elements
 GAIN = 8  # a model or a final rounding that is reported together with a fault must explain at least this many elements
@@ -306,7 +315,16 @@ class ModelSearch(SideReport):
 
     def _fault(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
         found = self.faults.find(view, product, wrong)
-        return found if found is not None and self._is_certain(view, product, wrong) else None
+        if found is None or self._is_certain(view, product, wrong):
+            return found
+        return found if product is None and found.name in MOVED and self._is_proved(view, wrong) else None
+
+    def _is_proved(self, view: View, wrong: Array) -> bool:
+        """Return whether moved lines or missing terms, which explain all errors, explain more than chance would."""
+        error, room, _ = view.errors()
+        bits = shift_bits(self.problem, error, np.zeros_like(error), room, wrong, np.zeros_like(wrong), 2)
+        # A range of terms is one of about n² / 2.
+        return bits > BITS_OF_SUMS + 2 * log2(self.problem.terms)
 
     def _is_certain(self, view: View, product: Array | None, wrong: Array) -> bool:
         """Return whether the errors are too large for the narrower accumulator; True if no such accumulator fits."""

@@ -207,7 +207,8 @@ class FaultFinder(ShiftFinder):
         ):
             at = np.flatnonzero(counts)  # more than half of the terms would rather be a factor
             name = "terms-missing" if (counts[at] < 0).all() else "terms-twice"
-            evidence = (("terms", str(len(at))),)
+            times = 1 + int(counts[at[0]])
+            evidence: Evidence = (("terms", str(len(at))), *((("times", str(times)),) * (times > 2)))
             return Fault(name, tuple((int(k), int(k) + 1) for k in at), evidence, wrong)
         return None
 

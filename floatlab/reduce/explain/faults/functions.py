@@ -52,7 +52,7 @@ def function_of(view: View, output: Format, wrong: Array) -> str:
 
     `output` is the format of the result.
     """
-    if int(wrong.sum()) < _LEAST or not view.usable.all():
+    if int(wrong.sum()) < _LEAST or not view.usable.all() or not view.values.any():
         return ""
     view = View(view.totals, view.values, view.usable, view.noise, output)  # integers also fit narrower formats
     exact = view.totals.product

@@ -80,15 +80,19 @@ def rearranged_odds(view: View, wrong: Array, x: Array, y: Array) -> float:
     if not (error <= most * shapes[0])[wrong].all():
         return -np.inf  # the errors are too large
     are_exact = bool(view.noise.is_exact(view.totals)[wrong].all())
+    many = wrong.sum() > _FEW or others.sum() < _OTHERS * wrong.sum()
+    small = error <= _ULPS * view.noise.u * np.maximum(view.totals.size, shapes[-1])
     if are_exact and view.totals.grain is not None and (error < view.totals.grain)[wrong].all():
         # A conventional sum is exact or off by at least one grain. A rearranged product may be off by less.
-        many = wrong.sum() > _FEW or others.sum() < _OTHERS * wrong.sum()
-        small = error <= _ULPS * view.noise.u * np.maximum(view.totals.size, shapes[-1])
         if small[wrong].all() and _are_everywhere(wrong, others) and not _are_shifted(view):
             return np.inf
         return 0.0 if many else -np.inf
     if not others.any() or not error[others].any():
         return -np.inf  # all other sums are exact
+    # Many errors below a few ulps of the largest numbers are never certain faults.
+    is_small = many and bool((error <= _ULPS * view.noise.u * shapes[0])[wrong].all())
+    if are_exact and is_small:
+        return 0.0
     if are_exact and error[wrong].max() > _LARGER * error[others].max():
         return -np.inf
     right = np.flatnonzero(others)[:: max(1, int(others.sum()) // _SAMPLE)]
@@ -110,7 +114,8 @@ def rearranged_odds(view: View, wrong: Array, x: Array, y: Array) -> float:
     odds = float(max(likelihoods) - conventional)
     # Even if a wide distribution fits all errors best, outliers show that some elements are wrong.
     is_even = all_of_them.are_even(scales[int(np.argmax(likelihoods))]) and not _are_shifted(view)
-    return odds if is_even else min(odds, 0.0)
+    odds = odds if is_even else min(odds, 0.0)
+    return max(odds, 0.0) if is_small else odds
 
 
 def _are_everywhere(wrong: Array, others: Array) -> bool:

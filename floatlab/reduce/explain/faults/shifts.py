@@ -201,10 +201,12 @@ class ShiftFinder:
             return None
         values, found = np.where(usable, view.values, np.nan), []
         sigma = view.errors()[2]
-        options: list[tuple[float | Array, int | None]] = [*robust_shifts(values, exact, sigma)]
-        options += [(each, None) for each in line_factors(values, exact, sigma)]
-        for factor, axis in options:
-            factor, off = self._estimated(view, values, factor, axis)
+        options: list[tuple[float | Array, int | None, bool]] = []
+        for each, axis in robust_shifts(values, exact, sigma):
+            options += [(each, axis, refined) for refined in (False, True) if not refined or each != 1]
+        options += [(each, None, True) for each in line_factors(values, exact, sigma)]
+        for first, axis, refined in options:
+            factor, off = self._estimated(view, values, first, axis, refined)
             _, room, sigma = view.errors(None, factor)
             with np.errstate(all="ignore"):
                 axis = axis if off.any() else None
@@ -250,20 +252,20 @@ class ShiftFinder:
         return tuple(faults)
 
     def _estimated(
-        self, view: View, values: Array, factor: float | Array, axis: int | None
+        self, view: View, values: Array, factor: float | Array, axis: int | None, refined: bool
     ) -> tuple[float | Array, Array]:
         """Return a factor and a bias that fit most elements; `factor` is the first estimate of the factor.
 
-        Each of the two is estimated in turn, because an error in one of them looks like the other.
+        With `refined`, each of the two is estimated in turn, because an error in one of them looks like the other.
         """
         exact, off = view.totals.product, np.zeros((1, 1))
-        if axis is not None and factor != 1:
+        if axis is not None and refined:
             ends = float(factor) * (1 - _ROUND), float(factor) * (1 + _ROUND)
             factor = shortest_between(min(ends), max(ends))
-        for _ in range(_TURNS):
+        for _ in range(_TURNS if refined else 1):
             _, room, sigma = view.errors(None, factor)
             room = room + 2.0**-view.format.precision * np.abs(off)
-            if axis is None or np.any(factor != 1):
+            if axis is None or refined:
                 with np.errstate(all="ignore"):
                     factor = within(factor, values - off, exact, room)
             if axis is None:

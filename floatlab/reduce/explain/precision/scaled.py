@@ -24,6 +24,7 @@ _LEAST = 8  # with fewer numbers than this, one of the many scales may fit by ch
 _STORED = 2.0**-22  # rounding two scales to binary32 changes a product by at most this relative error
 _FLIPPED = 0.3  # at most this share of elements may depend on a number close to a tie
 _CLEARLY = 2  # for each element that depends on a tie, the model must explain this many others
+_DRAWS = 12  # inputs are changed by small random amounts this many times
 _TIE = 2.0**-20  # an input is close to a tie if a change by this relative amount changes how it is rounded
 _SAME = 6.0  # two median errors of n elements count as equal if their ratio is at most 1 + 6/√n
 _NEARER = 0.05  # with the right scale, the median error is less than this share of the plain product's error
@@ -61,13 +62,15 @@ def is_flipped(problem: ProductProblem, model: Model, view: View, product: Array
     if share_of(fit.wrong) > _FLIPPED or right.sum() < _CLEARLY * fit.wrong.sum() or model.changes is None:
         return False
     x, y = problem.factors
-    sides, steps = [], []
+    sides, steps, rng = [], [], np.random.default_rng(1)
     for change, side, axis in zip(model.changes, (x, y), (1, 0), strict=True):
-        low, high = (change(side * (1 + off), side, axis) for off in (-_TIE, _TIE))
-        sides.append(np.abs(change(side, side, axis)))
-        steps.append(np.abs(high - low))
+        # A scale depends on the largest number, so the signs of these small changes are random.
+        signs = (rng.choice([-_TIE, _TIE], side.shape) for _ in range(_DRAWS))
+        made = [change(side * (1 + off), side * (1 + off), axis) for off in signs]
+        sides.append(np.max(np.abs(made), axis=0))
+        steps.append(np.ptp(made, axis=0))
     with np.errstate(all="ignore"):
-        most = steps[0] @ (sides[1] + steps[1]) + sides[0] @ steps[1]
+        most = steps[0] @ sides[1] + sides[0] @ steps[1]
         error = np.abs(view.totals.error(view.values, product))
         room = most + view.half + view.noise.limit(view.totals, product)
     return bool((error <= room)[fit.wrong].all())
