@@ -385,3 +385,14 @@ def test_rounded_inputs_are_named_beside_a_model_that_gives_the_same_number():
         assert any(each.inputs and {each.inputs.rounding, *each.inputs.alike} >= {"RTZ"} for each in fits)
         named += any(each.machines for each in fits)
     assert named  # such a model rounds its inputs in the same way
+
+
+@pytest.mark.parametrize("zero", [0.0, -0.0])
+def test_exact_sums_of_zeros_have_the_sign_of_their_terms(zero):
+    x = np.float32([[1, 2, -0.0], [-1, -2, -3], [0, 0, 0], [-0.0, -1, -0.0]])
+    y = np.full((3, 2), zero, np.float32)
+    y[1, 1] = -y[1, 1]
+    evaluator = Evaluator((source_of(x), source_of(y)), fl.parse_format("fp32"))
+    signs = evaluator.sampled(EXACT_SUM).view(np.float32).reshape(4, 2)
+    terms = x[:, :, None] * y
+    assert np.array_equal(np.signbit(signs), np.signbit(terms).all(axis=1))  # a sum of +0 and −0 is +0

@@ -71,3 +71,33 @@ def test_an_interrupted_copy_is_two_rectangles(dtype):
     found = diagnose(x, y, product, bad)
     assert (found.status, found.names) == ("bug", ("region",))
     assert found.causes[0].where == (((5, 6), (3, 8)), ((6, 12), (0, 8)))
+
+
+def test_a_missing_term_is_named_alone():
+    for seed in range(4):
+        rng = np.random.default_rng([76, seed])
+        x, y = rng.integers(-8, 9, (40, 20)).astype(np.float32), rng.integers(-8, 9, (20, 30)).astype(np.float32)
+        x[:, 10] = rng.standard_normal(40)
+        bad = np.delete(x, 10, axis=1) @ np.delete(y, 10, axis=0)  # small integers, which binary16 holds, too
+        found = diagnose(x, y, x @ y, bad)
+        assert (found.names, found.causes[0].where) == (("terms-missing",), ((10, 11),)), found.first
+
+
+@pytest.mark.parametrize("shape", [(3, 31, 12), (16, 31, 16), (64, 31, 64)])
+@pytest.mark.parametrize("dtype", [np.float16, BF16])
+def test_a_small_missing_term_is_no_sum_in_sixteen_bits(shape, dtype):
+    for seed in range(4):
+        _, x, y, _ = factors([77, seed], *shape, np.float32)
+        x[:, 8] *= 0.01 if dtype is np.float16 else 0.05
+        x, y = x.astype(dtype), y.astype(dtype)
+        a, b = x.astype(np.float32), y.astype(np.float32)
+        bad = np.delete(a, 8, axis=1) @ np.delete(b, 8, axis=0)
+        found = diagnose(x, y, (a @ b).astype(dtype), bad.astype(dtype))
+        assert found.status == "unknown" or (found.names, found.causes[0].where) == (("terms-missing",), ((8, 9),))
+        assert shape[0] < 16 or found.status == "bug", found.first
+
+
+def test_a_term_that_is_counted_three_times():
+    _, x, y, product = factors(78, 40, 20, 30, np.float32)
+    bad = product + 2 * x[:, 4:5] * y[4:5]
+    assert diagnose(x, y, product, bad).first == "Yes: term 4 of B is counted 3 times."

@@ -201,3 +201,24 @@ def test_most_rows_are_missing(rows, dtype):
     bad[rows:] = 0
     found = diagnose(x, y, x @ y, bad)
     assert (found.names, found.causes[0].where) == (("region",), (((rows, 128), (0, 60)),)), found.first
+
+
+@pytest.mark.parametrize("terms", [2, 3, 8])
+def test_means_that_are_multiplied_separately_make_no_wrong_elements(terms):
+    for seed in range(3):
+        rng = np.random.default_rng([8, seed])
+        x = np.maximum(rng.standard_normal((31, terms)), 0).astype(np.float32)  # many zeros
+        y = rng.standard_normal((terms, 65)).astype(np.float32)
+        mean = x.mean(dtype=np.float32)
+        made = (x - mean) @ y + mean * y.sum(axis=0, dtype=np.float32)
+        assert diagnose(x, y, x @ y, made).status in ("unknown", "rounding")
+
+
+def test_inputs_in_another_format_in_all_rows_but_four():
+    rng = np.random.default_rng(9)
+    x, y = np.eye(48, dtype=np.float32)[rng.integers(0, 48, 128)], rng.standard_normal((48, 64)).astype(np.float32)
+    rounded = fl.arrays.quantize(y, "tf32", rounding="RTZ").astype(np.float32)
+    made = x @ rounded
+    made[124:] = (x @ y)[124:]  # another kernel computes the last rows
+    found = diagnose(x, y, x @ y, made)
+    assert found.status == "unknown" or not {"inputs-quantized"} & set(found.names), found.first
