@@ -74,7 +74,9 @@ def relation(read: ArraySource, original: ArraySource, group: int = 0) -> str:
 
 
 def exchanged_lines(read: ArraySource, original: ArraySource) -> str:
-    """Return in words which few rows or columns of a matrix are exchanged with each other; "" if none are.
+    """Describe the few rows or columns of a matrix that are exchanged with each other.
+
+    Return "" if no exchange is found.
 
     >>> from floatlab.arrays.sources import HeldSource
     >>> x = np.random.default_rng(1).normal(size=(64, 64))
@@ -91,7 +93,7 @@ def exchanged_lines(read: ArraySource, original: ArraySource) -> str:
 
 
 def order_of_all(read: ArraySource, original: ArraySource) -> str:
-    """Return in words the order of the original's numbers in a weight; "" if none is found."""
+    """Describe the order in which a weight has the numbers of its original. Return "" if no such order is found."""
     pair = both(read, original)
     if pair is None or len(read.shape) != 2 or pair[0].size != read.size:
         return ""

@@ -137,7 +137,7 @@ class Format(Record):
 
     @property
     def is_p3109(self) -> bool:
-        """Whether ties at p = 1 and overflow follow P3109. True also for formats given by a table."""
+        """Whether overflow, and ties at p = 1, are rounded as in P3109. True also for formats given by a table."""
         return self.ties_to_even_code
 
     @property

@@ -41,8 +41,9 @@ class Place(Record):
 
     `rank` is the rank of the largest entry that is not larger than the number in magnitude. Comparing `rest2` with
     `unit` compares the number with the boundary between this entry and the next (<, = or >). For stochastic rounding,
-    rest2/(2·unit) is the relative position of the number between these two entries. `beyond` is true from `next_beyond`
-    on or, in a format that saturates, above the largest number; `rank` is then `largest_magnitude` + 1.
+    rest2/(2·unit) is the relative position of the number between these two entries. `beyond` is true for numbers from
+    `next_beyond` on. In a format that saturates, it is true above the largest number. If `beyond` is true, `rank` is
+    `largest_magnitude` + 1.
     """
 
     rank: int

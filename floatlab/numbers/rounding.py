@@ -379,7 +379,7 @@ AnyContext = Context | Direction | str | None  # accepted by `as_context`
 
 
 def as_context(given: AnyContext) -> Context:
-    """Return a Context for a Context, a rounding direction or its name, or None (the default).
+    """Convert a context argument to a Context: a Context, a rounding direction or its name, or None for the default.
 
     Public functions convert their context arguments with this function. Raises ContextError for anything else.
 

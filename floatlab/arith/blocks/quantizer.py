@@ -190,8 +190,8 @@ class Quantizer:
     def _attempt(self, values: list[Value], places: list[int], known: dict[str, Value], found: Found) -> Attempt:
         """Quantize a block with one factor `grow`, which is in `known`.
 
-        Returns the scale, the lines of the rule that were computed for it, the elements, all variables by name, and the
-        exponents of groups (in HiF4).
+        Returns five things: the scale; the lines of the rule that compute it, with their values; the elements; all
+        variables by name; and the exponents of groups (in HiF4).
         """
         steps, kind = [], self.format.scale
         scale = Datum(kind, kind.compose(False, kind.smallest_magnitude))

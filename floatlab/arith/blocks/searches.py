@@ -62,10 +62,11 @@ def _sum(terms: Sequence[float]) -> float:
 def qkx2(values: Sequence[Value]) -> Found:
     """Return the scale `step`, the negated minimum `depth` and the elements of a block of q4_k.
 
-    This is make_qkx2_quants of ggml, with the weights of quantize_row_q4_K_ref. It tries 22 scales: it divides the
-    range of the block into 15 steps, then into 14 to 16. Each scale gives elements; for these, a least-squares fit
-    gives a new scale and minimum. The search keeps the pair with the least weighted square error. The minimum is at
-    most 0. The range begins at the least value or at 0; after each improvement, at the new minimum.
+    This is make_qkx2_quants of ggml, with the weights of quantize_row_q4_K_ref. It divides the range of the block into
+    15 steps, then into 21 other numbers of steps, from 14.0 to 16.0. Each of these scales gives elements; for these, a
+    least-squares fit gives a new scale and minimum. The search keeps the pair with the least weighted square error. The
+    minimum is at most 0. At first, the range begins at the least value, or at 0 if that is lower. Each improvement
+    replaces the beginning by the new minimum.
 
     >>> found = qkx2([ratio(n) for n in range(-3, 13)])
     >>> [int(each.as_fraction()) for each in found.values.values()], [int(q.as_fraction()) for q in found.elements][:4]

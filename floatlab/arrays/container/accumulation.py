@@ -2,8 +2,8 @@
 
 Three arguments determine the bits of a reduction:
 
-* `accumulator`: the format to which every term, product of operands and partial sum is rounded. By default fp32, or the
-  operands' format if fp32 does not contain it.
+* `accumulator`: every term, every product of two operands and every partial sum is rounded to this format. By default
+  fp32, or the operands' format if fp32 does not contain it.
 * `schedule`: `serial` is the order of a loop, ((x0 + x1) + x2) + …; `adjacent` adds pairs of neighbours, then pairs of
   neighbouring sums, and so on; an unpaired last term goes to the next round unchanged. Terms are in C order.
 * `format`: the format of the result, which is rounded to this format once more. By default the operands' format.

@@ -110,7 +110,7 @@ def narrowed(pair: Pair) -> Pair:
 
 
 def in_direction(pair: Pair, direction: Direction) -> Array:
-    """Return a pair of binary64 rounded in any direction that is not stochastic, as the integers of the floats' bits.
+    """Round a pair of binary64 to one binary64, in any direction except stochastic; return the bits as int64.
 
     For quotients and roots, pass RNE instead of RNA: they have no ties, and only the signs of their residuals are
     known.

@@ -94,7 +94,7 @@ class NarrowLookup:
 
 
 def _wide_starts(rule: RoundingRule, negative: bool) -> Array | None:
-    """Return the first words that are rounded to each of the ranks 1, 2, …, and to NaR.
+    """Return the first word that is rounded to rank 1, the first that is rounded to rank 2, …, and to NaR.
 
     The ranks are the codes of positive numbers; NaR is the single NaN of posits and takums. The result is None unless
     infinity is rounded to NaR or to the largest number.

@@ -196,7 +196,7 @@ def _chosen(checkpoint: QuantizedCheckpoint, name: str | None) -> StoredTensor:
 
 
 def _beside(name: str, tensors: Mapping[str, StoredTensor]) -> list[str]:
-    """Return the names of the scales beside codes that are stored in no known convention."""
+    """Return the names of scale tensors for codes of no known convention, such as `w_scale` for `w`."""
     stems = [name, *(name.removesuffix(end) for end in _CODES if name.endswith(end))]
     found = []
     for ends in (_BLOCK_SCALES, _TENSOR_SCALES):

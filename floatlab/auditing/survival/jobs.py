@@ -43,8 +43,8 @@ class AuditJob(Record):
     looks for these numbers, and nothing is rounded. If the outputs of the layer are compared, `inputs` is the place of
     the activations, and `layer` the name of their array.
 
-    `version` identifies the contents of the files at `place`. Another process cannot read mappings. For it,
-    `piece` has the region if `place` is a mapping, and `samples` has the activations if `inputs` is one.
+    `version` identifies the contents of the files at `place`. Another process cannot read mappings. If `place` is a
+    mapping, `piece` therefore holds the region. If `inputs` is a mapping, `samples` holds the activations.
     """
 
     place: Place

@@ -81,7 +81,8 @@ def shared_line(causes: tuple[DiagnosedCause, ...]) -> str:
 
 
 def lone_line(cause: DiagnosedCause) -> str:
-    """Return the line for a few elements whose differences are within rounding, but unlikely for another order."""
+    """Return the line for a few elements that differ no more than rounding allows, but that another order rarely
+    changes."""
     verb = "differs" if len(cause.where) == 1 else "differ"
     said = f"{_elements(cause)} alone {verb}, and rounding can explain a difference of this size"
     return f"I can't tell: {said}; computing the product again would settle it."

@@ -147,8 +147,8 @@ class ProductProblem:
     ) -> None:
         """Multiply the inputs with enough precision for computing the errors of results in these formats.
 
-        If `has_bias` is true, the last term of each sum is a bias, which no model of the inputs changes. In a large
-        product, `tick` is called after each block of rows.
+        If `has_bias` is true, the last term of each sum is a bias. Models of rounded inputs leave it unchanged. In a
+        large product, `tick` is called after each block of rows.
         """
         self.sources, self.has_bias = (x, y), has_bias
         # The most precise format of inputs and results. Results in less precise formats were rounded at the end.

@@ -105,8 +105,8 @@ class ExplanationPair(Individual):
 class Refutation(Individual):
     """A cause that does not explain why two results differ.
 
-    `tried` pairs of candidates differ in this cause alone, and none of these pairs reproduces both results. `first` and
-    `second` are the pair chosen by `refutations_of`, and `path` shows how their results differ.
+    Of the candidates, `tried` pairs differ in this cause alone. None of these pairs reproduces both results. `first`
+    and `second` are the pair chosen by `refutations_of`, and `path` shows how their results differ.
     """
 
     cause: Cause

@@ -71,7 +71,9 @@ class PrintedArray(Individual):
         return PrintedArray(self.codes[places], self.format, self.low[places], self.high[places])
 
     def fits(self, codes: Array, format: Format) -> Array:
-        """Return a mask of the codes whose numbers may be printed as the element at the same place; false for NaNs."""
+        """Return a mask of the codes whose numbers the printed elements at the same places may stand for.
+
+        The mask is false for NaNs."""
         values = np.asarray(decode(codes, format), np.float64)
         held: Array = (self.low <= values) & (values <= self.high)
         return held
@@ -80,9 +82,9 @@ class PrintedArray(Individual):
 def printed_array(source: Source) -> PrintedArray | None:
     """Return the numbers that may have been printed as the elements of an array.
 
-    Libraries may omit trailing zeros. Every element is therefore taken to have as many digits as the longest one, but
-    at most as many decimal places as the element with the most places. The result is None if no element is finite, if
-    NumPy has no dtype for the format, or if the printed digits identify each number of the format.
+    Libraries may omit trailing zeros. Therefore they are added to every element until it has as many digits as the
+    longest one, or as many decimal places as the element with the most places. The result is None if no element is
+    finite, if NumPy has no dtype for the format, or if the printed digits identify each number of the format.
 
     >>> found = printed_array(source_of(np.float32([[3.042, -12.3456, 0]])))
     >>> found.low.round(6).tolist(), found.high.round(6).tolist()

@@ -42,9 +42,9 @@ class SmallerProducts:
     def guesses(self, places: Array, known: Sequence[Plan]) -> Iterator[Plan | Candidate]:
         """Yield orders that the elements in the mask `places` may have; none for batches.
 
-        Each known plan gives a tree that combines its blocks of terms as the plan does, but adds each block of m terms
-        like a smaller product with m terms. Then come the orders of a smaller product with all terms. This is repeated
-        for each shape and layout of smaller products.
+        Known plans divide the terms into blocks. Each plan gives one guess: the blocks are combined as in the plan, and
+        a block of m terms is added as in a smaller product with m terms. Then come the orders of a smaller product with
+        all terms. This is repeated for each shape and layout of smaller products.
         """
         if self.sized.batch > 1:
             return

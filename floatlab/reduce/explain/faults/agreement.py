@@ -90,7 +90,7 @@ def related_fault(problem: ProductProblem, explained: Sequence[SideExplanation])
 
 
 def relation_of(views: tuple[View, View], unexplained: tuple[bool, bool]) -> DiagnosedCause | None:
-    """Return the fault if one result is, bit for bit, the other one times a factor, plus a bias, or transposed.
+    """Return the fault if a factor, a bias or a transposition of one result gives the other, bit for bit.
 
     Both results then have the same rounding errors. This shows faults that are too small for a comparison with the
     product. If only one result is `unexplained`, it has the fault. Otherwise, the result with the larger mean error has

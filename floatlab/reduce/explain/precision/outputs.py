@@ -278,7 +278,7 @@ def _printed(side: Side) -> Iterator[tuple[Evidence, Array]]:
 
 
 def _has_digits(values: Array, known: Evidence, format: Format) -> Array:
-    """Return the mask of values that do not change when they are rounded to these decimals or digits."""
+    """Return the mask of values that do not change when they are rounded to this number of decimals or digits."""
     ((what, text),), kind = known, native_dtype(format)
     with np.errstate(all="ignore"):
         if what == "decimals":

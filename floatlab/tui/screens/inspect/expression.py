@@ -70,9 +70,9 @@ def code_in(text: str) -> Question | None:
 
 
 def format_of_code(typed: str, active: Format, others: Iterable[Format]) -> Format:
-    """Return the format for a code without a format: the first one as wide as the code, otherwise the active one.
+    """Return the format for a code without a format: a format as wide as the code.
 
-    The active format is tried before the others.
+    The active format is tried first, then the others in order. If none is as wide, the active format is returned.
 
     >>> format_of_code("bits:0x38", parse_format("fp16"), [parse_format("e5m2")]).name
     'e5m2'
