@@ -81,8 +81,7 @@ def shared_line(causes: tuple[DiagnosedCause, ...]) -> str:
 
 
 def lone_line(cause: DiagnosedCause) -> str:
-    """Return the line for a few elements that differ no more than rounding allows, but that another order rarely
-    changes."""
+    """Return the line for a few small differences that another order of addition is unlikely to cause."""
     verb = "differs" if len(cause.where) == 1 else "differ"
     said = f"{_elements(cause)} alone {verb}, and rounding can explain a difference of this size"
     return f"I can't tell: {said}; computing the product again would settle it."
@@ -113,7 +112,7 @@ def rough_line(letter: str, times: float) -> str:
 
 
 def unexplained_line(letter: str, is_function: bool) -> str:
-    """Return the line for unexplained results, which look like a function of the product if `is_function` is true.
+    """Return the line for unexplained results. `is_function` says that they look like a function of the product.
 
     >>> unexplained_line("B", True).partition("; ")[2]
     'knowing what follows it would settle it.'

@@ -1,10 +1,10 @@
 """Orders of addition in a form for computing with arrays: one batch stands for many nodes of a plan.
 
 A batch has `lanes` independent chains of additions. Chain l starts with the number in slot `first[l]`. Step k of this
-chain is one node of the plan: it adds the numbers in the slots `rest[k, :, l]` (one or more) to the sum so far. Slots 0
-… n−1 hold the n terms. Each batch stores the results of its chains in the next slots; partial sums within a chain have
-no slot. A serial sum of ten million terms is thus a single batch with one chain. A pairwise sum of as many terms is
-about two dozen batches of one step each.
+chain is one node of the plan. It adds the numbers in the slots `rest[k, :, l]` (one or more) to the chain's sum so far.
+Slots 0 … n−1 hold the n terms. Each batch stores the results of its chains in the next slots; partial sums within a
+chain have no slot. A serial sum of ten million terms is thus a single batch with one chain. A pairwise sum of as many
+terms is about two dozen batches of one step each.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ from floatlab.reduce.plan.plan import Plan
 
 
 class Batch(Record):
-    """Parallel chains of additions, as slots: `first` has shape (lanes,), `rest` (steps, operands, lanes)."""
+    """Parallel chains of additions.
+
+    The arrays of slots are `first`, of shape (lanes,), and `rest` (steps, operands, lanes).
+    """
 
     first: Array
     rest: Array
@@ -44,7 +47,7 @@ class Batches(Record):
 
     @property
     def slots(self) -> int:
-        """The number of slots, each of which holds the result of a chain."""
+        """The number of slots for results: one for each chain."""
         return sum(batch.lanes for batch in self.each)
 
     @property

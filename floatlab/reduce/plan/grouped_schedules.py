@@ -1,7 +1,8 @@
 """Schedules that divide the terms into groups: blocks, lanes, the shares of split-K, unrolled loops.
 
 `blocked(64, lanes(8), pairwise)` has blocks of 64 terms. Each block is split into eight lanes. The terms of a lane are
-added serially. The sums of the lanes are added pairwise, as `Halving` describes, and so are the sums of the blocks.
+added serially. The sums of the lanes are added pairwise (see `Halving`). The sums of the blocks are also added
+pairwise.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ from floatlab.reduce.plan.schedules import (
 
 
 class Blocked(Schedule):
-    """Adds blocks of `count` successive terms by one schedule and their sums by another; the last block may be shorter.
+    """Adds blocks of `count` successive terms by one schedule, and the sums of the blocks by another.
+
+    The last block may be shorter.
 
     >>> Blocked(3).plan(7)
     Plan(((((0 1) 2) ((3 4) 5)) 6))
@@ -114,7 +117,7 @@ class Interleaved(Schedule):
             raise PlanError(f"interleaved divides a group among its passes: {self.passes} does not divide {self.group}")
 
     def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
-        """Add one node for each pass; short sums leave out passes without terms."""
+        """Add one node for each pass that has terms."""
         part = np.arange(len(slots)) % self.group // (self.group // self.passes)
         found: Array = slots[0]
         for number in range(self.passes):

@@ -77,8 +77,8 @@ def _along(plan: Plan) -> list[int]:
 def _strides(plan: Plan) -> list[int]:
     """Return candidates for the stride of lanes.
 
-    In lanes with stride s, term s is the first number that is added to term 0. The candidates are the lowest terms
-    that the first few nodes add to the sum that contains term 0, and then powers of two.
+    In lanes with stride s, term s is the first number that is added to term 0. So the first candidates are the lowest
+    terms of the numbers that the first few nodes on the path of term 0 add. Then come powers of two.
     """
     n, first = plan.terms, plan.first_terms
     met = (min(first[each] for each in plan.nodes[id - n] if first[each]) for id in _along(plan)[:_MOST_STRIDES])
@@ -89,7 +89,7 @@ def _strides(plan: Plan) -> list[int]:
 def _sizes(plan: Plan) -> list[int]:
     """Return candidates for the length of blocks.
 
-    These are the numbers of terms of the largest subtrees that contain term 0, and then powers of two.
+    First come the sizes of the largest subtrees that contain term 0, then powers of two.
     """
     n, sizes = plan.terms, plan.sizes
     counts = dict.fromkeys(sizes[id] for id in _along(plan)[-_MOST_SIZES:])
@@ -119,14 +119,14 @@ class OutlinePart(Record):
 
 
 class Outline(Record):
-    """A tree of parts: `tree` is nested tuples of indices into `parts`, or 0 if there is only one part."""
+    """A tree of parts. `tree` has nested tuples of indices of `parts`. It is 0 if there is only one part."""
 
     tree: object
     parts: tuple[OutlinePart, ...]
 
 
 def subtree(plan: Plan, root: int) -> tuple[tuple[int, ...], Plan]:
-    """Return the terms of the subtree with the root `root`, ascending, and its plan, with these terms numbered from 0.
+    """Return the terms of the subtree below `root`, ascending, and its plan. The plan numbers these terms from 0.
 
     >>> subtree(Plan.from_tree(((0, 3), (1, 2))), 5)
     ((1, 2), Plan((0 1)))

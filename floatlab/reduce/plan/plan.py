@@ -91,7 +91,7 @@ class Plan(Answering, Record):
 
     @property
     def node_levels(self) -> list[int]:
-        """The level of each node: one more than the highest level of its arguments; terms have level 0."""
+        """The level of each node: one more than the highest level of its arguments. Terms have level 0."""
         return self.accumulate([0] * self.terms, lambda levels: 1 + max(levels))[self.terms :]
 
     @property
@@ -206,8 +206,8 @@ class Plan(Answering, Record):
     def canonical(self) -> Plan:
         """Return the same tree with the operands of each node sorted, and the nodes numbered from left to right.
 
-        Operands are sorted by the lowest term below them. Two plans have the same canonical form if and only if they
-        differ at most in the order of operands within nodes and in the numbering of nodes.
+        Operands are sorted by the lowest term below them. Two plans have the same canonical form if they differ only in
+        the order of operands within nodes and in the numbering of nodes; otherwise their forms differ.
 
         >>> Plan.from_tree((2, (1, 0))).canonical() == Plan.from_tree(((0, 1), 2)).canonical()
         True

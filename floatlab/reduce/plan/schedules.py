@@ -57,21 +57,30 @@ class Schedule(Record):
                 check_number(self.word, kind, value)
 
     def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
-        """Add batches to `into` that sum each column of `slots`, a row for each term; return the slots of the sums."""
+        """Add batches to `into` that sum each column of `slots`; its rows are the terms.
+
+        Return the slots of the sums.
+        """
         raise NotImplementedError
 
     def batches(self, terms: int) -> Batches:
-        """Return the order of `terms` terms as batches; raises PlanError if there is none for this number of terms."""
+        """Return the order of `terms` terms as batches.
+
+        Raises PlanError if the schedule does not allow this number of terms.
+        """
         check_number("a sum", "a number of terms", terms)
         return self.batches_of(np.arange(terms))
 
     def batches_of(self, places: Array) -> Batches:
-        """Return the order as batches, which add term `places[i]` where the order has term i."""
+        """Return the order as batches, in which term `places[i]` takes the place of term i."""
         into = BatchBuilder(len(places))
         return into.finished(self.add_batches(places[:, None], into))
 
     def plan(self, terms: int) -> Plan:
-        """Return the order of `terms` terms as a plan; raises PlanError if there is none for this number of terms."""
+        """Return the order of `terms` terms as a plan.
+
+        Raises PlanError if the schedule does not allow this number of terms.
+        """
         return self.batches(terms).plan()
 
     @property
@@ -288,8 +297,8 @@ class Halving(Schedule):
     def _sums(self, parts: dict[int, Array], slots: Array, into: BatchBuilder) -> dict[int, Array]:
         """Add the terms of each part; return a dictionary from the length of parts to the slots of their sums.
 
-        A part is a range of terms. `parts` maps a length to the first terms of all parts of this length. The arrays in
-        the result have a row for each of these parts and a column for each column of `slots`.
+        A part is a range of terms. `parts` maps each length to the first terms of all parts with this length. Each
+        array of the result has a row for each of these parts, and a column for each column of `slots`.
         """
         wanted: dict[int, list[Array]] = {}
         halves = {}

@@ -43,7 +43,10 @@ T = TypeVar("T")
 
 
 class InputRounding(Record):
-    """Rounding of all inputs to `format` in direction `rounding`; the directions `alike` give the same results."""
+    """Rounding of all inputs to `format` in direction `rounding`.
+
+    The directions in `alike` round them to the same numbers.
+    """
 
     format: Format
     rounding: str
@@ -72,7 +75,10 @@ class Candidate(Record):
 
     @property
     def adders(self) -> tuple[NodeAdder, ...]:
-        """The candidate's adders: two for a `Joined`, none for a tensor core or the exact sum, else one."""
+        """The candidate's adders.
+
+        A `Joined` has two, a tensor core and the exact sum have none, and all others have one.
+        """
         if isinstance(self.adder, Joined):
             return self.adder.first, self.adder.second
         return () if self.adder is None or isinstance(self.adder, TensorCore) else (self.adder,)
@@ -135,7 +141,7 @@ def list_candidates(
 
     Models of machines have their own rounding; all other candidates use `context`. Two orders with the same tree give
     one candidate, unless n is above 2^11. If `schedules`, `formats` or `machines` is None, usual ones are tried.
-    `elements` is the number of sums. If n·`elements` is large, the usual schedules do not include the orders `FUSED`.
+    `elements` is the number of sums. If n·`elements` is large, the orders `FUSED` are left out of the usual schedules.
     """
     usual = SCHEDULES + FUSED * (n * elements <= _FEW)
     orders = _orders(n, usual if schedules is None else _listed(schedules, "schedules"))
@@ -161,9 +167,9 @@ def adders_along(
     """Yield candidate adders for the order that was inferred for a library, simple ones first.
 
     The adders of `list_adders` come first. The next ones use FMA, but round both products of a node that adds two
-    products. Then come pairs of different adders, one for each operand of the last node, since a library may use
-    another format for the terms that remain after its main loop. If `fused` is given, it is called last: it probes
-    which products the library fuses. The last adders fuse only these products.
+    products. Then come pairs of different adders, one for each operand of the last node: a library may use another
+    format for the terms that remain after its main loop. Last, `fused` is called if it is given. It probes which
+    products the library fuses, and the last adders fuse only these products.
     """
     nodes = schedule.plan(n).nodes
     adders: list[Adder | PartlyFused] = [*list_adders(factors, into, context=context)]
@@ -188,7 +194,9 @@ def _listed(tried: Iterable[T], name: str) -> list[T]:
 
 
 def _orders(n: int, schedules: Iterable[str | Schedule | Plan]) -> dict[Schedule, tuple[Schedule, ...]]:
-    """Group schedules that have the same tree for n terms: map the first of each group to the others.
+    """Group the schedules that have the same tree for n terms.
+
+    Return a dictionary from the first of each group to the others.
 
     Trees are not compared if n is above 2^11, nor for `sorted`, whose tree depends on the terms.
     """
@@ -205,9 +213,9 @@ def list_adders(
 ) -> list[Adder]:
     """Return candidate adders for each accumulator format in `kinds`. Terms are products if `factors` has two formats.
 
-    For products, there are also adders with FMA if FMA can give other results, and adders that round products to the
-    format of a factor. By default, `kinds` are `into`, a format in `factors` that contains all the others, and the
-    formats in WIDER that contain `into`.
+    For products, some adders use FMA, if FMA can give other results. Some round products to the format of a factor. By
+    default, `kinds` are `into`, a format in `factors` that contains all the others, and the formats in WIDER that
+    contain `into`.
 
     >>> half, single = parse_format("fp16"), parse_format("fp32")
     >>> [(each.accumulator.name, each.products.name, each.fma) for each in list_adders((half, half), single)][1:3]

@@ -56,7 +56,10 @@ _RANK = {each: i for i, each in enumerate(Cause)}
 
 
 def verdict_of(causes: tuple[Cause, ...]) -> Verdict:
-    """Return the verdict for two candidates that reproduce one result each and differ in exactly these causes."""
+    """Return the verdict on two candidates, each of which reproduces one result.
+
+    `causes` lists all their differences.
+    """
     return Verdict.INPUTS if Cause.INPUTS in causes else _VERDICTS.get(causes, Verdict.OTHER)
 
 
@@ -76,19 +79,19 @@ class Path(Individual):
 
     @property
     def moves(self) -> list[Array]:
-        """For each cause, the change of each element; see `moved`."""
+        """The changes of all elements that each cause makes; see `moved`."""
         return [moved(before, after, self.format) for before, after in pairwise(self.codes)]
 
     @property
     def steps(self) -> list[tuple[Cause, int]]:
-        """Each cause, and the largest change that it makes to an element, as `moved` counts it."""
+        """Each cause, and the largest change of an element that it makes, in the steps of `moved`."""
         return [
             (cause, int(moves[np.abs(moves).argmax()])) for cause, moves in zip(self.causes, self.moves, strict=True)
         ]
 
 
 def moved(before: Array, after: Array, format: Format) -> Array:
-    """Return the change of each number in steps to the next number of the format, as int64; 0 if either is NaN."""
+    """Return how many numbers of the format each element moved up, as int64; 0 if either number is NaN."""
     first, second = (ordinal(Source(codes, format)) for codes in (before, after))
     return np.where((first == NAN_RANK) | (second == NAN_RANK), 0, second - first)
 
@@ -141,11 +144,10 @@ def pairs_of(
 def refutations_of(
     evaluator: Evaluator, explanations: tuple[tuple[Explanation, ...], ...], tried: list[Candidate]
 ) -> tuple[Refutation, ...]:
-    """Show that neither FMA alone nor order alone explains a difference; the caller has found no such explanation.
+    """Show that neither FMA alone nor order alone explains a difference. The caller has found no such explanation.
 
-    For each of the two causes, the refutation has one pair of candidates that differ in this cause alone. If there is
-    no such pair, the cause has no refutation. Pairs that reproduce one of the results are preferred, and among these
-    the simplest pair.
+    For each of the two causes, the refutation has one pair of candidates that differ in this cause alone. Without such
+    a pair, there is no refutation. Pairs that reproduce one of the results are preferred, then simple pairs.
     """
     simplicity = {each: i for i, each in enumerate(tried)}
     firsts, seconds = ([each for each in ranked if each.candidate in simplicity] for ranked in explanations)
@@ -186,7 +188,9 @@ def _is_apart(first: Explanation, second: Explanation, apart: PrintedDecimal | F
 
 
 def causes_of(one: Candidate, other: Candidate) -> tuple[Cause, ...]:
-    """Return the causes in which two candidates differ; for models of different machines, only the machine.
+    """Return the causes in which two candidates differ.
+
+    For models of different machines, the only cause is the machine.
 
     >>> from floatlab.reduce.plan.schedules import PAIRWISE
     >>> from floatlab.reduce.plan.grouped_schedules import SERIAL
@@ -212,9 +216,8 @@ def _paths(
 ) -> tuple[Path, ...]:
     """Return the paths from one result to the other, one cause at a time. Two causes are applied in both orders.
 
-    There are no paths if the candidates do not differ, or if a result has no codes. The result is also empty if the
-    candidates differ in the rounding of inputs and in another cause, or if the adder of one candidate cannot add in the
-    order of the other.
+    There is no path in four cases: the candidates do not differ; a result has no codes; the candidates differ in the
+    rounding of inputs and in another cause; the adder of one candidate cannot add in the order of the other.
     """
     if first.codes is None or second.codes is None or not causes:
         return ()

@@ -45,7 +45,7 @@ class Evaluator:
     """
 
     def __init__(self, sides: Sides, into: Format, context: Context = DEFAULT) -> None:
-        """Choose the sample: all elements, or random ones, since regular positions could miss periodic differences."""
+        """Choose the sample: all elements, or random ones. Regular positions could miss periodic differences."""
         self.sides, self.into, self.context = sides, into, context
         rows, self.terms = sides[0].codes.shape
         self.shape = (rows, sides[1].codes.shape[1] if len(sides) > 1 else 1)
@@ -89,7 +89,7 @@ class Evaluator:
 
     @cached_property
     def _factors(self) -> Sides:
-        """The terms of all elements (n, rows); for products, factors of shapes (n, rows, 1) and (n, 1, columns)."""
+        """The terms of all sums, of shape (n, rows), or both factors, of shapes (n, rows, 1) and (n, 1, columns)."""
         codes = [np.ascontiguousarray(self.sides[0].codes.T)]
         if len(self.sides) > 1:
             codes = [codes[0][:, :, None], np.ascontiguousarray(self.sides[1].codes)[:, None, :]]
@@ -144,7 +144,7 @@ class Evaluator:
         return round_exact(totals[0], self.into, self.context).code
 
     def _exact_product(self) -> Array:
-        """Return the codes of the exact product; use pairs of binary64 numbers where they are precise enough."""
+        """Return the codes of the exact product. Pairs of binary64 numbers are used where they are precise enough."""
         if len(self.sides) == 1 or not self._has_pairs:
             return self._exact(range(self.size))
         a, b = (decode(side.codes, side.format, np.float64) for side in self.sides)
@@ -173,7 +173,10 @@ class Evaluator:
         return codes
 
     def _zeros(self, places: Array) -> Array:
-        """Return the codes of sums of zeros: their sign depends on whether all, none or some of the products are −0."""
+        """Return the codes of sums of zeros.
+
+        Their sign depends on how many of the products are −0: all, some or none.
+        """
         codes = np.zeros(len(places), container(self.into))
         signs = [np.signbit(decode(side.codes, side.format, np.float64)) for side in self.sides]
         rows, columns = np.divmod(places, self.shape[1])
@@ -186,7 +189,7 @@ class Evaluator:
 
 
 def candidate_codes(candidate: Candidate, sides: Sides, into: Format, context: Context = DEFAULT) -> Array:
-    """Return the codes of the sums that a candidate computes, rounded to `into`; the candidate must have a schedule.
+    """Return the codes of a candidate's sums, rounded to `into`. The candidate must have a schedule.
 
     `sides` has the terms, of shape (n, *batch), or two factors that broadcast to this shape.
     """

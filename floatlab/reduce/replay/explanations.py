@@ -24,10 +24,9 @@ from floatlab.reduce.simulate.matrix_units import Machine
 class Explanation(Individual):
     """A candidate computation, and how many of the observed elements it reproduces bit for bit.
 
-    `total` of the `elements` elements were compared. A huge product is compared only in a sample. Of other large
-    products, all elements are usually compared only after the sample matched. `codes` holds the codes of the
-    candidate's results for the compared elements, in C order. It is None if only the sample of such a
-    product was compared.
+    Of the `elements` elements, `total` were compared. Large products are compared in a sample first. If the sample
+    matches, all elements are compared, unless the product is huge. `codes` holds the codes of the candidate's results
+    for the compared elements, in C order. It is None if the product is not huge, but only its sample was compared.
     """
 
     candidate: Candidate
@@ -157,7 +156,7 @@ def _matching(codes: Array, goal: Observed, format: Format) -> int:
 
 
 def agreement(codes: Array, goal: Source, format: Format) -> Array:
-    """Return a mask of the elements whose codes are equal or both NaN; a candidate's −0 also agrees with +0.
+    """Return a mask of the elements whose codes are equal or both NaN. If the candidate gives −0, +0 is equal, too.
 
     The sum of terms that are all −0 is −0, but a library whose accumulator starts at +0 returns +0.
     """

@@ -73,7 +73,8 @@ class PrintedArray(Individual):
     def fits(self, codes: Array, format: Format) -> Array:
         """Return a mask of the codes whose numbers the printed elements at the same places may stand for.
 
-        The mask is false for NaNs."""
+        The mask is false for NaNs.
+        """
         values = np.asarray(decode(codes, format), np.float64)
         held: Array = (self.low <= values) & (values <= self.high)
         return held
@@ -144,7 +145,7 @@ def format_of_result(observed: object, name: str) -> Format | None:
 
 
 def read_observed(observed: object, name: str, into: Format, shape: tuple[int, ...]) -> Observed:
-    """Return what candidates must reproduce: the codes of all elements in the format `into`, or printed decimals.
+    """Return the codes of all elements in the format `into`, or the printed decimals: candidates must reproduce these.
 
     Raises UnsupportedError if the shape of the result is not `shape`, or if `into` cannot represent the result; raises
     LiteralError for invalid text.
@@ -184,7 +185,7 @@ def read_observed(observed: object, name: str, into: Format, shape: tuple[int, .
 
 
 def difference_of(difference: object, results: int, shape: tuple[int, ...]) -> PrintedDecimal | Fraction | None:
-    """Read the absolute difference of two results, a printed decimal or a number; None stays None.
+    """Read the absolute difference of two results. It is a printed decimal, a number, or None.
 
     Raises UnsupportedError if there are not two single results, or if the difference is not finite.
     """

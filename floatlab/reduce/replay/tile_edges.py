@@ -1,4 +1,4 @@
-"""Finds rows or columns of a product that were computed in another way than the rest, usually edges of tiles."""
+"""Finds rows or columns of a product, usually edges of tiles, that were computed in another way than the rest."""
 
 from __future__ import annotations
 
@@ -50,8 +50,9 @@ def find_tile_edge(
 ) -> TileEdge | None:
     """If the best candidate fails only in some rows or columns, find a candidate that reproduces these.
 
-    At most half of the rows (or columns) may have failures. These rows must have at least 16 elements in all. The
-    result is None if no candidate reproduces them, if `best` has no failures, or if it was compared with only a sample.
+    At most half of the rows (or columns) may have failures. The rows with failures must have at least 16 elements in
+    all. The result is None if no candidate reproduces them, if `best` has no failures, or if `best` was compared only
+    in a sample.
 
     >>> import floatlab as fl
     >>> a, b = (np.random.default_rng(1).random((40, 40), np.float32) for _ in "ab")

@@ -1,8 +1,9 @@
 """Guess the tree of a class with few elements from the tree of another class.
 
 A class is a set of elements of a product that are computed in the same way. Libraries divide the terms of a product
-into blocks, and call a routine that adds each block. If a class has too few elements for probing all terms, one block
-of each length is probed. The blocks are then combined as in another class. A replay has to confirm the guess.
+into blocks, and call a routine that adds each block. If a class has too few elements for probing all terms, only one
+block of each length is probed. The guess is that the blocks are combined as in another class. A replay has to confirm
+it.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def blocks_of(plan: Plan) -> list[tuple[int, int]]:
 def assemble(plan: Plan, inner: Callable[[int], Plan]) -> Plan:
     """Return a plan that combines the same blocks as another plan.
 
-    Within a block of n terms, it adds as in the plan `inner(n)`.
+    A block of n terms is added as in the plan `inner(n)`.
 
     >>> from floatlab.reduce.plan.schedules import PAIRWISE
     >>> from floatlab.reduce.plan.grouped_schedules import Blocked
@@ -64,8 +65,8 @@ def assemble(plan: Plan, inner: Callable[[int], Plan]) -> Plan:
 def assemble_probed(reader: ProbeReader, plans: list[Plan], most: int) -> Iterator[Plan]:
     """For each plan, probe its blocks, and yield the tree that combines them as the plan does.
 
-    One block of each length is probed. A plan is skipped if no two of its blocks have the same length, if the probed
-    blocks have more than `most` terms in all, or if probes show that a block is not added along a tree.
+    One block of each length is probed. A plan is skipped in three cases: no two of its blocks have the same length; the
+    probed blocks have more than `most` terms in all; a probed block is not added along a tree.
     """
     for known in plans:
         blocks = blocks_of(known)

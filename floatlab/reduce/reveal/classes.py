@@ -1,12 +1,11 @@
 """Divide the elements of a product into classes that are computed in the same way.
 
-If all rows of the left operand are equal, and all columns of the right operand are equal, every element is the same
-sum. Elements with different bits were then computed differently: either the order of the additions or the arithmetic of
-a node differs. Three kinds of vectors are tried. A mask has two huge terms of opposite sign. Terms that are added to
-one of them are lost, until the two huge terms cancel. Masks distinguish two orders even if only a few terms are at
-different places. Vectors with two opposite products show which of them is fused. Random vectors show other differences.
-In some of them, the first or the last terms are largest; in others, only few terms are not zero, or the terms nearly
-cancel.
+All rows of the left operand are made equal, and so are all columns of the right operand. Every element is then the same
+sum. If two elements have different bits, the order of the additions or the arithmetic of a node differs. Three kinds of
+vectors are tried. A mask has two huge terms of opposite sign. Terms that are added to one of them are lost, until the
+two huge terms cancel. Masks distinguish two orders even if only a few terms are at different places. Vectors with two
+opposite products show which of them is fused. Random vectors show other differences. Some of them have large terms at
+the beginning or at the end, some are mostly zero, and in some the terms nearly cancel.
 """
 
 from __future__ import annotations
@@ -36,8 +35,8 @@ _FEW_VECTORS = 2  # this many random vectors are tried if only the class of the 
 class Classes:
     """Classes of the elements of a result. `labels` holds the class number of each element.
 
-    In each product that was tried, all elements have the same terms; the elements of a class had the same bits in all
-    of these products.
+    In each product that was tried, all elements have the same terms. Elements of one class had the same bits in every
+    such product.
     """
 
     def __init__(self, sized: SizedTarget, seed: int = 754) -> None:

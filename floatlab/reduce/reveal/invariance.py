@@ -1,7 +1,7 @@
 """Find out whether the bits of a row of a product depend only on this row of the left operand and on the right operand.
 
-The bits may also depend on the number of rows, on the position of the row, on the alignment of the operands in memory,
-or on the number of threads; or they may change from run to run. If none of this changes the bits, the product has what
+They may also depend on the number of rows, the position of the row, the alignment of the operands in memory, or the
+number of threads. They may even change from run to run. If none of this changes the bits, the product has what
 inference servers call batch invariance. Many libraries lack it: they choose a routine by the number of rows, and each
 routine has its own order of additions. The answer to a request then depends on the other requests in the batch.
 """
@@ -40,10 +40,10 @@ Results = Iterator[tuple[int, Source, Callable[[], Source]]]
 class Circumstance(Record):
     """The effect of one circumstance, such as the number of rows, on the bits of a result.
 
-    `tried` holds the values of the circumstance in ascending order. Each of the `groups` has the values that give the
-    same bits; the first group contains the first value. All results are compared with the result of the first value:
+    `tried` holds the values of the circumstance in ascending order. Values that give the same bits form one of the
+    `groups`; the first group contains the first value. All results are compared with the result of the first value.
     `share` is the largest fraction of elements in which a result differs, and `ulps` is the largest difference in ulps.
-    `formats` has the names of the formats of the results, the one with the fewest digits first. If there are several
+    `formats` names the formats of the results; the format with the fewest digits is the first. If there are several
     formats, numbers are compared instead of bits, and `ulps` counts ulps of the first format. `nans` is true if an
     element is NaN in only one of two results; such elements do not count for `ulps`. If no value could be tried,
     `reason` says why. Place, alignment and threads are tried in a batch of `rows` rows: all rows, or fewer if only a
@@ -179,10 +179,12 @@ class _Trials:
         return SizedTarget(self.target, self.terms, self.dtype, (rows, *self.columns), mode=self.mode)
 
     def product(self, x: Array, offset: int = 0) -> Source:
-        """Return the product of x and the right operand; each lies in memory `offset` bytes after the start of a page.
+        """Return the product of x and the right operand.
 
-        Only NumPy's arrays can be placed like this. Their place is fixed in all trials: otherwise, the alignment could
-        change the bits while another circumstance is tried.
+        Both operands begin `offset` bytes after the start of a memory page.
+
+        Only NumPy's arrays can be placed like this. All trials fix the place; otherwise, the alignment could change the
+        bits while another circumstance is tried.
         """
         sized = self.of(len(x))
         if self.target.device.library != "numpy":
@@ -314,7 +316,7 @@ class _Unsteady(Exception):
 
 
 def _tried_in(batches: list[int], name: str, meaning: str, results: Callable[[int], Results]) -> Circumstance:
-    """Return the effect of a circumstance in the first batch whose bits it changes; if none, in the first batch.
+    """Return the effect of a circumstance in the first batch whose bits it changes, or else in the first batch of all.
 
     `batches` has the numbers of rows to try. The target may refuse all but the first.
     """
@@ -329,8 +331,8 @@ def _tried_in(batches: list[int], name: str, meaning: str, results: Callable[[in
 def _tried(name: str, meaning: str, results: Results) -> Circumstance:
     """Return the effect of a circumstance.
 
-    Some results that differ from the first one are computed again, unless the circumstance is repeated runs. Raises
-    _Unsteady if the second computation gives other bits.
+    Some results that differ from the first one are computed again. Raises _Unsteady if this gives other bits. If the
+    circumstance is repeated runs, nothing is computed again.
     """
     groups: dict[tuple[str, bytes], list[int]] = {}
     formats: dict[str, Format] = {}
@@ -372,8 +374,8 @@ def _bits(made: Source) -> tuple[str, bytes]:
 def _distance(made: Source, first: Source) -> tuple[float, int, bool]:
     """Return the share of differing elements, their largest distance in ulps, and whether NaNs differ.
 
-    NaNs differ if an element is NaN in only one result. If the results have two formats, numbers are compared, and ulps
-    are those of the format with fewer digits.
+    NaNs differ if an element is NaN in only one result. If the results have two formats, numbers are compared, and
+    distances are counted in ulps of the format with fewer digits.
     """
     narrow = min(made.format, first.format, key=lambda each: each.precision)
     if made.format == first.format:

@@ -27,7 +27,7 @@ _NAMED = 1 << 10  # orders of more terms are not described by a schedule
 
 
 class KnownOrder(Individual):
-    """The order in which a library adds, found by probing; for a matrix product, the order of its first element.
+    """The order in which a library adds, found by probing. For a matrix product, it is the order of the first element.
 
     `name` describes the order in words. `fused` makes further probes and returns the terms whose products are added by
     FMA.
@@ -43,9 +43,9 @@ def find_known_orders(
 ) -> Iterator[KnownOrder]:
     """Yield the orders in which `targets` add: functions or names, as for `reveal`.
 
-    Raises the errors of `reveal`, and UnsupportedError if no library adds in the format. If `targets` is None, probe
-    the usual functions of this kind in imported libraries. Those that do not add along a tree or cannot be probed are
-    left out. Above 2^12 terms, none is probed.
+    If `targets` is None, the usual functions of this kind in imported libraries are probed, up to 2^12 terms. Functions
+    that do not add along a tree or cannot be probed are left out. Raises the errors of `reveal`, and UnsupportedError
+    if no library adds in the format.
     """
     dtype = DTYPES.get(format_name)
     if targets is not None:

@@ -24,8 +24,8 @@ from floatlab.reduce.simulate.compensated import Compensated
 def usual_candidates(format: Format, into: Format, plan: Plan, reader: ProbeReader | None) -> Iterator[Candidate]:
     """Yield one candidate for each usual arithmetic of a plan's nodes.
 
-    If `reader` can probe which products are fused, the first candidate fuses exactly these. This needs nodes of two
-    numbers, and results in the format of the terms.
+    `reader` can probe which products are fused if every node adds two numbers and the results have the format of the
+    terms. The first candidate then fuses exactly these products.
     """
     schedule = ExplicitTree(plan)
     fused = None if reader is None else cache(lambda: reader.fused(plan))

@@ -339,7 +339,8 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
     def subject(self) -> Datum | None:
         """Return the weight before the step that is shown, or None if no step is shown.
 
-        Without a laboratory, return the result of the question."""
+        Without a laboratory, return the result of the question.
+        """
         if self.laboratory is None:
             return super().subject()
         return self._trace.before if self._trace is not None and self.shown_view == "step" else None
