@@ -181,10 +181,8 @@ class _Trials:
     def product(self, x: Array, offset: int = 0) -> Source:
         """Return the product of x and the right operand.
 
-        Both operands begin `offset` bytes after the start of a memory page.
-
-        Only NumPy's arrays can be placed like this. All trials fix the place; otherwise, the alignment could change the
-        bits while another circumstance is tried.
+        Both operands begin `offset` bytes after the start of a memory page. Only NumPy's arrays can be placed like
+        this. All trials fix the place, so that the alignment does not change while another circumstance is tried.
         """
         sized = self.of(len(x))
         if self.target.device.library != "numpy":
@@ -331,8 +329,8 @@ def _tried_in(batches: list[int], name: str, meaning: str, results: Callable[[in
 def _tried(name: str, meaning: str, results: Results) -> Circumstance:
     """Return the effect of a circumstance.
 
-    Some results that differ from the first one are computed again. Raises _Unsteady if this gives other bits. If the
-    circumstance is repeated runs, nothing is computed again.
+    Except for repeated runs, some results that differ from the first one are computed again. Raises _Unsteady if this
+    gives other bits.
     """
     groups: dict[tuple[str, bytes], list[int]] = {}
     formats: dict[str, Format] = {}
