@@ -63,10 +63,10 @@ class Attribution(Answering, Individual):
 
     `explanations` ranks the candidates for each result by how much of it they reproduce. `pairs` holds at most 256 of
     the `pair_count` pairs; pairs with the fewest causes come first. If no single cause explains two results of one dot
-    product, `refutations` holds the best pair of candidates that differ only in FMA, and the best pair that differ only
-    in the order. `tile_edges` has one entry per result. It is a `TileEdge` if one candidate reproduces most of the
-    result, and another one the remaining rows or columns; otherwise it is None. `context` is the rounding of all
-    candidates except hardware models.
+    product, `refutations` holds two pairs of candidates: the best pair that differs only in FMA, and the best that
+    differs only in the order. `tile_edges` has one entry per result. It is a `TileEdge` if one candidate reproduces
+    most of the result, and another candidate reproduces the remaining rows or columns. Otherwise it is None. `context`
+    is the rounding of all candidates except hardware models.
     """
 
     shape: tuple[int, ...]
@@ -88,7 +88,10 @@ class Attribution(Answering, Individual):
 
     @property
     def diagnosis(self) -> Diagnosis | None:
-        """The diagnosis of why two arrays differ, computed at each access; None without two factors and two arrays."""
+        """The diagnosis of why two arrays differ. It is None unless there are two factors and two arrays.
+
+        Each access computes it again.
+        """
         return diagnose(*self.product) if self.product else None
 
     @property
@@ -163,9 +166,9 @@ def attribute(
     machines : sequence of str or Machine, optional
         The models of matrix units to try. The default is all models that accept the format of the factors.
     targets : sequence of str or callable, optional
-        Functions whose orders of addition are found by `reveal` and tried, too. By default, functions of NumPy and of
-        imported libraries are tried if `schedules` is None and a result is not reproduced by any other candidate. With
-        an empty list, neither orders of libraries nor rounded inputs are tried.
+        Functions whose orders of addition are found by `reveal` and tried, too. The default is functions of NumPy and
+        of imported libraries. They are tried only if `schedules` is None and no other candidate reproduces a result.
+        With an empty list, neither orders of libraries nor rounded inputs are tried.
     context : Context or str
         The rounding of all candidates except hardware models. It can, for example, flush subnormal numbers. It cannot
         be stochastic.
@@ -381,7 +384,7 @@ def _with_known_orders(
     kind: str,
     targets: Sequence[object] | None,
 ) -> tuple[tuple[Explanation, ...], ...]:
-    """Add explanations with the orders of `targets`; if this is None, try the orders of libraries until one fits.
+    """Add explanations with the orders of `targets`. If `targets` is None, try the orders of libraries until one fits.
 
     Each order is tried with several adders, up to the first one that reproduces every element.
     """

@@ -199,7 +199,7 @@ class _PairDiagnosis:
         return Diagnosis("unknown", f"Stopped: {what}; a complete search would settle it.", causes, None, True)
 
     def _replayed(self) -> tuple[SideExplanation, SideExplanation] | None:
-        """Return an explanation for each result if replayed computations give both of them bit for bit; otherwise None.
+        """Return an explanation for each result if replayed computations give both bit for bit, or else None.
 
         Both results must also be within the rounding error bound.
         """
@@ -247,8 +247,8 @@ class _PairDiagnosis:
     def _unknown(self, causes: tuple[DiagnosedCause, ...]) -> Diagnosis:
         """Replay candidate computations on the results that are not explained yet.
 
-        If only a few elements are in doubt, or if a result is not reproduced, the diagnosis says what information
-        would settle the question. Otherwise, rounding is diagnosed.
+        The diagnosis is "unknown" if a few elements are in doubt, or if a result is not reproduced. It then says what
+        information would settle the question. Otherwise, the diagnosis is rounding.
         """
         lone = [each for each in causes if each.name == "elements"]
         if lone:
@@ -332,7 +332,7 @@ class _PairDiagnosis:
         return self._done("rounding", rounding_line(tuple(found), self._worth()), tuple(found))
 
     def _with_replayed_formats(self, causes: tuple[DiagnosedCause, ...]) -> tuple[DiagnosedCause, ...]:
-        """If inputs in TF32 and in binary16 both explain a result, but only one gives its bits, name only this one."""
+        """If inputs in TF32 and inputs in binary16 both explain a result, name only the format that gives its bits."""
         for each in self.explained:
             models = [] if each.other_format is None else [each.model, each.other_format]
             into = each.side.narrowest

@@ -68,7 +68,7 @@ class _Mapping:
         self.smaller: SmallerProducts | None = SmallerProducts(sized, self._explained)
 
     def _explained(self, sized: SizedTarget) -> Explained:
-        """Find the orders in a smaller product; return the candidates of its classes, and the class of each element.
+        """Find the orders in a smaller product. Return the candidates of its classes, and the class of each element.
 
         This search does not in turn use smaller products.
         """
@@ -128,8 +128,8 @@ class _Mapping:
     def _guesses(self, places: Array, reason: str) -> Iterator[Plan | Candidate]:
         """Yield guesses for elements whose tree was not found.
 
-        First come the trees of other classes. If too few elements can be probed, the orders of smaller products follow,
-        and then trees that are assembled from probed blocks (see `assembly`).
+        First come the trees of other classes. Two kinds of guesses follow if too few elements can be probed: orders of
+        smaller products, and trees that are assembled from probed blocks (see `assembly`).
         """
         known = [
             *dict.fromkeys(each.plan for each in self.classes if each.candidate is not None and each.plan is not None)
@@ -150,7 +150,10 @@ class _Mapping:
         return []
 
     def _probed(self, places: Array) -> tuple[Plan | None, ProbeReader | None, str]:
-        """Return the tree, the reader of probes (None if too few elements can be probed), and why there is no tree."""
+        """Return the tree, the reader of probes, and the reason if there is no tree.
+
+        The reader is None if too few elements can be probed.
+        """
         sized = self.sized
         lines, most = self._lines(places)
         if sized.terms > max(most, 1):
@@ -176,7 +179,7 @@ class _Mapping:
         return lines, work * len(lines) // (2 * self.sized.work)
 
     def _claim(self, way: Plan | Candidate, reader: ProbeReader | None, places: Array) -> Array:
-        """Replay a candidate on the elements at `places`; for a plan, replay candidates with usual arithmetics.
+        """Replay `way` on the elements at `places`. If it is a plan, replay candidates with this plan.
 
         The elements that the best replay gives bit for bit become a class. Return their mask.
         """
@@ -210,8 +213,8 @@ class _Mapping:
         """Return the mask of the elements that a candidate also reproduces in further random products.
 
         Some elements may have agreed by chance. Each round doubles the number of products, until all remaining elements
-        agree. If that takes too many products, all elements of a sample must agree in a few more products, or none is
-        returned.
+        agree. If that takes too many products, a sample of the elements is replayed in a few more. If one of these
+        differs, no element is returned.
         """
         while new := self.trials.make(2 * len(self.trials.kept)):
             fits = places

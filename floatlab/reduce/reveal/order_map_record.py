@@ -44,8 +44,8 @@ class OrderClass(Record):
     """Elements of a product that are computed in the same way: their tree, its arithmetic, and their positions.
 
     `plan` is None if the order was not found, and `candidate` is None if the arithmetic of the nodes was not found.
-    `reason` then says why. `share` is the fraction of all elements that belong to the class. `agreement` is the
-    fraction of its elements that a replay on random data gave bit for bit: 1, or 0 if there is no candidate.
+    `reason` then says why. `share` is the fraction of all elements that belong to the class. `agreement` is 1 if a
+    replay on random data gave all elements of the class bit for bit, and 0 if there is no candidate.
     """
 
     plan: Plan | None
@@ -71,12 +71,12 @@ class OrderClass(Record):
 
     @property
     def accumulator(self) -> Format:
-        """The format of partial sums, or that of the results if the arithmetic was not found."""
+        """The format of partial sums. If the arithmetic was not found, this is the format of the results."""
         return self.format if self.adder is None else self.adder.accumulator
 
     @property
     def schedule(self) -> Schedule | None:
-        """A schedule that gives the plan; None if none was found, or for more than 2^11 terms."""
+        """A schedule that gives the plan. None if no schedule was found, or if there are more than 2^11 terms."""
         return None if self.plan is None else _schedule_of(self.plan)
 
     @property
@@ -96,7 +96,7 @@ class OrderClass(Record):
 class OrderMap(Answering, Individual):
     """The order of addition of each element of a product.
 
-    `shape` is (rows, terms, columns), where the rows of all products of a batch are counted together. `labels` (rows,
+    `shape` is (rows, terms, columns). In a batch, the rows of all products are counted together. `labels` (rows,
     columns) holds the class number of each element. `share` is the fraction of all elements whose order was found and
     confirmed by a replay.
     """

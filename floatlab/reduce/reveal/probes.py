@@ -26,8 +26,8 @@ class Masks:
 
     `most` is the number of units that a sum can count exactly.
 
-    Partial sums may have another format than the terms; `emax` is the largest exponent assumed for them. If `few` is
-    true, they are assumed to have 8 significand bits, as in bfloat16, so they count at most 2^8 units.
+    Partial sums may have another format than the terms. Two assumptions are made about it. `emax` is its largest
+    exponent. If `few` is true, it has 8 significand bits, as bfloat16 has, so sums count at most 2^8 units.
     """
 
     def __init__(self, format: Format, emax: int | None = None, few: bool = False) -> None:
@@ -149,7 +149,7 @@ class ProbeReader:
 
         Each node of the plan must add two numbers. A probe has two inexact products, x·y and −x·y; all others are 0. If
         both are rounded, the result is 0. If FMA adds one of them exactly, the result is the rounding error of the
-        other. Rounded products are powers of two, so that narrower partial sums can hold them.
+        other. The rounded products are powers of two, which narrower partial sums can hold.
         """
         n, first = plan.terms, plan.first_terms
         nodes = [node for node in plan.nodes if min(node) < n]
@@ -168,8 +168,9 @@ class ProbeReader:
     def kept(self, plan: Plan, into: Format) -> tuple[tuple[int, ...], int]:
         """Return the nodes whose sums have fewer significand bits than other sums, and the number of bits.
 
-        Each node must add two numbers. If all sums have the same number of bits, return all nodes; but none if that
-        number is 25 or more. The root is returned only if its sum has fewer bits than the format of the results.
+        Each node must add two numbers. If all sums have the same number of bits, all nodes are returned, unless the
+        number is 25 or more; then no node is returned. The root is returned only if its sum has fewer bits than the
+        format of the results.
         """
         ids = range(plan.terms, plan.root + 1)
         found: tuple[int, ...] = ()
@@ -211,7 +212,7 @@ class ProbeReader:
             yield from self.values(rows, np.full(n, factor)).tolist()
 
     def _counts(self, sums: Array) -> Array:
-        """Return sums as counts of units; −1 stands for a sum that is not a count."""
+        """Return the number of units that each sum counts; −1 for a sum that is not such a number."""
         units = sums.astype(np.float64)
         if self.masks.unit != 1:
             units /= self.masks.unit

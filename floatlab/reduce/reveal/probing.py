@@ -8,8 +8,8 @@ same node.
 
 P. Xie, Y. Gao and J. Xue, *FPRev: revealing floating-point accumulation orders* (USENIX ATC 2025; arXiv:2411.00442).
 Unlike the paper, this module first tests whether a group of terms forms the same tree as a known group of the same
-size. This takes one probe per node. For a node with two subtrees, a term of one is probed with a term of the other. The
-two must meet in a subtree that has as many terms as both together.
+size. This takes one probe per node. For a node with two subtrees, a term of one subtree is probed with a term of the
+other. The two terms must meet in a subtree with as many terms as both subtrees together.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def plan_of(
 
     If all nodes add two numbers, a serial sum of n terms takes about n probes, and so does a sum with the plan
     `supposed`. A sum with many equal parts, such as a pairwise one, takes about 2·n probes. `from_last` says whether
-    the last terms are deeper in the tree than the first ones; None if this is not known. `meetings` answers `batch`
-    probes at the cost of one. Raises NotASum if no tree has these sizes, or after `most_probes` probes.
+    the last terms are deeper in the tree than the first ones. It is None if this is not known. `meetings` answers
+    `batch` probes at the cost of one. Raises NotASum if no tree has these sizes, or after `most_probes` probes.
 
     >>> halves = {(0, 1): 2, (2, 3): 2}
     >>> plan_of(lambda i, j: np.array([halves.get(pair, 4) for pair in zip(i.tolist(), j.tolist())]), 4).text
@@ -197,10 +197,12 @@ class _Search:
         return first + len(others) - 1
 
     def _group_roots(self, groups: list[Array], parents: Array, is_flat: bool) -> list[list[int]]:
-        """Return a list of roots for each group of terms: one root if the group forms the known tree of its size.
+        """Return a list of roots for each group of terms.
 
-        If `is_flat` is true, test instead whether all terms of the group are children of one node; they are then the
-        roots. This node has `parents[k]` terms below it. The list is empty for groups that do not pass the test.
+        It has one root if the group forms the known tree of its size.
+
+        If `is_flat` is true, test instead whether all terms of group k are children of one node, which has `parents[k]`
+        terms below it. The terms are then the roots. If a group does not pass the test, its list is empty.
         """
         if not groups:
             return []
@@ -213,7 +215,7 @@ class _Search:
         return [group.tolist() if flat else [] for group, flat in zip(groups, fits, strict=True)]
 
     def _matched_roots(self, groups: Array, parent: int) -> list[int | None]:
-        """Test whether each row of `groups` forms the known tree of its size; return its root, or None if it does not.
+        """Return the root of each row of `groups` if the row forms the known tree of its size, or else None.
 
         The node above each group has at least `parent` terms below it.
         """
@@ -240,7 +242,7 @@ class _Search:
         return found
 
     def _has_form(self, groups: Array, shape: _Shape, part: slice = slice(None)) -> Array:
-        """Return for each row of `groups` whether its terms meet as in a form; `part` selects the meetings to probe."""
+        """Return for each row of `groups` whether it has the form `shape`. `part` selects the meetings to probe."""
         first, second = groups[:, shape.first[part]], groups[:, shape.second[part]]
         met = self._ask(first.reshape(-1), second.reshape(-1)).reshape(first.shape)
         fits: Array = (met == shape.sizes[part]).all(axis=1)

@@ -52,7 +52,7 @@ class RandomProducts:
     def check_repeats(self, in_a_row: int = 1) -> None:
         """Compute some products again; raises NotASum if the bits of one of them differ now.
 
-        The first product is computed `in_a_row` times, in case its bits alternate between two or three results.
+        The first product is computed `in_a_row` times, since its bits may alternate between two or three results.
         """
         for each in (*self.kept[:1] * in_a_row, *self.kept[1:_REPEATED]):
             again = self._sized.multiply(*each.given).codes

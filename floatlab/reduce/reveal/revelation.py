@@ -1,8 +1,8 @@
 """Find out how a real implementation adds: its tree by probing, and its arithmetic by a replay on random data.
 
-A replay is a simulation along the revealed plan, with or without fused multiply-add, and in the format of the terms or
-a wider accumulator. The arithmetic is claimed only if a replay gives all real results bit for bit. Otherwise the share
-of results that match is stated.
+A replay simulates the revealed plan, with or without fused multiply-add, in the format of the terms or in a wider
+accumulator. The arithmetic is claimed only if a replay gives all real results bit for bit. Otherwise, the share of
+results that match is given.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def reveal(
     shape: tuple[int, ...] | None = None,
     layout: str = LAYOUTS[0],
 ) -> Plan | OrderMap:
-    """Find the order in which a function adds n terms, by probing; with `shape`, find the order of every element.
+    """Find the order in which a function adds n terms, by probing it. With `shape`, find the order of every element.
 
     The function is a sum, a dot product or a matrix product. For a matrix product without `shape`, the result is the
     plan of the first element of a product with 64 rows and columns.
@@ -221,8 +221,8 @@ def examine(
 class _Trials:
     """Random sums, and the results of a target for them.
 
-    For a product, row r of trial t computes sum t + r, modulo the number of trials. So every row computes each sum in
-    one of the trials. `real` holds the first element of each product, and `whole` all elements.
+    In a product, row r of trial t computes sum t + r, modulo the number of trials. So each row computes every sum once.
+    `real` holds the first element of each product, and `whole` all elements.
     """
 
     def __init__(self, prober: Prober, seed: int, trials: int) -> None:

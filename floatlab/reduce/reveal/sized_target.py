@@ -28,10 +28,10 @@ LAYOUTS = ("A@B", "A.T@B", "A@B.T", "A.T@B.T", "A@A.T", "A.T@A")
 class SizedTarget:
     """A target, the type and number of its terms, and the shape and layout of its operands.
 
-    `shape` is the shape of the results: () for sums and dot products, (rows,) or (rows, columns) for products.
-    `carrier` is the NumPy dtype in which operands are prepared: the dtype of their format, or else float32, which
-    contains the format. If `mode` is given, the target runs in the caller's floating-point mode: the one before `mode`
-    was entered. In a batch, all products have the same right operand, and their rows are counted together.
+    `shape` is the shape of the results: () for sums and dot products, (rows,) or (rows, columns) for products. Operands
+    are prepared in the NumPy dtype `carrier`. This is the dtype of their format. If NumPy has none, it is float32,
+    which contains the format. If `mode` is given, the target runs in the caller's floating-point mode: the one before
+    `mode` was entered. In a batch, all products have the same right operand, and their rows are counted together.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class SizedTarget:
         mode: DefaultMode | None = None,
         batch: int = 1,
     ) -> None:
-        """Take the shape of the results, by default `target.shape`; raises UnsupportedError for invalid arguments."""
+        """Take the shape of the results, by default `target.shape`. Raises UnsupportedError for invalid arguments."""
         if not isinstance(terms, int) or isinstance(terms, bool) or not 1 <= terms <= MOST_TERMS:
             raise UnsupportedError(f"n is a number of terms from 1 to {MOST_TERMS:,}, not {terms!r}")
         if not isinstance(dtype, str):
@@ -123,7 +123,7 @@ class SizedTarget:
         return Source(made.codes.reshape(self.shape).copy(), made.format)
 
     def sums(self, vectors: Iterable[Array], other: Array) -> Source:
-        """Return the codes of the sum of each vector, or of its products with `other`; each vector takes one call.
+        """Return the codes of the sum of each vector, or of its dot product with `other`. Each vector takes one call.
 
         Vectors have the dtype `carrier`. They must be new arrays, because the target may write into them.
         """
@@ -159,7 +159,7 @@ class SizedTarget:
 
 
 def check_mode(target: Target, mode: DefaultMode | None) -> DefaultMode | None:
-    """Return `mode`; raises UnsupportedError if the mode before `mode` was entered rounds differently."""
+    """Return `mode`. Raises UnsupportedError if the mode in force before it does not round to nearest."""
     if mode is not None and not mode.outside(rounds_to_nearest)():
         raise UnsupportedError(
             f"{target.name} can be probed only if this thread rounds to nearest, which it does not: "

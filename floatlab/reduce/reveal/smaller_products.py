@@ -1,8 +1,8 @@
 """Guess the order of a class with too few elements for probing, from the orders in smaller products of the target.
 
-A library computes the last rows and columns of a large product by the same routines as those of a small product. If
-only one element has a certain order, each probe of it takes a whole product. Probes of a product with few rows and
-columns are much cheaper. A replay then decides whether the element of the large product is computed in the same order.
+A library computes the last rows and columns of a large product by the routines that it uses for a small product. If
+only one element has a certain order, each probe of it takes a whole product. A product with few rows and columns is
+much cheaper. A replay then decides whether the element of the large product is computed in the order found.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class SmallerProducts:
                 yield from self._of_all_terms(shape, (row, column), layout)
 
     def _assembled(self, plan: Plan, shape: tuple[int, ...], place: tuple[int, int], layout: str) -> Iterator[Plan]:
-        """Yield one tree: it combines its blocks as `plan` does, and adds each block as a smaller product does.
+        """Yield one tree that combines its blocks as in `plan`, and adds each block as in a smaller product.
 
         Yield nothing if the plan has only one block, or if the order in a smaller product is not found.
         """
@@ -83,7 +83,7 @@ class SmallerProducts:
                 yield assemble(plan, inner)
 
     def _of_all_terms(self, shape: tuple[int, ...], place: tuple[int, int], layout: str) -> Iterator[Candidate]:
-        """Yield the orders of a product with fewer rows and columns, but as many terms.
+        """Yield the orders of a product with fewer rows and columns, but with all terms.
 
         The order of its element at `place` comes first.
         """
@@ -108,7 +108,7 @@ class SmallerProducts:
 
 
 def _side(length: int, period: int) -> int:
-    """Return a length below two periods that has the same remainder modulo `period`.
+    """Return a length below two periods with the remainder of `length` modulo `period`.
 
     Lengths below two periods are returned unchanged; other results are at least `period`.
 

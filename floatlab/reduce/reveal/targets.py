@@ -82,9 +82,9 @@ class Target(Record):
 def target_of(what: object, kind: str | None = None, device: str = "cpu") -> Target:
     """Return the target for a function or its name (`numpy.sum`, `torch.matmul`, `module:function`).
 
-    `kind` is one of KINDS; by default, the name determines it, and a function with an unknown name is a sum. Raises
-    UnsupportedError if `what` is not a function or the device does not exist, and MissingPartError if the library is
-    not installed.
+    `kind` is one of KINDS. By default, the name determines it. A function with an unknown name is taken as a sum.
+    Raises UnsupportedError if `what` is not a function or the device does not exist, and MissingPartError if the
+    library is not installed.
 
     >>> target_of("numpy.dot").kind
     'dot'
@@ -171,7 +171,7 @@ def import_target(name: str) -> Foreign:
 
 
 def _imported(module: str) -> Foreign:
-    """Import a module; a module that is not installed is looked for in the current folder.
+    """Import a module. If it is not installed, look for it in the current folder.
 
     Raises UnsupportedError if it cannot be imported.
     """
@@ -199,7 +199,7 @@ def _imported(module: str) -> Foreign:
 
 
 def _current_folder(module: str) -> str:
-    """Return the current folder if it may be searched, is not searched yet, and contains a module; else ""."""
+    """Return the current folder if it contains a module, may be searched and is not searched yet; else ""."""
     if sys.flags.safe_path:
         return ""
     with suppress(OSError):  # the folder may have been deleted
