@@ -150,10 +150,7 @@ class _Mapping:
         return []
 
     def _probed(self, places: Array) -> tuple[Plan | None, ProbeReader | None, str]:
-        """Return the tree, the reader of probes, and the reason if there is no tree.
-
-        The reader is None if too few elements can be probed.
-        """
+        """Return the tree, the reader of probes (None if too few elements allow probes), and why there is no tree."""
         sized = self.sized
         lines, most = self._lines(places)
         if sized.terms > max(most, 1):
@@ -179,7 +176,7 @@ class _Mapping:
         return lines, work * len(lines) // (2 * self.sized.work)
 
     def _claim(self, way: Plan | Candidate, reader: ProbeReader | None, places: Array) -> Array:
-        """Replay `way` on the elements at `places`. If it is a plan, replay candidates with this plan.
+        """Replay `way`, or candidates with the plan `way`, on the elements at `places`.
 
         The elements that the best replay gives bit for bit become a class. Return their mask.
         """
