@@ -1,4 +1,4 @@
-"""Estimate the factor or the bias that a result has, from its errors: medians, and numbers in many intervals."""
+"""Estimate the factor or the bias of a result from its errors: by medians, or to fit as many elements as possible."""
 
 from __future__ import annotations
 
@@ -66,9 +66,10 @@ def factor_between(values: Array, product: Array, limit: Array) -> float | None:
 
 
 def within(factor: float | Array, values: Array, exact: Array, room: Array) -> float | Array:
-    """Adjust an estimated factor to fit all elements that it nearly fits; if this is impossible, return it unchanged.
+    """Adjust an estimated factor to fit all elements that it nearly fits, or as many as possible.
 
-    If `factor` is a row or a column of factors, each is adjusted. `room` holds the largest errors of the elements.
+    If it nearly fits no element, it is returned unchanged. If `factor` is a row or a column of factors, each is
+    adjusted. `room` holds the largest allowed error of each element.
     """
     if isinstance(factor, np.ndarray):
         lines = range(factor.size)
@@ -96,7 +97,9 @@ def _off(off: float, error: Array, room: Array) -> float:
 
 
 def _most_common(lows: Array, highs: Array) -> float:
-    """Return a number in most of the intervals from `lows` to `highs`; if one is in all of them, with few digits.
+    """Return a number that lies in as many of the intervals from `lows` to `highs` as possible.
+
+    If a number lies in all of them, one with few digits is chosen.
 
     >>> _most_common(np.array([0.0, 0.4, 2.0]), np.array([0.5, 1.0, 3.0]))
     0.4
@@ -110,7 +113,7 @@ def _most_common(lows: Array, highs: Array) -> float:
 
 
 def robust_shifts(values: Array, exact: Array, sigma: Array) -> Iterator[tuple[float, int | None]]:
-    """Yield pairs of a factor and a kind of bias that may explain a result; the fewest free parameters come first.
+    """Yield pairs of a factor and a kind of bias that may explain a result. Pairs with few free parameters come first.
 
     The kind is None without a bias, 0 for one number per column, 1 for one number per row, and 2 for one number for all
     elements. A factor is 1 or a median, which a few wrong elements hardly change. Implausibly large or small factors
@@ -132,7 +135,9 @@ def robust_shifts(values: Array, exact: Array, sigma: Array) -> Iterator[tuple[f
 
 
 def line_factors(values: Array, exact: Array, sigma: Array) -> Iterator[Array]:
-    """Yield an array of factors per column, then one per row; an array with an implausible factor is left out.
+    """Yield an array of factors per column, then an array of factors per row.
+
+    An array with an implausible factor is left out.
 
     >>> exact = 1 + np.arange(12.0).reshape(3, 4) ** 2
     >>> [each.ravel().tolist() for each in line_factors(exact * [[2], [3], [5]], exact, np.ones((3, 4)))][-1]

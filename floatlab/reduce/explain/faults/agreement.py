@@ -81,7 +81,7 @@ def _beyond(t: Array) -> Array:
 
 
 def related_fault(problem: ProductProblem, explained: Sequence[SideExplanation]) -> DiagnosedCause | None:
-    """If one result is right, return the fault that turns its bits into those of the other; None if none does."""
+    """If one result is right, return the fault that turns its bits into the bits of the other, or None."""
     status = [each.status for each in explained]
     if any(each.causes or each.model.name for each in explained) or "product" not in status:
         return None
@@ -94,7 +94,7 @@ def relation_of(views: tuple[View, View], unexplained: tuple[bool, bool]) -> Dia
 
     Both results then have the same rounding errors. This shows faults that are too small for a comparison with the
     product. If only one result is `unexplained`, it has the fault. Otherwise, the result with the larger mean error has
-    it; return None if neither mean error is clearly larger.
+    it. Return None if neither mean error is clearly larger.
     """
     a, b = (view.values for view in views)
     same = views[0].format == views[1].format and all(view.usable.all() for view in views)
@@ -128,8 +128,8 @@ def relation_of(views: tuple[View, View], unexplained: tuple[bool, bool]) -> Dia
 def _doubts(good: Array, bad: Array, window: Array) -> Array:
     """Return −ln of the probability that a number is in its window by chance, for each distinct number of `bad`.
 
-    By chance, each number would be `good` plus an independent error as large as the difference. `window` holds the
-    widths of the windows.
+    By chance, each number would be a number of `good` plus an independent error as large as the difference. `window`
+    holds the width of each window.
     """
     first = np.unique(bad, return_index=True)[1]
     with np.errstate(all="ignore"):

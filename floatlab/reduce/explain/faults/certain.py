@@ -32,7 +32,7 @@ _OTHERS = 8  # if all elements should be one number, at least this many must be 
 
 
 def beyond_rounding(problem: ProductProblem, view: View, least: float) -> Array:
-    """Return the mask of the elements that are certainly wrong; it is empty if low precision may explain all errors.
+    """Return the mask of the elements that are certainly wrong, which is empty if low precision may explain all errors.
 
     `least` is the smallest normal number of the result's format: smaller numbers may have been flushed to zero.
     """
@@ -48,8 +48,8 @@ def beyond_rounding(problem: ProductProblem, view: View, least: float) -> Array:
 def beyond_precision(problem: ProductProblem, view: View) -> Array:
     """Return the mask of errors that are too large for inputs, sums and results of 4 bits or more.
 
-    If numbers are rounded to 4 bits with one scale, each is off by up to 1/14 of the largest number. These errors are
-    taken as independent, and ten standard deviations of their sum are allowed. Clipped inputs and sums that stop
+    If numbers are rounded to 4 bits with one scale, the error of each is at most 1/14 of the largest number. These
+    errors are taken as independent, and their sum may reach ten standard deviations. Clipped inputs and sums that stop
     growing may lose up to Σ|x·y|.
     """
     totals, (x, y) = view.totals, (problem.x, problem.y)
@@ -63,7 +63,7 @@ def beyond_precision(problem: ProductProblem, view: View) -> Array:
 
 
 def _are_some_right(problem: ProductProblem, view: View, wrong: Array, right: Array) -> bool:
-    """Return whether elements that are right to the last bits rule out less precise inputs as the cause of errors."""
+    """Return whether less precise inputs are ruled out, because some elements are right to the last bits."""
     totals = view.totals
     with np.errstate(all="ignore"):
         scale = np.where(totals.squares > 0, np.sqrt(totals.squares), np.inf)
@@ -85,7 +85,7 @@ def _are_some_right(problem: ProductProblem, view: View, wrong: Array, right: Ar
 def _are_largest(values: Array) -> Array:
     """Return the mask of the largest number of each row and each column.
 
-    If a row or column is quantised, its largest number determines the scale, so this number does not change.
+    If a row or column is quantised, its largest number determines the scale, and so remains unchanged.
     """
     sizes, found = np.abs(values), np.zeros(values.shape, np.bool_)
     for axis in (0, 1):

@@ -50,11 +50,12 @@ _RESCALED = 1 / 32  # beside quantised inputs, a factor of 1 ± this may come fr
 def rival_of(
     problem: ProductProblem, view: View, found: SideExplanation, is_alone: bool, odds: float
 ) -> tuple[str, str] | None:
-    """Return a correct computation that may explain a result as well as the claimed fault; None if there is none.
+    """Return a correct computation that may explain a result as well as the claimed fault does.
 
     The first returned text names the doubtful fault, such as "wrong elements"; the second one names the computation.
-    Return None also if `found` claims no fault. `view` allows for the rounding errors of the usual accumulator.
-    `is_alone` says whether only the wrong elements differ from the other result. `odds` is from `rearranged_odds`.
+    Return None if there is no such computation, or if `found` claims no fault. `view` allows for the rounding errors of
+    the usual accumulator. `is_alone` says whether only the wrong elements differ from the other result. `odds` is from
+    `rearranged_odds`.
     """
     names = {each.name for each in found.causes}
     if found.status != "bug" or "nan" in names:
@@ -124,8 +125,8 @@ def may_be_flushed(view: View, wrong: Array, least: float, x: Array, y: Array) -
 def is_no_flushing(problem: ProductProblem, view: View, wrong: Array, least: float) -> bool:
     """Return whether right elements show that flushing numbers below `least` to zero is not the cause.
 
-    Flushing would also change right elements whose terms are as small. So it does not explain why the wrong elements
-    form a rectangle, or why only they have errors of several times `least`.
+    Flushing would also change these elements, because they have equally small terms. So it does not explain why the
+    wrong elements form a rectangle, or why only they have errors of several times `least`.
     """
     error, room = np.abs(view.totals.error(view.values)), view.noise.limit(view.totals) + view.half
     similar = view.usable & ~wrong & (view.totals.size > 0) & (room < least / _FINE)
@@ -182,7 +183,7 @@ def _count_right(view: View, wrong: Array) -> int:
 
 
 def may_be_rounded_numbers(view: View, wrong: Array) -> bool:
-    """Return whether inputs that were rounded to few bits may explain the wrong elements: each has about one term.
+    """Return whether inputs that were rounded to few bits may explain wrong elements with about one term each.
 
     An example is a product of rows with a single 1, which selects rows of the other input. Rounding changes only some
     of these numbers, so right elements are no evidence if most of their products have few bits.
@@ -215,9 +216,9 @@ def may_be_other_inputs(view: View, product: Array, wrong: Array) -> bool:
 def may_be_rounded_again(view: View, product: Array | None, wrong: Array, twice: bool = False) -> bool:
     """Return whether rounding to the narrow format of a result explains the wrong elements.
 
-    Either the partial sums were rounded to this format, too, or the result was rounded to it in another way. `product`
-    is the product of a model of the inputs, or None for the exact product. `twice` says that other elements were
-    rounded twice, so the partial sums were probably rounded.
+    The partial sums may have been rounded to this format, too, or the result may have been rounded to it in another
+    way. `product` is the product of a model of the inputs, or None for the exact product. `twice` says that other
+    elements were rounded twice, so the partial sums were probably rounded.
     """
     if not isinstance(view.half, np.ndarray):
         return False
@@ -232,11 +233,10 @@ def may_be_rounded_again(view: View, product: Array | None, wrong: Array, twice:
 
 
 def digits_of(view: View, wrong: Array) -> str:
-    """If all numbers have few decimal digits, and this may explain the wrong ones, return words for it; otherwise "".
+    """If decimal digits that were rounded or cut off may explain the wrong numbers, describe this; otherwise return "".
 
-    Either the numbers were rounded to these digits, or further digits were cut off. The binary64 number for 0.3, for
-    example, is slightly smaller than 0.3, so its first decimal is 2. Cutting off the others gives 0.2, although nothing
-    is wrong.
+    All numbers then have few decimal digits. For example, the binary64 number for 0.3 is slightly smaller than 0.3, so
+    its first decimal is 2. Cutting off the other decimals gives 0.2, although nothing is wrong.
     """
     values = view.values[view.usable]
     error = np.abs(view.totals.error(view.values))[wrong]
@@ -283,9 +283,9 @@ def may_be_fixed_point(view: View, product: Array | None, output: Format) -> boo
 def are_multiples(view: View, wrong: Array) -> bool:
     """Return whether the wrong elements may be exact numbers that were rounded to multiples of a step.
 
-    The step is the largest power of two of which all numbers are multiples. Rounding errors of sums are allowed, too.
-    An example is a result in a narrow format that is then multiplied by a power of two. Its subnormal numbers become
-    normal ones, but still have few digits.
+    All numbers are multiples of the step, which is the largest such power of two. Rounding errors of sums are allowed,
+    too. An example is a result in a narrow format that is then multiplied by a power of two. Its subnormal numbers
+    become normal ones, but still have few digits.
     """
     step = float(last_places(view.values[view.usable]).min(initial=np.inf))
     error = np.abs(view.totals.error(view.values)) - view.noise.limit(view.totals)

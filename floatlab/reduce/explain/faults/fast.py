@@ -73,7 +73,7 @@ _ALGORITHMS = (
 
 
 class FastProduct(Record):
-    """A fast algorithm that explains the errors of a result; if `is_sure`, no conventional product explains them."""
+    """A fast algorithm that explains the errors of a result. If `is_sure`, no conventional product explains them."""
 
     name: str
     is_sure: bool
@@ -141,7 +141,7 @@ def _independent(variance: Array, extra: Array, fast: Array) -> Array:
 
 
 def _is_beyond(view: View, error: Array, x: Array, y: Array) -> bool:
-    """Return whether some error is too large for any fast algorithm, to skip the expensive tests."""
+    """Return whether some error is too large for any fast algorithm, so that the expensive tests can be skipped."""
     with np.errstate(all="ignore"):
         norms = float((x * x).sum(axis=1).max() * (y * y).sum(axis=0).max()) ** 0.5
         beyond = np.abs(error) > _MOST * view.noise.u * norms + 2 * np.asarray(view.half)

@@ -107,8 +107,8 @@ class FaultFinder(ShiftFinder):
     def scattered(self, view: View, wrong: Array) -> Fault | None:
         """Return the wrong elements as a fault if they are less than 40 % of all elements; otherwise None.
 
-        The limit is 75 % if all wrong elements are zero, as in a masked product, and if one of them should be larger
-        than the median of the right numbers.
+        The limit is 75 % under two conditions: all wrong elements are zero, as in a masked product, and one of them
+        should be larger than the median of the right numbers.
         """
         right, z = view.right(wrong), view.fit().z
         if not wrong.any():
@@ -175,7 +175,7 @@ class FaultFinder(ShiftFinder):
         return None
 
     def rest(self, view: View, factor: float | Array, off: Array, wrong: Array) -> Fault:
-        """Return moved rows or columns if they explain the elements that a shift leaves wrong; else their places."""
+        """Return the fault besides a shift: moved rows or columns, or else wrong elements."""
         with np.errstate(all="ignore"):
             shifted = (view.values - off) / factor
             # The shift was estimated from rounded numbers.
@@ -238,7 +238,7 @@ class FaultFinder(ShiftFinder):
         return Fault("transposed-output", (), (_IN_MEMORY,), wrong)
 
     def transposed_and_scaled(self, view: View, wrong: Array) -> tuple[Fault, ...]:
-        """Return two faults if a result is a factor times a product of transposed or swapped factors; else none."""
+        """Return two faults if a result is a number times a product of transposed or swapped factors, else none."""
         options = [
             (name, ("transposed", which), view.against(multiply_exactly(x, y, self.problem.precise)))
             for name, which, x, y in transposed_inputs(self.problem.x, self.problem.y)
@@ -253,7 +253,7 @@ class FaultFinder(ShiftFinder):
 
 
 def _read_by_columns(view: View) -> View | None:
-    """Return a view of a result whose memory is read column by column; None if this changes nothing."""
+    """Return a view of a result whose memory is read column by column. Return None if this changes nothing."""
     m, n = view.values.shape
     if m == n or min(m, n) < 2:
         return None
@@ -262,7 +262,7 @@ def _read_by_columns(view: View) -> View | None:
 
 
 def _factor_of(problem: ProductProblem, view: View) -> float | None:
-    """Return the factor of all elements of a result; None if there is none, or if it may fit by chance."""
+    """Return the factor of all elements of a result. Return None if no factor fits, or if it may fit by chance."""
     exact, values = view.totals.product, np.where(view.usable, view.values, np.nan)
     rough = factor_between(values, exact, view.noise.limit(view.totals) + view.half)
     if not rough:

@@ -48,7 +48,7 @@ _ELEMENTWISE: dict[str, Function] = {
 
 
 def function_of(view: View, output: Format, wrong: Array) -> str:
-    """Return the function of the product that gives all elements of a result within rounding; "" if none does.
+    """Return the function of the product that gives all elements of a result within rounding, or else "".
 
     `output` is the format of the result.
     """

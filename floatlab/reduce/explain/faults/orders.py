@@ -1,8 +1,8 @@
 """Simulate orders of addition in single elements, and widen the error limits of a few elements.
 
-Error limits are multiples of the errors in a sample of the elements. A few other elements may have larger errors. In a
-product of cosines, for example, the phase may change little from term to term. The partial sums then become much larger
-than the sum before the terms cancel, and successive rounding errors have one sign. Elements that exceed the limits are
+Error limits are multiples of the errors in a sample of the elements. A few other elements may have larger errors. An
+example is a product of cosines whose phase changes little from term to term. The partial sums become much larger than
+the final sum before the terms cancel, and successive rounding errors have one sign. Elements that exceed the limits are
 therefore simulated one by one. Libraries add long sums in panels, whose errors may be larger than those of one serial
 sum.
 """
@@ -35,7 +35,7 @@ _SUSPECTS, _LEAST = 1 << 18, 32
 
 
 def panels(terms: int) -> tuple[str, ...]:
-    """Return orders for sums of `terms` terms: each adds panels of terms, and then the sums of the panels."""
+    """Return orders for sums of `terms` terms. Each order adds panels of terms, and then the sums of the panels."""
     lengths = sorted({each for each in (*_PANELS, -(-terms // 2), -(-terms // 3)) if _PANELS[0] <= each < terms})
     return tuple(f"blocked({length}, {order})" for length in lengths for order in _WITHIN)
 
@@ -70,7 +70,7 @@ def order_errors(
 def largest_errors(
     problem: ProductProblem, into: Format, accumulator: Format, places: tuple[Array, Array], permuted: bool
 ) -> Array:
-    """Return the largest errors of the elements at `places` in unusual orders; 0 if there are no such orders.
+    """Return the largest errors of the elements at `places` in unusual orders, or 0 if there are no such orders.
 
     The orders are panels and, if `permuted` is true, serial sums of randomly permuted terms.
     """
