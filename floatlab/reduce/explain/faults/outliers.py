@@ -1,8 +1,8 @@
 """Elements, rows and columns with larger errors than any order of addition causes.
 
-Another order of addition may change a few elements only. Libraries compute a product in tiles, which are rectangles of
-its elements, and may use another order in the tiles at the edges. An element is therefore wrong only if its
-error is larger than the errors that simulated orders cause in the same element.
+Another order of addition may change only a few elements. Libraries compute a product in tiles, which are rectangles of
+its elements, and may use another order in the tiles at the edges. An element is therefore wrong only if its error is
+larger than the errors that simulated orders cause in the same element.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ _ROUGH, _MOST_ROUGH = 4.0, 1024
 
 
 def standing_out(problem: ProductProblem, side: Side, differing: Array, accumulator: Format | None = None) -> Array:
-    """Return the mask of those differing elements whose errors are too large for the simulated orders of addition.
+    """Return the mask of the differing elements whose errors are too large for the simulated orders of addition.
 
-    Orders are simulated in the usual accumulator unless another one is given. In two cases, all differing elements are
-    returned: if there are many and their median error is too large, or if they form rectangles and at least a quarter
-    of the errors are too large.
+    By default, orders are simulated in the usual accumulator. In two cases, all differing elements are returned: if
+    there are many and their median error is too large, or if they form rectangles and at least a quarter of the errors
+    are too large.
     """
     found = np.zeros_like(differing)
     accumulator = accumulator or own_accumulator(side.narrowest)
@@ -136,8 +136,8 @@ def few_wrong(
     """Return the wrong elements of each result as causes, if only a few elements or a region differ.
 
     `few` maps the name of a result to the mask of its differing elements; a result without a mask is skipped. Elements
-    are wrong if no order of addition explains their errors, and if the other result's errors are not larger. `others`
-    describes all other elements.
+    are wrong if no order of addition explains their errors, and if the errors of the other result are not larger there.
+    `others` describes all other elements.
     """
     causes = []
     errors = [np.abs(problem.totals.error(side.values)) for side in sides]
@@ -197,8 +197,8 @@ def are_isolated(differing: Array, chance: float) -> bool:
     """Return whether only one to three elements differ, although another order would change more.
 
     The elements must be in different rows and columns. A tile at the edge that contains all of them also contains the
-    rectangle from the first of them to the last row and column. So another order would change more of its elements.
-    `chance` is the share of elements that another order changes.
+    rectangle from the first of them to the last row and column. Another order would change more elements of this
+    rectangle. `chance` is the share of elements that another order changes.
     """
     rows, columns = np.nonzero(differing)
     if not 0 < rows.size <= LONE or min(len(set(rows.tolist())), len(set(columns.tolist()))) < rows.size:
@@ -227,7 +227,7 @@ def beyond_orders(problem: ProductProblem, side: Side, differing: Array) -> tupl
 
 
 def stand_apart(problem: ProductProblem, side: Side, differing: Array, doubtful: Array) -> bool:
-    """Return whether few elements differ, or the largest doubtful error is far above all others (in sigmas).
+    """Return whether few elements differ, or the largest doubtful error, in sigmas, is far above all others.
 
     If there is no such gap between small and large errors, an order that was not simulated is likelier than a fault.
     """

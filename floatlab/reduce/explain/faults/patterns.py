@@ -59,7 +59,7 @@ _APART = 0.01  # two models can be compared only if their products differ by at 
 
 
 def is_no_order(differing: Array, chance: float, doubt_needed: float = _DOUBT) -> bool:
-    """Return whether another order of addition cannot be the cause, because it would change more elements.
+    """Return whether so few elements differ that another order of addition cannot be the cause.
 
     `chance` is the share of elements that another order changes. `doubt_needed` is −ln of the largest accepted
     probability of a coincidence.
@@ -138,9 +138,9 @@ def drift_of(view: View) -> Drift:
 
 
 def different_along(numbers: Array, axis: int) -> Array:
-    """Return the number of distinct numbers along an axis, without NaNs; the axis is kept with length 1.
+    """Return the number of distinct numbers along an axis, without NaNs. The axis is kept with length 1.
 
-    Equal numbers, which come from equal rows of an input, are one observation of a bias.
+    Equal numbers come from equal rows of an input. They are one observation of a bias.
     """
     ordered = np.sort(numbers, axis=axis)  # NaNs come last
     changes: Array = (np.diff(ordered, axis=axis) > 0).sum(axis=axis, keepdims=True)
@@ -151,8 +151,8 @@ def different_along(numbers: Array, axis: int) -> Array:
 def _spread(error: Array, weight: Array) -> float:
     """Return the weighted mean square error, without the largest errors, which may be faults.
 
-    The result is the larger of two estimates. The first is computed from the median, for normally distributed errors.
-    It is too small if half of the sums are exact. The second is the mean without the largest 2 % of the squares.
+    The result is the larger of two estimates. The first is computed from the median of normal errors. It is too small
+    if half of the sums are exact. The second is the mean of the squares without the largest 2 %.
     """
     squares = np.sort((error * error * weight)[weight > 0])
     usual = squares[: squares.size - int(_OUTLYING * squares.size)]
@@ -160,7 +160,7 @@ def _spread(error: Array, weight: Array) -> float:
 
 
 def small_fault(mine: Drift, other: Drift, u: float) -> tuple[str, str, bool] | None:
-    """Return a fault that only the mean errors of the first result show; None if there is none.
+    """Return a fault that only the mean errors of the first result show, or None.
 
     The values are the name of the fault, the evidence, and whether the fault is certain.
     """
@@ -258,16 +258,16 @@ def is_function_of_product(view: View) -> bool:
 
 
 def are_exact(view: View, wrong: Array) -> bool:
-    """Return whether there are wrong elements, all with small errors, although their sums are exact in every order.
+    """Return whether there are wrong elements, all with small errors, for which every order of addition is exact.
 
-    An error is small if rounded inputs would cause larger ones.
+    An error is small if rounded inputs would cause larger errors.
     """
     small = np.abs(view.totals.error(view.values)) <= _FINE * view.totals.size
     return bool(wrong.any() and (small & view.noise.is_exact(view.totals))[wrong].all())
 
 
 def are_among_others(view: View, wrong: Array) -> bool:
-    """Return whether there are at least as many right numbers as wrong ones; zeros do not count as right.
+    """Return whether at least as many numbers are right as wrong. Zeros do not count as right.
 
     Otherwise, nothing shows that the result is a product of these inputs with a few wrong elements.
     """
@@ -283,8 +283,8 @@ def have_few_digits(x: Array) -> bool:
 def explains_more(view: View, product: Array) -> bool:
     """Return whether a model's product explains a result better than the plain product does.
 
-    This is so if some errors against the plain product exceed even the wider limits that apply to the model. It is also
-    so if the model clearly reduces the median error.
+    It does if errors against the plain product exceed even the wider limits of the model. It also does if it clearly
+    reduces the median error.
     """
     error, room = (np.abs(view.totals.error(view.values)), view.noise.limit(view.totals, product) + view.half)
     usable = view.usable & (view.totals.size > 0)
@@ -296,9 +296,9 @@ def explains_more(view: View, product: Array) -> bool:
 
 
 def is_nearer(view: View, product: Array) -> bool:
-    """Return whether the median error against a model's product is smaller than that against the plain product.
+    """Return whether the median error is smaller against a model's product than against the plain product.
 
-    Only elements in which these errors differ are compared; True if there are none.
+    Only elements in which these errors differ are compared. Without such elements, the result is true.
     """
     usable = view.usable & (view.totals.size > 0) & (view.values != 0)
     with np.errstate(all="ignore"):
@@ -328,9 +328,9 @@ def is_telling(view: View, product: Array, tried: int = 0) -> bool:
 def evidence_bits(view: View, explained: Array, output: Format) -> float:
     """Return the evidence, in bits, for a computation that gives exactly the numbers of the `explained` elements.
 
-    If a number is off by k ulps of the format `output`, about 2·k + 1 numbers are as close to the product. So it
-    counts log2(2·k + 1) bits. If all sums are multiples of a step above one ulp, k counts these steps. Equal numbers
-    count once. Zeros do not count, because many causes make zeros.
+    If a number differs from the product by k ulps of the format `output`, about 2·k + 1 numbers are as close to the
+    product. So it counts log2(2·k + 1) bits. If all sums are multiples of a step that is larger than an ulp, k counts
+    these steps. Equal numbers count once. Zeros do not count, because many causes make zeros.
     """
     explained = explained & view.usable & (view.values != 0)
     _, first = np.unique(view.values[explained], return_index=True)
@@ -344,7 +344,10 @@ def evidence_bits(view: View, explained: Array, output: Format) -> float:
 
 
 def place_bits(view: View, wrong: Array) -> float:
-    """Return the evidence, in bits, for a computation that changes just these elements; equal numbers count once."""
+    """Return the evidence, in bits, for a computation that changes just the `wrong` elements.
+
+    Equal numbers count once.
+    """
     count, some = (len(np.unique(view.values[each & view.usable])) for each in (view.usable, wrong))
     some = min(some, count)
     return (lgamma(count + 1) - lgamma(some + 1) - lgamma(count - some + 1)) / log(2)
@@ -355,11 +358,11 @@ def shift_bits(
 ) -> float:
     """Return the evidence, in bits, that the `right` elements give for a shift, whatever else may cause such errors.
 
-    The magnitudes of the errors that the shift leaves are `error`; they are within `room` for right elements. Errors
-    from another cause would be as large as the shift, or as the errors that it leaves in `wrong` elements if these are
-    smaller. They would be within `room` by chance with the probability room/size. For each of the unknowns of the
-    shift, the element with the most evidence is left out. The cause may be changed inputs; then no more errors are
-    independent than an input has numbers other than 0.
+    `error` has the magnitudes of the errors that the shift leaves; in right elements they are within `room`. Errors
+    from another cause would have a certain size: that of the shift, or of the errors left in `wrong` elements if these
+    are smaller. By chance, they would be within `room` with the probability room/size. For each unknown of the shift,
+    the element with the most evidence is left out. If the inputs were changed, only as many errors are independent as
+    an input has nonzero numbers.
     """
     independent = min(np.count_nonzero(problem.x), np.count_nonzero(problem.y))
     with np.errstate(all="ignore"):
@@ -372,7 +375,7 @@ def shift_bits(
 
 
 def outdoing(view: View, product: Array) -> tuple[str, bool] | None:
-    """If a factor or bias fits a result at least as well as a model, return its text and whether both fit alike."""
+    """If a factor or bias fits at least as well as a model, return its text, and whether both fit equally well."""
     totals = view.totals
     with np.errstate(all="ignore"):
         square = view.noise.sigma(totals) ** 2 + np.asarray(view.half) ** 2 / 3

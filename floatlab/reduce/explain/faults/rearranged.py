@@ -1,8 +1,8 @@
-"""Decide whether errors are those of a rearranged product.
+"""Decide whether a result has the errors of a rearranged product.
 
 A rearranged product adds other numbers than the terms x·y of an element. Examples are FFTs, Winograd's convolutions,
 prefix sums, and products in which the means of the inputs are multiplied and added separately. Errors then follow the
-norms of whole rows, columns or matrices, so small elements have larger errors than any order of addition makes, and
+norms of whole rows, columns or matrices. So small elements have larger errors than any order of addition makes, and
 look wrong.
 
 Two explanations of all errors are compared by their likelihoods: conventional sums with some wrong elements, and a
@@ -170,8 +170,9 @@ class _Errors(Record):
 def shapes_of(x: Array, y: Array) -> Iterator[Array]:
     """Yield arrays to which the errors of a rearranged product may be proportional.
 
-    Four arrays are the norm of a row of x times the norm of a column of y. Each norm is either that of the element's
-    own row or column, or the largest one. The first array uses both largest norms, and the last one both own norms.
+    Four arrays are the norm of a row of x times the norm of a column of y. The row is the element's row or the one with
+    the largest norm, and the column likewise. The first array uses both largest norms, and the last one the norms of
+    the element's row and column.
 
     The four other arrays are √Σ(a·b)², for inputs that are divided by a scale and rounded. Here a is a number of x or
     its root mean square over all rows, and b is a number of y or its root mean square over all columns.

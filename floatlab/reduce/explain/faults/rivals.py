@@ -55,8 +55,8 @@ def sums_in(problem: ProductProblem, format: Format) -> tuple[Array, Array, Arra
 def whole_sums_in(problem: ProductProblem, side: Side, format: Format) -> Array | None:
     """Return the product computed by serial sums in which every step is rounded to a format.
 
-    Return None if it differs from the result in most elements. Return None also if it is too large to be simulated, or
-    if it has too few elements or terms for equal bits to be evidence.
+    Return None in three cases: it differs from the result in most elements; it is too large to be simulated; it has too
+    few elements or terms for equal bits to be evidence.
     """
     if problem.shape[0] * problem.shape[1] * problem.terms > _STEPS or problem.terms < _FEW_TERMS:
         return None
@@ -66,10 +66,10 @@ def whole_sums_in(problem: ProductProblem, side: Side, format: Format) -> Array 
 
 
 def is_like_sums(problem: ProductProblem, side: Side, format: Format) -> bool:
-    """Return whether the slope of a result against the product is that of sums in a narrow format.
+    """Return whether a result has the slope, against the product, that sums in a narrow format have.
 
-    The error bound of these sums is too large to exclude other causes. The slope of sums is about 1, or less if serial
-    sums stop growing. The slope of a function of the product, such as tanh, is smaller still.
+    The error bound of these sums is too large to exclude other causes. Their slope is about 1, or less if serial sums
+    stop growing. A function of the product, such as tanh, has an even smaller slope.
     """
     rows, columns, total = sums_in(problem, format)
     index = np.ix_(rows, columns)
@@ -88,13 +88,13 @@ def is_like_sums(problem: ProductProblem, side: Side, format: Format) -> bool:
 
 
 def _is_coarser(values: Array, sums: Array) -> bool:
-    """Return whether the values have fewer fraction bits than sums would have; integers are an example."""
+    """Return whether the values, such as integers, have fewer fraction bits than sums would have."""
     last = last_places(values)
     return bool(last.size) and share_of(last_places(sums) < last.min()) > _FINER
 
 
 def _is_shifted(problem: ProductProblem, side: Side, format: Format, sums: Array) -> bool:
-    """Return whether the mean errors of a result are significant, and those of sums in a format are not."""
+    """Return whether a result has significant mean errors, although sums in a format have none."""
     rows, columns = problem.rows[:_ROWS], problem.columns[: sums.shape[1]]
     index, noise = np.ix_(rows, columns), problem.noise(format)
     totals = problem.totals.take(rows, columns)
@@ -170,7 +170,7 @@ class ShiftRivals:
         """Return whether truncated inputs, which cause the errors `made`, may explain the shift.
 
         The errors `made` must mostly have the sign of the shift. They are then scaled to the size of the shift. The
-        spread of the result's errors around the shift must be more than a quarter of the spread of the scaled errors.
+        result's errors must vary around the shift by more than a quarter of the spread of the scaled errors.
         """
         with np.errstate(all="ignore"):
             weight = np.where((self.totals.size > 0) & np.isfinite(error), 1 / self.totals.size, 0.0)

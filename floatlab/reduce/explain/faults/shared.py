@@ -3,7 +3,7 @@
 In most products, the rounding errors of the elements are independent. In rearranged products, some errors are shared:
 
 - If y is changed before the product and rounded again, as in (x / s) @ (y * s), column j has the errors x @ dy, where
-  dy are the rounding errors of that column of y. If rows of x are similar, the elements of this column have similar
+  dy are the rounding errors of this column of y. If rows of x are similar, the elements of column j have similar
   errors.
 - If the mean m of the columns of y is multiplied separately, as in x @ (y - m) + x @ m, all elements of row i have the
   rounding error of element i of x @ m.
@@ -11,9 +11,9 @@ In most products, the rounding errors of the elements are independent. In rearra
   x1·x2 from each row, and the sum of all y1·y2 from each column. A row or a column shares the rounding error of this
   sum (S. Winograd, *A new algorithm for inner product*, IEEE Transactions on Computers C-17, 1968).
 
-Such errors look like a bias. They are as large as the rounding error of one product: in the first case, the mean row of
-x times a column of y; in the second case, a row of x times m; in the third, a row or a column times itself. A bias is
-certain only if it is larger than these errors.
+Such errors look like a bias. They are as large as the rounding error of one product. In the first case, this is the
+mean row of x times a column of y; in the second, a row of x times m; in the third, a row or a column times itself. A
+bias is certain only if it is larger than these errors.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def may_be_rounding(
 ) -> bool:
     """Return whether rounding in a rearranged product may be the reason for a shift.
 
-    The shift is a bias of each column (axis 0), a bias of each row (axis 1), or a factor (axis None). `product` is that
-    of a model of the inputs, or None for the exact product.
+    The shift is a bias of each column (axis 0), a bias of each row (axis 1), or a factor (axis None). `product` is the
+    product of a model of the inputs, or None for the exact product.
     """
     if axis is not None:
         if _is_in_zeros(view, x, y, shift):
@@ -84,9 +84,9 @@ def _is_in_zeros(view: View, x: Array, y: Array, shift: Array) -> bool:
 def _is_in_every_line(view: View, x: Array, y: Array, shift: Array) -> bool:
     """Return whether all rows and all columns have a factor of the same sign.
 
-    Errors that a column shares differ in sign between columns, and errors that a row shares between rows. So the mean
-    factor of all columns must be significant, and that of all rows. In addition, all elements may share the rounding
-    error of one product: the mean row of x times the mean column of y. The shift must be larger than this error.
+    Errors that the elements of a column share have different signs in different columns; the same is true of rows. So
+    both the mean factor of all columns and the mean factor of all rows must be significant. All elements may also share
+    the rounding error of the mean row of x times the mean column of y. The shift must be larger than this error.
     """
     with np.errstate(all="ignore"):
         weight = 1 / (view.noise.sigma(view.totals) ** 2 + np.asarray(view.half) ** 2 / 3)
@@ -179,8 +179,8 @@ def _is_rough(view: View, shift: Array) -> bool:
 def _are_running_sums(view: View, shift: Array, axis: int) -> bool:
     """Return whether the errors that remain without a shift change little from one row (or column) to the next one.
 
-    A program may compute each row of the product from the row before it: it adds the product of y and the difference of
-    the two rows of x. The errors of the rows then add up.
+    A program may compute each row of the product from the previous row: it multiplies the difference of the two rows of
+    x by y, and adds this. The errors of the rows then add up.
     """
     with np.errstate(all="ignore"):
         sigma = view.noise.sigma(view.totals)
@@ -197,8 +197,8 @@ def _sigma(view: View, row: Array, y: Array) -> Array:
     """Return the expected root mean square error of the product of a row of x and the columns of y.
 
     Column j of `row` is the row of x that is multiplied by column j of y. An algorithm may rotate the factors, which
-    spreads large numbers over all terms. Therefore Σ(x·y)² is taken to be at least its value for
-    terms of equal size.
+    spreads large numbers over all terms. Therefore Σ(x·y)² is assumed to be at least as large as for terms of equal
+    size.
     """
     terms, n = row * y, len(y)
     even = (row * row).sum(axis=0) * (y * y).sum(axis=0) / n

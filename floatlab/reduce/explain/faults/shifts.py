@@ -184,8 +184,7 @@ class ShiftFinder:
         """Look for a factor and a bias, or for one of them together with wrong elements.
 
         `view` assumes sums in the usual accumulator. The views in `narrow` assume narrower sums, which have larger
-        error bounds. A factor or bias is rejected if an element that counts as wrong is within the bounds of such a
-        view.
+        error bounds. A factor or bias is rejected if such a bound explains an element that counts as wrong.
         """
         if self._needs_no_shift(view):
             return None
@@ -256,7 +255,7 @@ class ShiftFinder:
     ) -> tuple[float | Array, Array]:
         """Return a factor and a bias that fit most elements; `factor` is the first estimate of the factor.
 
-        With `refined`, each of the two is estimated in turn, because an error in one of them looks like the other.
+        With `refined`, factor and bias are estimated alternately, because an error in one of them looks like the other.
         """
         exact, off = view.totals.product, np.zeros((1, 1))
         if axis is not None and refined:
@@ -301,10 +300,10 @@ class ShiftFinder:
         return not self.rivals.are_excluded(shift, axis)
 
     def _may_be_cut(self, view: View, shift: Array, is_likely: bool = False) -> bool:
-        """Return whether a shift may be due to truncated inputs; `rival` then says so.
+        """Return whether a shift may be due to truncated inputs. If so, `rival` names them.
 
-        Programs that compute binary64 products from slices of digits truncate inputs. For narrower formats,
-        `is_likely` says whether there is a sign of such inputs: a bias or scattered errors, but not a factor.
+        Programs that compute binary64 products from slices of digits truncate inputs. For narrower formats, `is_likely`
+        says whether the errors look like those of truncated inputs: a bias or scattered errors, but no factor.
         """
         is_likely = is_likely or view.format.precision > SINGLE.precision
         is_cut = is_likely and self.rivals.are_inputs_cut(shift)
@@ -312,7 +311,7 @@ class ShiftFinder:
         return is_cut
 
     def _needs_no_model(self, view: View, product: Array | None) -> bool:
-        """Return whether `product` is that of a model, but directed rounding without this model also fits."""
+        """Return whether directed rounding fits without the model that gave `product`; False if this is None."""
         return product is not None and self._needs_no_shift(view)
 
     def _needs_no_shift(self, view: View) -> bool:
@@ -346,7 +345,7 @@ class ShiftFinder:
 def _likeliest(factor: float, error: Array, exact: Array, sigma: Array) -> tuple[float, float]:
     """Return the smallest and the largest likely factor, from the mean error that an estimated factor leaves.
 
-    The mean is far more precise than the limits of single errors, which admit many factors, often also 1.
+    The mean is far more precise than the limits of single errors: these allow many factors, often including 1.
     """
     with np.errstate(all="ignore"):
         slope, z = exact / sigma, error / sigma
@@ -360,5 +359,5 @@ def _likeliest(factor: float, error: Array, exact: Array, sigma: Array) -> tuple
 
 
 def _is_constant(values: Array, axis: int, room: Array) -> bool:
-    """Return whether all numbers along an axis are equal, in each line of it, up to errors as large as `room`."""
+    """Return whether the numbers in each line along an axis are equal, up to errors as large as `room`."""
     return bool((np.abs(values - values.take([0], axis)) <= 2 * room).all())

@@ -2,8 +2,8 @@
 
 Both results are within the bound of the product, so only the pattern of their errors can show a fault: a few elements
 differ, a row or column has larger errors than all others, or a mean error is significant. Usually, the results differ
-because of another order of addition. A fault is claimed only if no order makes such a pattern, and an order is claimed
-only if simulated orders also make it.
+because they were added in different orders. A fault is claimed only if no order makes such a pattern. An order is
+claimed only if simulated orders also make it.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class SmallFaults:
         self.views = [view_of(problem, side, own_accumulator(side.narrowest)) for side in sides]
 
     def find(self) -> Claim | None:
-        """Return the first claim that holds, or None if the difference looks like that of two orders."""
+        """Return the first claim that holds, or None if two orders of addition may differ in this way."""
         self.tick()
         if claim := self._few():
             return claim
@@ -85,8 +85,8 @@ class SmallFaults:
     def _fast(self, claim: Claim) -> Claim | None:
         """Return the claim, unless a result may be a fast or rearranged product, whose errors look like faults.
 
-        If it may be one, return a doubt instead. If it certainly is one, its errors are rounding errors: return a claim
-        that names the fast algorithm, or None for other rearranged products.
+        If a result may be such a product, return a doubt instead. If it certainly is, its errors are rounding errors.
+        Then return a claim that names the fast algorithm, or None for another rearranged product.
         """
         names = {each.name for each in claim.causes}
         if claim.status == "bug" and names <= {"elements", "region"}:
@@ -117,7 +117,7 @@ class SmallFaults:
         return claim
 
     def _few(self) -> Claim | None:
-        """Look for a few wrong elements among others that agree bit for bit or have the bits of a replayed order."""
+        """Look for a few wrong elements. The others must agree bit for bit, or have the bits of a replayed order."""
         chance = self.grid.chance()
         same = self.sides[0].format == self.sides[1].format
         if same and is_no_order(self.differing, chance, _KNOWN if any(self.ways) else _UNKNOWN):
@@ -186,7 +186,7 @@ class SmallFaults:
         return None
 
     def _shift(self, i: int, drift: Drift, name: str, words: str, is_certain: bool) -> Claim:
-        """Claim a bias or a factor that the mean errors show, unless sums with directed rounding make such means."""
+        """Claim a bias or a factor that the mean errors show, unless sums with directed rounding have such means."""
         side, whose = self.sides[i], ("actual", "expected")[i]
         directed = self.grid.directed_ways(side) if self.grid.into == side.narrowest else []
         if directed:
@@ -203,7 +203,7 @@ class SmallFaults:
         return Claim("bug", bug_line((cause,)), (cause,))
 
     def _rival_of_shift(self, i: int, shift: Array, axis: int | None) -> str:
-        """Return a correct computation that may shift a result in the same way; empty if there is none.
+        """Return a correct computation that may shift a result in the same way, or an empty string.
 
         The shift is a bias of each column (axis 0), a bias of each row (axis 1), or a factor (axis None).
         """

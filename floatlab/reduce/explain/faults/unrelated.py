@@ -1,4 +1,4 @@
-"""Recognise a result that is not the product: its errors are too large for any rounding, or the correlation is lost."""
+"""Recognise a result that is not the product, by errors too large for rounding, or by a lost correlation."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _EMPTY = 0.1  # a computation is left out as almost zero if its sum of squares i
 
 
 def unrelated(problem: ProductProblem, view: View, side: Side) -> Evidence:
-    """Return the evidence that a result is not the product of the inputs; empty if there is none."""
+    """Return the evidence that a result is not the product of the inputs, which may be empty."""
     if is_shifted(problem, view, side):
         return ()
     times, share = times_coarsest(problem, side), unrelated_share(view)
@@ -56,9 +56,9 @@ def is_shifted(problem: ProductProblem, view: View, side: Side) -> bool:
 def times_coarsest(problem: ProductProblem, side: Side, values: Array | None = None) -> float:
     """Return the median ratio of a result's errors to the largest plausible errors; 0 if no error is known.
 
-    The ratios are those of the sampled elements. The largest plausible error is twice the largest of three errors: of
+    Only sampled elements are used. The largest plausible error is twice the largest of three errors: the error of
     inputs quantised to 4 bits, of partial sums in bfloat16, and, if the result has few different numbers, of an output
-    quantised to 4 bits. By default, `values` are those of the result.
+    quantised to 4 bits. By default, `values` are the values of the result.
     """
     index, sample = np.ix_(problem.rows, problem.columns), problem.sample
     usable = side.finite[index] & problem.known[index] & (sample.size > 0)
@@ -89,9 +89,9 @@ def _coarsest_products(problem: ProductProblem) -> list[Array]:
 def unrelated_share(view: View, some: Array | bool = True) -> float:
     """Return how unrelated a result, or the part of it in the mask `some`, is to the product, from 0 to 1.
 
-    This is the larger of two numbers. One is the share of elements that are far from the best multiple of the product,
-    so far that no rounding of the inputs explains it. The other is 1 − |r|, where r is the correlation between the
-    result and the product.
+    This is the larger of two numbers. The first is the share of elements that are too far from the best multiple of the
+    product for any rounding of the inputs. The second is 1 − |r|, where r is the correlation between the result and the
+    product.
     """
     totals, usable = view.totals, view.usable & some
     usable = usable & (totals.squares > 0) if (usable & (totals.squares > 0)).any() else usable
@@ -104,11 +104,11 @@ def unrelated_share(view: View, some: Array | bool = True) -> float:
 
 
 def _lost_correlation(problem: ProductProblem, side: Side) -> tuple[float, float] | None:
-    """If a result's correlation with the product is too small, return it and that of the coarsest computation.
+    """If a result correlates too little with the product, return its correlation and the least plausible one.
 
     Quantised inputs and partial sums in bfloat16 leave a correlation even if their errors are as large as the product.
-    It is clearest in elements of large rows and columns, so a second attempt gives these more weight. Quantisation with
-    one scale may turn almost all inputs into zeros; it is left out if the result has many other numbers.
+    The correlation is clearest in large rows and columns, so a second attempt gives these more weight. Quantisation
+    with one scale may turn almost all inputs into zeros. It is ignored if the result has many other numbers.
     """
     index, sample = np.ix_(problem.rows, problem.columns), problem.sample
     values, exact = side.values[index], sample.product
@@ -140,7 +140,10 @@ def _power(values: Array) -> float:
 
 
 def _correlation(a: Array, b: Array) -> tuple[float, float]:
-    """Return the correlation of two arrays, and its standard deviation for independent arrays; 0 and ∞ if undefined."""
+    """Return the correlation of two arrays, and its standard deviation for independent arrays.
+
+    If the correlation is not defined, return 0 and ∞.
+    """
     power = _power(a) * _power(b)
     if not 0 < power < np.inf:
         return 0.0, np.inf
