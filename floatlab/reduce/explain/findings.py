@@ -33,7 +33,7 @@ ENOUGH = 50  # smallest number of elements whose median error is reliable
 
 
 class SideExplanation(Individual):
-    """The explanation of one result: status, causes of its difference from the product, and mask of wrong elements."""
+    """The explanation of one result: its status, why it differs from the product, and the mask of wrong elements."""
 
     side: Side
     status: str  # product, rounding, bug or unknown
@@ -98,8 +98,8 @@ def placed(view: View, wrong: Array) -> Fault:
 def _has_right(view: View, wrong: Array, places: Places) -> bool:
     """Return whether more elements of the rectangles are right than can be right by chance.
 
-    By chance, a wrong number may be as close to the product as a right one. Elements with about one nonzero term do
-    not count: a tile of old data may have the same term there.
+    A wrong number may be as close to the product as a right one by chance. Elements with about one nonzero term do not
+    count, because a tile of old data may have the same term there.
     """
     totals = view.totals
     box = mask_of(places.where, wrong.shape) & view.usable & (totals.size**2 > _ONE_TERM * totals.squares)
@@ -113,9 +113,9 @@ def _has_right(view: View, wrong: Array, places: Places) -> bool:
 
 
 def _last_zeros(values: Array, wrong: Array) -> Array:
-    """Return the mask of the zeros at the end of a result in memory if these are mostly wrong; otherwise `wrong`.
+    """Return the mask of the zeros at the end of a result in memory. If they are not mostly wrong, return `wrong`.
 
-    A copy that was interrupted leaves such zeros; a few of them may be right.
+    A copy that was interrupted leaves such zeros. A few of them may be right.
     """
     last = np.flatnonzero(values)[-1:]
     tail = (np.arange(values.size) > (last[0] if last.size else -1)).reshape(values.shape)
@@ -136,7 +136,7 @@ def find_overflow(problem: ProductProblem, side: Side) -> Array:
 
 
 def find_stray(problem: ProductProblem, side: Side) -> Array:
-    """Return the mask of stray elements: they should be finite but are not, or should be a NaN or ∞ but differ from it.
+    """Return the mask of stray elements: not finite but should be, or different from the NaN or ∞ that they should be.
 
     An infinity that is due to overflow is not stray.
     """
@@ -154,7 +154,7 @@ def makes_stray(problem: ProductProblem, model: Model, stray: Array) -> bool:
 
 
 def stray_words(side: Side, stray: Array) -> str:
-    """Describe the elements in the mask `stray`: as NaN, infinite, or both.
+    """Describe the elements in the mask `stray` as NaN, as infinite, or as both.
 
     If some of them are finite, say that they are not the NaN or infinity that the inputs give.
     """
@@ -167,7 +167,7 @@ def stray_words(side: Side, stray: Array) -> str:
 
 
 def overflow_of(problem: ProductProblem, found: SideExplanation, other: Side) -> DiagnosedCause | None:
-    """Return a cause with the elements that overflowed but are finite in the other result; None if there are none."""
+    """Return a cause that lists the elements that overflowed but are finite in the other result, or None."""
     side = found.side
     overflow = find_overflow(problem, side) & other.finite
     partial = problem.known & ~side.finite & other.finite & ~overflow
@@ -202,7 +202,7 @@ def overflow_of(problem: ProductProblem, found: SideExplanation, other: Side) ->
 
 
 def number_text(value: float) -> str:
-    """Format a number for a message: rounded to an integer if its magnitude is from 1,000 to 10^9, else to six digits.
+    """Format a number for a message with six digits, or as an integer if its magnitude is from 1,000 to 10^9.
 
     >>> number_text(65504), number_text(3.4028235e38), number_text(-0.125)
     ('65,504', '3.40282e+38', '-0.125')
@@ -211,7 +211,7 @@ def number_text(value: float) -> str:
 
 
 def merged(first: tuple[DiagnosedCause, ...], second: tuple[DiagnosedCause, ...]) -> tuple[DiagnosedCause, ...]:
-    """Return the causes of both results; a cause that both share is listed once."""
+    """Return the causes of both results. A cause that both share is listed once."""
     found = []
     for cause in first:
         twin = next((each for each in second if each.replace(side="actual") == cause), None)

@@ -175,7 +175,7 @@ def _faults_text(faults: Sequence[DiagnosedCause]) -> str:
 
 
 def _of_others(causes: list[DiagnosedCause], differing: Array | None, are_known: bool) -> str:
-    """Return the end of the line, which says how well all other elements agree; it is empty if this is not known."""
+    """Return the end of the line: how well all other elements agree, or nothing if this is not known."""
     others = [value for cause in causes for key, value in cause.evidence if key == "others"]
     if others:
         return f"; others are {others[0]}"

@@ -132,9 +132,9 @@ class CandidateGrid:
     def flushing_share(self, side: Side, wrong: Array) -> float:
         """Return the share of elements that the best flushing sum reproduces.
 
-        A flushing sum replaces subnormal inputs, subnormal results of operations, or both by zero. The share is
-        computed twice, over all replayed elements and over those that `wrong` marks; the smaller one is returned. The
-        result is 0 if `wrong` marks no replayed element.
+        A flushing sum replaces subnormal inputs, subnormal results of operations, or both by zero. Return the smaller
+        of two shares: of all replayed elements, and of those that `wrong` marks. Return 0 if `wrong` marks no replayed
+        element.
         """
         goal, best = self._observed(side), 0.0
         off = wrong[np.ix_(self.rows, self.columns)].reshape(-1)
@@ -223,7 +223,7 @@ class CandidateGrid:
     def _verified(self, ways: list[Way], side: Side, keeps_nearest: bool = True) -> list[Way]:
         """Return the ways that also reproduce the elements outside the sample.
 
-        If the checks would exceed _WHOLE multiply-adds in all, the remaining ways are checked only in a few rows and
+        Each check costs multiply-adds. When they reach _WHOLE, the remaining ways are checked only in a few rows and
         columns in which the two results differ. If an input is NaN or infinite, nothing is checked. If `keeps_nearest`
         is true, `nearest` keeps the mask of the elements that the best rejected way does not reproduce.
         """
@@ -268,11 +268,11 @@ class CandidateGrid:
         return min(share_of(one != other) for one, other in combinations(codes, 2))
 
     def mismatches(self, way: Way, side: Side) -> Array | None:
-        """Return the mask of elements that a way does not reproduce; None if an input is NaN or infinite."""
+        """Return the mask of elements that a way does not reproduce, or None if an input is NaN or infinite."""
         return None if self.problem.special is not None else self._missed(way, side, self.whole_sides, np.s_[:, :])
 
     def _missed(self, way: Way, side: Side, sides: tuple[Source, ...], index: tuple[Array | slice, ...]) -> Array:
-        """Return the mask of the elements at `index` that a way, applied to the factors `sides`, does not reproduce."""
+        """Return the mask of the elements at `index` that a way does not give from the factors `sides`."""
         whole = Evaluator(sides if way.inputs is None else _in_format(sides, way.inputs), self.into, way.rules)
         if way.candidate is not None:
             codes = whole.whole(way.candidate)
@@ -315,12 +315,12 @@ def grid_of(problem: ProductProblem, model: Model, into: Format, tick: Callable[
 
 
 def names_between(first: list[Way], second: list[Way], own: Format) -> tuple[dict[str, str], tuple[Way, Way] | None]:
-    """Return why two results differ, as a dictionary of causes and descriptions, and the best pair of ways or None.
+    """Return the causes why two results differ, with their descriptions, and the best pair of ways or None.
 
     The best pairs of candidates differ in the fewest causes. The dictionary has the causes of all best pairs.
 
     If there are no pairs, or if a pair differs in no cause, no pair is returned. The dictionary then says how each
-    result differs from usual sums; if neither does, its only cause is "order". `own` is the accumulator format that
+    result differs from usual sums. If neither does, its only cause is "order". `own` is the accumulator format that
     libraries use for these results.
     """
     pairs = [(one, other) for one in first for other in second if one.candidate and other.candidate]

@@ -74,7 +74,10 @@ class SideExplainer(ModelSearch):
     """Searches for an explanation of one result."""
 
     def explain(self) -> SideExplanation:
-        """Return the first hypothesis that fits; "unknown" if none fits, or if an alternative fits equally well."""
+        """Return the first hypothesis that fits.
+
+        If none fits, or if an alternative fits equally well, return "unknown".
+        """
         found, view = self._first_found(), view_of(self.problem, self.side, self.accumulators[0])
         names = {each.name for each in found.causes}
         is_local = found.status == "bug" and bool(names & _LOCAL)
@@ -145,7 +148,7 @@ class SideExplainer(ModelSearch):
     def _without_model(self, found: SideExplanation) -> SideExplanation | None:
         """Return missing terms or moved rows or columns of the plain product, if they explain all errors alone.
 
-        They are simpler than the same fault beside changed inputs, and than many wrong elements beside a rounding.
+        This is simpler than such a fault beside changed inputs, or than many wrong elements beside a rounding.
         """
         names = {each.name for each in found.causes}
         if self.stray.any() or len(names) < 2 or not names & (_LOCAL | MOVED):
@@ -184,7 +187,7 @@ class SideExplainer(ModelSearch):
         return best_cast(self.side, view_of(self.problem, self.side, self.accumulators[0]))
 
     def _cast_with_fault(self) -> SideExplanation | None:
-        """Recognise results that were rounded to fewer digits and of which some elements are also wrong."""
+        """Recognise results that were rounded to fewer digits, and in which some elements are also wrong."""
         known, wrong = self._cast
         places = find_places(wrong)
         if not known or places is None:
@@ -230,7 +233,7 @@ class SideExplainer(ModelSearch):
         return None
 
     def _of_one_number(self) -> SideExplanation:
-        """Explain a result of equal numbers, such as that of constant inputs; all of them count as one observation."""
+        """Explain a result of equal numbers, as constant inputs give. All of them count as one observation."""
         view = view_of(self.problem, self.side, self.accumulators[0])
         wrong = view.fit().wrong
         if are_exact(view, wrong) and wrong.size == 1:
@@ -358,7 +361,7 @@ class SideExplainer(ModelSearch):
         return self._found("unknown", (), z=fit.z, view=view)
 
     def _placed(self, view: View, wrong: Array) -> Fault:
-        """Return the places of the wrong elements; if these are most elements, the fault is another product."""
+        """Return the places of the wrong elements. If most elements are wrong, the fault is another product."""
         fault, count = placed(view, wrong), int(wrong.sum())
         if fault.name == "elements" and count > max(_LISTED, _MOST_WRONG * view.usable.sum()):
             return Fault("not-the-product", (), (("wrong elements", f"{count:,} of {wrong.size:,}"),))

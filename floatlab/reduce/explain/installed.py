@@ -64,7 +64,7 @@ def _map_of(shape: tuple[int, int, int], dtype: str) -> OrderMap | None:
 
 
 def numpy_product(x: Source, y: Source) -> Array | None:
-    """Return NumPy's product on this machine; None unless both factors are binary32, or both are binary64."""
+    """Return NumPy's product on this machine if both factors are binary32, or both are binary64; else None."""
     kind = native_dtype(x.format)
     if x.format != y.format or kind is None or kind.itemsize == 2:
         return None

@@ -240,7 +240,9 @@ class ModelSearch(SideReport):
         return found
 
     def _verified(self, model: Model, accumulator: Format, faulty: bool) -> SideExplanation | None:
-        """Return the explanation by a model; None if the model does not fit, or if the plain product fits as well.
+        """Return the explanation by a model.
+
+        Return None if the model does not fit, or if the plain product fits as well.
 
         A model fits if it leaves only rounding errors and, if `faulty` is true, one fault.
         """
@@ -305,7 +307,7 @@ class ModelSearch(SideReport):
 
     @cached_property
     def narrower(self) -> SideExplanation | None:
-        """The explanation by sums that are rounded to a narrower format at every step; None if these do not fit."""
+        """The explanation by sums that are rounded to a narrower format at every step, or None if they do not fit."""
         found = narrow_sums(self.problem, self.side, self.accumulators[0])
         if found is None:
             return None
@@ -320,14 +322,14 @@ class ModelSearch(SideReport):
         return found if product is None and found.name in MOVED and self._is_proved(view, wrong) else None
 
     def _is_proved(self, view: View, wrong: Array) -> bool:
-        """Return whether moved lines or missing terms, which explain all errors, explain more than chance would."""
+        """Given moved lines or missing terms that explain all errors, return whether this is unlikely by chance."""
         error, room, _ = view.errors()
         bits = shift_bits(self.problem, error, np.zeros_like(error), room, wrong, np.zeros_like(wrong), 2)
         # A range of terms is one of about n² / 2.
         return bits > BITS_OF_SUMS + 2 * log2(self.problem.terms)
 
     def _is_certain(self, view: View, product: Array | None, wrong: Array) -> bool:
-        """Return whether the errors are too large for the narrower accumulator; True if no such accumulator fits."""
+        """Return whether the errors are too large for a narrower accumulator. Return True if none fits."""
         if self.narrower is None:
             return True
         error = np.abs(view.totals.error(view.values, product))[wrong]

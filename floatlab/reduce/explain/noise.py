@@ -42,8 +42,8 @@ class Totals(Individual):
     The exact product is `product` + `missed`. If `missed` is None, `product` was computed in binary64. `size` is
     Σ|x·y|, and `squares` is Σ(x·y)². Every partial sum of an element is a multiple of its `grain`, so sums with a large
     grain are exact. `grain` is None if it was not computed. `terms` is the number of terms of each element. `simulated`
-    is the largest error of an element in simulated orders of addition, as a multiple of the unit roundoff. It is 0 for
-    elements that were not simulated, and None if no element was.
+    is the largest error of each element in simulated orders of addition, as a multiple of the unit roundoff. For
+    elements that were not simulated, it is 0. If no element was simulated, it is None.
     """
 
     product: Array
@@ -65,8 +65,8 @@ class Totals(Individual):
     def off_grid(self, values: Array) -> Array:
         """Return the mask of the finite values that are not multiples of the smallest grain.
 
-        All sums of products of these inputs are multiples of it, even after rounding. So other values come from
-        other inputs, for example from inputs that were multiplied by a scale and rounded again.
+        All sums of products of these inputs are multiples of the grain, even after rounding. Other values show that the
+        inputs were changed: for example, they were multiplied by a scale and rounded again.
         """
         grain = np.zeros(0) if self.grain is None else self.grain[(self.grain > 0) & np.isfinite(self.grain)]
         if not grain.size:
@@ -112,13 +112,13 @@ def _by_rows(x: Array, y: Array, tick: Callable[[], None] | None) -> Array:
 
 
 def _grain(x: Array, y: Array, tick: Callable[[], None] | None) -> Array:
-    """Return the grain of each element: all of its products x·y are multiples of this number."""
+    """Return the grain of each element: a number of which all products x·y of the element are multiples."""
     with np.errstate(all="ignore"):
         return _by_rows(_last_place(x, 1), _last_place(y, 0), tick)
 
 
 def _last_place(x: Array, axis: int) -> Array:
-    """Return the smallest weight of a nonzero bit in each row (axis 1) or column (axis 0); 0 if all numbers are 0."""
+    """Return the weight of the last nonzero bit in each row (axis 1) or column (axis 0), or 0 if all numbers are 0."""
     fraction, exponent = np.frexp(x)
     digits = np.ldexp(fraction, _BITS).astype(np.int64)
     weight = np.ldexp((digits & -digits).astype(np.float64), exponent - _BITS)

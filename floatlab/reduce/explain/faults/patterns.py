@@ -151,8 +151,8 @@ def different_along(numbers: Array, axis: int) -> Array:
 def _spread(error: Array, weight: Array) -> float:
     """Return the weighted mean square error, without the largest errors, which may be faults.
 
-    The result is the larger of two estimates. The first is computed from the median of normal errors. It is too small
-    if half of the sums are exact. The second is the mean of the squares without the largest 2 %.
+    The result is the larger of two estimates. The first is the value for normal errors with the same median. It is too
+    small if half of the sums are exact. The second is the mean of the squares without the largest 2 %.
     """
     squares = np.sort((error * error * weight)[weight > 0])
     usual = squares[: squares.size - int(_OUTLYING * squares.size)]

@@ -1,4 +1,4 @@
-"""Pairs of changes, one of each input, that explain a result; a sample of its elements is compared first.
+"""Find pairs of changes, one of each input, that explain a result. A sample of its elements is compared first.
 
 Every change is applied to sampled rows of x and columns of y. One multiplication gives the products of all pairs.
 """
@@ -113,16 +113,16 @@ def alike_pairs(pair: ChangePair, problem: ProductProblem) -> Iterator[ChangePai
 
 
 def _effect(change: InputChange, matrix: Array) -> bytes:
-    """Return a digest of the numbers that a change gives; empty if they are not finite."""
+    """Return a digest of the numbers that a change gives. It is empty if they are not finite."""
     with np.errstate(all="ignore"):
         numbers = np.ascontiguousarray(change.change(matrix, matrix, 1)) + 0.0
     return sha256(numbers.tobytes()).digest() if np.isfinite(numbers).all() else b""
 
 
 def with_equals(pair: ChangePair, others: list[ChangePair], problem: ProductProblem) -> Model:
-    """Return the model of a pair; its evidence also names equally simple changes that explain the result equally well.
+    """Return the model of a pair. Its evidence also names equally simple changes that explain the result equally well.
 
-    These are changes with the same effect on the inputs, and the changes of the pairs `others`.
+    They are changes with the same effect on the inputs, and the changes of the pairs `others`.
     """
     words = [_text(*each.changes) for each in others if each.model.weight == pair.model.weight]
     first, second = pair.changes

@@ -1,6 +1,6 @@
 """Find out how each operation uses the axes of its inputs.
 
-Labels say which axes are paired with each other, which are summed, and which remain in the result.
+Labels say which axes of the two inputs belong together, which are summed, and which remain in the result.
 """
 
 from __future__ import annotations

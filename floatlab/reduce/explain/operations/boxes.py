@@ -13,7 +13,7 @@ Box = tuple[tuple[int, int], ...]  # a half-open range of each axis
 
 
 def unflatten_range(first: int, stop: int, sizes: Sequence[int]) -> list[Box]:
-    """Return the boxes that a range of indices of a flattened axis covers; `sizes` are those of the original axes.
+    """Return the boxes that a range of indices of a flattened axis covers. `sizes` has the sizes of the original axes.
 
     >>> unflatten_range(3, 12, (4, 5))
     [((0, 1), (3, 5)), ((1, 2), (0, 5)), ((2, 3), (0, 2))]
@@ -39,7 +39,7 @@ def unflatten_range(first: int, stop: int, sizes: Sequence[int]) -> list[Box]:
 
 
 def join_boxes(boxes: Iterable[Box]) -> tuple[Box, ...]:
-    """Return sorted boxes, after joining those that touch along one axis and agree along all other axes.
+    """Join boxes that touch along one axis and agree along all other axes, and return them sorted.
 
     >>> join_boxes([((0, 1), (3, 5)), ((1, 2), (3, 5)), ((4, 5), (3, 5))])
     (((0, 2), (3, 5)), ((4, 5), (3, 5)))

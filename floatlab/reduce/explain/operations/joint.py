@@ -263,8 +263,8 @@ class _JointDiagnosis:
     def _first(self, status: str, causes: tuple[DiagnosedCause, ...]) -> str:
         """Return the first line of the diagnosis.
 
-        If there is a bug, or both results have the same faults, it names the causes. Otherwise it is the first line of
-        the product with the largest error among those with this status.
+        If there is a bug, or if both results have the same faults, it names the causes. Otherwise it is the first line
+        of one product: of those with this status, the one with the largest error.
         """
         shared = tuple(each for each in faults_among(causes) if each.side == "both")
         if shared and status in ("identical", "rounding"):
@@ -297,7 +297,7 @@ class _JointDiagnosis:
         return tuple(found)
 
     def _source_of(self, result: Source, number: int, exact: list[tuple[Array, Array]]) -> int | None:
-        """Find the product that a result has at position `number`, and return its number; None if no product fits.
+        """Return the number of the product that a result has at position `number`, or None if no product fits.
 
         If several products fit, product `number` is preferred.
         """

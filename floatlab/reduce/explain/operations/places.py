@@ -51,7 +51,7 @@ def _zeros(products: Products, result: Source, number: int) -> Array:
 
 
 def find_boxes(wrong: Array) -> tuple[Box, ...] | None:
-    """Return boxes that contain all wrong elements; None if these are scattered or too few.
+    """Return boxes that contain all wrong elements, or None if the wrong elements are scattered or too few.
 
     >>> wrong = np.zeros((4, 9, 9), bool)
     >>> wrong[:, 2:4, 3:6] = wrong[1, 7:, 3:6] = True

@@ -1,8 +1,8 @@
 """Express a contraction of two arrays as matrix products.
 
-Axes that occur in both arrays and in the result form a batch: there is one matrix product for each of their indices.
-Other axes of the result join the batch if one product would be too large, or if the bias would not fit into one product
-as the last term of each sum.
+Axes that occur in both arrays and in the result form a batch, which has one matrix product for each index along these
+axes. Other axes of the result join the batch if one product would be too large, or if the bias would not fit into one
+product as the last term of each sum.
 """
 
 from __future__ import annotations
@@ -228,7 +228,7 @@ class Products:
         return [dict(zip(labels, box, strict=True)) for box in boxes]
 
     def _joined(self, labels: Labels, spans: list[tuple[int, int]]) -> tuple[int, int]:
-        """Return a range of indices along an axis of the result, given the ranges `spans` of the labels of this axis.
+        """Return a range of indices along an axis of the result, given the range of each of its labels in `spans`.
 
         Every range except the last one contains a single index.
         """
