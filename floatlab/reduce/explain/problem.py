@@ -35,8 +35,7 @@ _SAMPLE_ROWS, _SAMPLE = 32, 32 * 32
 def _spare_bits(values: Array, own: Format, format: Format) -> int:
     """Return how many more significant bits `own` has than `format`, added up over the distinct magnitudes of `values`.
 
-    Subnormal numbers of `own` have fewer bits. If there are more than four values but only one magnitude, the result is
-    0.
+    Subnormal numbers of `own` count fewer bits. If more than four values have a single magnitude, the result is 0.
     """
     different = np.unique(np.abs(values[values != 0]))
     if values.size > _FEW and different.size < 2:
@@ -83,7 +82,7 @@ def matrices_of(
 
 
 class Side:
-    """One of the two results: its values as float64, its format, and the narrower formats that hold all values."""
+    """One of the two results: its values as float64, its format, and the narrower formats that hold all of them."""
 
     def __init__(self, name: str, source: Source) -> None:
         """Decode the result `source`, which is a matrix."""
@@ -94,23 +93,23 @@ class Side:
 
     @cached_property
     def narrowest(self) -> Format:
-        """The format to which this result was probably rounded: the widest of `held`, else the result's own.
+        """The format to which this result was probably rounded: the widest of `held`, or else the result's own.
 
-        Narrower formats in `held` may hold all numbers by chance, if there are few.
+        If there are few numbers, narrower formats in `held` may hold all of them by chance.
         """
         return self.held[-1] if self.held else self.format
 
     @property
     def coarsest(self) -> Format:
-        """The narrowest format of `held`; the result's own format if `held` is empty."""
+        """The narrowest format of `held`, or the result's own format if `held` is empty."""
         return self.held[0] if self.held else self.format
 
     @cached_property
     def held(self) -> tuple[Format, ...]:
         """Narrower usual formats to which this result may have been rounded, the narrowest first.
 
-        Each of them holds all finite values, so the values do not show which one it was. There are none if all values
-        are 0, or too few to be evidence.
+        Each of them holds all finite values, so the values do not show which of them was used. The tuple is empty if
+        all values are 0, or if there are too few values to be evidence.
         """
         values = self.values[self.finite]
         found: list[Format] = []
@@ -133,8 +132,8 @@ class ProductProblem:
     """The inputs as float64, and their exact product.
 
     Rows of x and columns of y that contain NaN or infinity are replaced by zeros. The mask `known` marks the elements
-    of the product that depend on none of these rows and columns. `special` holds the product of the original inputs in
-    all other elements; it is None if there are none.
+    of the product that depend on none of these rows and columns. In all other elements, `special` holds the product of
+    the original inputs. It is None if there are no other elements.
     """
 
     def __init__(
@@ -175,7 +174,10 @@ class ProductProblem:
         self._models: dict[bool, list[tuple[Model, Array | None]]] = {}
 
     def noise(self, accumulator: Format) -> Noise:
-        """Return the rounding errors of sums in a format; binary32 and binary64 are simulated on these inputs."""
+        """Return the rounding errors of sums in a format.
+
+        For binary32 and binary64, sums of these inputs are simulated.
+        """
         if accumulator.name not in self._noises:
             noise = noise_of(accumulator)
             kind = native_dtype(accumulator)
@@ -187,7 +189,7 @@ class ProductProblem:
     def scaled_output(self, side: Side) -> tuple[Evidence, Array] | None:
         """If a result was quantised with a scale, return the evidence and the largest errors of this quantisation.
 
-        The evidence is that all numbers of the result are numbers of a narrow format times a scale, although most exact
+        The evidence: all numbers of the result are numbers of a narrow format times a scale, although most exact
         products are not.
         """
         if side.name not in self._scaled:
@@ -208,10 +210,10 @@ class ProductProblem:
             self._scaled[side.name] = found
 
     def sampled_models(self, tick: Callable[[], None], rare: bool = False) -> list[tuple[Model, Array | None]]:
-        """Return the usual or the rare models of the inputs, each with its product in the sample; the list is cached.
+        """Return the usual or the rare models of the inputs, each with its product in the sample. The list is cached.
 
-        The usual models begin with `PLAIN`, the unchanged inputs, whose product is given as None. Other models are left
-        out if they do not change the product in the sample.
+        The first of the usual models is `PLAIN`, the unchanged inputs; its product is given as None. Other models are
+        left out if they do not change the product in the sample.
         """
         if rare not in self._models:
             x, y = self.x[self.rows], self.y[:, self.columns]
@@ -275,7 +277,7 @@ class View:
     def __init__(
         self, totals: Totals, values: Array, usable: Array, noise: Noise, output: Format, half: Array | None = None
     ) -> None:
-        """Take the rounding errors of the accumulator as `noise`.
+        """`noise` has the rounding errors of the accumulator.
 
         If the format `output` is narrower than the accumulator, half an ulp in `output` is added to the limit of each
         error. If the output was rounded in another way, `half` holds the largest errors of this rounding instead.
@@ -299,7 +301,7 @@ class View:
         """Return a view that compares the result with the product rounded to the output format.
 
         Use it if a factor or bias may have been applied after this rounding. Products close to a tie may have been
-        rounded either way; `slack` allows for this. Return None if the output format is not narrower than the
+        rounded up or down, which `slack` allows for. Return None if the output format is not narrower than the
         accumulator.
         """
         if not isinstance(self.half, np.ndarray):
@@ -317,8 +319,8 @@ class View:
         """Return the errors against `factor`·product, their limits, and their sigmas.
 
         Besides the errors of the sums, the limits allow for two roundings: one before the multiplication by the factor,
-        and one after it. If the output format is narrower than the accumulator, only the rounding after it is allowed
-        for (see `stored`). Errors of unusable elements are NaN.
+        and one after it. If the output format is narrower than the accumulator, they allow only for the latter (see
+        `stored`). Errors of unusable elements are NaN.
         """
         totals, values, is_narrow = self.totals, self.values, isinstance(self.half, np.ndarray)
         with np.errstate(all="ignore"):
@@ -334,7 +336,10 @@ class View:
         return np.where(self.usable, error, np.nan), room, sigma
 
     def fit(self, product: Array | None = None, times: float = 1.0) -> Fit:
-        """Compare the result with a product, by default the exact one; the error limits are multiplied by `times`."""
+        """Compare the result with a product, by default the exact product.
+
+        The error limits are multiplied by `times`.
+        """
         totals = self.totals
         with np.errstate(all="ignore"):
             limit, sigma = self.noise.limit(totals, product), self.noise.sigma(totals, product)
@@ -355,6 +360,6 @@ def view_of(problem: ProductProblem, side: Side, accumulator: Format, sampled: b
 
 
 def middle(z: Array) -> float:
-    """Return the median of the values that are not NaN; infinity if there are none."""
+    """Return the median of the values that are not NaN, or infinity if all are NaN."""
     z = z[~np.isnan(z)]
     return float(np.median(z)) if z.size else np.inf

@@ -25,7 +25,10 @@ _BEYOND = 1.1  # numbers above this many times the largest finite number become 
 
 
 def rounded(name: str, direction: str, part: Array, whole: Array, axis: int) -> Array:
-    """Round to a format; numbers far beyond its largest finite number become infinite, except toward zero."""
+    """Round to a format.
+
+    Numbers far beyond its largest finite number become infinite, except in rounding toward zero.
+    """
     made = np.asarray(quantize(part, name, rounding=direction), np.float64)
     if direction == "RTZ":
         return made
@@ -38,7 +41,7 @@ def rounded_twice(name: str, direction: str, part: Array, whole: Array, axis: in
 
 
 def saturated(name: str, part: Array, whole: Array, axis: int) -> Array:
-    """Round to a format; numbers beyond its largest finite number become this number, with their sign."""
+    """Round to a format. Numbers beyond its largest finite number become this number, with their sign."""
     return np.asarray(quantize(part, name, overflow="saturate"), np.float64)
 
 
@@ -121,11 +124,13 @@ def scaled(name: str, most: float, by_row: bool, part: Array, whole: Array, axis
 
 
 def scaled_formats(values: Array, exact: Array, known: Array) -> Iterator[tuple[tuple[tuple[str, str], ...], Array]]:
-    """Find formats to which a result may have been quantised: at most one each for scales per tensor, row and column.
+    """Find formats to which a result may have been quantised, with scales per tensor, per row or per column.
+
+    Yield at most one format for each of these three.
 
     Each value of the result is then a number of the format times its scale. Yield the evidence, and an array with the
     largest rounding error of each value. `known` is the mask of the values that count. A format is left out if the
-    values may have this form by chance, or if at least half of the exact products have it, too.
+    values may have this form by chance, or if at least half of the exact products also have this form.
     """
     sizes = np.where(known, np.abs(values), 0.0)
     for axis, words in ((None, "tensor"), (1, "row"), (0, "column")):
@@ -196,7 +201,10 @@ def _largest(by_row: bool, part: Array, whole: Array, axis: int) -> Array:
 
 
 def _stored(scale: Array, stored: str) -> Array:
-    """Return a scale as it is stored: unchanged, rounded to a format, or rounded up to a power of two; 1 if it is 0."""
+    """Return a scale as it is stored: unchanged, rounded to a format, or rounded up to a power of two.
+
+    A scale of 0 becomes 1.
+    """
     if stored == "a power of two":
         with np.errstate(all="ignore"):
             scale = np.exp2(np.ceil(np.log2(scale)))

@@ -1,7 +1,7 @@
 """Find faults in the residuals: wrong elements and regions, a bias, a factor, moved rows, missing terms.
 
 The residual of a result is its difference from the exact product. Functions that look for a fault return its positions,
-or the bias or factor; None if there is none. The caller checks whether this fault leaves only rounding errors.
+the bias or the factor, or None. The caller checks whether this fault leaves only rounding errors.
 """
 
 from __future__ import annotations
@@ -50,10 +50,12 @@ class Places(Record):
 
 
 def find_places(wrong: Array, filled: float = _FILLED) -> Places | None:
-    """Return the positions of the wrong elements in a mask; None if there are none, or if they are many and scattered.
+    """Return the positions of the wrong elements in a mask.
 
-    A region is returned as one or more rectangles; in each, more than the share `filled` of the elements is wrong. A
-    few wrong elements that form no region are returned as single indices.
+    Return None if there are none, or if they are many and scattered.
+
+    A region is returned as rectangles. In each, more than the share `filled` of the elements is wrong. A few wrong
+    elements that form no region are returned as single indices.
 
     >>> wrong = np.zeros((9, 9), bool)
     >>> wrong[2:4, 3:6] = True
@@ -77,7 +79,7 @@ def find_places(wrong: Array, filled: float = _FILLED) -> Places | None:
 
 
 def share_of(elements: Array) -> float:
-    """Return the share of the elements of a mask that are true; 0 if the mask has no elements."""
+    """Return the share of the elements of a mask that are true, or 0 if the mask has no elements."""
     return float(elements.mean()) if elements.size else 0.0
 
 
@@ -141,9 +143,9 @@ def _boxes(wrong: Array, count: int, filled: float) -> tuple[tuple[tuple[int, in
 
 
 def _tail(wrong: Array, count: int) -> tuple[tuple[tuple[int, int], ...], ...] | None:
-    """Return two rectangles if the wrong elements are the last ones in memory, from the middle of a row; else None.
+    """Return two rectangles if the wrong elements are the last in memory and begin in the middle of a row; else None.
 
-    This is so if a copy was interrupted.
+    An interrupted copy leaves such elements.
     """
     (m, n), (row, column) = wrong.shape, divmod(wrong.size - count, wrong.shape[1])
     if not column or row == m - 1 or not wrong.ravel()[-count:].all():
@@ -172,10 +174,12 @@ def last_places(values: Array) -> Array:
 
 
 def moved_rows(values: Array, product: Array, wrong: Array) -> Array | None:
-    """Return, for each row of a result, the index of the row of the product that it holds; None if no row was moved.
+    """Return, for each row of a result, the index of the row of the product that it holds.
 
-    `wrong` is the mask of the rows that do not match the row of the product at the same position. Each of these is
-    assigned to the most similar row of the product.
+    Return None if no row was moved.
+
+    `wrong` is the mask of the rows that differ from the row of the product at the same position. Each of them is
+    assigned the most similar row of the product.
     """
     with np.errstate(all="ignore"):
         weight = np.sqrt(np.mean(product * product, axis=0))
@@ -199,11 +203,11 @@ def is_moved_exactly(pairs: Sequence[Sequence[object]], axis: int, made: Array, 
 
 
 def term_ranges(x: Array, y: Array, error: Array, limit: Array) -> list[tuple[int, int, int]]:
-    """Find terms that were omitted (−1) or counted twice (1): return tuples (first, stop, −1 or 1), at most eight.
+    """Find ranges of terms that were omitted or counted twice. Return at most eight tuples (first, stop, −1 or 1).
 
-    The error of each element is then plus or minus the sum of these terms, which is the difference of two prefix sums.
-    The terms are a range that explains some of the largest errors. The shortest ranges are returned; none if no range
-    explains them, or if all errors are within their limits.
+    The last number is −1 for omitted terms, 1 for terms that were counted twice. The error of each element is then plus
+    or minus the sum of these terms, which is the difference of two prefix sums. The shortest ranges that explain some
+    of the largest errors are returned. The list is empty if no range does, or if all errors are within their limits.
     """
     m, columns = error.shape
     with np.errstate(all="ignore"):
@@ -236,7 +240,7 @@ def term_ranges(x: Array, y: Array, error: Array, limit: Array) -> list[tuple[in
 
 
 def term_counts(x: Array, y: Array, error: Array) -> Array | None:
-    """Return the excess count of each term: −1 if it was omitted, 0 if it was counted once, 1 if twice.
+    """Return the excess count of each term: −1 if it was omitted, 0 if it was counted once, 1 if it was counted twice.
 
     The counts are found by least squares. Return None if they are not all close to integers, if all are 0, if there are
     too many terms for the elements, or if an error is not finite.

@@ -70,7 +70,7 @@ class Model(Record):
 
     @property
     def is_one_rounding(self) -> bool:
-        """Whether sums can be replayed: inputs are rounded to one format in one direction.
+        """Whether sums can be replayed, because inputs are rounded to a single format in a single direction.
 
         They may be rounded to binary32 first.
         """
@@ -138,7 +138,7 @@ def _changing(name: str, known: Known, changes: tuple[Change, Change], weight: i
 
 
 def _changing_each(name: str, known: Known, change: Change) -> Iterator[tuple[str, Model]]:
-    """Yield models that apply a change to both inputs, to x only, or to y only, each with the name of these inputs."""
+    """Yield models that change both inputs, only x, or only y, each with the name of the changed inputs."""
     for which, (left, right) in _SIDES:
         changes = change if left else _as_is, change if right else _as_is
         yield which, _changing(name, (*known, ("inputs", which)), changes, 1)
@@ -235,7 +235,7 @@ INT4_HALF_STEPS = 14.0  # the largest number of int4, in half steps
 
 
 def coarsest_models() -> Iterator[Model]:
-    """Yield the models with the largest plausible errors: inputs quantised to int4, with a scale per tensor or row."""
+    """Yield the models with the largest plausible errors: inputs in int4, with one scale per tensor or per row."""
     for by_row, words in ((False, "tensor"), (True, "row")):
         change = partial(quantized, by_row, steps=7)
         known = (("format", "int4"), ("scale per", words), ("inputs", "both"))
@@ -257,9 +257,8 @@ def scaled_models() -> Iterator[Model]:
 def known_of(model: Model, x: Array, y: Array) -> tuple[tuple[str, str], ...]:
     """Return the evidence of a model, adapted to these inputs.
 
-    If the evidence names both inputs but the model changes only one of them, only the changed input is named. If
-    several rounding directions give the same numbers, all of them are named. The formats TF32 and binary16 are both
-    named if they give the same numbers.
+    If the model changes only one of two inputs, only this input is named. If several rounding directions give the same
+    numbers, all of them are named. If TF32 and binary16 give the same numbers, both formats are named.
     """
     known = dict(model.evidence)
     if model.changes is not None and known.get("inputs") == "both":
@@ -340,7 +339,7 @@ def block_edges(n: int) -> Iterator[tuple[tuple[int, ...], str]]:
 
 
 def transposed_inputs(x: Array, y: Array) -> Iterator[tuple[str, str, Array, Array]]:
-    """Yield the factors of every product of the same shape in which operands are transposed, swapped or misread.
+    """Yield the factors of every product of this shape in which operands are transposed, swapped or misread.
 
     Each item has the name of the cause, a text that says which operand is transposed, and both factors. The text
     "x in memory" means that the memory of x was read in the wrong order, as if it held the transpose.

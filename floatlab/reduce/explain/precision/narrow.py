@@ -54,8 +54,8 @@ class Replay(Individual):
     def misses(self, values: Array) -> Array:
         """Return the mask of the elements in which this computation differs from the result `values`.
 
-        Differences of at most `slack` do not count if there are few of them: a partial sum close to a tie may be
-        rounded up or down.
+        A few differences of at most `slack` do not count, because a partial sum close to a tie may be rounded up or
+        down.
         """
         missed: Array = self.values != values
         moved = missed & (np.abs(self.values - values) <= self.slack)
@@ -145,8 +145,8 @@ def _by_way_of_single(problem: ProductProblem, side: Side, tick: Callable[[], No
 def _in_blocks(problem: ProductProblem, side: Side, tick: Callable[[], None]) -> Iterator[Replay]:
     """Yield the best replay in which the terms are added in blocks, if one fits.
 
-    The format of the result is narrow. The sum of each block is rounded to it, the running sum after each block, or
-    both.
+    In these replays, the sum of each block, the running sum after each block, or both are rounded to the format of the
+    result, which is narrow.
     """
     format = side.narrowest
     if format.precision > _HALF:
@@ -190,7 +190,7 @@ def narrow_formats(side: Side, usual: Format) -> list[Format]:
 
 
 def narrow_sums(problem: ProductProblem, side: Side, usual: Format) -> tuple[Array, Format] | None:
-    """Find a narrower format that holds all numbers of the result, and in which sums may have all of its errors.
+    """Find a narrower format that holds all numbers of the result, and whose sums may have such large errors.
 
     Return the errors in sigmas (expected root mean square errors of such sums) and the format. Return None if there is
     no such format, or if most sums are exact.
@@ -210,7 +210,7 @@ def narrow_sums(problem: ProductProblem, side: Side, usual: Format) -> tuple[Arr
 def partial_sums(
     problem: ProductProblem, side: Side, accumulators: tuple[Format, ...], tick: Callable[[], None]
 ) -> tuple[float, Model, Format] | None:
-    """Return a model of products or partial sums in a narrower format that explains a result; None if no model does.
+    """Return a model of products or partial sums in a narrower format that explains a result, or None.
 
     The values are the median error in sigmas, the model, and the accumulator.
     """

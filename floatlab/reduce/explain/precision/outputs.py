@@ -70,7 +70,7 @@ def best_cast(side: Side, view: View) -> tuple[Evidence, Array]:
     """Return the final rounding that explains most elements, and the mask of the elements that it does not explain.
 
     Another rounding is returned only if it explains clearly more elements than rounding to nearest does. Otherwise, the
-    evidence is empty, and the mask is that of rounding to nearest.
+    evidence is empty, and the mask belongs to rounding to nearest.
     """
     known: Evidence = ()
     best = plain = view.fit().wrong
@@ -91,7 +91,7 @@ def best_cast(side: Side, view: View) -> tuple[Evidence, Array]:
 def _bits_of_direction(view: View, known: Evidence, plain: Array, wrong: Array) -> float:
     """Return the evidence, in bits, that right numbers give for a rounding in one direction.
 
-    Rounding to nearest would round about half of the numbers in the other direction, so each number counts one bit.
+    Rounding to nearest would round about half of the numbers in the opposite direction, so each number counts one bit.
     Equal numbers count once. Numbers that are exact, up to the rounding errors of their sums, do not count. A number
     that only rounding to nearest explains is evidence against the direction. The masks `plain` and `wrong` mark the
     elements that rounding to nearest and the direction do not explain.
@@ -141,7 +141,7 @@ def holds_mostly(side: Side, exact: Array) -> bool:
 def printed_digits(side: Side, totals: Totals, product: Array | None = None) -> Evidence:
     """Return, as evidence, the number of bits, decimals or digits to which all values were rounded.
 
-    The evidence is empty if the values were not rounded, or if the numbers of the product have as few digits.
+    The evidence is empty if the values were not rounded, or if the product itself has such short numbers.
     """
     exact, partial = totals.product if product is None else product, np.sqrt(totals.squares)
     usable = side.finite & np.isfinite(exact) & (side.values != 0)  # a zero does not show how many digits are kept
@@ -189,7 +189,7 @@ def _moved(values: Array, steps: int, kind: DType) -> Array:
 def printed_from(side: Side, other: Side) -> Evidence:
     """If rounding `other` to some number of digits or decimals gives this result, return this number as evidence.
 
-    The evidence is empty if no number does, if it may be a coincidence, or if the formats differ.
+    The evidence is empty if no such number exists, if it may fit by chance, or if the formats differ.
     """
     if side.format != other.format or not (side.finite & other.finite).all():
         return ()
@@ -227,8 +227,8 @@ def unlike_formats(problem: ProductProblem, sides: tuple[Side, Side]) -> Diagnos
 def _formats(side: Side) -> list[Format]:
     """Return the format to which a result was probably rounded at the end, as a list of one item or none.
 
-    It is the narrower usual format that holds all values. If none does, it is the result's own format if this is
-    narrower than binary32. Otherwise it is a format with a shorter significand, if all values end in zero bits.
+    First choice is a narrower usual format that holds all values. The second is the result's own format, if it is
+    narrower than binary32. The third is a format with a shorter significand, if all values end in zero bits.
     """
     if side.narrowest.precision < side.format.precision:
         return [side.narrowest]
@@ -251,7 +251,7 @@ def _name(format: Format, side: Side) -> str:
 def _printed(side: Side) -> Iterator[tuple[Evidence, Array]]:
     """Yield the smallest numbers of decimals and of digits that suffice for all values.
 
-    Each comes with half a unit of the last digit, which is the largest error of this rounding.
+    With each number comes an array: half a unit of the last digit of each value, which is the largest rounding error.
     """
     kind, values = native_dtype(side.format), side.values[side.finite]
     if kind is None or not values.any():

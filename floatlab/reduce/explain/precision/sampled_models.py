@@ -1,4 +1,4 @@
-"""Find the models of the inputs that explain a result; a sample of its elements is compared first."""
+"""Find the models of the inputs that explain a result. A sample of its elements is compared first."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def far_replay(
     """Find a computation that gives the result bit for bit, although errors exceed the rounding error bound.
 
     Return its causes and the model of the inputs. Return None if no computation is found, if the errors are about as
-    large as the product, or if the numbers are too little evidence.
+    large as the product, or if the result has too few numbers to be evidence.
     """
     own, into = own_accumulator(side.narrowest), side.narrowest
     error, size = np.abs(view.totals.error(view.values))[view.usable], view.totals.size[view.usable]

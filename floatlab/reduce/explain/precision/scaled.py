@@ -31,7 +31,7 @@ _NEARER = 0.05  # with the right scale, the median error is less than this share
 
 
 def best_scaled(problem: ProductProblem, side: Side, tick: Callable[[], None]) -> Model | None:
-    """Return the model whose scale explains nearly the whole error of a sample of elements; None if no scale does."""
+    """Return the model whose scale explains nearly the whole error of a sample of elements, or None."""
     lines = [(each[0], (side.values != 0).sum(axis=each[1])) for each in ((problem.rows, 1), (problem.columns, 0))]
     rows, columns = (which[np.argsort(-count[which], kind="stable")[:_LINES]] for which, count in lines)
     x, y, index = problem.x[rows], problem.y[:, columns], np.ix_(rows, columns)
@@ -56,7 +56,7 @@ def best_scaled(problem: ProductProblem, side: Side, tick: Callable[[], None]) -
 def is_flipped(problem: ProductProblem, model: Model, view: View, product: Array, fit: Fit) -> bool:
     """Return whether the residuals of a model may come from a few inputs that are close to a tie.
 
-    The program then rounded these inputs in the other direction than the model does.
+    The program then rounded these inputs in one direction, and the model in the other.
     """
     right = view.fit().wrong & ~fit.wrong  # elements that only the model explains
     if share_of(fit.wrong) > _FLIPPED or right.sum() < _CLEARLY * fit.wrong.sum() or model.changes is None:
@@ -77,7 +77,7 @@ def is_flipped(problem: ProductProblem, model: Model, view: View, product: Array
 
 
 def is_factor_alone(view: View, fault: Fault) -> bool:
-    """Return whether a fault is a factor that also explains the result without the model with which it was found."""
+    """Return whether a fault is a factor that explains the result even without the model beside which it was found."""
     if fault.name != "scale":
         return False
     error, room, sigma = view.errors(None, float(dict(fault.evidence)["factor"]))
