@@ -39,8 +39,8 @@ class Audit(Record, Answering):
     """The audit of a quantised checkpoint: an `AuditedTensor` for each quantised weight, the broken ones first.
 
     `original` is the name of the original checkpoint; it is empty if none was given. Only quantised weights are
-    audited. The other tensors are counted by dtype: `unscaled` counts those of signed floats of 8 bits or less, which
-    are probably codes whose scales are missing; `unchecked` counts the rest. `missing` has the tensors of the original
+    audited. The other tensors are counted by dtype. `unscaled` counts tensors of signed floats of 8 bits or less: these
+    are probably codes whose scales are missing. `unchecked` counts the rest. `missing` has the tensors of the original
     that the checkpoint lacks. A missing weight is broken if the checkpoint has other tensors of its layer. `unchecked`,
     `missing` and `unscaled` are empty if weights were chosen by a glob (`only`).
     """
@@ -207,9 +207,9 @@ def _absent(name: str, originals: Originals, reason: str) -> AuditedTensor:
 
 
 def _counts(read: QuantizedCheckpoint, are_codes: bool) -> tuple[tuple[str, int], ...]:
-    """Count tensors that are not quantised weights: return pairs of a dtype and a number of tensors.
+    """Count tensors that are not quantised weights. Return pairs of a dtype and a number of tensors.
 
-    With `are_codes`, only tensors of signed floats of 8 bits or less are counted, since these are rarely used without
+    If `are_codes` is true, only tensors of signed floats of 8 bits or less are counted, which are rarely used without
     scales. Otherwise, only the other tensors are counted.
     """
     chosen = (stored.dtype for stored in read.plain.values() if _has_codes(stored) is are_codes)

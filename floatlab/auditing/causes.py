@@ -70,13 +70,13 @@ class ComparedWeight(Individual):
 
     @property
     def is_fed_back(self) -> bool:
-        """Whether the codes and the error are like those of quantisers that feed errors back, such as GPTQ."""
+        """Whether a quantiser that feeds errors back, such as GPTQ, would make such codes and errors."""
         has_such_codes = self.agreement is not None and self.agreement.is_fed_back
         return has_such_codes and self.fidelity.left < self.fidelity.most and not self.fidelity.nans
 
     @property
     def is_explained(self) -> bool:
-        """Whether a known way of rounding the original gives the codes; True if `agreement` is None.
+        """Whether a known way of rounding the original gives the codes. True if `agreement` is None.
 
         The known ways are rounding to nearest, directed and stochastic rounding, GPTQ, and scales that were rounded or
         fitted after the codes had been computed.
@@ -163,7 +163,7 @@ def _measured(
 
 
 def cause_of(found: ComparedWeight) -> WeightCause | None:
-    """Return the cause of a weight's error; None if no cause is found."""
+    """Return the cause of a weight's error, or None."""
     if (cause := repaired(found)) or (cause := _other_groups(found)) or (cause := lines_cause(found)):
         return cause
     with found.weight.open() as q:
@@ -200,9 +200,9 @@ def _other_groups(found: ComparedWeight) -> WeightCause | None:
 
 
 def owner_of_codes(found: ComparedWeight, originals: Callable[[Weight], Counterpart | None]) -> str:
-    """Return the name of another weight to which the codes belong; "" if there is none.
+    """Return the name of another weight to which the codes belong, or "".
 
-    With the other weight's scales, the codes must give the other weight's original. `originals` finds the originals.
+    With the scales of the other weight, the codes must give its original. `originals` finds originals.
     """
     own = found.read.checkpoint.tensors[found.weight.codes]
     for other in similar_weights(found.read, found.weight):
@@ -230,7 +230,7 @@ def lines_cause(found: ComparedWeight) -> WeightCause | None:
 
 
 def small_cause(found: ComparedWeight) -> WeightCause | None:
-    """Return a mistake whose correction makes nearly all codes nearest to the original; None if there is none.
+    """Return a mistake whose correction makes nearly all codes nearest to the original, or None.
 
     Such a mistake may change codes by only one step, so that the error is small.
     """
@@ -298,7 +298,7 @@ def repaired(found: ComparedWeight) -> WeightCause | None:
 
 
 def _zero_step(found: ComparedWeight) -> int:
-    """Return by how much to increase the zero points: the median of error / scale; 0 if unknown."""
+    """Return by how much to increase the zero points: the median of error / scale, or 0 if it is not known."""
     if not any(name.endswith(("qzeros", "zero_point")) for name in found.weight.parts):
         return 0
     grid = grid_of(found.read.parts, found.weight)
@@ -312,7 +312,7 @@ def _zero_step(found: ComparedWeight) -> int:
 
 
 def _nearest_after(found: ComparedWeight, repair: Repair, sample: int) -> float:
-    """Return the share of codes that are nearest to the original after a repair; 0 if the repaired weight does not fit.
+    """Return the share of codes that are nearest to the original after a repair, or 0 if the repair does not fit.
 
     The share is 1e-3 if `grid_of` does not know the numbers of all codes.
     """

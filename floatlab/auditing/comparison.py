@@ -41,7 +41,7 @@ class TensorDifference(Record):
     """The difference between the tensors that have the same name in two checkpoints.
 
     `result` is one of: unreadable (`reason` says why), only in expected, only in actual, other shape, beyond tolerance,
-    close, equal (the same numbers), same bits. `failing` of the `size` elements are beyond tolerance. `share` is the
+    close, equal (the same numbers), same bits. Of the `size` elements, `failing` are beyond tolerance. `share` is the
     largest quotient of an element's error and its tolerance. `absolute` and `relative` are the largest errors. `ulps`
     is the largest distance in ulps of `ulp_format`. `rounded` is the rounding that turns one tensor into the other.
     """
@@ -84,7 +84,7 @@ class CheckpointDifferences(Record, Answering):
 
     @property
     def rounded(self) -> NarrowedCopy | None:
-        """The rounding that explains all differences; None if no single rounding does, or if nothing differs."""
+        """The rounding that explains all differences. None if no single rounding does, or if nothing differs."""
         apart = [each.rounded for each in self.tensors if each.result not in (EQUAL, SAME)]
         return apart[0] if apart and apart[0] is not None and all(each == apart[0] for each in apart) else None
 

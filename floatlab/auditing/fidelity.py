@@ -46,8 +46,8 @@ class Fidelity(Record):
     `left` is |q − x| / |x| in the Euclidean norm, where q is the weight and x its original. `sqnr` is −20·log10(`left`)
     in dB; it is infinite if there is no error. `cosine` is the cosine of the angle between q and x; it is 0 if q or x
     has only zeros. `largest_error` and `mse` are absolute. `largest` is the largest magnitude in x. `nans` counts the
-    elements that are NaN or infinite in q but finite in x, and `unknown` those that are NaN or infinite in x. Both
-    kinds are left out of the errors. They still count in `elements`, and in `mse` as elements without an error.
+    elements that are NaN or infinite in q but finite in x. `unknown` counts the elements that are NaN or infinite in x.
+    Both kinds are left out of the errors. They still count in `elements`, and in `mse` as elements without an error.
     `blocks` counts blocks of 32 or 16 neighbouring elements. `bad_blocks` of them have a larger error than any
     quantiser causes. `most` and `nearest` are upper limits of `left`: `most` for any quantiser with the right scales,
     `nearest` for rounding x to nearest in the weight's format.

@@ -70,7 +70,7 @@ def halves(octets_: Array) -> Array:
 
 
 def _fifth_bits(blocks: Array, place: int) -> Array:
-    """Return the highest bit of each of 32 five-bit codes, as 0 or 16; the bits are stored in four bytes."""
+    """Return the highest bit of each of 32 five-bit codes, as 0 or 16. Four bytes store these bits."""
     return np.unpackbits(blocks[:, place : place + 4], axis=1, bitorder="little") << 4
 
 

@@ -45,10 +45,10 @@ _IMPLAUSIBLE = 1e4  # without an original, a weight with a larger magnitude is r
 class AuditedTensor(Record):
     """The verdict on a quantised weight, or on a tensor that only the original has, and its reasons.
 
-    `verdict` is sound, broken or cannot tell. `fidelity` has the errors relative to the original; it is None if the
-    weight was not compared. `largest` is the largest finite magnitude of the weight's numbers; it is None if they were
-    not read. `original` names the tensors with which the weight was compared, and says how they were found; it is empty
-    for a tensor of the same name.
+    `verdict` is sound, broken or cannot tell. `fidelity` has the errors relative to the original, or None if the weight
+    was not compared. `largest` is the largest finite magnitude of the weight's numbers, or None if they were not read.
+    `original` names the tensors with which the weight was compared, and says how they were found. It is empty if the
+    tensor has the weight's name.
     """
 
     name: str
@@ -198,9 +198,9 @@ def _compare_with_original(
 
 
 def _by_codes(found: ComparedWeight) -> _Opinion | None:
-    """Return what the codes of a weight show; None if they do not decide.
+    """Return what the codes of a weight show, or None if they do not decide.
 
-    A weight is sound if rounding the original with the stored scales gives its codes. It is not if almost nothing of
+    A weight is sound if rounding the original with the stored scales gives its codes. It is broken if almost nothing of
     the original is left.
     """
     fidelity, agreed = found.fidelity, found.agreement
@@ -275,7 +275,7 @@ def _by_errors(found: ComparedWeight) -> _Opinion:
 
 
 def _other_rows(weight: Weight, agreed: CodeAgreement) -> str:
-    """Return in words which rows have other numbers than the original."""
+    """Name the rows that have other numbers than the original."""
     rows, total = agreed.bad_rows, prod(weight.shape[:-1])
     if len(rows) == 1:
         return f"row {rows[0]:,} of {total:,} holds other numbers than the original"

@@ -1,4 +1,4 @@
-"""The order of a matrix's rows, compared with those of its original: permuted, or a few of them exchanged."""
+"""Describe the order of a matrix's rows relative to its original: permuted, or a few rows exchanged."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def unit_rows(rows: Array) -> Array:
 
 
 def order_of(q: Array, x: Array, shape: tuple[int, ...], noun: str) -> str:
-    """Return in words the order of q's rows if they are the rows of x in another order; otherwise ""."""
+    """If q has the rows of x in another order, describe this order. Otherwise return ""."""
     count, length = q.shape
     if not 2 <= count <= MOST_ROWS or length < SHORTEST:
         return ""
@@ -62,7 +62,7 @@ def _named_order(best: Array, shape: tuple[int, ...]) -> str:
 
 
 def exchanged(q: Array, x: Array, noun: str) -> str:
-    """Return in words which rows of q are exchanged with each other; "" if there are none, or more than a few."""
+    """Name the rows of q that are exchanged with each other. Return "" if there are none, or more than a few."""
     error, signal = np.square(q - x).sum(axis=1), np.square(x).sum(axis=1)
     bad = np.flatnonzero(error > MOST_LEFT**2 * signal)
     if not 2 <= len(bad) <= _FEW_LINES * len(q) or q.shape[1] < SHORTEST or len(bad) > SAMPLE // q.shape[1]:

@@ -95,10 +95,10 @@ def packed_words(parts: StoredParts, stem: str) -> Weight | None:
 
 
 def _column_groups(order: StoredTensor, sizes: tuple[int, int], owner: str) -> Array | None:
-    """Return the group of each column, from `weight_g_idx`; None if the groups follow each other.
+    """Return the group of each column, from `weight_g_idx`, or None if the groups are contiguous.
 
-    compressed-tensors writes −1 for all columns if the groups follow each other. `sizes` are the numbers of columns of
-    the weight and of a group.
+    For contiguous groups, compressed-tensors writes −1 for all columns. `sizes` are the numbers of columns of the
+    weight and of a group.
     """
     length, size = sizes
     check_shape(order, (length,), owner)
@@ -145,7 +145,7 @@ def _shape_and_bits(parts: StoredParts, weight: StoredTensor, said: StoredTensor
 def transposed(parts: StoredParts, stem: str) -> Weight | None:
     """Recognise `qweight` of GPTQ and AWQ, which store weights transposed: rows are inputs, columns are outputs.
 
-    In GPTQ, a 32-bit word has the codes of several inputs; in AWQ, those of several outputs.
+    In GPTQ, a 32-bit word has the codes of several inputs. In AWQ, it has the codes of several outputs.
     """
     weight = parts.tensors[f"{stem}.qweight"]
     if weight.kind != "int32" or len(weight.shape) != 2:

@@ -90,8 +90,8 @@ def weight_with_scale(parts: StoredParts, stem: str) -> Weight | None:
 def must_be_scaled(parts: StoredParts, weight: StoredTensor) -> bool:
     """Return whether a weight must have a scale, such as `weight_scale`.
 
-    This is true if three conditions hold. A configuration names the method of quantisation; the weight has several axes
-    and a type for codes (fp8, int8 or uint8); and no scale of another convention belongs to the weight.
+    Three conditions must hold. A configuration names the method of quantisation. The weight has several axes and a type
+    for codes (fp8, int8 or uint8). No scale of another convention belongs to the weight.
     """
     others = parts.present(f"{weight.name}_scale_inv", f"{weight.name}.absmax")
     is_coded = weight.kind in (*FP8, "uint8", "int8") and len(weight.shape) > 1
@@ -109,7 +109,7 @@ _SCALES_OF = {
 def _scale_needed(parts: StoredParts, stem: str, weight: StoredTensor) -> str:
     """Return the name under which the missing scale of a weight would be stored.
 
-    The convention is that of other weights of the checkpoint or, if there are none, that of the configuration.
+    The name follows other weights of the checkpoint or, if there are none, the configuration.
     """
     if parts.present(f"{stem}.weight.quant_map"):
         return f"{stem}.weight.absmax"

@@ -1,8 +1,8 @@
 """Finds weights whose originals were found by content, but do not agree with the names or with other weights.
 
-Names of a checkpoint and of its original may differ. But if the original of a weight of layer 0 seems to be in layer 1,
-or that of a gate_proj seems to be an up_proj, two tensors may be exchanged. Their content cannot tell which one belongs
-where.
+Names of a checkpoint and of its original may differ. But suppose that the original of a weight of layer 0 seems to be
+in layer 1, or that an up_proj seems to be the original of a gate_proj. Then two tensors may be exchanged, and their
+content cannot tell where each belongs.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class _Match(Record):
 
 
 def numbered(name: str) -> tuple[str, Numbers]:
-    """Replace the numbers in a name by #, and also return these numbers, such as those of the layer and the expert.
+    """Replace the numbers in a name by #. Also return these numbers, such as the numbers of the layer and the expert.
 
     >>> numbered("layers.3.experts.11.w1.weight"), numbered("h7.up")
     (('layers.#.experts.#.w1.weight', (3, 11)), ('h#.up', (7,)))
@@ -85,8 +85,8 @@ def contradictions(matches: Mapping[str, Counterpart], known: Iterable[str]) -> 
 def _of_another_order(matches: Mapping[str, Counterpart]) -> dict[str, str]:
     """Return the weights of q and k whose rows are in an unusual order for this checkpoint, each with the reason.
 
-    A checkpoint stores these rows either permuted for rope or not, in all layers alike. If as many weights are permuted
-    as are not, all of them are doubtful.
+    A checkpoint permutes these rows for rope in all layers, or in none. If half of the weights are permuted, all of
+    them are doubtful.
 
     >>> found = {f"{at}.k": Counterpart("", lambda: None, rope_heads=heads) for at, heads in enumerate((8, 0, 8))}
     >>> _of_another_order(found)

@@ -1,8 +1,8 @@
 """Finds the tensors of an original checkpoint from which each quantised weight was made.
 
-First, tensors of the same name are looked for; then names of known conventions; then tensors with similar content. Some
-conventions allow several arrangements, such as transposed experts or rows permuted for rope: then the most similar one
-is taken. If a convention allows only one arrangement, a weight whose rows are in another order is broken.
+Three searches follow each other: for a tensor of the same name, for names of known conventions, and for tensors with
+similar content. If a convention allows several arrangements, such as transposed experts or rows permuted for rope, the
+most similar one is taken. If it allows only one arrangement, a weight whose rows are in another order is broken.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Originals:
                 self.names[key] = "" if key in self.names else name
 
     def counterpart(self, weight: Weight) -> Counterpart | None:
-        """Return the original of a weight; None if it is found neither by name nor by content.
+        """Return the original of a weight, or None if it is found neither by name nor by content.
 
         Raises FloatlabError if the original cannot be read.
         """
@@ -219,7 +219,7 @@ class Originals:
         return Counterpart(words, opened, (name,), by_content=True)
 
     def resembling(self, weight: Weight) -> str | None:
-        """Return the name of a tensor with the shape of a weight and similar numbers; None if there is none."""
+        """Return the name of a tensor that has the shape of a weight and similar numbers, or None."""
         name = self._content().same(weight)
         return name if name is not None and self.shapes[name] == weight.shape else None
 

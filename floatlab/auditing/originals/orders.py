@@ -31,10 +31,10 @@ def order_of(places: list[Place], heads: tuple[int, ...] | None = ()) -> RowOrde
     """Return the order of the rows of a weight; `places` says for each row where it was found.
 
     Known conventions explain these orders: a contiguous part of one tensor; every n-th row of one tensor; several
-    tensors one after the other; alternating rows (or heads) of several tensors; rows of q and k permuted for rope.
-    `heads` has the stated numbers of attention heads, which decide what is a permutation for rope. If none of them fits
-    the number of rows, usual numbers are tried. `heads` is None if `places` is about the columns of a weight, whose
-    order no convention changes.
+    tensors one after the other; alternating rows (or heads) of several tensors; rows of q and k permuted for rope. A
+    permutation for rope depends on the number of attention heads. `heads` has the numbers that the configuration
+    states. If none of them fits the number of rows, usual numbers are tried. `heads` is None if `places` describes the
+    columns of a weight, whose order no convention changes.
 
     >>> order_of([("gate", False, 0), ("up", False, 0), ("gate", False, 1), ("up", False, 1)])
     RowOrder(words='their rows, alternating', is_explained=True, of_columns=False)

@@ -45,7 +45,7 @@ def sampled(source: ArraySource) -> Array:
 
 
 def cosine(x: Array, y: Array) -> float:
-    """Return the cosine of the angle between two arrays; 0 if one of them has zeros only.
+    """Return the cosine of the angle between two arrays, or 0 if one of them has only zeros.
 
     >>> cosine(np.array([1.0, 2.0]), np.array([2.0, 4.0])), cosine(np.zeros(2), np.ones(2))
     (1.0, 0.0)
@@ -58,9 +58,11 @@ def cosine(x: Array, y: Array) -> float:
 
 
 def best_of(weight: Weight, options: list[Counterpart]) -> Counterpart | None:
-    """Return the first option, or another one that is clearly more similar to the weight; None if there are no options.
+    """Return the first option, unless another is clearly more similar to the weight.
 
-    If options with other values of `rope_heads` are about as similar, `rope_heads` of the result is None.
+    Return None if there are no options.
+
+    If options with different `rope_heads` are about equally similar, the result has None for `rope_heads`.
     """
     if len(options) < 2:
         return options[0] if options else None
@@ -114,8 +116,8 @@ class ContentIndex:
     def gathered(self, weight: Weight, heads: Mapping[str, tuple[int, ...]]) -> Counterpart | None:
         """Find each row (or each column) of a weight among the rows and columns of all tensors.
 
-        Returns one tensor of the found rows; None if they were not found, or if the weight is too large.
-        `heads` has the stated numbers of attention heads of q and of k, for rows that are permuted for rope.
+        Return one tensor of the found rows, or None if they were not found or the weight is too large. `heads` has the
+        stated numbers of attention heads of q and of k, for rows that are permuted for rope.
         """
         *outer, rows, columns = weight.shape
         if prod(weight.shape) > _MOST_NUMBERS or prod(outer) * max(rows, columns) > _MOST_ROWS:
@@ -179,7 +181,7 @@ class ContentIndex:
         return found, chosen
 
     def _rows_of(self, length: int) -> tuple[Array, list[Place]] | None:
-        """Return all rows and columns of this length as unit vectors; None if there are none or too many.
+        """Return all rows and columns of this length as unit vectors. Return None if there are none or too many.
 
         The second result has a tuple for each vector: the name of its tensor, whether it is a column, and its index.
         """
@@ -211,7 +213,7 @@ def _units(rows: Array) -> Array:
 
 
 def _orders_in_words(orders: list[str]) -> str:
-    """Return in words the orders of rows in the matrices of a stack; if they differ, name the matrices of each order.
+    """Describe the orders of rows in the matrices of a stack. If they differ, name the matrices with each order.
 
     >>> _orders_in_words(["its rows", "its rows in reverse order"])
     'its rows (matrix 0), its rows in reverse order (matrix 1)'

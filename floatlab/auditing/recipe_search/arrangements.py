@@ -48,7 +48,7 @@ class Arrangement(Record):
 
     @property
     def size(self) -> tuple[int | None, int | None]:
-        """The rows and columns of a block; None for all of them."""
+        """The rows and columns of a block. None stands for all rows or columns."""
         if self.shape in ("tensor", ""):
             return None, None
         if self.shape == "channel":
@@ -219,7 +219,7 @@ def _as_stored(each: Arrangement, shape: Shape, stored: Shape) -> bool:
 
 
 def _is_grid(grid: Shape, stored: Shape) -> bool:
-    """Return whether scales of this shape are those of the grid; axes of length 1 may be missing or additional."""
+    """Return whether scales of this shape fit the grid. Axes of length 1 may be missing or additional."""
     return grid == stored if len(grid) == len(stored) else _squeezed(grid) == _squeezed(stored)
 
 

@@ -32,7 +32,7 @@ _SINGLE = "binary32"
 def formats_for(
     element: str, kind: str | None, arrangement: Arrangement, rows: bool = False, powers: bool = True
 ) -> Iterator[str]:
-    """Yield the names of the block formats that have this element format, format of scales, and blocks.
+    """Yield the names of the block formats with this element format, this format of scales, and these blocks.
 
     `kind` is the format of the scales, or None if there are none. `rows` tells whether each row has its own scale
     instead of a scale of the tensor, and `powers` whether all scales are powers of two.
@@ -111,7 +111,7 @@ _ONE = Fraction(1)
 
 
 def _on_cuda(candidate: RecipeCandidate) -> Iterator[RecipeCandidate]:
-    """Yield the candidate as PyTorch computes it on CUDA; nothing if its rule has no division by a constant.
+    """Yield the candidate as PyTorch computes it on CUDA, if its rule has a division by a constant.
 
     On CUDA, the quotient of a tensor and a Python number, amax / 448, is amax * (1 / 448): the reciprocal is rounded to
     binary32, and so is the product. The last bits of some scales then differ from those of quotients.

@@ -1,4 +1,4 @@
-"""Says in words how stored codes differ from those of the nearest recipe."""
+"""Describe how stored codes differ from the codes of the nearest recipe."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FEW = 1 / 1000  # if a smaller share of the codes differs, they may be damaged
 
 
 def difference_words(trial: Trial, tally: Agreement, evidence: Evidence) -> list[str]:
-    """Return remarks on the codes and scales that differ from those of a recipe."""
+    """Return remarks on the codes and scales that a recipe does not give."""
     lost, wrong_scales = tally.codes_tried - tally.codes, tally.scales_tried - tally.scales
     found = []
     near = _nearest_share(trial, evidence) if lost else 0.0
@@ -61,10 +61,10 @@ def _share_words(share: float) -> str:
 
 
 def _multiple(stored: Array, mine: Array) -> str:
-    """Return in words the factor by which stored scales differ from the recipe's scales `mine`.
+    """Describe the factor by which stored scales differ from the recipe's scales `mine`.
 
-    If there is no common factor, the reciprocals of `mine` are tried. If these have no common factor either, the text
-    is empty.
+    If there is no common factor, the reciprocals of `mine` are tried. If these also have no common factor, the text is
+    empty.
     """
     with np.errstate(all="ignore"):
         pairs = (("{} times the recipe's", stored / mine), ("{} divided by the recipe's", stored * mine))
@@ -76,7 +76,7 @@ def _multiple(stored: Array, mine: Array) -> str:
 
 
 def _scale_ratio(trial: Trial, evidence: Evidence) -> str:
-    """Return in words the factor by which stored scales of the first part differ from a recipe's; "" if it varies."""
+    """Describe the factor between stored scales of the first part and a recipe's scales. Return "" if it varies."""
     if trial.reading is None or trial.candidate.recipe.format.minimum:
         return ""
     part = next(iter(comparable_parts(trial.candidate, evidence)))
@@ -112,7 +112,7 @@ def scale_distance(trial: Trial, evidence: Evidence) -> float:
 
 
 def _tensor_words(trial: Trial, evidence: Evidence) -> list[str]:
-    """Return a remark on the factor by which the stored scale of the tensor differs from that of a recipe."""
+    """Return a remark on the factor between the stored scale of the tensor and a recipe's scale of the tensor."""
     if evidence.tensor is None or evidence.tensor.size != 1:
         return []
     part = next(iter(comparable_parts(trial.candidate, evidence)))

@@ -23,10 +23,10 @@ from floatlab.record import Individual, Record
 class RecipeCandidate(Record):
     """A recipe that may have made the codes, with the arrangement of its blocks.
 
-    `takes` is the name of the format to which the original values are rounded (or widened) first; it is empty if they
-    keep their own format. `given` is the stored scale of the tensor if the candidate uses it instead of deriving one.
-    `changes` describe in words how the rule differs from that of the recipe `base`. `on_cuda` says whether one of the
-    changes is only the way in which PyTorch divides on CUDA.
+    The original values are first rounded or widened to the format named `takes`. This name is empty if they keep their
+    own format. `given` is the stored scale of the tensor if the candidate uses it instead of deriving one. `changes`
+    describes how the rule differs from the rule of the recipe `base`. `on_cuda` says whether one of the changes is only
+    the way in which PyTorch divides on CUDA.
     """
 
     base: str
@@ -83,7 +83,7 @@ class Encoded(Individual):
     """A quantised part of a tensor.
 
     `codes` are in the order of the tensor. `scales` are numbers in the order of `Arrangement.grid`. `tensor` is the
-    scale of the tensor, or of each row; None if the recipe has none.
+    scale of the tensor or the scales of its rows. It is None if the recipe has no such scale.
     """
 
     codes: Array

@@ -55,8 +55,8 @@ class Trial(Individual):
 class Agreement(Record):
     """The numbers of codes and scales that agree in a trial, and the indices of the first code and scale that differ.
 
-    `tensor` says how the stored scale of the tensor relates to that of the recipe; it is empty if there is none.
-    `tensor_fits` says whether they agree.
+    `tensor` says how the stored scale of the tensor relates to the scale that the recipe gives. It is empty if the
+    tensor has no scale. `tensor_fits` says whether the two agree.
     """
 
     codes: int = 0
@@ -84,8 +84,8 @@ class Agreement(Record):
 class Evidence(Individual):
     """The data of a search: the original, facts about it, and the stored codes and scales.
 
-    `layouts` are the possible ways to read the codes, and `readings` those to read the scales. `tensor` has the scale
-    of the tensor, or one scale for each row; None if there is none. `nested` are scales that are quantised themselves;
+    `layouts` are the possible ways to read the codes, and `readings` are the possible ways to read the scales. `tensor`
+    has the scale of the tensor, one scale for each row, or None. `nested` are scales that are quantised themselves;
     `readings` does not contain them.
     """
 
@@ -259,7 +259,7 @@ def stored_as(scales: Array, kind: str, form: str) -> Array:
 
 
 def tensor_form(candidate: RecipeCandidate, mine: Array | None, evidence: Evidence, part: Part) -> tuple[str, bool]:
-    """Return in words how the stored scale of the tensor relates to the recipe's, and whether it fits."""
+    """Describe how the stored scale of the tensor relates to the recipe's scale. Also return whether it fits."""
     stored = evidence.tensor
     if stored is None:
         return "", True
@@ -320,9 +320,9 @@ def given_scales(candidate: RecipeCandidate, stored: float) -> list[RecipeCandid
 def unlikeness(trial: Trial, part: Part, survey: Survey) -> float | None:
     """Return how much the stored codes of a part differ from the original: the median relative error of its blocks.
 
-    The codes of each block are scaled so that its largest number agrees with that of the original. The error is below
-    0.4 for most data if element format and layout are right. Returns ∞ for codes that the format does not have, and
-    None if the data are not sufficient.
+    The codes of each block are scaled so that its largest number agrees with the original's largest number. The error
+    is below 0.4 for most data if element format and layout are right. Returns ∞ for codes that the format does not
+    have, and None if the data are not sufficient.
     """
     arrangement, fmt = trial.candidate.arrangement, trial.candidate.recipe.format
     stored = trial.layout.read(part.first, part.codes.size)

@@ -80,7 +80,7 @@ def _arithmetic(rule: ScaleRule, values: str) -> str:
 
 
 def _division(rule: ScaleRule) -> str:
-    """Return in words whether elements are divided by the scale, or multiplied by its reciprocal."""
+    """Say whether elements are divided by the scale, or multiplied by its reciprocal."""
     operations = {operation for line in rule.steps() if line.level == ELEMENT for operation in _on_x(line.formula)}
     if "*" in operations:
         return "multiplication by the reciprocal"

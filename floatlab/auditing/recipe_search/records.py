@@ -49,12 +49,12 @@ class TellingElement(Record):
 class MatchedRecipe(Record):
     """A recipe that was tried, and how many of the stored codes and scales it gives.
 
-    `changes` are the properties in which it differs from the recipe `recipe` of a library; there may be none.
-    `properties` are pairs of a property and its value: scale rule, arithmetic, quotient, rounding and so on. `layout`
-    says how codes and scales are stored. `codes` of `codes_tried` codes agree, and `scales` of `scales_tried` scales.
-    `tensor_scale` says how the stored scale of the tensor relates to that of the recipe; it is empty if the recipe or
-    the tensor has none. `first_code` and `first_scale` are the positions of the first code and of the first scale that
-    differ; they are None if none differs.
+    `changes` are the properties in which it differs from a library's recipe, which `recipe` names. There may be no
+    changes. `properties` are pairs of a property and its value: scale rule, arithmetic, quotient, rounding and so on.
+    `layout` says how codes and scales are stored. Of `codes_tried` codes, `codes` agree; of `scales_tried` scales,
+    `scales` agree. `tensor_scale` says how the stored scale of the tensor relates to the scale that the recipe gives.
+    It is empty if the recipe or the tensor has no such scale. `first_code` and `first_scale` are the positions of the
+    first code and of the first scale that differ, or None.
     """
 
     recipe: str
@@ -118,7 +118,7 @@ class RecipeSearch(Record, Answering):
 
     @property
     def recipe(self) -> str:
-        """The name of the recipe, the first one of several; empty if none agrees."""
+        """The name of the recipe. If several agree, it is the first; if none agrees, it is empty."""
         return self.recipes[0].name if self.recipes else ""
 
     def __repr__(self) -> str:

@@ -102,9 +102,9 @@ def _nibbles(source: ArraySource, elements: tuple[str, ...]) -> Iterator[CodeLay
 
 
 def _in_words(source: ArraySource, shape: Shape) -> Iterator[CodeLayout]:
-    """Yield the ways to read words of 32 bits as integers of 4 or 8 bits; a row may end with a word that is not full.
+    """Yield the ways to read words of 32 bits as integers of 4 or 8 bits. A row may end with a word that is not full.
 
-    The codes of 8 bits are those of compressed-tensors, which stores n + 128.
+    Codes of 8 bits occur in compressed-tensors, which stores n + 128.
     """
     length = shape[-1]
     for each in (8, 4):

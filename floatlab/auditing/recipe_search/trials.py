@@ -66,7 +66,7 @@ def plausible(trials: list[Trial], evidence: Evidence) -> list[Trial]:
     """Return the trials whose element format and layout are plausible.
 
     The codes of a part of the tensor are compared with the original (`unlikeness`). A trial is left out only if its
-    codes are far from the original while those of another element format or layout are near.
+    codes are far from the original, and another element format or layout gives codes near it.
     """
     known: dict[tuple[object, ...], float | None] = {}
     keys = []
@@ -125,7 +125,7 @@ def _with_tensor(tally: Agreement, trial: Trial, encoded: Encoded, part: Part, e
 
 
 def encoded_by(candidate: RecipeCandidate, evidence: Evidence, part: Part) -> Encoded | None:
-    """Quantise a part by a candidate; None if the candidate cannot quantise this tensor."""
+    """Quantise a part by a candidate. Return None if the candidate cannot quantise this tensor."""
     fmt = candidate.recipe.format
     try:
         with np.errstate(all="ignore"):
@@ -143,7 +143,7 @@ def encoded_by(candidate: RecipeCandidate, evidence: Evidence, part: Part) -> En
 
 @lru_cache(maxsize=1024)
 def _tensor_scale(candidate: RecipeCandidate, survey: Survey) -> float | None:
-    """Return the scale of the whole tensor as a candidate derives it; None if it is not finite and positive."""
+    """Return the scale of the whole tensor as a candidate derives it, or None if it is not finite and positive."""
     if candidate.recipe.rule.is_exact and not survey.is_finite:
         return None  # exact rules leave out blocks with infinities; the largest number of the others is unknown
     columns = candidate.arrangement.size[1] or 1

@@ -15,10 +15,10 @@ _TIE = 1e-5  # quotients this close to a tie may be rounded to either side
 
 @np.errstate(all="ignore")
 def nested_words(evidence: Evidence) -> list[str]:
-    """Return a remark on quantised scales (bitsandbytes' double quantisation); no remark if scales are not quantised.
+    """Return a remark on quantised scales (bitsandbytes' double quantisation), if there are any.
 
     The largest magnitude of a block, minus an offset, is stored as a code. The remark says how many of these codes are
-    the nearest ones.
+    nearest to the exact value.
     """
     nested, total = evidence.nested, prod(evidence.shape)
     if nested is None or total > MOST_AT_ONCE or total % len(nested.codes):

@@ -1,9 +1,9 @@
 """Finds the recipe of integers with zero points (compressed-tensors, GPTQ, AWQ).
 
-A number is (code − zero point) × scale. The rules that are tried are those that these libraries use without
-calibration: the scale follows from the smallest and the largest number of a group, or from its largest magnitude.
-Sources: compressed-tensors (quantization/utils/helpers.py, calculate_qparams), GPTQModel (quantization/quantizer.py,
-find_params), AutoAWQ (quantize/quantizer.py, pseudo_quantize_tensor).
+A number is (code − zero point) × scale. Only rules without calibration are tried: the scale follows from the smallest
+and the largest number of a group, or from its largest magnitude. Sources: compressed-tensors
+(quantization/utils/helpers.py, calculate_qparams), GPTQModel (quantization/quantizer.py, find_params), AutoAWQ
+(quantize/quantizer.py, pseudo_quantize_tensor).
 """
 
 from __future__ import annotations
@@ -113,7 +113,8 @@ def _quality(each: MatchedRecipe) -> tuple[float, float]:
 def _groups(checkpoint: QuantizedCheckpoint, weight: Weight, rows: int) -> _Groups:
     """Return the code, scale and zero point of each element in the first rows.
 
-    To find scales and zero points, the weight is also read as if all codes were 0, and as if all were the largest code.
+    To find scales and zero points, the weight is read twice more: as if all codes were 0, and as if all were the
+    largest code.
     """
     tensors = checkpoint.checkpoint.tensors
     stored = tensors[weight.codes]
