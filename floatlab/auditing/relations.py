@@ -1,4 +1,4 @@
-"""How a weight differs from its original: by a factor, by the order of its rows, or only in some rows.
+"""Describe how a weight differs from its original: by a factor, by the order of its rows, or only in some rows.
 
 A factor is stated only if dividing by it leaves an error that is as small as that of a quantised weight. An order is
 stated only if nearly all rows resemble rows of the original.
@@ -38,7 +38,9 @@ _STEPS = (
 
 
 def both(read: ArraySource, original: ArraySource) -> tuple[Array, Array] | None:
-    """Return the first rows of a weight and of its original as float64; None for empty arrays and for very long rows.
+    """Return the first rows of a weight and of its original as float64.
+
+    Return None for empty arrays and very long rows.
 
     An element that is NaN or infinite in one of them becomes 0 in both.
     """
@@ -52,9 +54,9 @@ def both(read: ArraySource, original: ArraySource) -> tuple[Array, Array] | None
 
 
 def relation(read: ArraySource, original: ArraySource, group: int = 0) -> str:
-    """Return how a weight relates to its original, in words; empty if no relation is found.
+    """Describe how a weight relates to its original. Return "" if no relation is found.
 
-    `group` is the number of elements in a row that share a scale; 0 if it is not known.
+    `group` is the number of elements in a row that share a scale, or 0 if it is not known.
 
     >>> from floatlab.arrays.sources import HeldSource
     >>> x = np.random.default_rng(1).normal(size=(8, 64))
@@ -127,11 +129,11 @@ def _relations(q: Array, x: Array, shape: tuple[int, ...], group: int) -> Iterat
 
 
 def factor_off(read: ArraySource, original: ArraySource) -> str:
-    """Return in words the factor by which a weight with a small error is too large or too small; "" if there is none.
+    """Describe the factor by which a weight with a small error is too large or too small, or return "".
 
-    The numbers between 1/8 and 1/2 of the largest one in their block decide whether there is a factor, since rounding
-    hardly changes their mean size. If they have only few different values, all of them may have been rounded in the
-    same direction, so no factor is returned. The factor itself is measured on all numbers.
+    Only numbers between 1/8 and 1/2 of the largest one in their block decide whether there is a factor. Rounding hardly
+    changes their mean size. If they have only few different values, all of them may have been rounded in the same
+    direction, so no factor is returned. The factor itself is measured on all numbers.
 
     >>> from floatlab.arrays.sources import HeldSource
     >>> x = np.random.default_rng(1).normal(size=(64, 64))
@@ -243,7 +245,7 @@ def _factor_of_rows(q: Array, x: Array) -> str:
 
 
 def _of_sign(factor: Array, off: Array, noun: str) -> str:
-    """Return in words that the rows or blocks with the indices `off` have the opposite sign; "" if not all have it."""
+    """Say that the rows or blocks with the indices `off` have the opposite sign. Return "" if some do not."""
     if not len(off) or (np.abs(factor[off] + 1) > MOST_LEFT).any():
         return ""
     return f"{len(off):,} of {len(factor):,} {noun} {plural(len(off), 'has', 'have')} the opposite sign"
@@ -288,7 +290,7 @@ def _factor_of_blocks(q: Array, x: Array, group: int) -> str:
 
 
 def is_rotated(read: ArraySource, original: ArraySource) -> bool:
-    """Return whether the rows or columns of a weight have the same norms as those of the original.
+    """Return whether the rows or columns of a weight have the norms of the original's rows or columns.
 
     Quantisers such as QuaRot and SpinQuant multiply weights by an orthogonal matrix before they round them.
     """
@@ -324,7 +326,7 @@ def _shifted(q: Array, x: Array) -> str:
 
 
 def _wrong_rows(q: Array, x: Array) -> str:
-    """Return in words which rows have large errors; "" if no row or nearly every row has, or if there are few rows."""
+    """Name the rows with large errors. Return "" if none or nearly all rows have them, or if there are few rows."""
     error, signal = np.square(q - x).sum(axis=1), np.square(x).sum(axis=1)
     bad = np.flatnonzero(error > MOST_LEFT**2 * signal)
     if not 0 < len(bad) < 0.9 * len(q) or len(q) < 4:

@@ -123,7 +123,7 @@ def _exchanged(checkpoint: QuantizedCheckpoint, weight: Weight, stored: StoredTe
 
 
 def similar_weights(checkpoint: QuantizedCheckpoint, weight: Weight) -> list[Weight]:
-    """Return the other weights of the same shape and convention, those with similar names first."""
+    """Return the other weights of the same shape and convention. Weights with similar names come first."""
     found = [
         each
         for each in checkpoint.weights.values()

@@ -1,4 +1,4 @@
-"""Recognises that the numbers of one array are those of another array, rounded to a narrower format."""
+"""Recognises that one array is another array, rounded to a narrower format."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class NarrowedCopy(Record):
 
 
 class CopySearch:
-    """Looks for the rounding that turns one array into the other, while both are read for another purpose.
+    """Looks for the rounding that turns one of two arrays into the other, while both are read for another purpose.
 
     Its attributes `actual` and `expected` give the numbers of the two arrays: read these instead of the arrays. A piece
     is tested as soon as it has been read from both. Later, `found` reads only the pieces that have not been tested, and
@@ -95,7 +95,7 @@ class CopySearch:
                 ]
 
     def found(self) -> NarrowedCopy | None:
-        """Test the pieces that have not been tested, and return the rounding; None if there is none."""
+        """Test the pieces that have not been tested. Return the rounding, or None."""
         actual, expected = self._sources
         for begin, end in ((self._next, actual.size), (0, self._same)):
             for first in range(begin, end, BLOCK):

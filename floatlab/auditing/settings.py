@@ -18,11 +18,11 @@ _LARGEST = 1 << 31
 class QuantizationSettings(Individual):
     """The quantisation settings in a configuration file.
 
-    `method` is a name such as modelopt or gptq; it is empty if the file names none. `source` is the name of the file.
+    `method` is a name such as modelopt or gptq, or empty if the file names no method. `source` is the name of the file.
     Layers may have different settings: `groups` has all group sizes in the file, `blocks` all block shapes, and `bits`
-    all widths of codes. A group size of −1 (a whole row) is left out. `symmetric` has a triple for each
-    group of layers: the width of the codes, the group size (0 if rows are not divided), and whether the codes have no
-    zero points. `options` has the settings as they are in the file.
+    all widths of codes. A group size of −1 (a whole row) is left out. `symmetric` has a triple for each group of
+    layers: the width of the codes, the group size (0 if rows are not divided), and whether the codes have no zero
+    points. `options` has the settings as they are in the file.
     """
 
     method: str = ""
@@ -38,7 +38,7 @@ class QuantizationSettings(Individual):
         return dict(self.options).get(name)
 
     def needs_zero_points(self, bits: int, size: int, length: int) -> bool | None:
-        """Return whether integers of this width have zero points; None if the configuration does not say.
+        """Return whether integers of this width have zero points, or None if the configuration does not say.
 
         `size` is the number of elements in a group, and `length` the number of elements in a row.
         """

@@ -74,7 +74,7 @@ def bits_used(weight: Weight, codes: StoredTensor) -> float:
 
 
 def group_of(weight: Weight, tensors: Mapping[str, StoredTensor]) -> int:
-    """Return the largest number of neighbouring elements that may share a scale; 0 if it is not known.
+    """Return the largest number of neighbouring elements that may share a scale, or 0 if it is not known.
 
     In GGUF, this is the number of elements in a block, even if the block has several scales.
     """
@@ -114,11 +114,11 @@ class StoredParts:
         return found
 
     def get(self, name: str) -> StoredTensor | None:
-        """Return a stored tensor; None if there is none with this name."""
+        """Return the stored tensor with this name, or None."""
         return self.tensors.get(name)
 
     def need(self, name: str, owner: str, *kinds: str) -> StoredTensor:
-        """Return a stored tensor of one of these kinds; raises FileFormatError if it is missing or of another kind."""
+        """Return a stored tensor of one of these kinds. Raises FileFormatError if it is missing or of another kind."""
         found = self.tensors.get(name)
         if found is None:
             raise FileFormatError(f"{quoted(owner, _LONG)} needs the tensor {quoted(name, _LONG)}, which is missing")
@@ -132,7 +132,7 @@ class StoredParts:
         return Counter(name.rpartition(".")[2] for name in self.tensors)
 
     def present(self, *names: str) -> tuple[str, ...]:
-        """Return those of the names that the checkpoint has."""
+        """Return the names that the checkpoint has."""
         return tuple(name for name in names if name in self.tensors)
 
 
@@ -151,10 +151,10 @@ def check_shape(tensor: StoredTensor, shape: Shape, owner: str) -> None:
 
 
 def zero_points(parts: StoredParts, stem: str, owner: str, sizes: tuple[int, int, int]) -> StoredTensor | None:
-    """Return the tensor of the zero points of a weight; None if the codes are symmetric.
+    """Return the tensor of the zero points of a weight, or None if the codes are symmetric.
 
-    `sizes` are the bits of a code, the elements of a group, and the elements of a row. Raises FileFormatError if the
-    zero points are missing although the configuration says that these integers are not symmetric.
+    `sizes` has the number of bits of a code, of elements of a group, and of elements of a row. Raises FileFormatError
+    if the zero points are missing although the configuration says that these integers are not symmetric.
     """
     name = f"{stem}.weight_zero_point"
     found = parts.get(name)
@@ -223,7 +223,7 @@ def _possible_blocks(scales: Shape, shape: Shape) -> list[tuple[int, int]]:
 
 
 def scale_reader(source: ArraySource, shape: Shape, block: tuple[int, int]) -> Reader:
-    """Return a reader of the scale of each element of a weight. A single scale is read only once."""
+    """Return a reader that gives each element of a weight its scale. A single scale is read only once."""
     if source.size == 1:
         value = one_number(source)
         return lambda first, count: value  # type: ignore[return-value]  # broadcasts

@@ -1,9 +1,9 @@
 """Quantised weights as streams of numbers: piece by piece, the codes of elements are multiplied by their scales.
 
 A *reader* is a function (first, count) that returns `count` numbers from index `first` on, as float64. Indices have the
-order of the weight in memory (row-major). A product of a code of at most 8 bits, a scale of at most 11 bits and a scale
-of 24 bits has at most 43 bits, so float64 represents it exactly. If a scale is stored as float64, or if codes are
-divided by a scale, the result is rounded to float64.
+order of the weight in memory (row-major). A product of three numbers is exact in float64: with a code of at most 8
+bits, a scale of at most 11 bits and a scale of 24 bits, it has at most 43 bits. If a scale is stored as float64, or if
+codes are divided by a scale, the result is rounded to float64.
 """
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ def one_number(source: ArraySource) -> float:
 
 
 def swizzled_places(shape: tuple[int, int]) -> Array:
-    """Return the place of each scale of a grid, rows × columns, in the 128×4 layout of Blackwell's matrix units.
+    """Return the place of each scale of a grid of rows and columns in the 128×4 layout of Blackwell's matrix units.
 
     The grid is padded to multiples of 128 and 4. Scale (r, c) is at (r//128 · C/4 + c//4)·512 + (r%32)·16 +
     (r%128)//32·4 + c%4, where C is the padded number of columns (NVIDIA, cuBLAS: block scaling factors layout).

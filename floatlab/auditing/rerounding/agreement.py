@@ -61,8 +61,8 @@ class CodeAgreement(Record):
     multiples of the original, or other numbers.
 
     `deep` codes are not far, but more than 0.75 steps from the original. `odd_blocks` are multiples of the original in
-    which most codes are not nearest; `in_odd` counts these codes. `heavy_blocks` are those of `other_blocks` whose
-    errors are too large for error feedback.
+    which most codes are not nearest; `in_odd` counts these codes. `heavy_blocks` are the blocks among `other_blocks`
+    whose errors are too large for error feedback.
 
     `bad_rows` has the indices of rows with other numbers than the original.
     """
@@ -96,7 +96,7 @@ class CodeAgreement(Record):
 
     @property
     def is_locally_wrong(self) -> bool:
-        """Whether a few blocks are wrong, but all other codes are those of the original."""
+        """Whether a few blocks are wrong, but the original gives all other codes."""
         is_local = 0 < self.other_blocks <= _LOCAL * self.blocks and self.stray <= _FEW_FAR * self.elements
         return (
             is_local

@@ -28,9 +28,10 @@ _HEAVY = 1.5  # steps: a larger error does not come from error feedback
 class Piece(Individual):
     """A piece of a weight, `q`, and of its original, `x`.
 
-    `within` is the original, clipped at the outermost codes. `part` is the original divided by the scales. Three masks
-    tell which codes are far from the original (`far`), which are not the outermost ones (`inner`), and which numbers of
-    the original are beyond the outermost codes (`clipped`). A block has `size` elements, and a row has `length`.
+    `within` is the original, clipped at the outermost codes. `part` is the original divided by the scales. There are
+    three masks. `far` marks codes that are far from the original, `inner` marks codes that are not the outermost ones,
+    and `clipped` marks numbers of the original beyond the outermost codes. A block has `size` elements, and a row has
+    `length`.
     """
 
     q: Array
@@ -51,8 +52,8 @@ class Piece(Individual):
     def multiples(self) -> Array:
         """Return which blocks are a multiple of the original, if the outermost codes are left out.
 
-        This finds scales that are half as large as they should be: most 4-bit codes then differ by only one step, but
-        all in one direction.
+        This finds scales that are half as large as they should be. Most 4-bit codes then differ by only one step, but
+        all in the same direction.
         """
         inner, far = (each.reshape(-1, self.size) for each in (self.inner, self.far & self.inner))
         found: Array = far.any(axis=1) & (inner.mean(axis=1) > _INNER)

@@ -33,7 +33,7 @@ _BY_CHANCE = 0.01  # columns with only nearest codes prove feedback if their pro
 
 
 class ColumnFactors(Individual):
-    """The factors by which the columns of a weight differ from those of its original, in `values`."""
+    """The factors by which the columns of a weight differ from the columns of its original, in `values`."""
 
     values: Array
 
@@ -46,10 +46,10 @@ class ColumnFactors(Individual):
 
 
 def column_factors(read: ArraySource, original: ArraySource, grid: CodeGrid) -> ColumnFactors | None:
-    """Return the factors by which the original's columns were multiplied before rounding; None if there are none.
+    """Return the factors by which the original's columns were multiplied before rounding, or None.
 
-    The factors are estimated from the first matrix of the weight, or from its first rows. None is also returned if the
-    factors are all equal, if they do not explain the codes, or if the codes need no explanation.
+    The factors are estimated from the first matrix of the weight, or from its first rows. Return None if they are all
+    equal, if they do not explain the codes, or if the codes need no explanation.
     """
     shape = read.shape
     if len(shape) not in (2, 3) or shape[-2] < _FEWEST:
@@ -82,7 +82,7 @@ def column_factors(read: ArraySource, original: ArraySource, grid: CodeGrid) -> 
 
 
 def is_fed_back_by_columns(read: ArraySource, original: ArraySource, grid: CodeGrid) -> bool:
-    """Return whether a few columns, but more than by chance, have only nearest codes, as after GPTQ.
+    """Return whether a few columns have only nearest codes, as after GPTQ, and whether this is unlikely by chance.
 
     GPTQ rounds one column after the other, and adds the error of each to the columns that follow. So only the columns
     that are rounded first get the codes nearest to the original. By default, these are the leftmost columns, but GPTQ
@@ -125,8 +125,8 @@ def regrouped(
 ) -> tuple[StoredParts, Weight] | None:
     """Assign each column to the group whose scales make it nearest to the original.
 
-    `order` is the tensor with the stored groups (g_idx). Returns the changed stored parts and the weight; None if no
-    column changes its group, or if there are too many groups.
+    `order` is the tensor with the stored groups (g_idx). Return the changed stored parts and the weight. Return None if
+    no column changes its group, or if there are too many groups.
     """
     length = weight.shape[-1]
     with order.open() as source:

@@ -1,7 +1,7 @@
 """The numbers that the codes of a quantised weight can stand for, with the stored scales.
 
-In each convention, a code stands for a·v + b, where v depends on the code, and the scale a and the offset b depend on
-the element. To find a and b, the weight is read again with the same code for all elements.
+In each convention, a code stands for a·v + b. The number v depends on the code, and the scale a and the offset b depend
+on the element. To find a and b, the weight is read again with the same code for all elements.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class OpenGrid:
 
 
 def grid_of(parts: StoredParts, weight: Weight) -> CodeGrid | None:
-    """Return the grid of a weight; None if its convention has codes that are not known here.
+    """Return the grid of a weight, or None if its convention has codes that are not known here.
 
     >>> from floatlab.auditing.quantized import load_quantized
     >>> read = load_quantized({"a.weight": np.int8([[3, -4]]), "a.weight_scale": np.float32([0.5])})

@@ -12,11 +12,11 @@ _ENDS = ("", ".input", ".inputs")
 
 
 def layer_inputs(samples: QuantizedCheckpoint, tensor: str, shape: tuple[int, ...]) -> str:
-    """Return the name of the array with samples of the inputs that a weight multiplies; empty if there is none.
+    """Return the name of the array with samples of the inputs that a weight multiplies, or "".
 
-    For `mlp.weight`, it is the first that exists of `mlp.weight`, `mlp`, `mlp.input` and `mlp.inputs`. For a
-    tensor that is not a matrix, such as the weight of a norm, the result is empty. Raises FileFormatError if the array
-    has no samples, or if its last axis is not as long as the last axis of the weight.
+    For `mlp.weight`, the names `mlp.weight`, `mlp`, `mlp.input` and `mlp.inputs` are tried in this order. For a tensor
+    that is not a matrix, such as the weight of a norm, the result is empty. Raises FileFormatError if the array has no
+    samples, or if its last axis is not as long as the last axis of the weight.
     """
     if len(shape) != 2:
         return ""

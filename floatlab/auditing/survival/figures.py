@@ -27,12 +27,12 @@ class RecipeFigures(Record):
     and `largest_relative` are relative errors of the nonzero numbers. `largest_relative_at` is the index of the first
     element with the largest relative error. `largest_error` is the largest absolute error. `squares` is the sum of the
     squares of the numbers, and `error_squares` is the sum of the squares of the errors. `mse` is the mean of the
-    squared errors. `sqnr` is the ratio of signal to quantisation noise in dB: it is infinite without errors, and None
-    if all numbers are 0 or a sum of squares is not finite. `cosine` is the cosine of the angle between the tensor and
-    its rounded copy. `error_exponents` counts relative errors by floor(log2), in ascending order; errors of 0 are left
-    out. `output_sqnr` is the SQNR of the layer's output, and `output_error` is the largest error of the output. Both
-    are None without samples of inputs. Elements that are lost, or that are not finite in the source, are left out of
-    all errors and sums.
+    squared errors. `sqnr` is the ratio of signal to quantisation noise in dB. It is infinite if there are no errors,
+    and None if all numbers are 0 or if a sum of squares is not finite. `cosine` is the cosine of the angle between the
+    tensor and its rounded copy. `error_exponents` counts relative errors by floor(log2), in ascending order; errors of
+    0 are left out. `output_sqnr` is the SQNR of the layer's output, and `output_error` is the largest error of the
+    output. Both are None without samples of inputs. Elements that are lost, or that are not finite in the source, are
+    left out of all errors and sums.
 
     `verdict` is survives, damaged or overflows; `reason` says why. `expected` is the SQNR that the recipe reaches on
     normally distributed numbers.

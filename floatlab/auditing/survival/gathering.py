@@ -31,7 +31,7 @@ def united(parts: Iterable[Measured]) -> Measured:
 class Pile:
     """Combines records of measured errors in the order in which they are added.
 
-    Every 64 records are combined into one, every 64 of these combined records into one, and so on.
+    Every 64 records are combined into one. Every 64 combined records are combined again, and so on.
     """
 
     def __init__(self) -> None:

@@ -38,10 +38,10 @@ class AuditJob(Record):
 
     `subject` is the index of the tensor in the audit. The recipes of a tensor form groups; all recipes of a group are
     measured in the same regions. `group` is the index of the group, and `order` is the index of the region in its
-    group. A scale may depend on numbers outside of the region. Therefore `peaks` has the number of largest magnitude in
-    the tensor or row, for each recipe; it is None for recipes that do not need it. If `only_peaks`, the job only
-    looks for these numbers, and nothing is rounded. If the outputs of the layer are compared, `inputs` is the place of
-    the activations, and `layer` the name of their array.
+    group. A scale may depend on numbers outside of the region. Therefore `peaks` has, for each recipe, the number of
+    largest magnitude in the tensor or row, or None if the recipe does not need it. If `only_peaks`, the job only looks
+    for these numbers, and nothing is rounded. If the outputs of the layer are compared, `inputs` is the place of the
+    activations, and `layer` the name of their array.
 
     `version` identifies the contents of the files at `place`. Another process cannot read mappings. If `place` is a
     mapping, `piece` therefore holds the region. If `inputs` is a mapping, `samples` holds the activations.
@@ -85,7 +85,7 @@ class Result(Record):
 
 @in_default_mode
 def work(job: AuditJob) -> Result:
-    """Do a job and return its result; if a FloatlabError is raised, the result says why."""
+    """Do a job and return its result. If the job raises a FloatlabError, the result says why."""
     try:
         return _done(job)
     except FloatlabError as trouble:
@@ -191,9 +191,10 @@ def read_region(source: ArraySource, region: TensorRegion) -> Piece:
 
 
 def peak_of(x: Piece, recipe: Recipe) -> float | None:
-    """Return the first number with the largest magnitude; 0 if there are no numbers, and NaN if there is a NaN.
+    """Return the first number with the largest magnitude.
 
-    The result is None if no scale of the recipe depends on a whole row or tensor.
+    It is 0 if there are no numbers, and NaN if there is a NaN. It is None if no scale of the recipe depends on a whole
+    row or tensor.
 
     For floatlab's own rules for tensor scales (`nvfp4`), blocks with NaNs or infinities are left out, since they have
     no influence on the scale of the tensor.

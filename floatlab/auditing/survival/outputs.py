@@ -16,8 +16,8 @@ MOST_SAMPLES = 256  # the largest number of rows of inputs that are used
 class OutputErrors(Record):
     """The errors of a layer's outputs: sums over `outputs` numbers, and the largest error.
 
-    Let y be an output, and z the same output computed with the rounded weight. Then `error_squares` is the sum of (z −
-    y)², `squares` that of y², `rounded_squares` that of z², and `products` that of y·z.
+    Let y be an output, and z the same output computed with the rounded weight. The sums are `error_squares` of (z −
+    y)², `squares` of y², `rounded_squares` of z², and `products` of y·z.
     """
 
     outputs: int
@@ -47,7 +47,7 @@ def output_errors(inputs: Array, weight: Array, rounded: Array) -> OutputErrors:
 
 
 def merged_outputs(parts: Iterable[OutputErrors | None]) -> OutputErrors | None:
-    """Return the errors of several parts of a layer together; None if a part has none, or if there are no parts."""
+    """Add the errors of several parts of a layer. Return None if a part has no errors, or if there are no parts."""
     found = list(parts)
     if not found or any(each is None for each in found):
         return None

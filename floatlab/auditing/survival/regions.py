@@ -67,8 +67,8 @@ def cuts(
 
     A group is a tuple of indices into `recipes`. Usually all recipes are one group, so that the tensor is read once. If
     rows are so long that they must be divided, each recipe forms its own group, since the places where a row can be
-    divided depend on the recipe. `usual` is the number of elements that a region should have. Without
-    `whole_rows`, a region may begin or end inside a row; with it, only if a single row is too long for a region. Raises
+    divided depend on the recipe. `usual` is the number of elements that a region should have. A region may begin or end
+    inside a row. If `whole_rows` is true, this is allowed only for rows that are too long for a region. Raises
     UnsupportedError for a tensor of too many regions.
 
     >>> from floatlab.formats.recipes import parse_recipe
@@ -105,7 +105,7 @@ def _together(
 
 
 def _flat_granule(recipe: Recipe, wide: int) -> int:
-    """Return n if the flattened tensor can be divided at every multiple of n elements; 0 if it cannot be divided."""
+    """Return n if the flattened tensor can be divided at every multiple of n elements, or 0 if it cannot be divided."""
     fmt = recipe.format
     if is_unscaled(recipe) or (fmt.block is None and fmt.rows is None):
         return 1

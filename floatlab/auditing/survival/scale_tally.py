@@ -20,9 +20,9 @@ class ScaleTally(Record):
 
     Of the `blocks`, `empty` have only zeros, and are left out of the other numbers. `clipped` blocks need a scale that
     is too large for the format of the scales. `underflowed` blocks need a scale below the smallest positive number of
-    this format. `zeros` counts scales that are 0, `nans` those that are NaN or infinite. `largest` and `smallest` are
-    the extreme magnitudes of the remaining scales, and `exponents` counts these magnitudes by floor(log2), in ascending
-    order.
+    this format. `zeros` counts scales that are 0, and `nans` counts scales that are NaN or infinite. `largest` and
+    `smallest` are the extreme magnitudes of the remaining scales, and `exponents` counts these magnitudes by
+    floor(log2), in ascending order.
     """
 
     blocks: int
@@ -37,12 +37,12 @@ class ScaleTally(Record):
 
     @property
     def spread(self) -> float | None:
-        """log2 of the ratio of the largest scale to the smallest one; None if there are none."""
+        """log2 of the ratio of the largest scale to the smallest scale, or None without scales."""
         return log2(self.largest) - log2(self.smallest) if self.largest and self.smallest else None
 
 
 def scale_tally(trip: RoundTrip, recipe: Recipe) -> ScaleTally | None:
-    """Return statistics of the scales with which a recipe rounded a tensor; None if the recipe has no scales.
+    """Return statistics of the scales with which a recipe rounded a tensor, or None if it has no scales.
 
     >>> from floatlab.arrays.round_trips.round_trip import round_trip
     >>> from floatlab.formats.recipes import parse_recipe
@@ -77,8 +77,8 @@ def scale_tally(trip: RoundTrip, recipe: Recipe) -> ScaleTally | None:
 def _misfits(trip: RoundTrip, recipe: Recipe, scales: Array) -> tuple[int, int, Array]:
     """Count the blocks whose scale does not fit its format.
 
-    The first result counts the blocks that need a scale too large for the format, the second those that
-    need one below its smallest positive number. The third is a mask of the blocks that have only zeros.
+    The first result counts blocks that need a scale too large for the format. The second counts blocks that need a
+    scale below its smallest positive number. The third is a mask of the blocks that have only zeros.
     """
     fmt, none = recipe.format, np.zeros(scales.shape, bool)
     top, least = float(fmt.scale.largest), float(fmt.scale.smallest)
@@ -114,7 +114,7 @@ def _largest(sizes: Array, rows: int | None, columns: int | None) -> Array:
 
 
 def merged_scales(parts: Iterable[ScaleTally | None]) -> ScaleTally | None:
-    """Return the statistics of several parts together; None if none of them has scales."""
+    """Add the statistics of several parts. Return None if none of them has scales."""
     found = [each for each in parts if each is not None]
     if not found:
         return None

@@ -313,9 +313,9 @@ class _Survey:
 def _rank(found: TensorFigures) -> tuple[float, ...]:
     """Return a sort key of a tensor, made of the worst figures of all its recipes.
 
-    Unreadable tensors come first; then those that overflow, those that are damaged, those that survive, and those that
-    were left out. In each class, the largest share of numbers that become NaN or infinite comes first. For equal
-    shares, the SQNR that is farthest below the expected SQNR of its recipe comes first.
+    The classes of tensors come in this order: unreadable, overflows, damaged, survives, left out. In each class, the
+    largest share of numbers that become NaN or infinite comes first. For equal shares, the SQNR that is farthest below
+    the expected SQNR of its recipe comes first.
     """
     if not found.is_readable:
         return (0,)

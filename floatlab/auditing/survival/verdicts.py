@@ -65,10 +65,10 @@ def usual(recipe: Recipe) -> Usual:
 def judged(found: RecipeFigures, flushed: float, nonzero: int, nonfinite: int, min_sqnr: float | None) -> RecipeFigures:
     """Return the errors with a verdict and its reason.
 
-    The tensor overflows if numbers become NaN or infinite. Otherwise its `decisive_sqnr` is judged: that of the layer's
-    output if it is known. The tensor is damaged if this SQNR is unknown (unless all numbers are 0) or below `min_sqnr`.
-    Without `min_sqnr`, it is damaged if the SQNR is more than 3 dB below the expected one, or if the share of nonzero
-    numbers that become 0 exceeds `flushed` by more than 0.25.
+    The tensor overflows if numbers become NaN or infinite. Otherwise its `decisive_sqnr` is judged, which is the SQNR
+    of the layer's output if this is known. The tensor is damaged if this SQNR is below `min_sqnr`, or if it is unknown
+    although some numbers are not 0. Without `min_sqnr`, it is damaged if the SQNR is more than 3 dB below the expected
+    one, or if the share of nonzero numbers that become 0 exceeds `flushed` by more than 0.25.
 
     `flushed` is the share of normally distributed numbers that become 0 in this recipe. `nonzero` and `nonfinite` count
     the nonzero numbers, and the NaNs and infinities, in the source.
@@ -139,10 +139,12 @@ def _share(count: int, of: int) -> str:
 
 
 def choice_of(tensor: TensorFigures, width: float) -> str:
-    """Return the recipe with the fewest bits that a tensor survives; "" if none, or if no number is finite.
+    """Return the recipe with the fewest bits that a tensor survives.
 
-    Of recipes with equal bits, the one with the best SQNR is returned. `width` is the number of bits per number as the
-    tensor is stored. Only recipes that need over 1 % fewer bits count.
+    If there is none, or if no number is finite, return "".
+
+    Of recipes with equally many bits, the one with the best SQNR is returned. `width` is the number of bits per number
+    as the tensor is stored. Only recipes that need over 1 % fewer bits count.
     """
     fitting = [each for each in tensor.recipes if each.verdict == SURVIVES and each.bits < _SAVING * width]
     if not fitting or tensor.nonfinite == tensor.elements:
@@ -196,7 +198,7 @@ def recommendation(
 
 
 def _words(most: str, plan: tuple[tuple[str, str], ...]) -> str:
-    """Return a plan in words: first the recipe of most numbers ("" if they stay as stored), then the other tensors.
+    """Describe a plan: first the recipe `most` of most numbers ("" if they stay as stored), then the other tensors.
 
     >>> _words("nvfp4", (("a", "nvfp4"), ("b", "nvfp4"), ("c", "e4m3"), ("d", "")))
     'nvfp4 for all but 2 of 4 tensors; in e4m3: c; as stored: d'

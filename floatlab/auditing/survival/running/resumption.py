@@ -20,10 +20,10 @@ class Resumption:
     """A file with the results of finished jobs; close it after use."""
 
     def __init__(self, path: str, belongs: Mapping[str, object]) -> None:
-        """Open or create the file; `belongs` identifies the audit.
+        """Open or create the file. `belongs` identifies the audit.
 
-        Raises FileFormatError if the file belongs to another audit, was not written by `--resume`, is damaged,
-        or cannot be opened; RefusedError in a confined process.
+        Raises FileFormatError if the file belongs to another audit, was not written by `--resume`, is damaged, or
+        cannot be opened. Raises RefusedError in a confined process.
         """
         self.path = path
         self._journal = Journal(path, "audit", {"revision": _REVISION, **belongs})

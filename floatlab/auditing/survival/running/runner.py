@@ -43,7 +43,7 @@ class _Batch:
         self._next = 0
 
     def keep(self, results: Sequence[Result]) -> None:
-        """Store these results as those of the first jobs without a result."""
+        """Store these results for the first jobs that have no result yet."""
         for i, result in zip(self.missing, results, strict=False):
             self.results[i] = result
             if self.resume is not None:
@@ -72,8 +72,8 @@ def run(
     """Yield each job with its result, in the order of the jobs.
 
     Without an executor, jobs are done in this process; small amounts of work are never given to `Processes`. If a
-    process of an executor dies, the unfinished jobs are done again: by new processes if the executor is `Processes`,
-    and in this process otherwise. The first time, a ReplacedWorkerWarning is issued. UnsupportedError is raised if
+    process of an executor dies, the unfinished jobs are done again. If the executor is `Processes`, new processes do
+    them; otherwise, this process does. The first time, a ReplacedWorkerWarning is issued. UnsupportedError is raised if
     processes die too often. `progress` is called with each job when it is done. Results that `resume` has are taken
     from there, and all others are added to it.
     """

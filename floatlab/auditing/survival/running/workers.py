@@ -30,7 +30,10 @@ class Processes(Executor):
     """
 
     def __init__(self, count: int) -> None:
-        """Take the number of processes; none is started yet. Raises RefusedError in a confined process."""
+        """Take the number of processes, without starting them.
+
+        Raises RefusedError in a confined process.
+        """
         if confined():
             raise RefusedError("visitors of a served explorer cannot start processes")
         self.count = count
@@ -136,10 +139,9 @@ def interruptible(executor: Executor) -> Iterator[Executor]:
 def workers(jobs: int = 1, scheduler: str | None = None) -> Iterator[Executor | None]:
     """Give an executor for `jobs` processes, or for the Dask cluster at address `scheduler`.
 
-    With at most one process and no cluster, give None: all work is then done in this process.
-
-    Raises MissingPartError if a cluster is asked for and `distributed` is not installed, UnsupportedError if the
-    address is not valid or no scheduler answers, and RefusedError in a confined process.
+    With at most one process and no cluster, give None: all work is then done in this process. Three errors are
+    possible: MissingPartError if `distributed` is needed but not installed; UnsupportedError if the address is not
+    valid or no scheduler answers; RefusedError in a confined process.
     """
     if scheduler is not None:
         with _cluster(scheduler) as executor:
