@@ -9,6 +9,7 @@ import numpy as np
 from floatlab.arrays.types import Array
 
 _LARGEST_FACTOR = 1e5  # factors above this, or below its reciprocal, are not tried
+_INSET = 1 / 8  # share of an interval, at each end, that is left out
 _NEARLY = 3.0  # a factor from one number may be this many error bounds away from another number
 
 
@@ -106,7 +107,8 @@ def _most_common(lows: Array, highs: Array) -> float:
     """
     low, high = float(lows.max()), float(highs.min())
     if low <= high:
-        return shortest_between(low, high)
+        inset = _INSET * (high - low)  # at the ends, the errors of some elements would equal their limits
+        return shortest_between(low + inset, high - inset)
     order = np.sort(lows)
     inside = np.searchsorted(order, order, "right") - np.searchsorted(np.sort(highs), order, "left")
     return float(order[inside.argmax()])

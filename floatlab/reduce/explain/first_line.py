@@ -228,6 +228,8 @@ def cause_text(cause: DiagnosedCause, most: int = _MOST) -> str:
         state = "zero" if known.get("holds") == "zeros" else "wrong"
         if "element" in known:
             return f"{whose} holds one number everywhere, that of element {known['element']}"
+        if "there" in known:
+            state += f": terms {known['terms']} are {known['there']} there"
         return f"all of {whose} is {state}" if "all" in known else f"{said}{more} of {whose} are {state}"
     if cause.name in ("rows-moved", "columns-moved", "products-moved"):
         noun = cause.name.partition("-")[0]

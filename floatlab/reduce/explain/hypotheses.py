@@ -23,12 +23,14 @@ from floatlab.reduce.explain.faults.functions import function_of
 from floatlab.reduce.explain.faults.outliers import are_lone, standing_out
 from floatlab.reduce.explain.faults.patterns import (
     BITS_OF_SUMS,
+    PROVED,
     are_among_others,
     are_exact,
     evidence_bits,
     have_few_digits,
     is_apart,
     place_bits,
+    shift_bits,
 )
 from floatlab.reduce.explain.faults.rearranged import CERTAIN, REARRANGED, rearranged_odds
 from floatlab.reduce.explain.faults.unrelated import is_shifted, times_coarsest, unrelated, unrelated_share
@@ -51,14 +53,14 @@ from floatlab.reduce.explain.problem import (
     middle,
     view_of,
 )  # fmt: skip
-from floatlab.reduce.explain.residuals import find_places, has_few_bits, is_flat, is_moved_exactly, share_of
+from floatlab.reduce.explain.residuals import EXACT, find_places, has_few_bits, is_flat, is_moved_exactly, share_of
 from floatlab.reduce.explain.stages import PLAIN
 from floatlab.reduce.results.diagnosis_record import Evidence
 from floatlab.reduce.simulate.narrow_sums import promoted
 
 _SCATTERED = 0.4  # sums in a narrow format may miss at most this share of the elements
 _CHOICES = {"inputs-rounded", "inputs-quantized", "inputs-split", "output-rounded"}  # choices of precision
-_LOCAL = {"elements", "region", "not-the-product"}
+_LOCAL, _SHIFTS = {"elements", "region", "not-the-product"}, {"bias", "scale"}
 # The evidence for sums in a narrow format must be BITS_OF_SUMS bits, plus _BITS_EACH for each element that they do not
 # reproduce. _BITS_ENOUGH bits always suffice.
 _BITS_EACH, _BITS_ENOUGH = 8.0, 60.0
@@ -121,7 +123,7 @@ class SideExplainer(ModelSearch):
         searches += [self._cast_with_fault, self._models_with_fault, self._pairs_with_fault]
         product, values = self.problem.totals.product, self.side.values
         if is_flat(values) and values.any() and (is_flat(product) or has_few_bits(float(values.flat[0]))):
-            searches = [*searches[:4], self._of_one_number]
+            searches = [*searches[:3], self._of_one_number]  # one number is no evidence of a pair of changes
         searches += [self._with_all_wrong, self._models_beside_fault, self._of_sums]
         plain = view_of(self.problem, self.side, self.accumulators[0])
         if has_exact_sums(self.problem) and plain.fit().wrong.any() and self.side.format.precision >= SINGLE.precision:
@@ -146,17 +148,23 @@ class SideExplainer(ModelSearch):
         return self._unexplained()
 
     def _without_model(self, found: SideExplanation) -> SideExplanation | None:
-        """Return missing terms or moved rows or columns of the plain product, if they explain all errors alone.
+        """Return one fault of the plain product if it explains all errors alone.
 
         This is simpler than such a fault beside changed inputs, or than many wrong elements beside a rounding.
         """
         names = {each.name for each in found.causes}
-        if self.stray.any() or len(names) < 2 or not names & (_LOCAL | MOVED):
+        if self.stray.any() or len(names) < 2 or not names & (_LOCAL | MOVED | _SHIFTS):
             return None
         view = view_of(self.problem, self.side, self.accumulators[0])
         wrong = view.fit().wrong
         unlikely = BITS_OF_SUMS + 2 * np.log2(self.problem.terms)
         listed = _BITS_EACH * int(found.wrong.sum()) if names & _LOCAL and found.wrong is not None else 0.0
+        if found.model is not PLAIN and names & _SHIFTS:
+            usual, self.faults.doubts_all = self.faults.doubts_all, False
+            shift = self._fault(view, None, wrong)
+            self.faults.doubts_all = usual
+            if shift is not None and shift.name in names & _SHIFTS:
+                return self._found("bug", (shift,), view=view)
         for look in (self.faults.moved, self.faults.terms):
             fault = look(view, None, wrong)
             if fault is not None and (listed > unlikely or self._is_proved(view, wrong)):
@@ -340,9 +348,13 @@ class SideExplainer(ModelSearch):
                 return self._found("bug", (fault,), PLAIN, format, None, each)
         if scattered is not None and (are_among_others(view, fit.wrong) or not view.values[fit.wrong].any()):
             return self._found("bug", (scattered,), view=view)
-        if both := self.faults.transposed_and_scaled(view, fit.wrong):
+        if both := self.faults.transposed_and_scaled(view, fit.wrong) or self.faults.moved_and_biased(view, fit.wrong):
             return self._found("bug", both, view=view)
+        if part := self.faults.part_without_terms(view, fit.wrong):
+            return self._found("bug", (part,), view=view)
         if known := unrelated(self.problem, view, self.side):
+            if self._is_only_a_region(view, fit.wrong):
+                return self._found("bug", (placed(view, fit.wrong),), view=view)
             return self._found("bug", (Fault("not-the-product", (), known),), view=view)
         places = find_places(fit.wrong)
         if places is not None and fit.wrong[usable].sum() < _MOST_WRONG * usable.sum() and places.name == "region":
@@ -359,6 +371,15 @@ class SideExplainer(ModelSearch):
                 fault = fault.replace(evidence=(*fault.evidence, ("others", "off by more than rounding, too")))
             return self._found("bug", (fault,), view=view)
         return self._found("unknown", (), z=fit.z, view=view)
+
+    def _is_only_a_region(self, view: View, wrong: Array) -> bool:
+        """Return whether wrong elements are rectangles, and the others are right beyond doubt."""
+        places, right = find_places(wrong, EXACT), view.right(wrong)
+        error, room = np.abs(view.totals.error(view.values)), view.errors()[1]
+        none = np.zeros_like(wrong)
+        usual = np.full(wrong.shape, np.median(error[wrong]) if wrong.any() else 0.0)
+        bits = shift_bits(self.problem, usual, none, room, right, none, 0)
+        return places is not None and places.name == "region" and bits >= PROVED
 
     def _placed(self, view: View, wrong: Array) -> Fault:
         """Return the places of the wrong elements. If most elements are wrong, the fault is another product."""

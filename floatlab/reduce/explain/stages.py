@@ -355,6 +355,8 @@ def transposed_inputs(x: Array, y: Array) -> Iterator[tuple[str, str, Array, Arr
         yield "transposed-operand", "x and y", x.T, y.T
         yield "transposed-operand", "none: y·x", y, x
     if n != columns and min(n, columns) > 1:
-        yield "transposed-operand", "y in memory", x, y.reshape(columns, n).T
+        for read in (y.reshape(columns, n).T, y.T.reshape(n, columns)):
+            yield "transposed-operand", "y in memory", x, read
     if m != n and min(m, n) > 1:
-        yield "transposed-operand", "x in memory", x.reshape(n, m).T, y
+        for read in (x.reshape(n, m).T, x.T.reshape(m, n)):
+            yield "transposed-operand", "x in memory", read, y

@@ -101,3 +101,38 @@ def test_a_term_that_is_counted_three_times():
     _, x, y, product = factors(78, 40, 20, 30, np.float32)
     bad = product + 2 * x[:, 4:5] * y[4:5]
     assert diagnose(x, y, product, bad).first == "Yes: term 4 of B is counted 3 times."
+
+
+@pytest.mark.parametrize("dtype", [np.float32, BF16])
+def test_permuted_rows_and_a_bias(dtype):
+    rng, x, y, product = factors(79, 20, 30, 40, dtype)
+    bias = rng.standard_normal(40).astype(np.float32) * product.std()
+    found = diagnose(x, y, product.astype(dtype), (np.roll(product, 1, axis=0) + bias).astype(dtype))
+    moved = {cause.name: cause.where for cause in found.causes}
+    assert moved == {"bias": (), "rows-moved": tuple((i, (i - 1) % 20) for i in range(20))}, found.first
+
+
+def test_a_part_without_some_terms():
+    _, x, y, product = factors(80, 64, 96, 48, np.float32)
+    bad = product.copy()
+    bad[:40] = x[:40, :80] @ y[:80]
+    found = diagnose(x, y, product, bad)
+    assert (
+        found.first == "Yes: rows 0–39, columns 0–47 of B are wrong: terms 80–95 are missing there; all others agree."
+    )
+
+
+def test_most_of_a_result_is_noise():
+    rng, x, y, product = factors(81, 100, 48, 32, np.float32)
+    bad = product.copy()
+    bad[11:] = rng.standard_normal((89, 32)) * 20
+    found = diagnose(x, y, product, bad)
+    assert (found.names, found.causes[0].where) == (("region",), (((11, 100), (0, 32)),)), found.first
+
+
+@pytest.mark.parametrize("order", ["read", "written"])
+def test_an_input_in_the_other_memory_order(order):
+    _, x, y, product = factors(82, 12, 40, 30, np.float32)
+    memory = y.reshape(30, 40).T if order == "read" else y.T.reshape(40, 30)
+    found = diagnose(x, y, product, x @ np.ascontiguousarray(memory))
+    assert found.first == "Yes: B is the product with y read in another memory order."

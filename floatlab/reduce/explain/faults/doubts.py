@@ -44,6 +44,8 @@ _FOUR_BITS = 2.0**-4  # relative half ulp of 4 bits
 # An element has about one nonzero term if (Σ|x·y|)² is at most _ONE_TERM times Σ(x·y)². Rounding to 2 bits changes a
 # number by at most _TWO_BITS. A share of numbers with more than _FEW_BITS bits from _LONGER on is evidence.
 _ONE_TERM, _TWO_BITS, _FEW_BITS, _LONGER = 1.5, 0.25, 4, 0.1
+# Rounding to fewer bits is an explanation from _SPARE fewer bits on. Errors are then at most _STEPS last places.
+_SPARE, _STEPS = 3, 8.0
 _RESCALED = 1 / 32  # beside quantised inputs, a factor of 1 ± this may come from another scale of the inputs
 
 
@@ -71,6 +73,8 @@ def rival_of(
             return "wrong elements", "a result that was rounded to few digits with a scale"
         if odds > POSSIBLE:
             return "wrong elements", REARRANGED
+        if bits := fewer_bits(view, wrong):
+            return "wrong elements", f"sums or results of {bits} bits"
     if names & _LOCAL and names <= _LOCAL | {"output-rounded"} and may_be_rounded_numbers(view, view.fit().wrong):
         return "wrong elements", "inputs that were rounded to few digits"
     is_cast = names & _LOCAL and names <= _LOCAL | {"output-rounded"} and found.side.narrowest != found.side.format
@@ -198,6 +202,33 @@ def may_be_rounded_numbers(view: View, wrong: Array) -> bool:
     return bool((error <= room)[wrong].all() and share_of(fraction != np.rint(fraction)) < _LONGER)
 
 
+def fewer_bits(view: View, wrong: Array) -> int:
+    """Return the number of bits to which sums or results may have been rounded, if this explains the wrong elements.
+
+    All numbers of the result then have at most this many bits, and most exact products of wrong elements have more.
+    Return 0 if this is no explanation.
+    """
+    values, exact = view.values[view.usable], view.totals.product[wrong]
+    if not wrong.any() or not values.any():
+        return 0
+    bits = int(_bits_of(values).max())
+    if view.format.precision - bits < _SPARE or share_of(_bits_of(exact) > bits) < 0.5:
+        return 0
+    with np.errstate(all="ignore"):
+        largest = np.maximum(np.abs(view.values), np.sqrt(view.totals.squares))[wrong]
+        step = np.exp2(np.floor(np.log2(largest)) - bits + 1)
+    return bits if (np.abs(view.totals.error(view.values))[wrong] <= _STEPS * step).all() else 0
+
+
+def _bits_of(numbers: Array) -> Array:
+    """Return the number of significant bits of each number other than 0."""
+    numbers = numbers[(numbers != 0) & np.isfinite(numbers)]
+    if not numbers.size:
+        return np.zeros(1, np.int64)
+    count: Array = np.frexp(numbers)[1] - np.frexp(last_places(numbers))[1] + 1
+    return count
+
+
 def may_be_other_inputs(view: View, product: Array, wrong: Array) -> bool:
     """Return whether inputs that were rounded almost as in a model may explain the wrong elements.
 
@@ -235,29 +266,36 @@ def may_be_rounded_again(view: View, product: Array | None, wrong: Array, twice:
 def digits_of(view: View, wrong: Array) -> str:
     """If decimal digits that were rounded or cut off may explain the wrong numbers, describe this; otherwise return "".
 
-    All numbers then have few decimal digits. For example, the binary64 number for 0.3 is slightly smaller than 0.3, so
-    its first decimal is 2. Cutting off the other decimals gives 0.2, although nothing is wrong.
+    Either the numbers were rounded to these digits, or further digits were cut off. The binary64 number for 0.3, for
+    example, is slightly smaller than 0.3, so its first decimal is 2. Cutting off the others gives 0.2, although nothing
+    is wrong. Most exact products of the wrong elements must have more digits.
     """
-    values = view.values[view.usable]
+    values, exact = view.values[view.usable], view.totals.product[wrong]
     error = np.abs(view.totals.error(view.values))[wrong]
     if not error.size or not values.any():
         return ""
     half = np.broadcast_to(view.half, wrong.shape)[wrong]
-    with np.errstate(all="ignore"):
-        places = np.floor(np.log10(np.where(values == 0, 1.0, np.abs(values))))
-        own = np.floor(np.log10(np.where(view.values == 0, 1.0, np.abs(view.values))))[wrong]
-    exact = bool(view.noise.is_exact(view.totals)[wrong].any())
+    is_exact = bool(view.noise.is_exact(view.totals)[wrong].any())
     for count in range(1, _DECIMALS):
-        # `count` decimals, or `count` digits: the weight of the last one of each number, and of each wrong number
-        for last, step in ((0 * places - count, 0 * own - count), (places - count + 1, own - count + 1)):
-            with np.errstate(all="ignore"):
-                made = np.rint(values / 10.0**last) / 10.0**-last
-            if np.array_equal(quantize(made, view.format), values):
-                if (error <= (0.5 + 1e-6) * 10.0**step + 2 * half).all():
-                    return "numbers that were rounded to few decimal digits"
-                if not exact and (error <= (1 + 1e-6) * 10.0**step + 2 * half).all():
-                    return "decimal digits that were cut off"
+        for are_decimals in (True, False):
+            made, steps = (_rounded(each, count, are_decimals) for each in (values, view.values[wrong]))
+            if not np.array_equal(quantize(made[0], view.format), values):
+                continue
+            if share_of(np.asarray(quantize(_rounded(exact, count, are_decimals)[0], view.format)) == exact) > 0.5:
+                continue
+            if (error <= (0.5 + 1e-6) * steps[1] + 2 * half).all():
+                return "numbers that were rounded to few decimal digits"
+            if not is_exact and (error <= (1 + 1e-6) * steps[1] + 2 * half).all():
+                return "decimal digits that were cut off"
     return ""
+
+
+def _rounded(numbers: Array, count: int, are_decimals: bool) -> tuple[Array, Array]:
+    """Return numbers rounded to some decimals or digits, and the weight of the last one of each number."""
+    with np.errstate(all="ignore"):
+        places = np.floor(np.log10(np.where(numbers == 0, 1.0, np.abs(numbers))))
+        last = np.full(numbers.shape, -float(count)) if are_decimals else places - count + 1
+        return np.rint(numbers / 10.0**last) / 10.0**-last, 10.0**last
 
 
 def may_be_fixed_point(view: View, product: Array | None, output: Format) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 import numpy as np
 
 from floatlab.arrays.types import Array
@@ -17,6 +19,7 @@ from floatlab.reduce.explain.grid import grid_of
 from floatlab.reduce.explain.noise import multiply_exactly
 from floatlab.reduce.explain.problem import ProductProblem, View, middle
 from floatlab.reduce.explain.residuals import (
+    EXACT,
     find_places,
     has_few_bits,
     is_flat,
@@ -178,10 +181,13 @@ class FaultFinder(ShiftFinder):
         """Return the fault besides a shift: moved rows or columns, or else wrong elements."""
         with np.errstate(all="ignore"):
             shifted = (view.values - off) / factor
-            # The shift was estimated from rounded numbers.
-            half = 2 * (view.half + 2.0**-view.format.precision * np.abs(off)) / np.abs(factor)
-        plain = View(view.totals, shifted, view.usable, view.noise, view.format, np.asarray(half))
+        plain = View(view.totals, shifted, view.usable, view.noise, view.format, self._half(view, factor, off))
         return self.moved(plain, None, wrong) or placed(view, wrong)
+
+    def _half(self, view: View, factor: float | Array, off: Array) -> Array:
+        """Return the largest error of each element that rounding makes, if a shift was estimated and taken back."""
+        with np.errstate(all="ignore"):
+            return np.asarray(2 * (view.half + 2.0**-view.format.precision * np.abs(off)) / np.abs(factor))
 
     def terms(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
         """Look for terms of the sums that were omitted or added more than once."""
@@ -212,6 +218,27 @@ class FaultFinder(ShiftFinder):
             return Fault(name, tuple((int(k), int(k) + 1) for k in at), evidence, wrong)
         return None
 
+    def part_without_terms(self, view: View, wrong: Array) -> Fault | None:
+        """Return one rectangle of wrong elements if their sums lack terms, or have some of them twice."""
+        places = find_places(wrong, EXACT)
+        if places is None or places.name != "region" or len(places.where) != 1:
+            return None
+        rows, columns = (np.arange(*span) for span in places.where[0] if isinstance(span, tuple))
+        x, y, index = self.problem.x[rows], self.problem.y[:, columns], np.ix_(rows, columns)
+        usable = view.usable[index]
+        half = np.broadcast_to(view.half, wrong.shape)[index]
+        part = View(view.totals.take(rows, columns), view.values[index], usable, view.noise, view.format, half)
+        error, limit = np.where(usable, part.totals.error(part.values), np.nan), part.noise.limit(part.totals) + half
+        bits = shift_bits(self.problem, error, np.zeros_like(error), limit, wrong[index], ~wrong[index], 2)
+        if bits < PROVED:
+            return None
+        for first, stop, times in term_ranges(x, y, error, limit):
+            if not part.fit(part.totals.product + times * (x[:, first:stop] @ y[first:stop])).wrong.any():
+                did = "missing" if times < 0 else "counted twice"
+                known = (("holds", "other numbers"), ("terms", f"{first}–{stop - 1}"), ("there", did))
+                return Fault("region", places.where, known, wrong)
+        return None
+
     def transposed(self, view: View, wrong: Array) -> Fault | None:
         """Return the fault if the result is a product of transposed or swapped factors, or the transposed product."""
         error, room, _ = view.errors()
@@ -232,10 +259,33 @@ class FaultFinder(ShiftFinder):
 
     def _in_other_memory_order(self, view: View, wrong: Array) -> Fault | None:
         """Return the fault if the memory of a result holds the product column by column instead of row by row."""
-        read = _read_by_columns(view)
-        if read is None or read.fit().wrong.any():
-            return None
-        return Fault("transposed-output", (), (_IN_MEMORY,), wrong)
+        if any(not read.fit().wrong.any() for read in _in_other_memory_orders(view)):
+            return Fault("transposed-output", (), (_IN_MEMORY,), wrong)
+        return None
+
+    def moved_and_biased(self, view: View, wrong: Array) -> tuple[Fault, ...]:
+        """Return two faults if all rows, or all columns, of a result are permuted and a bias was added; else none.
+
+        The bias is the mean error of each line, which a permutation does not change.
+        """
+        if not view.usable.all():
+            return ()
+        for axis, words, name in ((0, "column", "rows-moved"), (1, "row", "columns-moved")):
+            off = view.totals.error(view.values).mean(axis=axis, keepdims=True)
+            plain = View(
+                view.totals, view.values - off, view.usable, view.noise, view.format, self._half(view, 1.0, off)
+            )
+            fault = self.moved(plain, None, wrong)
+            if fault is None or fault.name != name or ("kind", "permuted") not in fault.evidence:
+                continue
+            error, room, _ = view.errors()
+            if (
+                shift_bits(self.problem, error, np.zeros_like(error), room, wrong, np.zeros_like(wrong), off.size)
+                > PROVED
+            ):
+                known = (("one number a", words), ("largest", f"{float(np.abs(off).max()):.6g}"))
+                return Fault("bias", (), known, wrong), fault
+        return ()
 
     def transposed_and_scaled(self, view: View, wrong: Array) -> tuple[Fault, ...]:
         """Return two faults if a result is a number times a product of transposed or swapped factors, else none."""
@@ -243,8 +293,7 @@ class FaultFinder(ShiftFinder):
             (name, ("transposed", which), view.against(multiply_exactly(x, y, self.problem.precise)))
             for name, which, x, y in transposed_inputs(self.problem.x, self.problem.y)
         ]
-        if read := _read_by_columns(view):
-            options.append(("transposed-output", _IN_MEMORY, read))
+        options += [("transposed-output", _IN_MEMORY, read) for read in _in_other_memory_orders(view)]
         for name, known, other in options:
             self.tick()
             if factor := _factor_of(self.problem, other):
@@ -252,13 +301,14 @@ class FaultFinder(ShiftFinder):
         return ()
 
 
-def _read_by_columns(view: View) -> View | None:
-    """Return a view of a result whose memory is read column by column. Return None if this changes nothing."""
+def _in_other_memory_orders(view: View) -> Iterator[View]:
+    """Yield views of a result that was stored by columns and read by rows, or the reverse, if this changes it."""
     m, n = view.values.shape
     if m == n or min(m, n) < 2:
-        return None
-    values, usable = (each.reshape(n, m).T for each in (view.values, view.usable))
-    return View(view.totals, values, usable, view.noise, view.format)
+        return
+    orders: tuple[Callable[[Array], Array], ...] = (lambda a: a.reshape(n, m).T, lambda a: a.T.reshape(m, n))
+    for read in orders:
+        yield View(view.totals, read(view.values), read(view.usable), view.noise, view.format)
 
 
 def _factor_of(problem: ProductProblem, view: View) -> float | None:

@@ -322,7 +322,8 @@ def is_telling(view: View, product: Array, tried: int = 0) -> bool:
         bits = bits[np.unique(view.values[view.usable & (error > 0)], return_index=True)[1]]
         if tried:
             return bool(bits.sum() > log2(tried) + _MARGIN)
-    return bits.size >= _FEW or bool(bits.sum() > _BITS + _MORE_BITS / max(1, bits.size))
+    are_enough = bits.size >= _FEW and not isinstance(view.half, np.ndarray)
+    return are_enough or bool(bits.sum() > _BITS + _MORE_BITS / max(1, bits.size))
 
 
 def evidence_bits(view: View, explained: Array, output: Format) -> float:

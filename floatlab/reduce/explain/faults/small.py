@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from floatlab.arrays.types import Array
 from floatlab.record import Individual
 from floatlab.reduce.explain.faults.agreement import agree_elsewhere
@@ -37,7 +39,7 @@ from floatlab.reduce.explain.first_line import (
 )  # fmt: skip
 from floatlab.reduce.explain.grid import CandidateGrid, Way, own_accumulator
 from floatlab.reduce.explain.problem import ProductProblem, Side, view_of
-from floatlab.reduce.explain.residuals import find_places, indices_of, mask_of, share_of
+from floatlab.reduce.explain.residuals import find_places, follows_everywhere, indices_of, mask_of, share_of
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause
 
 # The `doubt_needed` of `is_no_order`: _KNOWN if a computation reproduces a result bit for bit, otherwise _UNKNOWN.
@@ -195,6 +197,9 @@ class SmallFaults:
         axis = {"one number a column": 0, "one number a row": 1}.get(words)
         shift = drift.factor * self.problem.totals.product if axis is None else drift.means[axis]
         rival = self._rival_of_shift(i, shift, axis) or ("" if is_certain else "an order that was not tried")
+        error, _, sigma = self.views[i].errors()
+        if not rival and not follows_everywhere(error, np.broadcast_to(shift, error.shape), sigma):
+            rival = "a part of the result that was computed in another way"
         if rival:
             doubt = f"a bias ({words.replace(' a ', ' per ')})" if " " in words else f"a factor of {words}"
             return Claim("unknown", doubt_line([f"{doubt} in {LETTERS[whose]}"], rival))
