@@ -7,10 +7,33 @@ from collections.abc import Iterator
 import numpy as np
 
 from floatlab.arrays.types import Array
+from floatlab.reduce.explain.problem import ProductProblem
 
 _LARGEST_FACTOR = 1e5  # factors above this, or below its reciprocal, are not tried
 _INSET = 1 / 8  # share of an interval, at each end, that is left out
 _NEARLY = 3.0  # a factor from one number may be this many error bounds away from another number
+PROVED, _MOST_BITS = 40.0, 8.0  # the evidence that proves a shift, in bits; one element counts at most _MOST_BITS
+
+
+def shift_bits(
+    problem: ProductProblem, shift: Array, error: Array, room: Array, right: Array, wrong: Array, unknowns: int
+) -> float:
+    """Return the evidence, in bits, that the `right` elements give for a shift, whatever else may cause such errors.
+
+    `error` has the magnitudes of the errors that the shift leaves; in right elements they are within `room`. Errors
+    from another cause would have a certain size: that of the shift, or of the errors left in `wrong` elements if these
+    are smaller. By chance, they would be within `room` with the probability room/size. For each unknown of the shift,
+    the element with the most evidence is left out. If the inputs were changed, only as many errors are independent as
+    an input has nonzero numbers.
+    """
+    independent = min(np.count_nonzero(problem.x), np.count_nonzero(problem.y))
+    with np.errstate(all="ignore"):
+        times = np.broadcast_to(np.abs(shift) / np.maximum(room, 1e-320), right.shape)
+        most = float(np.median((error / np.maximum(room, 1e-320))[wrong])) if wrong.any() else np.inf
+        bits = np.log2(np.minimum(times, most)[right])
+    bits = np.sort(np.clip(bits[~np.isnan(bits)], 0.0, _MOST_BITS))
+    counted = bits[: max(0, bits.size - unknowns)]
+    return float(counted.sum()) * min(1.0, independent / max(1, counted.size))
 
 
 def weighted_median(values: Array, sigma: Array, axis: int) -> Array:

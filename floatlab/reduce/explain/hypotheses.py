@@ -14,6 +14,7 @@ import numpy as np
 
 from floatlab.arrays.types import Array
 from floatlab.formats import parse_format
+from floatlab.reduce.explain.estimates import PROVED, shift_bits
 from floatlab.reduce.explain.faults.agreement import agree_elsewhere
 from floatlab.reduce.explain.faults.certain import beyond_rounding
 from floatlab.reduce.explain.faults.doubts import IN_ANOTHER_WAY, drops_terms, rival_of
@@ -23,14 +24,12 @@ from floatlab.reduce.explain.faults.functions import function_of
 from floatlab.reduce.explain.faults.outliers import are_lone, standing_out
 from floatlab.reduce.explain.faults.patterns import (
     BITS_OF_SUMS,
-    PROVED,
     are_among_others,
     are_exact,
     evidence_bits,
     have_few_digits,
     is_apart,
     place_bits,
-    shift_bits,
 )
 from floatlab.reduce.explain.faults.rearranged import CERTAIN, REARRANGED, rearranged_odds
 from floatlab.reduce.explain.faults.unrelated import is_shifted, times_coarsest, unrelated, unrelated_share

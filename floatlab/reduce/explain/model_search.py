@@ -11,15 +11,9 @@ import numpy as np
 
 from floatlab.arrays.types import Array
 from floatlab.formats import Format
+from floatlab.reduce.explain.estimates import shift_bits
 from floatlab.reduce.explain.faults.finder import FaultFinder
-from floatlab.reduce.explain.faults.patterns import (
-    BITS_OF_SUMS,
-    explains_more,
-    is_nearer,
-    is_telling,
-    outdoing,
-    shift_bits,
-)
+from floatlab.reduce.explain.faults.patterns import BITS_OF_SUMS, explains_more, is_nearer, is_telling, outdoing
 from floatlab.reduce.explain.faults.rivals import narrow_share
 from floatlab.reduce.explain.findings import (
     DOUBLE,

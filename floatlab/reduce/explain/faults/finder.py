@@ -8,10 +8,9 @@ import numpy as np
 
 from floatlab.arrays.types import Array
 from floatlab.formats import Format
-from floatlab.reduce.explain.estimates import factor_between, within
+from floatlab.reduce.explain.estimates import PROVED, factor_between, shift_bits, within
 from floatlab.reduce.explain.faults.doubts import may_be_flushed
 from floatlab.reduce.explain.faults.outliers import standing_out
-from floatlab.reduce.explain.faults.patterns import PROVED, shift_bits
 from floatlab.reduce.explain.faults.rivals import whole_sums_in
 from floatlab.reduce.explain.faults.shifts import ShiftFinder
 from floatlab.reduce.explain.findings import Fault, number_text, placed

@@ -54,7 +54,6 @@ _MARGIN = 6.0  # if one of `tried` models is to be named, the evidence must exce
 # The least evidence, in bits, for a final rounding or for one of about a hundred sums in narrow formats. With less,
 # more than one in a hundred results would fit by chance.
 BITS_OF_SUMS = 13.0
-PROVED, _MOST_BITS = 40.0, 8.0  # the evidence that proves a shift, in bits; one element counts at most _MOST_BITS
 _APART = 0.01  # two models can be compared only if their products differ by at least this many sigmas
 
 
@@ -352,27 +351,6 @@ def place_bits(view: View, wrong: Array) -> float:
     count, some = (len(np.unique(view.values[each & view.usable])) for each in (view.usable, wrong))
     some = min(some, count)
     return (lgamma(count + 1) - lgamma(some + 1) - lgamma(count - some + 1)) / log(2)
-
-
-def shift_bits(
-    problem: ProductProblem, shift: Array, error: Array, room: Array, right: Array, wrong: Array, unknowns: int
-) -> float:
-    """Return the evidence, in bits, that the `right` elements give for a shift, whatever else may cause such errors.
-
-    `error` has the magnitudes of the errors that the shift leaves; in right elements they are within `room`. Errors
-    from another cause would have a certain size: that of the shift, or of the errors left in `wrong` elements if these
-    are smaller. By chance, they would be within `room` with the probability room/size. For each unknown of the shift,
-    the element with the most evidence is left out. If the inputs were changed, only as many errors are independent as
-    an input has nonzero numbers.
-    """
-    independent = min(np.count_nonzero(problem.x), np.count_nonzero(problem.y))
-    with np.errstate(all="ignore"):
-        times = np.broadcast_to(np.abs(shift) / np.maximum(room, 1e-320), right.shape)
-        most = float(np.median((error / np.maximum(room, 1e-320))[wrong])) if wrong.any() else np.inf
-        bits = np.log2(np.minimum(times, most)[right])
-    bits = np.sort(np.clip(bits[~np.isnan(bits)], 0.0, _MOST_BITS))
-    counted = bits[: max(0, bits.size - unknowns)]
-    return float(counted.sum()) * min(1.0, independent / max(1, counted.size))
 
 
 def outdoing(view: View, product: Array) -> tuple[str, bool] | None:

@@ -12,16 +12,18 @@ import numpy as np
 
 from floatlab.arrays.types import Array
 from floatlab.reduce.explain.estimates import (
+    PROVED,
     adjusted_bias,
     between,
     factor_between,
     line_factors,
     robust_shifts,
+    shift_bits,
     shortest_between,
     weighted_median,
     within,
 )
-from floatlab.reduce.explain.faults.patterns import BIAS, PROVED, drift_of, shift_bits
+from floatlab.reduce.explain.faults.patterns import BIAS, drift_of
 from floatlab.reduce.explain.faults.rivals import ShiftRivals
 from floatlab.reduce.explain.faults.shared import may_be_rounding
 from floatlab.reduce.explain.findings import ENOUGH, SINGLE, Fault, number_text, placed
