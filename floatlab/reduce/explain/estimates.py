@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from floatlab.arrays.types import Array
-from floatlab.reduce.explain.problem import ProductProblem
 
 _LARGEST_FACTOR = 1e5  # factors above this, or below its reciprocal, are not tried
 _INSET = 1 / 8  # share of an interval, at each end, that is left out
@@ -16,21 +15,20 @@ PROVED, _MOST_BITS = 40.0, 8.0  # the evidence that proves a shift, in bits; one
 
 
 def shift_bits(
-    problem: ProductProblem, shift: Array, error: Array, room: Array, right: Array, wrong: Array, unknowns: int
+    independent: int, shift: Array, room: Array, right: Array, unknowns: int = 0, left: float = np.inf
 ) -> float:
     """Return the evidence, in bits, that the `right` elements give for a shift, whatever else may cause such errors.
 
-    `error` has the magnitudes of the errors that the shift leaves; in right elements they are within `room`. Errors
-    from another cause would have a certain size: that of the shift, or of the errors left in `wrong` elements if these
-    are smaller. By chance, they would be within `room` with the probability room/size. For each unknown of the shift,
-    the element with the most evidence is left out. If the inputs were changed, only as many errors are independent as
-    an input has nonzero numbers.
+    With the shift, the errors of right elements are within `room`. Errors from another cause would be as large as the
+    shift, and within the room by chance with the probability room/shift. They may also be smaller: in other elements,
+    the shift leaves errors of `left` times the room. For each unknown of the shift, the element with the most evidence
+    is left out. At most `independent` errors count.
+
+    >>> shift_bits(100, np.full((4, 5), 8.0), np.ones((4, 5)), np.ones((4, 5), bool), unknowns=5)
+    45.0
     """
-    independent = min(np.count_nonzero(problem.x), np.count_nonzero(problem.y))
     with np.errstate(all="ignore"):
-        times = np.broadcast_to(np.abs(shift) / np.maximum(room, 1e-320), right.shape)
-        most = float(np.median((error / np.maximum(room, 1e-320))[wrong])) if wrong.any() else np.inf
-        bits = np.log2(np.minimum(times, most)[right])
+        bits = np.log2(np.minimum(np.abs(shift) / np.maximum(room, 1e-320), left)[right])
     bits = np.sort(np.clip(bits[~np.isnan(bits)], 0.0, _MOST_BITS))
     counted = bits[: max(0, bits.size - unknowns)]
     return float(counted.sum()) * min(1.0, independent / max(1, counted.size))

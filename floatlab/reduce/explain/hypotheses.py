@@ -375,9 +375,8 @@ class SideExplainer(ModelSearch):
         """Return whether wrong elements are rectangles, and the others are right beyond doubt."""
         places, right = find_places(wrong, EXACT), view.right(wrong)
         error, room = np.abs(view.totals.error(view.values)), view.errors()[1]
-        none = np.zeros_like(wrong)
         usual = np.full(wrong.shape, np.median(error[wrong]) if wrong.any() else 0.0)
-        bits = shift_bits(self.problem, usual, none, room, right, none, 0)
+        bits = shift_bits(self.problem.independent, usual, room, right)
         return places is not None and places.name == "region" and bits >= PROVED
 
     def _placed(self, view: View, wrong: Array) -> Fault:

@@ -318,7 +318,7 @@ class ModelSearch(SideReport):
     def _is_proved(self, view: View, wrong: Array) -> bool:
         """Given moved lines or missing terms that explain all errors, return whether this is unlikely by chance."""
         error, room, _ = view.errors()
-        bits = shift_bits(self.problem, error, np.zeros_like(error), room, wrong, np.zeros_like(wrong), 2)
+        bits = shift_bits(self.problem.independent, error, room, wrong, 2)
         # A range of terms is one of about n² / 2.
         return bits > BITS_OF_SUMS + 2 * log2(self.problem.terms)
 

@@ -249,6 +249,11 @@ class ProductProblem:
             product: Array = model.make(x[:, :-1], y[:-1], *self.factors) + x[:, -1:] * y[-1:]
         return product
 
+    @cached_property
+    def independent(self) -> int:
+        """The largest number of independent errors that changed inputs may cause: one for each number other than 0."""
+        return int(min(np.count_nonzero(self.x), np.count_nonzero(self.y)))
+
     @property
     def sample(self) -> Totals:
         """The `Totals` of the elements at the sampled rows and columns."""

@@ -228,8 +228,7 @@ class FaultFinder(ShiftFinder):
         half = np.broadcast_to(view.half, wrong.shape)[index]
         part = View(view.totals.take(rows, columns), view.values[index], usable, view.noise, view.format, half)
         error, limit = np.where(usable, part.totals.error(part.values), np.nan), part.noise.limit(part.totals) + half
-        bits = shift_bits(self.problem, error, np.zeros_like(error), limit, wrong[index], ~wrong[index], 2)
-        if bits < PROVED:
+        if shift_bits(self.problem.independent, error, limit, wrong[index], 2) < PROVED:
             return None
         for first, stop, times in term_ranges(x, y, error, limit):
             if not part.fit(part.totals.product + times * (x[:, first:stop] @ y[first:stop])).wrong.any():
@@ -278,10 +277,7 @@ class FaultFinder(ShiftFinder):
             if fault is None or fault.name != name or ("kind", "permuted") not in fault.evidence:
                 continue
             error, room, _ = view.errors()
-            if (
-                shift_bits(self.problem, error, np.zeros_like(error), room, wrong, np.zeros_like(wrong), off.size)
-                > PROVED
-            ):
+            if shift_bits(self.problem.independent, error, room, wrong, off.size) > PROVED:
                 known = (("one number a", words), ("largest", f"{float(np.abs(off).max()):.6g}"))
                 return Fault("bias", (), known, wrong), fault
         return ()
@@ -320,11 +316,7 @@ def _factor_of(problem: ProductProblem, view: View) -> float | None:
     error, room, _ = view.errors(None, factor)
     if not (np.abs(error) <= room)[view.usable].all():
         return None
-    return (
-        factor
-        if shift_bits(problem, values, np.abs(error), room, view.usable, np.zeros_like(view.usable), 1) >= PROVED
-        else None
-    )
+    return factor if shift_bits(problem.independent, values, room, view.usable, 1) >= PROVED else None
 
 
 def _all_but(at: tuple[int, ...], shape: tuple[int, ...]) -> tuple[tuple[tuple[int, int], ...], ...]:

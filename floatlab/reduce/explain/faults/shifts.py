@@ -228,7 +228,9 @@ class ShiftFinder:
             if find_places(wrong) is None and self._may_be_cut(view, shift, bool(wrong.any())):
                 continue
             is_likely = clear and telling and not doubted and right >= 4 * unknowns + _LONG
-            is_proved = shift_bits(self.problem, shift, error, room, usable & ~wrong, wrong, unknowns) >= PROVED
+            left = float(np.median((error / room)[wrong])) if wrong.any() else np.inf
+            evidence = shift_bits(self.problem.independent, shift, room, usable & ~wrong, unknowns, left)
+            is_proved = evidence >= PROVED
             is_proved &= not wrong.any() or find_places(wrong) is not None
             if (is_likely or is_proved) and wrong.sum() <= _SCATTERED * usable.sum():
                 found.append((wrong, factor, axis, off, unknowns))
