@@ -81,7 +81,7 @@ class Job:
         self.given = given_scale(tensor_scale, self.fmt)
 
     def at_once(self, as_codes: bool, as_values: bool) -> RoundedBlocks | None:
-        """Return the requested results, computed by the compiled lane; None if another lane must compute them."""
+        """Return the requested results, computed by the compiled lane, or None if another lane must compute them."""
         if self.cut.inner != 1 or self.array.dtype != _SINGLES or not dispatch.is_compiled(self.lane):
             return None
         kernel, tensor = kernel_for(self.fmt, self.recipe.rule, self.context, self.cut.size), self.given
@@ -131,8 +131,9 @@ class Job:
     ) -> Iterator[tuple[slice, Array, Array]]:
         """Round the elements, a few rows of blocks at a time.
 
-        For each part, yield the slice of its rows, the codes of its elements (or, with `target`, their values in this
-        format), and the products s·t of scale and tensor scale. The codes or values are written to `into`, if given.
+        For each part, yield the slice of its rows, the codes of its elements, and the products s·t of scale and tensor
+        scale. With `target`, yield values in this format instead of codes. The codes or values are written to `into`,
+        if given.
         """
         cut, numbers = self.cut, self.steps.numbers
         blocks, held = cut.blocks(self.array), container(target or numbers)
@@ -149,7 +150,7 @@ class Job:
 
 @lru_cache(maxsize=64)
 def kernel_for(fmt: BlockFormat, rule: ScaleRule, context: Context, size: int) -> BlockKernel | None:
-    """Return the compiled kernel for blocks of `size` elements; None if the compiled lane does not support them."""
+    """Return the compiled kernel for blocks of `size` elements, or None if the compiled lane does not support them."""
     steps, element = scales_for(fmt, rule), fmt.element
     if not can_round_blocks(steps.numbers, context, fmt.scale):
         return None

@@ -28,7 +28,8 @@ class BlockPart(Record):
 
     `places` are the positions of the elements in the array, in C order. The first of them is element `start` of the
     block, which has `size` elements. `before` is the array position of the last element of the previous part, which may
-    be in another block; `after` is that of the first element of the next part. They are None at the ends of the array.
+    be in another block. `after` is the array position of the first element of the next part. They are None at the ends
+    of the array.
     """
 
     block: BlockDerivation
@@ -126,9 +127,9 @@ def _part(
 ) -> BlockPart:
     """Return the part that begins at position `first` of a block.
 
-    `own` are the array positions of all elements of the block. `derived` are those of the elements in the derivation
-    `block`, which omits elements of a very long block. `ends` are `before` of the block's first part and `after` of its
-    last one.
+    `own` has the array positions of all elements of the block. The derivation `block` omits elements of a very long
+    block; `derived` has the positions of the elements in it. `ends` has `before` of the block's first part and `after`
+    of its last part.
     """
     places = own[first : first + MOST]
     kept = [i for i, place in enumerate(derived) if places[0] <= place <= places[-1]]
@@ -170,8 +171,8 @@ def _extremes(values: Array, magnitudes: Array) -> list[int]:
 def _others(places: Array, number: int, magnitudes: Array, fmt: BlockFormat, shape: tuple[int, ...]) -> list[Array]:
     """Return the positions of values that stand for the other blocks with the same tensor scale.
 
-    In a superblock, they are all values of the other blocks. Otherwise up to three values are enough: the largest
-    magnitude among the finite blocks, a NaN, and an infinity. Exact rules ignore finite values of other blocks.
+    In a superblock, these are all values of the other blocks. Otherwise, three values are enough: the largest magnitude
+    among the finite blocks, a NaN, and an infinity. Exact rules ignore finite values of other blocks.
     """
     if fmt.tensor is None:
         return []

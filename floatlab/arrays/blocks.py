@@ -126,7 +126,7 @@ def _is_padded(shape: tuple[int, ...], recipe: Recipe, axis: object) -> bool:
 
 
 def _encode_tiles(x: object, recipe: Recipe, axis: int, options: BlockRounding) -> Blocks:
-    """Encode an array by a recipe that is not plain (`is_plain`), or with padding; blocks may span several rows.
+    """Encode an array by a recipe that is not plain (`is_plain`), or with padding. Blocks may span several rows.
 
     The blocks ("tiles") become the rows of a matrix, which is encoded; then the codes are put back into the array's
     shape.
@@ -281,7 +281,7 @@ def decode_blocks(
     block: int | None = None,
     dtype: object = None,
 ) -> Array:
-    """Return the values of encoded blocks: exact, or rounded to nearest if the dtype cannot represent them.
+    """Return the values of encoded blocks. They are exact, or rounded to nearest if the dtype cannot represent them.
 
     Parameters
     ----------
@@ -344,7 +344,7 @@ def decode_blocks(
 
 
 def _in_singles(fmt: BlockFormat, codes: Array, by: Array) -> Array | None:
-    """Return the values of rows of codes as float32, by the compiled lane; None if that lane cannot decode them.
+    """Return the values of rows of codes as float32, or None if the compiled lane cannot decode them.
 
     `by` are the factors of the rows.
     """

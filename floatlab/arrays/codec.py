@@ -141,7 +141,7 @@ def _context_in_words(rounding: Direction | str, overflow: str) -> Context:
 def rules_of(context: AnyContext, rounding: AnyContext, overflow: str = "native") -> Context:
     """Return the Context of a call: `context` or `rounding` if one is a Context, else Context(rounding, overflow).
 
-    Raises ContextError for an invalid context; UnsupportedError for conflicting arguments, and for precision control.
+    Raises ContextError for an invalid context, and UnsupportedError for conflicting arguments or precision control.
     """
     made = _rules_of(context, rounding, overflow)
     if made.precision != DEFAULT.precision:
@@ -187,8 +187,8 @@ def float_for(format: Format) -> DType:
 def dtype_for(given: DType | None, format: Format) -> DType:
     """Return the dtype of results if numbers of the dtype `given` are rounded into a format.
 
-    The result is `given` if one of the two contains the other. If not, or if `given` is None (the numbers have no
-    floating dtype), it is float32 or float64.
+    The result is `given` if this dtype contains the format, or the format contains this dtype. Otherwise, it is float32
+    or float64, as it is if `given` is None because the numbers have no floating dtype.
 
     >>> from floatlab.formats import parse_format
     >>> dtype_for(np.dtype(np.float16), parse_format("e4m3")), dtype_for(np.dtype(np.float16), parse_format("bf16"))
@@ -248,7 +248,7 @@ def broadcast(names: Sequence[str], codes: Sequence[Array]) -> tuple[int, ...]:
 
 
 def floating_dtype(x: object, source: Source) -> DType | None:
-    """Return the dtype of an array with a floating dtype; None for all other operands, such as FloatArrays."""
+    """Return the dtype of an array with a floating dtype, or None for other operands, such as FloatArrays."""
     return source.dtype if type(x) is np.ndarray or is_floating(x) else None
 
 

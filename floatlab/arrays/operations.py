@@ -1,6 +1,6 @@
 """Arithmetic on arrays: `add`, `subtract`, `multiply`, `divide`, `sqrt` and `fma`, each rounded once into any format.
 
-The results are those of the scalar operations of the same names: values, signs of zero, codes and flags.
+Values, signs of zero, codes and flags agree with the scalar operations of the same names.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _work(
 def _plain_work(
     asked: _Asked, dtypes: tuple[DType, ...], with_flags: bool, as_codes: bool
 ) -> tuple[Work, DType, list[DType]] | None:
-    """Return the result of `_work` for NumPy arrays of floats, and the dtypes of their codes; None for other arrays."""
+    """Return the result of `_work` for NumPy arrays of floats, and the dtypes of their codes. None for other arrays."""
     kinds = [kind for kind in map(kind_of, dtypes) if kind is not None]
     if len(kinds) < len(dtypes):
         return None

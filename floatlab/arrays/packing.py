@@ -32,7 +32,7 @@ def _width(width: int | str | Format) -> int:
 
 
 def _places(width: int) -> tuple[int, int, list[tuple[int, int]]]:
-    """Return the number of codes in the smallest group that fills whole bytes, the number of its bytes, and the places.
+    """Return the number of codes in the smallest group that fills whole bytes, the number of bytes, and the places.
 
     The place of a code in the group is a pair: the byte in which it begins, and the position of its lowest bit there.
     """

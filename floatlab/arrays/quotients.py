@@ -32,8 +32,8 @@ def is_quotient(digits: int, format: Format) -> bool:
 def quotient(x: Array, divisor: Array, digits: int, format: Format) -> Array:
     """Return x / divisor as a float64 that rounds into `format` like the exact quotient.
 
-    This does not hold for stochastic rounding, nor for quotients that underflow. The divisor has `digits` bits. Results
-    for infinities and NaNs are those of NumPy if `is_quotient` holds, else undefined.
+    This does not hold for stochastic rounding, nor for quotients that underflow. The divisor has `digits` bits. If
+    `is_quotient` holds, infinities and NaNs give NumPy's results; otherwise these results are undefined.
     """
     if not is_quotient(digits, format):
         return divide_to_odd(x, divisor)
@@ -42,7 +42,7 @@ def quotient(x: Array, divisor: Array, digits: int, format: Format) -> Array:
 
 
 def divide_to_odd(x: Array, divisor: Array, least: int = TINY) -> Array:
-    """Return x / divisor (> 0) rounded to odd into float64; for special values the result is undefined.
+    """Return x / divisor (> 0) rounded to odd into float64. For special values, the result is undefined.
 
     Exponents of quotients are limited to the range from `least` to 900. With the default `least`, the quotients still
     round correctly, also stochastically, into formats whose range is at most that of binary32.

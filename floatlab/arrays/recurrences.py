@@ -87,9 +87,9 @@ class _History:
         self.states[1 : len(numbers) + 1, row] = numbers if numbers.ndim > 1 else numbers[:, None]
 
     def kept(self, did: int, finite: Sequence[int]) -> tuple[int, bool]:
-        """Return how many of `did` steps count, and whether the last of these made an infinity or NaN.
+        """Return how many of `did` steps count, and whether the last of them made an infinity or NaN.
 
-        No steps count after the first one that makes an infinity or NaN in a row of `finite`.
+        The first step that makes an infinity or NaN in a row of `finite` is the last that counts.
         """
         are_finite = [np.isfinite(self.states[1 : did + 1, row]) for row in finite]
         if all(each.all() for each in are_finite):
@@ -165,7 +165,7 @@ class Recurrence:
         return self._parts is not None
 
     def _compiled_part(self, stage: RecurrenceStage) -> Part | None:
-        """Return a stage as the compiled lane takes it; None if that lane does not support the stage."""
+        """Return a stage as the compiled lane takes it, or None if that lane does not support the stage."""
         fmt, context, operation = stage.format, stage.context, stage.operation
         if not isinstance(fmt, Format) or context.flush_inputs or (fmt.width > 32 and fmt != DOUBLE):
             return None
@@ -200,7 +200,7 @@ class Recurrence:
         return self._programs[fed]
 
     def rows(self, count: int, start: Mapping[str, Array | float]) -> Array:
-        """Return rows of `count` numbers: those of `start`, and zeros in all other rows."""
+        """Return rows of `count` numbers. `start` gives the numbers of some rows; all others are zeros."""
         made = np.zeros((len(self.names), count))
         for name, values in (_CONSTANTS | dict(start)).items():
             made[self.names[name]] = values
@@ -221,11 +221,11 @@ class Recurrence:
     ) -> int:
         """Do steps on rows in place, and return the number of steps done.
 
-        If a row of `finite` is non-finite after a step, that step is the last one. `inputs` has, for some rows, the
-        values that they get before each step: an array of shape (steps, count), or one number per step. `outputs`
-        receives rows after every `every`-th step. Steps are numbered from 1; `first` steps were done before this call.
-        For each element, `last` receives the number of the last step that changed a watched row, and `moves` is
-        increased by the number of such steps.
+        If a row of `finite` is non-finite after a step, that step is the last one. `inputs` has the values that some
+        rows get before each step: an array of shape (steps, count), or one number per step. `outputs` receives rows
+        after every `every`-th step. Steps are numbered from 1; `first` steps were done before this call. For each
+        element, `last` receives the number of the last step that changed a watched row, and `moves` is increased by the
+        number of such steps.
         """
         count = rows.shape[1]
         fed = {name: np.ascontiguousarray(each, np.float64) for name, each in (inputs or {}).items()}

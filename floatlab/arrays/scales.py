@@ -69,7 +69,7 @@ class BlockLayout:
     """The split of an array into blocks of `size` elements along an axis.
 
     The array is viewed with the shape (`rows`, `size`, `inner`). `rows` is the number of blocks along the axis, times
-    the lengths of the axes before it; `inner` is the product of the lengths of the axes after it. Each of the rows ×
+    the lengths of all axes before it. `inner` is the product of the lengths of all axes after it. Each of the rows ×
     inner columns of this view is a block.
     """
 
@@ -154,7 +154,7 @@ class BlockScales:
         return table, t, carry, least, 2.0**word.emax
 
     def parameters(self, stored: Array | None, values: Array) -> BlockParameters | None:
-        """Return the parameters of the compiled lane; None if its results could differ from those of this class.
+        """Return the parameters of the compiled lane, or None if its results could differ from this class's results.
 
         `stored` and `values` are as in `BlockParameters`.
         """
@@ -245,8 +245,8 @@ class BlockScales:
     ) -> tuple[Array, Array]:
         """Return two arrays: numbers that round into the element format like x / (s·t), and the divisors s·t.
 
-        s is the scale of a block, and t that of the tensor. `finite` tells whether all elements of the array are
-        finite, and `narrows` whether float64 results are converted to float32.
+        s is the scale of a block, and t is the scale of the tensor. `finite` tells whether all elements of the array
+        are finite, and `narrows` whether float64 results are converted to float32.
         """
         fmt, drawn = self.fmt, context.rounding.is_stochastic
         if self._lifted < _LIFTED:  # the range of elements is at least that of bfloat16

@@ -51,7 +51,7 @@ class Source(Record):
 
 @lru_cache(maxsize=64)
 def format_of(dtype: DType) -> Format | None:
-    """Return the format of a floating dtype of NumPy (up to 64 bits) or ml_dtypes; None for other dtypes.
+    """Return the format of a floating dtype of NumPy (up to 64 bits) or ml_dtypes, or None for other dtypes.
 
     >>> format_of(np.dtype(np.float16)).name
     'binary16'
@@ -60,7 +60,7 @@ def format_of(dtype: DType) -> Format | None:
 
 
 def native_dtype(format: Format) -> DType | None:
-    """Return NumPy's own dtype for a format; None if NumPy has none.
+    """Return NumPy's own dtype for a format, or None if NumPy has none.
 
     >>> from floatlab.formats import parse_format
     >>> native_dtype(parse_format("fp16")), native_dtype(parse_format("bf16"))
@@ -164,7 +164,7 @@ def _array(x: object, name: str) -> Array | Source:
 
 
 def _bits_of(x: Any) -> Source | None:
-    """Convert a tensor whose dtype NumPy lacks (torch's bfloat16, float8) through integers; None for other objects."""
+    """Convert a tensor whose dtype NumPy lacks (torch's bfloat16, float8) through integers. None for other objects."""
     found = format_called(str(getattr(x, "dtype", "")).rpartition(".")[2])
     if found is None or found.width not in (8, 16) or not hasattr(x, "view") or getattr(x, "is_meta", False):
         return None

@@ -108,10 +108,10 @@ def ulp_distance(x: object, y: object, format: Format | str | None = None) -> Ar
 
 @in_default_mode
 def spacing(x: object, format: Format | str | None = None) -> Array:
-    """Return the unit in the last place of each number in a format; NaN for infinities and NaNs.
+    """Return the unit in the last place of each number in a format, as `Datum.ulp` does; NaN for infinities and NaNs.
 
-    The unit is a power of two. In formats given by a table, it is the distance to the next larger magnitude; for the
-    largest number, it is the distance to the next smaller one. `Datum.ulp` is the same.
+    The unit is a power of two. In formats given by a table, it is the distance to the next larger magnitude. For the
+    largest number, it is the distance to the next smaller magnitude.
 
     Parameters
     ----------

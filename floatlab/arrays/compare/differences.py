@@ -156,9 +156,9 @@ class Extent(Record):
 class Map(Record):
     """The number of selected elements in each tile of an array, which is viewed as a matrix.
 
-    The columns of the matrix are the indices of the last axis; its rows are those of all other axes, flattened. (In
-    column-major order, the rows are those of the first axis, and the columns those of all others.) `sides` has the
-    numbers of rows and columns of the matrix, and `part` those of a tile; the last tiles may be smaller.
+    The last axis becomes the columns of the matrix, and all other axes, flattened, become its rows. (In column-major
+    order, the first axis becomes the rows, and all others the columns.) `sides` has the numbers of rows and columns of
+    the matrix. `part` has the numbers of rows and columns of a tile; the last tiles may be smaller.
     """
 
     sides: tuple[int, int]

@@ -269,7 +269,7 @@ class _Measure:
         return absolute
 
     def _steps(self, a: Source, b: Source, p: Array, q: Array, rest: Array, index: Array) -> Array:
-        """Return distances in ulps: −1 if either number is a NaN."""
+        """Return distances in ulps. The distance is −1 if a number is NaN."""
         x, y = (
             Source(each.codes[rest] if each.format == self.steps
                    else round_array(Source(each.codes[rest], each.format), self.steps, as_codes=True), self.steps)
@@ -343,7 +343,7 @@ def _spread(source: ArraySource, shape: tuple[int, ...]) -> ArraySource:
 
 
 def broadcast_shapes(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...] | None:
-    """Return the shape that two shapes broadcast to; None if they do not. NumPy's own function refuses large shapes.
+    """Return the shape that two shapes broadcast to, or None. NumPy's own function refuses large shapes.
 
     >>> broadcast_shapes((3, 1), (4,)), broadcast_shapes((3,), (4,))
     ((3, 4), None)

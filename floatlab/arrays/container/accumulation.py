@@ -4,8 +4,8 @@ Three arguments determine the bits of a reduction:
 
 * `accumulator`: every term, every product of two operands and every partial sum is rounded to this format. By default
   fp32, or the operands' format if fp32 does not contain it.
-* `schedule`: `serial` is the order of a loop, ((x0 + x1) + x2) + …; `adjacent` adds pairs of neighbours, then pairs of
-  neighbouring sums, and so on; an unpaired last term goes to the next round unchanged. Terms are in C order.
+* `schedule`: `serial` is the order of a loop, ((x0 + x1) + x2) + …. `adjacent` adds pairs of neighbours, then pairs of
+  neighbouring sums, and so on; a number without a partner waits for the next round. Terms are in C order.
 * `format`: the format of the result, which is rounded to this format once more. By default the operands' format.
 
 All roundings use the array's context. If it rounds stochastically, step n of the reduction (from 1) uses seed + n.
@@ -51,7 +51,7 @@ class Summation(TypedDict, total=False):
 class Accumulator:
     """Adds, multiplies and divides in one format.
 
-    Numbers are held as floats if the processor's binary32 or binary64 arithmetic gives the right results, else as
+    If the processor's binary32 or binary64 arithmetic gives the right results, numbers are held as floats, else as
     codes.
     """
 
@@ -153,11 +153,11 @@ def reduced(
     x: CodedArray, operation: str, axis: Axis = None, keepdims: bool = False, *,
     mean: bool = False, accumulator: object = None, schedule: str = "serial", format: object = None,
 ) -> CodedArray:  # fmt: skip
-    """Return the sum ("add") or the product ("multiply") along one, several or all axes; 0 or 1 if there are no terms.
+    """Return the sum ("add") or the product ("multiply") along one, several or all axes.
 
-    If `mean` is true, the sum is divided by the count; the count and the quotient are rounded to the accumulator's
-    format. Raises UnsupportedError for an unknown schedule and for the mean of an empty array, FormatError for an
-    unknown format.
+    Without terms, the sum is 0 and the product is 1. If `mean` is true, the sum is divided by the count. The count and
+    the quotient are rounded to the accumulator's format. Raises UnsupportedError for an unknown schedule or the mean of
+    an empty array, and FormatError for an unknown format.
 
     >>> from floatlab.arrays import FloatArray
     >>> ones = FloatArray(np.ones(1000), "bf16")

@@ -98,9 +98,7 @@ class CodedArray:
     def from_dlpack(cls, x: object, format: object = None, context: AnyContext = None) -> Self:
         """Convert an object with `__dlpack__`, such as a tensor of PyTorch or JAX.
 
-        The default format is that of the object.
-
-        Raises UnsupportedError for objects without `__dlpack__`.
+        By default, the format is the object's own. Raises UnsupportedError for objects without `__dlpack__`.
         """
         if not hasattr(x, "__dlpack__"):
             raise UnsupportedError(f"x is {type(x).__name__}, which has no __dlpack__")

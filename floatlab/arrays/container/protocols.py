@@ -68,7 +68,7 @@ _FILLS = {"zeros_like": 0, "ones_like": 1, "empty_like": 0}
 
 @in_default_mode
 def rounded_operation(name: str, values: tuple[object, ...], into: Format | None = None) -> CodedArray:
-    """Return the correctly rounded result of an operation on FloatArrays; NaNs are those of the scalar operation."""
+    """Return the correctly rounded result of an operation on FloatArrays, with the NaNs of the scalar operation."""
     format, context = shared_format(values), shared_context(values)
     given = [typed(x, format, context or DEFAULT) for x in values]
     codes = operate(name, given, into or format, context=context, as_codes=True)
@@ -172,9 +172,9 @@ def _with_sign(x: CodedArray, name: str) -> CodedArray:
 
 
 def _computed(ufunc: np.ufunc, values: tuple[object, ...], into: Format | None) -> Any:
-    """Compute in float64, then round into the format. The result is correctly rounded if the float64 result is exact.
+    """Compute in float64, then round into the format.
 
-    Maxima and minima are those of `_chosen`.
+    The result is correctly rounded if the float64 result is exact. `_chosen` computes maxima and minima.
     """
     format, context = shared_format(values), shared_context(values)
     rules = context or DEFAULT
@@ -289,7 +289,7 @@ def _sorted(x: CodedArray, axis: int | None = -1) -> CodedArray:
 
 @in_default_mode
 def clipped(x: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
-    """Return the values limited to two bounds, under either of NumPy's names for them."""
+    """Return the values limited to two bounds, which NumPy calls `a_min` and `a_max`, or `min` and `max`."""
     low, high = (min if a_min is None else a_min), (max if a_max is None else a_max)
     x = x if low is None else np.maximum(x, low)
     return x if high is None else np.minimum(x, high)

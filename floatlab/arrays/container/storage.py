@@ -41,7 +41,7 @@ _DATE = (1980, 1, 1, 0, 0, 0)  # a fixed date, so that equal arrays give equal f
 
 
 def _format_said(format: Format) -> object:
-    """Return a format's entry in the file: its name if that identifies it, else all its parameters."""
+    """Return a format's entry in the file: its name if this identifies the format, else all its parameters."""
     with suppress(FloatlabError):
         if parse_format(format.name) == format:
             return format.name

@@ -200,8 +200,8 @@ class KernelPass:
     def __call__(self, operands: tuple[Array, ...], first: int, to: Array, flags: Array | None) -> tuple[int, Any]:
         """Round a block whose first element has index `first`.
 
-        Return the union of all flags and marks, and an array: after an operation, the marks of each element; after a
-        conversion, the flags of each element, or None if no flags were needed.
+        Return the union of all flags and marks, and an array. After an operation, the array has the marks of each
+        element. After a conversion, it has the flags of each element, or it is None if no flags were needed.
         """
         if flags is None and self._refuses:
             flags = np.empty(len(to), np.uint8)

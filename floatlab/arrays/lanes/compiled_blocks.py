@@ -1,6 +1,6 @@
 """The compiled lane of blocks: finds amax, encodes scales and rounds elements in one pass over an array of binary32.
 
-It supports floatlab's exact rules, for elements of up to 8 bits that are rounded to nearest or toward zero; the other
+It supports floatlab's exact rules, for elements of up to 8 bits that are rounded to nearest or toward zero. The other
 lanes support every rule and element. The kernel, a C function, is in `_kernels/blocks.h`. amax is the largest magnitude
 of a block.
 """
@@ -113,7 +113,7 @@ class BlockKernel:
 
 
 def largest_finite(x: Array, size: int) -> float:
-    """Return the largest magnitude in all blocks without infinities and NaNs; 0 if there is no such block.
+    """Return the largest magnitude in all blocks without infinities and NaNs, or 0 if there is no such block.
 
     `x` is contiguous float32, and `size` the number of elements of a block.
     """
@@ -123,7 +123,7 @@ def largest_finite(x: Array, size: int) -> float:
 
 
 def scaled_elements(codes: Array, elements: Array, by: Array, in_double: bool) -> Array | None:
-    """Return decoded elements times the factors of their blocks, rounded once to float32; None without the extension.
+    """Return decoded elements times the factors of their blocks, rounded once to float32. None without the extension.
 
     `elements` (float32) maps each code to its number. `by` (float64) has one factor for each row of codes. Unless
     `in_double` is true, float32 must represent all factors.

@@ -38,7 +38,7 @@ _local = threading.local()  # `alone` is true inside `one_thread`
 
 
 def parse_lane(name: str | None) -> str | None:
-    """Return a lane's name after a check; None stands for the fastest lane that can do the computation.
+    """Check a lane's name and return it. None stands for the fastest lane that can do the computation.
 
     Raises UnsupportedError for an unknown lane, and MissingPartError if the compiled lane is requested but not built.
     """
@@ -132,9 +132,10 @@ def _rounder(source: Format, format: Format, context: Context, lane: str | None,
 
 
 def _table_rounder(source: Format, format: Format, context: Context, lane: str | None, word: Format) -> Rounder | None:
-    """Return a function that rounds codes of `source` into a format given by a table; None if only the scalar lane can.
+    """Return a function that rounds codes of `source` into a format given by a table.
 
-    It first decodes the codes into `word`, a format that contains `source`.
+    Return None if only the scalar lane can do this. The function first decodes the codes into `word`, a format that
+    contains `source`.
     """
     from floatlab.arrays.lanes import tables
 
@@ -237,7 +238,7 @@ _PLAIN = 0x101  # NumPy's flags for aligned arrays in C order
 
 
 def flat_views(arrays: list[Array]) -> list[Array] | None:
-    """Return arrays of one shape flattened without a copy, for the lanes; None if their layout does not allow this."""
+    """Return arrays of one shape, flattened without a copy, or None if their layout does not allow this."""
     shape = arrays[-1].shape
     for each in arrays:
         if each.shape != shape or each.flags.num & _PLAIN != _PLAIN or not each.dtype.isnative:
@@ -256,8 +257,8 @@ def map_blocks(
     """Call `work` on contiguous blocks, in C order, of the arrays `reads` and `to`, and of `flags` if given.
 
     The arrays may have any strides and byte order; `reads` are broadcast. Each thread has its own part of the elements.
-    `start` is the index of the first element's random draw. If an array of `reads` shares memory with `to`, elements
-    with the same index must have the same address; otherwise pass a copy.
+    `start` is the index of the first element's random draw. An array of `reads` may share memory with `to` only if
+    equal indices have equal addresses; otherwise pass a copy.
     """
     count, writes = to.size, [to] if flags is None else [to, flags]
     if not count:

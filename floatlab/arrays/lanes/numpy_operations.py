@@ -1,8 +1,8 @@
 """Operations on blocks of arrays: results are computed as exact pairs of binary64 (`pairs`), and then rounded once.
 
 For each operation, `OPERATIONS` has a function that returns the exact result as a pair, and the equivalent scalar
-operation. The scalar operation computes what pairs cannot: results where a pair might be inexact (binary64 overflows,
-or the residual underflows), NaNs, and stochastic roundings that need more bits than binary64 has.
+operation. The scalar operation is used in three cases: a pair might be inexact, because binary64 overflows or the
+residual underflows; the result is NaN; or stochastic rounding needs more bits than binary64 has.
 """
 
 from __future__ import annotations
@@ -116,7 +116,10 @@ class ScalarOperation:
         self.scalar, self.sources, self.format, self.context = operation.scalar, sources, format, context
 
     def answer(self, codes: tuple[int, ...], index: int) -> tuple[int, int]:
-        """Return the code and the flags of the result for these operand codes; `index` is that of the random draw."""
+        """Return the code and the flags of the result for these operand codes.
+
+        `index` is the index of the random draw.
+        """
         context = self.context
         if context.rounding.is_stochastic:
             # The seed is advanced, so that the operation takes the draw with this index.

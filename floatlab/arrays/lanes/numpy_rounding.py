@@ -31,7 +31,7 @@ _FAR = 63  # the largest valid shift of a 64-bit integer
 def in_pieces(work: Work) -> Work:
     """Return a function that does `work` on `PIECE` elements at a time.
 
-    Its arguments are those of `work`: input blocks, index of the first element, output block, flags or None.
+    It takes the arguments of `work`: input blocks, index of the first element, output block, flags or None.
 
     >>> lengths = []
     >>> in_pieces(lambda read, first, to, flags: lengths.append((first, len(to))))(range(10**5), 7, range(10**5), None)

@@ -2,8 +2,8 @@
 
 Adding a power of two to a float rounds the float. Let u be the format's unit in the last place at |x|, and M = 2^T·u,
 where T is the number of the source's trailing significand bits. Floats near M + |x| are multiples of u, so the
-processor's sum is M plus |x| rounded to nearest even. The integer difference between the bits of the sum and those of M
-gives the kept bits; with the exponent of M, they give the code of the result. The float (M + |x|) − M is exact;
+processor's sum is M plus |x| rounded to nearest even. The bits of the sum minus the bits of M, as integers, are the
+kept bits. Together with the exponent of M, they give the code of the result. The float (M + |x|) − M is exact;
 comparing it with |x| gives the other rounding directions and the flag *inexact*. If the format has the exponent range
 of the source, every number is rounded at the same bit, which is faster in integer operations.
 
@@ -76,8 +76,8 @@ class FastRounder:
     def _limits(self) -> tuple[int, int, int] | None:
         """Return the results of overflow: the codes without sign for positive and for negative numbers, and the flags.
 
-        None if overflows must take the general path: if they give neither the largest number nor the code after it, if
-        they are not inexact, or if the flags of the two signs differ.
+        Overflows take the general path in three cases, for which None is returned: they give neither the largest number
+        nor the code after it; they are not inexact; the flags of positive and negative overflow differ.
         """
         fmt = self.rule.format
         found: list[tuple[int, int]] = []

@@ -1,7 +1,7 @@
 """Exact results as pairs of floats: the result rounded to nearest by the processor, and its rounding error.
 
 A pair (s, e) denotes the number s + e: s is the nearest binary64 (or binary32), and e is the residual. A quotient or a
-root is usually not the sum of two floats; only the sign of its e is right (zero if s is exact). Since quotients and
+root is usually not the sum of two floats. Only the sign of its e is right (zero if s is exact). Since quotients and
 roots have no ties, the sign is enough, except for stochastic rounding. The e of a fused multiply-add may itself be
 rounded to odd. `to_odd` turns a pair into one float. Rounding this float into a format with at least two bits less
 gives the same result as rounding the exact number.

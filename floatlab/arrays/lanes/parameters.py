@@ -89,14 +89,14 @@ class RoundingRule(Individual):
 
     @property
     def tiny(self) -> tuple[int, int, tuple[int, int]]:
-        """Return three limits that decide whether a number is tiny; the words are without sign.
+        """Return three limits that decide whether a number is tiny. Words are without sign.
 
         - The word of 2^emin, or of infinity if that is less.
-        - The number of bits that a number of the binade below 2^emin loses if it is rounded to the format's precision
-          with unbounded exponents.
+        - The number of bits that are cut off a number in the binade below 2^emin, if the exponent is unbounded and the
+          precision is the format's.
         - For positive and for negative numbers, the smallest word that this rounding takes to 2^emin. From this word
-          on, numbers are not tiny after rounding. Both are the word of 2^emin if tininess is detected before rounding,
-          or if the rounding is stochastic.
+          on, numbers are not tiny after rounding. If tininess is detected before rounding, or if the rounding is
+          stochastic, both are the word of 2^emin.
         """
         source, fmt = self.source, self.format
         normal = min(self.low << source.trailing_bits, source.infinity_magnitude)
@@ -167,7 +167,7 @@ def can_read(format: Format, word: Format) -> bool:
 
 
 def words_containing(format: Format) -> list[Format]:
-    """Return those of the formats binary32 and binary64 that contain a format, the narrower one first.
+    """Return which of binary32 and binary64 contain a format, in this order.
 
     >>> [word.name for word in words_containing(parse_format("e11m9"))]
     ['binary64']

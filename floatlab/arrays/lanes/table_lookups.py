@@ -94,7 +94,7 @@ class NarrowLookup:
 
 
 def _wide_starts(rule: RoundingRule, negative: bool) -> Array | None:
-    """Return the first word that is rounded to rank 1, the first that is rounded to rank 2, …, and to NaR.
+    """Return the first word that is rounded to rank 1, the first that is rounded to rank 2, …, and the first for NaR.
 
     The ranks are the codes of positive numbers; NaR is the single NaN of posits and takums. The result is None unless
     infinity is rounded to NaR or to the largest number.
@@ -201,10 +201,9 @@ class WideLookup:
     shift = 16
 
     def __init__(self, rule: RoundingRule) -> None:
-        """Find the line of each bucket.
+        """Find the line of each bucket, which gives a number k.
 
-        The line gives a number k. The rank of a word is k + 1 if the word is at least the start with index k (from 0),
-        else k.
+        The rank of a word is k, or k + 1 if the word is at least the start with index k (from 0).
         """
         self.rule, self.starts = rule, np.empty(0, np.uint32)
         both = [each for negative in (False, True) if (each := _wide_starts(rule, negative)) is not None]

@@ -1,8 +1,8 @@
 """The segments of a rounding into a format given by a table: the words that are rounded to the same code.
 
 A *word* is the integer of the bits of a binary32 or binary64 number. The *start* of a segment is its first word. The
-scalar arithmetic determines the starts, once for each format, direction and sign; the other lanes only look them up: by
-a search, or faster by `table_lookups`.
+scalar arithmetic determines the starts, once for each format, direction and sign. The other lanes only look them up, by
+a search or, faster, by `table_lookups`.
 """
 
 from __future__ import annotations

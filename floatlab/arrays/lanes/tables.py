@@ -77,7 +77,7 @@ def _looking_up(rule: RoundingRule, kernels: ModuleType | None) -> Callable[[Arr
 
 @lru_cache(maxsize=256)
 def rounder(format: Format, context: Context, word: Format, kernels: ModuleType | None) -> Rounder | None:
-    """Return a function that rounds words into a format given by a table; None if the rounding needs the scalar lane.
+    """Return a function that rounds words into a format given by a table, or None if this needs the scalar lane.
 
     `kernels` is the compiled extension, or None for the NumPy lane.
     """

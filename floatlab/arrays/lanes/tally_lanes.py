@@ -53,14 +53,14 @@ class Tally(Record):
     * `flushed`: x is not 0, but y is 0; `subnormal`: y is not 0, but |y| is below the smallest normal number.
 
     `exponents` counts the finite nonzero numbers of x by their exponent field in binary64, which is floor(log2 |x|) +
-    1023, and 0 below 2^−1022. `largest` and `smallest` are the largest and the smallest magnitudes of these numbers;
-    without any, they are 0 and ∞.
+    1023, and 0 below 2^−1022. `largest` and `smallest` are the largest and the smallest magnitudes of these numbers. If
+    there are none, they are 0 and ∞.
 
-    Errors and sums are those of the elements that are finite in both arrays. `largest_error` is the largest |y − x|;
+    Errors and sums include only elements that are finite in both arrays. `largest_error` is the largest |y − x|;
     `error_squares`, `squares`, `rounded_squares` and `products` are the sums of (y − x)², x², y² and x·y. The relative
-    errors |y − x| / |x| are those of the same elements, without x = 0. `relative_errors` counts them by the upper 16
-    bits of their binary32 codes; `relative_sum` is their sum, and `largest_relative` the largest. `largest_relative_at`
-    is the index of the first element with the largest relative error, or −1 if there are no relative errors.
+    errors |y − x| / |x| leave out elements with x = 0. `relative_errors` counts them by the upper 16 bits of their
+    binary32 codes; `relative_sum` is their sum, and `largest_relative` the largest. `largest_relative_at` is the index
+    of the first element with the largest relative error, or −1 if there are no relative errors.
     """
 
     elements: int
@@ -91,7 +91,7 @@ class Tally(Record):
 
     @property
     def mean_relative(self) -> float:
-        """The mean of the relative errors; 0 if there are none."""
+        """The mean of the relative errors, or 0 if there are none."""
         count = self.relative_errors.total
         return self.relative_sum / count if count else 0.0
 

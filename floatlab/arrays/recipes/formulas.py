@@ -1,9 +1,9 @@
-"""Evaluates the formulas of scale rules on arrays; the results have the same bits as those of `arith.blocks.formulas`.
+"""Evaluates the formulas of scale rules on arrays, with the same bits as `arith.blocks.formulas`.
 
-The operations of a rule are rounded to its working format, such as binary32 or bfloat16. Arrays are float64 if this
-is binary64, and otherwise float32. In a format narrower than binary32, each operation is computed in float64, and its
-result is rounded to the working format. Rounding twice is harmless for sums, differences, products and quotients,
-since 53 ≥ 2p + 2 for the working precision p (Figueroa, When is double rounding innocuous?, 1995).
+The operations of a rule are rounded to its working format, such as binary32 or bfloat16. Arrays are float64 if the
+working format is binary64, and otherwise float32. In a format narrower than binary32, each operation is computed in
+float64, and its result is rounded to the working format. Rounding twice is harmless for sums, differences, products and
+quotients, since 53 ≥ 2p + 2 for the working precision p (Figueroa, When is double rounding innocuous?, 1995).
 """
 
 from __future__ import annotations

@@ -82,7 +82,8 @@ class FormulaLane:
     def _tensor(self, known: dict[str, Array], rows: Array | None, given: object) -> Array | None:
         """Evaluate the rule's formulas for the whole tensor.
 
-        Return the stored scale of the tensor (of each row if `rows` is given); None if the rule has no tensor scale.
+        Return the stored scale of the tensor, or of each row if `rows` is given. Return None if the rule has no tensor
+        scale.
         """
         kind, amax = self.fmt.tensor, known["amax"]
         tensor: Array | None = None

@@ -1,7 +1,7 @@
 """Rounds and decodes blocks of formats that store a minimum beside each scale (q4_1, q4_k).
 
-The values have the same bits as those of `arith.blocks`. Under rules of libraries, blocks with NaNs or infinities are
-left to `arith.blocks`.
+The values have the same bits as in `arith.blocks`. Under rules of libraries, `arith.blocks` computes blocks with NaNs
+or infinities.
 """
 
 from __future__ import annotations

@@ -56,8 +56,8 @@ def limits_of(element: Format | Integers) -> Limits:
 def tally_of(trip: RoundTrip, recipe: Recipe, first: int = 0, row_length: int | None = None) -> Tally:
     """Return the tally of a round trip.
 
-    If the matrix is a part of an array, `first` is the array's linear index of its first element, and `row_length` is
-    the length of the array's rows.
+    If the matrix is a part of an array, `first` is the linear index of its first element in the array, and `row_length`
+    is the length of the array's rows.
 
     >>> from floatlab.formats.recipes import parse_recipe
     >>> recipe = parse_recipe("mxfp4")

@@ -35,7 +35,7 @@ class RoundTrip(Individual):
 
     `x` and `values` are matrices of one dtype, float32 or float64. They consist of tiles of `tile` (rows, columns). In
     a tile, value = element × factor (+ minimum), with `factors` and, in formats with minima, `minima`. `scales` has the
-    stored scales of the blocks as numbers, and `unit` the factors that scales of 1 would give; both are None for
+    stored scales of the blocks as numbers, and `unit` has the factors that scales of 1 would give. Both are None for
     recipes without scales.
     """
 

@@ -86,7 +86,7 @@ def tally(
 
 
 def merge(tallies: Iterable[Tally]) -> Tally:
-    """Return the tally of several parts together; the order of the parts does not matter.
+    """Return the tally of several parts together, whose order does not matter.
 
     Each sum is the exact total of the parts' sums, rounded once, unless it overflows or is not finite. If there are no
     parts, all counts are 0.

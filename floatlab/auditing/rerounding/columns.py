@@ -82,7 +82,7 @@ def column_factors(read: ArraySource, original: ArraySource, grid: CodeGrid) -> 
 
 
 def is_fed_back_by_columns(read: ArraySource, original: ArraySource, grid: CodeGrid) -> bool:
-    """Return whether a few columns have only nearest codes, as after GPTQ, and whether this is unlikely by chance.
+    """Return whether a few columns, but more than chance explains, have only nearest codes, as after GPTQ.
 
     GPTQ rounds one column after the other, and adds the error of each to the columns that follow. So only the columns
     that are rounded first get the codes nearest to the original. By default, these are the leftmost columns, but GPTQ
