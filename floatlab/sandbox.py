@@ -63,12 +63,12 @@ def admitted(path: str) -> str:
 
 
 def exists(path: str) -> bool:
-    """Return whether a path exists; False if this process may not read it."""
+    """Return whether a path exists and this process may read it."""
     return _leads(path, os.path.exists)
 
 
 def is_folder(path: str) -> bool:
-    """Return whether a path leads to a folder; False if this process may not read it."""
+    """Return whether a path leads to a folder and this process may read it."""
     return _leads(path, os.path.isdir)
 
 

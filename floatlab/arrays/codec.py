@@ -188,7 +188,7 @@ def dtype_for(given: DType | None, format: Format) -> DType:
     """Return the dtype of results if numbers of the dtype `given` are rounded into a format.
 
     The result is `given` if this dtype contains the format, or the format contains this dtype. Otherwise, it is float32
-    or float64, as it is if `given` is None because the numbers have no floating dtype.
+    or float64. `given` is None if the numbers have no floating dtype.
 
     >>> from floatlab.formats import parse_format
     >>> dtype_for(np.dtype(np.float16), parse_format("e4m3")), dtype_for(np.dtype(np.float16), parse_format("bf16"))

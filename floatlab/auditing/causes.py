@@ -274,7 +274,7 @@ def _is_directed(q: Array, x: Array) -> bool:
 
 
 def repaired(found: ComparedWeight) -> WeightCause | None:
-    """Return the mistake whose correction makes the weight fit best; None if no correction makes it fit.
+    """Return the mistake whose correction makes the weight fit best, or None if no correction makes it fit.
 
     If the error is small, the correction must also remove most of it, or make nearly all codes nearest to the original.
     """

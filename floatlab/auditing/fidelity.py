@@ -180,7 +180,7 @@ def measure(
 
 
 def _sum(column: tuple[float, ...]) -> float:
-    """Return the correctly rounded sum; infinity if it overflows."""
+    """Return the correctly rounded sum, or infinity if it overflows."""
     try:
         return fsum(column)
     except (OverflowError, ValueError):

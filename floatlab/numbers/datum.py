@@ -80,7 +80,7 @@ class Datum(Drawn, Record):
 
     @property
     def integer_bit(self) -> int | None:
-        """The stored integer bit of x87 extended; None if the bit is implied."""
+        """The stored integer bit of x87 extended, or None if the bit is implied."""
         fmt = self.format
         return self.code >> fmt.trailing_bits & 1 if fmt.explicit_integer_bit else None
 

@@ -244,7 +244,7 @@ class Derivation(Answering, Record):
 
     @property
     def truth(self) -> Truth | None:
-        """The exact number that the result approximates; None if it is not a finite number."""
+        """The exact number that the result approximates, or None if it is not a finite number."""
         last = self.steps[-1]
         return last.truth if isinstance(last, Encode) else None
 
@@ -307,7 +307,7 @@ class Derivation(Answering, Record):
         return seen.as_fraction() / unit
 
     def _near_reading(self) -> Read | None:
-        """Return the step that read a literal; None if no literal was read, or if it is far out of range (`FAR`)."""
+        """Return the step that read a literal, or None if no literal was read, or if it is far out of range (`FAR`)."""
         read = next((step for step in self.steps if isinstance(step, Read)), None)
         return read if read is not None and abs(read.exact.exponent) <= FAR else None
 
@@ -325,6 +325,6 @@ class Derivation(Answering, Record):
 
     @property
     def error_ulps(self) -> Fraction | None:
-        """The error in units of `error_unit`; None if `error` is None."""
+        """The error in units of `error_unit`, or None if `error` is None."""
         error = self.error
         return None if error is None else error / self.error_unit.as_fraction()

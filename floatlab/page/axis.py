@@ -149,7 +149,7 @@ def _label(
 
 
 def _spot(row: _Cells, column: int, length: int, waiting: set[int] | frozenset[int]) -> int | None:
-    """Return the start column that centres the label on `column` as well as possible; None if there is no room."""
+    """Return the start column that centres the label on `column` as well as possible, or None if there is no room."""
     width = len(row.cells)
     centred = column - length // 2
     starts = range(max(column - length + 1, 0), min(column, width - length) + 1)

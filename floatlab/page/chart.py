@@ -138,7 +138,7 @@ class ChartScales(Record):
 
 
 def scales_of(chart: Chart) -> ChartScales | None:
-    """Return scales that cover a chart's curves; None if there is nothing to draw."""
+    """Return scales that cover a chart's curves, or None if there is nothing to draw."""
     points = [point for curve in chart.curves for point in curve.points]
     across = scale_of([x for x, _ in points], chart.log_across)
     up = scale_of([y for _, y in points], chart.log_up)
@@ -282,7 +282,7 @@ def _curve_ends(chart: Chart, scales: ChartScales) -> dict[int, list[int]]:
 
 
 def _value(curve: Curve, xs: list[float], x: float, scales: ChartScales) -> float | None:
-    """Return the position of a curve at x on the vertical scale; None if the curve is not defined there."""
+    """Return the position of a curve at x on the vertical scale, or None if the curve is not defined there."""
     if not xs or not xs[0] <= x <= xs[-1]:
         return None
     i = min(bisect_right(xs, x), len(xs) - 1)

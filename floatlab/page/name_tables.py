@@ -14,7 +14,7 @@ _HEADS = (1 / 2, 1 / 3, 2 / 3)
 
 
 def set_names(table: Table, width: int, indent: int) -> list[Line] | None:
-    """Return a table of names as lines of at most `width` columns; None if even the columns without names are wider.
+    """Return a table of names as lines of at most `width` columns, or None if even the columns without names are wider.
 
     To make room for the names, titles are broken after slashes, optional columns are omitted, and names are shortened
     in the middle. If there is still too little room, or different names would become equal, each name has its own line

@@ -115,7 +115,7 @@ def error_words(derivation: Derivation) -> str:
 
 
 def integer_not_held(derivation: Derivation) -> Exact | None:
-    """Return the integer that round-to-integral computed; None if the result's format can represent it."""
+    """Return the integer that round-to-integral computed, or None if the result's format can represent it."""
     truth, rounded = derivation.truth, derivation.rounded
     if derivation.operation != "round_to_integral" or rounded is None or not rounded.flags:
         return None

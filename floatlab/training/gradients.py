@@ -127,7 +127,7 @@ class Gradients:
             raise UnsupportedError(f"{self.name} has numbers for {self.length:,} steps, not for {steps:,}")
 
     def at(self, step: int, element: int) -> Fraction | None:
-        """Return the exact gradient of one weight in a step; None if it is NaN or infinite.
+        """Return the exact gradient of one weight in a step, or None if it is NaN or infinite.
 
         For a function, the value of its last call is used; None before the first call.
         """

@@ -115,14 +115,14 @@ class UpdateTrace(Answering, Record):
 
     @property
     def update_ulps(self) -> Fraction | None:
-        """The magnitude of the update in ulps of w; None if the update is NaN or infinite."""
+        """The magnitude of the update in ulps of w, or None if the update is NaN or infinite."""
         if not self.update.is_finite:
             return None
         return abs(self.update.exact.as_fraction()) / self.before.ulp.as_fraction()
 
     @property
     def ratio(self) -> Fraction | None:
-        """The magnitude of the update relative to w; None if the update is not finite or w is zero."""
+        """The magnitude of the update relative to w, or None if the update is not finite or w is zero."""
         if not self.update.is_finite or not self.before.exact:
             return None
         return abs(self.update.exact.as_fraction() / self.before.exact.as_fraction())

@@ -62,7 +62,7 @@ def literals_of(datum: Datum) -> dict[str, tuple[str, str]]:
 
 
 def _double(datum: Datum) -> float | None:
-    """Return a finite number as a binary64; None if binary64 does not contain it."""
+    """Return a finite number as a binary64, or None if binary64 does not contain it."""
     try:
         found = float(datum.exact.as_fraction())
     except OverflowError:

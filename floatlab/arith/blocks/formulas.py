@@ -184,7 +184,7 @@ def _is_zero(a: Value) -> bool:
 
 
 def is_less(a: Value, b: Value) -> bool:
-    """Return whether a < b; false if one is NaN.
+    """Return whether a < b. This is false if one is NaN.
 
     >>> is_less(ratio(1), Infinity(False)), is_less(NAN, ratio(1))
     (True, False)

@@ -106,7 +106,7 @@ def quantize_block(
 
 
 def _working_input(rule: ScaleRule, values: Sequence[object]) -> Format | None:
-    """Return the format into which a rule first rounds the values; None if it takes them exactly."""
+    """Return the format into which a rule first rounds the values, or None if it takes them exactly."""
     if rule.is_exact:
         return None
     return parse_format(rule.takes) if rule.takes else input_format(values)

@@ -103,7 +103,7 @@ def _elements(x: list[float], count: float, low: float, high: float) -> tuple[fl
 
 
 def _fit(x: list[float], weights: list[float], q: list[int]) -> tuple[float, float] | None:
-    """Return the scale and the minimum with the least weighted square error; None if all elements are equal."""
+    """Return the scale and the minimum with the least weighted square error, or None if all elements are equal."""
     zeros = [0.0]
     w, wx = _sum(weights), _sum([_single(a * b) for a, b in zip(weights, x, strict=True)])
     wq = [_single(a * b) for a, b in zip(weights, q, strict=True)]

@@ -84,7 +84,7 @@ def _ordered(name: str, values: tuple[object, ...]) -> CodedArray:
 
 
 def _as_float(number: Any) -> float | None:
-    """Return a number as a float; None if no float equals it."""
+    """Return a number as a float, or None if no float equals it."""
     try:
         ratio = number.as_integer_ratio()
     except (OverflowError, ValueError):  # an infinity or a NaN

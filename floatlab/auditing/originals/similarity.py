@@ -253,7 +253,7 @@ def _is_reversed(x: Array, y: Array) -> bool:
 
 
 def is_numeric(checkpoint: QuantizedCheckpoint, name: str) -> bool:
-    """Return whether a tensor of an original has floats; False if it cannot be read."""
+    """Return whether a tensor of an original has floats and can be read."""
     try:
         with checkpoint.open(name) as source:
             return source.dtype is None or source.dtype.kind == "f"

@@ -177,7 +177,7 @@ def line_factors(values: Array, exact: Array, sigma: Array) -> Iterator[Array]:
 
 
 def _middle(ratio: Array, width: Array) -> float:
-    """Return the weighted median of the finite values; 0 if there are none."""
+    """Return the weighted median of the finite values, or 0 if there are none."""
     known = np.isfinite(ratio) & np.isfinite(width)
     if not known.any():
         return 0.0

@@ -332,5 +332,5 @@ class ModelSearch(SideReport):
 
 
 def _count(wrong: Array | None) -> int:
-    """Return the number of wrong elements; 0 if no mask is given."""
+    """Return the number of wrong elements, or 0 if no mask is given."""
     return 0 if wrong is None else int(wrong.sum())

@@ -113,7 +113,7 @@ class OutlinePart(Record):
 
     @property
     def stride(self) -> int | None:
-        """The difference between consecutive term numbers; None if it varies, or if there is only one term."""
+        """The difference between consecutive term numbers, or None if it varies, or if there is only one term."""
         gaps = {b - a for a, b in zip(self.terms, self.terms[1:], strict=False)}
         return gaps.pop() if len(gaps) == 1 else None
 

@@ -68,7 +68,7 @@ def first_bound(
 
 
 def final_bound(bound: Fraction | None, exact: Fraction, format: Format, context: Context) -> Fraction | None:
-    """Return a bound on the error after rounding the sum to the result's format; None if no bound is proved.
+    """Return a bound on the error after rounding the sum to the result's format, or None if no bound is proved.
 
     `bound` is a bound on the error of the sum before this rounding, or None. `exact` is the exact sum.
     """

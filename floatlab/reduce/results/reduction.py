@@ -173,13 +173,13 @@ class Reduction(Answering, Individual):
 
     @property
     def error(self) -> Fraction | None:
-        """The result minus the exact sum; None if either is not finite."""
+        """The result minus the exact sum, or None if either is not finite."""
         exact = self.exact
         return None if exact is None or not self.result.is_finite else self.result.exact.as_fraction() - exact
 
     @property
     def error_ulps(self) -> Fraction | None:
-        """The error in units in the last place of the result; None if the error is None."""
+        """The error in units in the last place of the result, or None if the error is None."""
         error = self.error
         return None if error is None else error / self.result.ulp.as_fraction()
 
@@ -206,7 +206,7 @@ class Reduction(Answering, Individual):
 
     @property
     def running_bound(self) -> Fraction | None:
-        """A bound on |error| from the values of all nodes; None if no bound is proved.
+        """A bound on |error| from the values of all nodes, or None if no bound is proved.
 
         There is no such bound for compensated sums, or for more than 2^14 terms.
         """
@@ -215,7 +215,7 @@ class Reduction(Answering, Individual):
         return self._finally(running_bound(self.nodes, self.terms, self.adder))
 
     def _finally(self, bound: Fraction | None) -> Fraction | None:
-        """Return a bound on |error| of the result from a bound for the accumulated sum; None if none is proved."""
+        """Return a bound on |error| of the result from a bound for the accumulated sum, or None if none is proved."""
         if self.result.format == self.accumulated.format or self.exact is None:
             return bound
         return final_bound(bound, self.exact, self.result.format, self.adder.context)

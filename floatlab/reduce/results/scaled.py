@@ -35,7 +35,7 @@ class ScaledElement(Record):
 
     @property
     def error(self) -> Fraction | None:
-        """The value of the element minus the exact sum; None if either is not finite."""
+        """The value of the element minus the exact sum, or None if either is not finite."""
         finite = self.exact is not None and self.value.is_finite
         return self.value.exact.as_fraction() - self.exact if finite and self.exact is not None else None
 

@@ -68,7 +68,7 @@ class Circumstance(Record):
 
     @property
     def first(self) -> int | None:
-        """The smallest value that changes bits; None if no value does."""
+        """The smallest value that changes bits, or None if no value does."""
         others = [each for each in self.tried if each not in self.groups[0]] if self.groups else []
         return others[0] if others else None
 

@@ -61,7 +61,7 @@ class OrderClass(Record):
 
     @property
     def adder(self) -> CandidateAdder | None:
-        """The arithmetic of a node; None if it was not found."""
+        """The arithmetic of a node, or None if it was not found."""
         return None if self.candidate is None else self.candidate.adder
 
     @property
@@ -122,7 +122,7 @@ class OrderMap(Answering, Individual):
 
     @property
     def plan(self) -> Plan | None:
-        """The plan of all elements; None if they have different plans, or if no plan was found."""
+        """The plan of all elements, or None if they have different plans, or if no plan was found."""
         plans = {each.plan for each in self.classes}
         return plans.pop() if len(plans) == 1 else None
 

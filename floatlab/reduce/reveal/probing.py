@@ -249,7 +249,7 @@ class _Search:
         return fits
 
     def _shape(self, m: int) -> _Shape | None:
-        """Return the form of the known tree of m terms; None if no such tree is known."""
+        """Return the form of the known tree of m terms, or None if no such tree is known."""
         known = self.known.get(m)
         if not isinstance(known, int):
             return known

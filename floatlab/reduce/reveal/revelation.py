@@ -63,7 +63,7 @@ class Findings(Answering, Record):
 
     @property
     def claim(self) -> Explanation | None:
-        """The replay that gives all results bit for bit; None if no replay does."""
+        """The replay that gives all results bit for bit, or None if no replay does."""
         best = self.replays[0] if self.replays else None
         return best if best is not None and best.fits else None
 

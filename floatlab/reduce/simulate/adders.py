@@ -63,7 +63,7 @@ class Node(Record):
 
     @property
     def error(self) -> Fraction | None:
-        """The value of the node minus the exact sum of its arguments; None if either is not finite.
+        """The value of the node minus the exact sum of its arguments, or None if either is not finite.
 
         In a compensated sum, the error of a node is the sum of the errors of its operations. If all nodes are rounded
         additions and no operand is flushed, the error of the whole sum is the sum of the errors of its nodes.

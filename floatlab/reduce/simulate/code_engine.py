@@ -163,7 +163,7 @@ class CodeEngine:
         return term if self.fma else self.adder.leaf(term, slot, self.first + element)[0]
 
     def _in_doubles(self, arguments: Sequence[Argument], shape: tuple[int, ...]) -> list[Array] | None:
-        """Return the arguments as binary64 numbers of the same value; None if this is not possible.
+        """Return the arguments as binary64 numbers of the same value, or None if this is not possible.
 
         It is not possible if the context draws random bits or flushes inputs, if binary64 does not contain the
         accumulator's format, or if products are fused and binary32 does not contain the formats of their factors.

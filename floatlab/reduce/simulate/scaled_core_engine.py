@@ -59,7 +59,7 @@ class ScaledNode(Record):
 
     @property
     def exact(self) -> Fraction | None:
-        """The exact sum of the products and c; None if one of them is not finite."""
+        """The exact sum of the products and c, or None if one of them is not finite."""
         values = [each.value for each in self.terms]
         if not self.c.is_finite or any(value is None for value in values):
             return None
@@ -67,7 +67,7 @@ class ScaledNode(Record):
 
     @property
     def error(self) -> Fraction | None:
-        """The node's value minus the exact sum; None if either is not finite."""
+        """The node's value minus the exact sum, or None if either is not finite."""
         exact = self.exact
         return None if exact is None or not self.value.is_finite else self.value.exact.as_fraction() - exact
 

@@ -161,7 +161,7 @@ class TensorCore(NodeRule):
 
 
 def _given(arguments: Sequence[Term | Datum]) -> Exact | None:
-    """Return the exact sum of numbers and products; None if one of them is not finite."""
+    """Return the exact sum of numbers and products, or None if one of them is not finite."""
     finite = all(each.is_finite for each in arguments)
     return sum((each.exact for each in arguments), Exact(False, 0, 0)) if finite else None
 

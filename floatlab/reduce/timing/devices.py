@@ -253,7 +253,7 @@ def device_of(library: str, name: str = "") -> Device:
 
 @cache
 def _openblas() -> Foreign | None:
-    """Return the OpenBLAS of NumPy's wheel; None if NumPy uses another library."""
+    """Return the OpenBLAS of NumPy's wheel, or None if NumPy uses another library."""
     for path in (Path(np.__file__).parents[1] / "numpy.libs").glob("*scipy_openblas*"):
         with suppress(OSError):
             library = ctypes.CDLL(str(path))

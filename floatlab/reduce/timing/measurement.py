@@ -96,7 +96,7 @@ class Ranking(Record):
 
     @property
     def fastest(self) -> str | None:
-        """The only candidate; None if there are several."""
+        """The only candidate, or None if there are several."""
         return self.candidates[0] if len(self.candidates) == 1 else None
 
     @property

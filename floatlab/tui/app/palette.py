@@ -40,7 +40,7 @@ class Offer(Record):
     weight: int = 0
 
     def score(self, query: str) -> int:
-        """Return how well typed text matches; 0 if it does not.
+        """Return how well typed text matches, or 0 if it does not.
 
         From best to worst: a whole name, the beginning of a name, words of names, words of the help text.
 

@@ -107,5 +107,5 @@ SCREENS: dict[str, ScreenRow] = {
 
 
 def screen_for(verb: str) -> ScreenRow | None:
-    """Return the screen that shows the answers of a verb; None if no screen does."""
+    """Return the screen that shows the answers of a verb, or None if no screen does."""
     return SCREENS.get(VERBS[verb].screen)

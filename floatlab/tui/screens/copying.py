@@ -31,7 +31,7 @@ class CopyingScreen(PaneScreen, inherit_bindings=False):
         return joined([answer.page() for answer in self.answers])
 
     def subject(self) -> Datum | None:
-        """Return the number that can be pinned; None if no number is shown."""
+        """Return the number that can be pinned, or None if no number is shown."""
         results = [datum for answer in self.answers for datum in answer.results]
         return results[0] if results else None
 

@@ -136,7 +136,7 @@ def no_witness(format: Format) -> str:
 
 
 def _data(texts: tuple[str, ...], format: Format, rules: Context) -> tuple[Datum, Datum, Datum] | None:
-    """Return these texts rounded to nearest in the format; None if they are not three numbers."""
+    """Return these texts rounded to nearest in the format, or None if they are not three numbers."""
     try:
         values = operands(texts, format, context=rules)
         data = [encode(value.result if isinstance(value, Derivation) else value, format, rules) for value in values]

@@ -19,7 +19,7 @@ _NOUNS = {"add": "sum", "subtract": "difference", "multiply": "product", "divide
 
 
 def typed_result(derivation: Derivation) -> Fraction | None:
-    """Return the exact result of the typed numbers; None if no operand was rounded.
+    """Return the exact result of the typed numbers, or None if no operand was rounded.
 
     It is also None for operations outside `_NOUNS`, for a zero divisor, for non-finite or irrational operands, and for
     typed numbers of more than `_SHORT` bits.

@@ -122,7 +122,7 @@ class ShownBlocks:
         return elements_table(self._blocks, names)
 
     def element(self, place: int) -> PlacedElement | None:
-        """Return the element in this row of the table; None if there is no such row."""
+        """Return the element in this row of the table, or None if there is no such row."""
         for block in self._blocks:
             if place < len(block.elements):
                 return PlacedElement(block, place)

@@ -150,7 +150,7 @@ def _is_visible(exercise: Exercise, before: Scene) -> bool:
 
 
 def _exercise(scene: Scene) -> Exercise | None:
-    """Return the first question about the steps of a scene; None if no step has a question."""
+    """Return the first question about the steps of a scene, or None if no step has a question."""
     for derivation, index in scene.steps:
         exercise = _exercise_about(derivation.steps[index], derivation, index)
         if exercise is not None:

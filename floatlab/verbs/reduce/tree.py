@@ -103,7 +103,7 @@ class Tree:
     # Chains.
 
     def _onward(self, id: int) -> int | None:
-        """Return the operand that is in the same chain as the node; None if the chain begins with the node."""
+        """Return the operand that is in the same chain as the node, or None if the chain begins with the node."""
         node = self.plan.nodes[id - self.plan.terms]
         largest = max(node, key=self._size.__getitem__)
         others = max(self._size[each] for each in node if each != largest)
@@ -198,7 +198,7 @@ class Tree:
 
     @staticmethod
     def folds(row: TreeRow) -> Key | None:
-        """Return the key to unfold a row; None if it cannot be unfolded."""
+        """Return the key to unfold a row, or None if it cannot be unfolded."""
         if row.is_open is None:
             return None
         return ("part", row.key[-1]) if row.key[0] in ("all", "link") else row.key
@@ -314,5 +314,5 @@ def _in_ulps(entry: Contribution) -> Fraction:
 
 
 def tree_of(found: Reduction) -> Tree | None:
-    """Return the tree of a reduction; None if it has too many terms."""
+    """Return the tree of a reduction, or None if it has too many terms."""
     return Tree(found.plan, found) if len(found) <= MOST else None

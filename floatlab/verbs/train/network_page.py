@@ -100,7 +100,7 @@ def _table(learnings: Learnings) -> Table:
 
 
 def mean_loss(each: LearningComparison) -> float | None:
-    """Return the geometric mean of the final losses; None if a network diverged."""
+    """Return the geometric mean of the final losses, or None if a network diverged."""
     return None if each.diverged else math.exp(sum(math.log(loss) for loss in each.finals) / len(each.finals))
 
 

@@ -138,7 +138,7 @@ def _doubts(good: Array, bad: Array, window: Array) -> Array:
 
 
 def _factor(good: Array, bad: Array, ulp: Array, view: View) -> float:
-    """Return the factor that gives `bad` if `good` is multiplied by it and rounded; 0 if there is none."""
+    """Return the factor that gives `bad` if `good` is multiplied by it and rounded, or 0 if there is none."""
     zero = good == 0
     if (bad[zero] != 0).any() or zero.all():
         return 0.0

@@ -315,7 +315,7 @@ class ShiftFinder:
         return is_cut
 
     def _needs_no_model(self, view: View, product: Array | None) -> bool:
-        """Return whether directed rounding fits without the model that gave `product`; False if this is None."""
+        """Return whether there is a model (`product` is not None), but directed rounding fits without it."""
         return product is not None and self._needs_no_shift(view)
 
     def _needs_no_shift(self, view: View) -> bool:

@@ -54,7 +54,7 @@ def is_shifted(problem: ProductProblem, view: View, side: Side) -> bool:
 
 
 def times_coarsest(problem: ProductProblem, side: Side, values: Array | None = None) -> float:
-    """Return the median ratio of a result's errors to the largest plausible errors; 0 if no error is known.
+    """Return the median ratio of a result's errors to the largest plausible errors, or 0 if no error is known.
 
     Only sampled elements are used. The largest plausible error is twice the largest of three errors: the error of
     inputs quantised to 4 bits, of partial sums in bfloat16, and, if the result has few different numbers, of an output

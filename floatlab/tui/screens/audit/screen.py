@@ -107,7 +107,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
 
     @property
     def found(self) -> RecipeAudit | None:
-        """The audit of recipes; None if there is no answer yet, or if quantised weights are checked."""
+        """The audit of recipes, or None if there is no answer yet, or if quantised weights are checked."""
         model = self.answers[0].found if self.answers else None
         return model if isinstance(model, RecipeAudit) else None
 

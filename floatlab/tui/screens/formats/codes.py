@@ -75,7 +75,7 @@ class CodeTable(Cells):
         return lines
 
     def find(self, typed: str) -> int | None:
-        """Return the cell of the first code that begins with these hexadecimal digits; None if there is none."""
+        """Return the cell of the first code that begins with these hexadecimal digits, or None if there is none."""
         wanted = "0x" + typed.lower().removeprefix("0x")
         return next((cell for cell in range(self.count) if self.code(cell).startswith(wanted)), None)
 

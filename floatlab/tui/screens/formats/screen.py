@@ -305,7 +305,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
     # Methods that the base classes call.
 
     def subject(self) -> Datum | None:
-        """Return the number whose code is under the cursor; None if the codes are not shown."""
+        """Return the number whose code is under the cursor, or None if the codes are not shown."""
         return self.codes.datum if self.codes.display else None
 
     def printed(self) -> Question:

@@ -70,7 +70,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
 
     @property
     def reduction(self) -> Reduction | None:
-        """The sum that is shown; None if there is none."""
+        """The sum that is shown, or None if there is none."""
         return self.prepared.reduction if self.prepared is not None else None
 
     @property
@@ -94,7 +94,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
 
     @property
     def product(self) -> Product | None:
-        """The matrix product that is shown; None if there is none."""
+        """The matrix product that is shown, or None if there is none."""
         model = self.answers[0].found if self.answers else None
         return model if isinstance(model, Product) else None
 

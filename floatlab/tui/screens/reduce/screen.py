@@ -128,7 +128,7 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
         return PreparedReduction(model, tree_of(model), figures_page(model), page)
 
     def subject(self) -> Datum | None:
-        """Return the result of the sum; None if no sum is shown."""
+        """Return the result of the sum, or None if no sum is shown."""
         return self.reduction.result if self.reduction is not None else None
 
     def draw(self, before: Question) -> None:
