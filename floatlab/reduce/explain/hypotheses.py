@@ -52,7 +52,15 @@ from floatlab.reduce.explain.problem import (
     middle,
     view_of,
 )  # fmt: skip
-from floatlab.reduce.explain.residuals import EXACT, find_places, has_few_bits, is_flat, is_moved_exactly, share_of
+from floatlab.reduce.explain.residuals import (
+    EXACT,
+    find_places,
+    has_few_bits,
+    is_flat,
+    is_moved_exactly,
+    mask_of,
+    share_of,
+)
 from floatlab.reduce.explain.stages import PLAIN
 from floatlab.reduce.results.diagnosis_record import Evidence
 from floatlab.reduce.simulate.narrow_sums import promoted
@@ -373,11 +381,13 @@ class SideExplainer(ModelSearch):
 
     def _is_only_a_region(self, view: View, wrong: Array) -> bool:
         """Return whether wrong elements are rectangles, and the others are right beyond doubt."""
-        places, right = find_places(wrong, EXACT), view.right(wrong)
-        error, room = np.abs(view.totals.error(view.values)), view.errors()[1]
-        usual = np.full(wrong.shape, np.median(error[wrong]) if wrong.any() else 0.0)
-        bits = shift_bits(self.problem.independent, usual, room, right)
-        return places is not None and places.name == "region" and bits >= PROVED
+        places = find_places(wrong, EXACT)
+        if places is None or places.name != "region":
+            return False
+        right = view.right(wrong) & ~mask_of(places.where, wrong.shape)
+        usual = np.full(wrong.shape, np.median(np.abs(view.totals.error(view.values))[wrong]))
+        bits = shift_bits(self.problem.independent, usual, view.errors()[1], right)
+        return bool(bits >= PROVED and np.unique(view.values[right]).size >= _LISTED)
 
     def _placed(self, view: View, wrong: Array) -> Fault:
         """Return the places of the wrong elements. If most elements are wrong, the fault is another product."""

@@ -40,7 +40,7 @@ _DECIMALS = 7  # numbers with fewer decimals than this may come from a printed t
 # Other inputs may explain wrong elements whose errors are at most this many times a model's typical change.
 _LIKE_INPUTS = 4.0
 _SCALED = 32  # beside an output with unknown scales, this many right numbers are needed to call the others wrong
-_FOUR_BITS = 2.0**-4  # relative half ulp of 4 bits
+_FOUR_BITS, _MOSTLY = 2.0**-4, 0.9  # relative half ulp of 4 bits; the least share of numbers that have 4 bits
 # An element has about one nonzero term if (Σ|x·y|)² is at most _ONE_TERM times Σ(x·y)². Rounding to 2 bits changes a
 # number by at most _TWO_BITS. A share of numbers with more than _FEW_BITS bits from _LONGER on is evidence.
 _ONE_TERM, _TWO_BITS, _FEW_BITS, _LONGER = 1.5, 0.25, 4, 0.1
@@ -176,9 +176,25 @@ def may_be_scaled_output(view: View, wrong: Array) -> bool:
     """
     if not wrong.any() or _count_right(view, wrong) > 1:
         return False
+    if not any(_have_four_bits(view, axis) for axis in (None, 0, 1)):
+        return False
     error, exact = np.abs(view.totals.error(view.values))[wrong], np.abs(view.totals.product)
     room = np.maximum(_FOUR_BITS * exact[wrong], float(exact[view.usable].max(initial=0.0)) / INT4_HALF_STEPS)
     return bool((error <= room).all())
+
+
+def _have_four_bits(view: View, axis: int | None) -> bool:
+    """Return whether most numbers are 4-bit numbers times a scale of all elements, or of each column (0) or row (1).
+
+    The ratio of a number to the largest one is then a ratio of two integers of 4 bits times a power of two.
+    """
+    sizes = np.where(view.usable, np.abs(view.values), 0.0)
+    with np.errstate(all="ignore"):
+        ratio = np.frexp(sizes / sizes.max(axis=axis, keepdims=True))[0][sizes > 0]
+    digits = np.arange(1.0, 16.0)
+    known = np.unique(np.frexp(digits[:, None] / digits)[0])
+    near = np.abs(ratio[:, None] - known).min(axis=1, initial=1.0) <= 2.0 ** (2 - view.format.precision)
+    return share_of(near) > _MOSTLY
 
 
 def _count_right(view: View, wrong: Array) -> int:

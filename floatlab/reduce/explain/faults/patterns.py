@@ -54,6 +54,7 @@ _MARGIN = 6.0  # if one of `tried` models is to be named, the evidence must exce
 # The least evidence, in bits, for a final rounding or for one of about a hundred sums in narrow formats. With less,
 # more than one in a hundred results would fit by chance.
 BITS_OF_SUMS = 13.0
+_HALF = 11  # results in 16 bits or less are coarse, so that many models fit a few numbers
 _APART = 0.01  # two models can be compared only if their products differ by at least this many sigmas
 
 
@@ -321,7 +322,7 @@ def is_telling(view: View, product: Array, tried: int = 0) -> bool:
         bits = bits[np.unique(view.values[view.usable & (error > 0)], return_index=True)[1]]
         if tried:
             return bool(bits.sum() > log2(tried) + _MARGIN)
-    are_enough = bits.size >= _FEW and not isinstance(view.half, np.ndarray)
+    are_enough = bits.size >= _FEW and view.format.precision > _HALF
     return are_enough or bool(bits.sum() > _BITS + _MORE_BITS / max(1, bits.size))
 
 

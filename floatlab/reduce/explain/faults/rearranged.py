@@ -39,6 +39,8 @@ _LARGER = 4.0  # if wrong elements have exact sums, their errors are at most thi
 # Limits for wrong elements whose sums are exact: they are faults if there are at most _FEW of them, and _OTHERS times
 # as many right ones. Errors up to _ULPS·u times the size of the sums may be those of a rearranged product.
 _FEW, _OTHERS, _ULPS = 3, 8, 4.0
+# Errors are alike in lines if, from _EACH elements per line on, their spread has less than this share of their squares.
+_EACH, _ALIKE = 3, 0.1
 _SHIFTED = 0.25  # a factor or bias explains most of the errors if it leaves less than this share of their squares
 _EVERYWHERE = 8  # a rearranged product of exact sums is certain only if at least this many elements are off
 _MIDDLE = 1 / 8  # errors of at most 1 + _MIDDLE half ulps of a narrow format may be due to rearranging
@@ -91,6 +93,7 @@ def rearranged_odds(view: View, wrong: Array, x: Array, y: Array) -> float:
         return -np.inf  # all other sums are exact
     # Many errors below a few ulps of the largest numbers are never certain faults.
     is_small = many and bool((error <= _ULPS * view.noise.u * shapes[0])[wrong].all())
+    is_small = is_small and not _are_alike_in_lines(view, wrong, x, y)
     if are_exact and is_small:
         return 0.0
     if are_exact and error[wrong].max() > _LARGER * error[others].max():
@@ -124,6 +127,21 @@ def _are_everywhere(wrong: Array, others: Array) -> bool:
         return False
     counts = (wrong.sum(axis=axis) for axis in (0, 1))
     return all(each.size == 1 or each.max() <= wrong.sum() / 2 for each in counts)
+
+
+def _are_alike_in_lines(view: View, wrong: Array, x: Array, y: Array) -> bool:
+    """Return whether the wrong elements of each column, or of each row, have the same error, as a bias makes them.
+
+    Elements of zero rows and columns do not count: there, a rearranged product has such errors, too.
+    """
+    some = wrong & np.asarray(x.any(axis=1))[:, None] & y.any(axis=0)
+    error = np.where(some, view.totals.error(view.values), 0.0)
+    for axis in (0, 1):
+        count = some.sum(axis=axis, keepdims=True)
+        left = np.where(some, error - error.sum(axis=axis, keepdims=True) / np.maximum(count, 1), 0.0)
+        if some.sum() >= _EACH * (count > 0).sum() and (left * left).sum() < _ALIKE * (error * error).sum():
+            return True
+    return False
 
 
 def _are_shifted(view: View) -> bool:
