@@ -49,7 +49,7 @@ class Comparison(Answering, Record):
 def compare(
     a: object, b: object, format: Format | str | None = None, context: AnyContext = DEFAULT, signaling: bool = False
 ) -> Comparison:
-    """Return the relation of a and b; a NaN is unordered with everything, and −0 equals +0.
+    """Return the relation of a and b. A NaN is unordered with everything, and −0 equals +0.
 
     If `signaling` is true, any NaN raises invalid; otherwise only signaling NaNs do. The operands may have different
     formats: their values are compared exactly.

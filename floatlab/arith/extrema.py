@@ -67,7 +67,7 @@ def maximum(a: object, b: object, format: Format | str | None = None, context: A
 def minimum_number(
     a: object, b: object, format: Format | str | None = None, context: AnyContext = DEFAULT
 ) -> Derivation:
-    """Return the smaller of two numbers; if one operand is a NaN, return the other.
+    """Return the smaller of two numbers. If one operand is a NaN, return the other operand.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def minimum_number(
 def maximum_number(
     a: object, b: object, format: Format | str | None = None, context: AnyContext = DEFAULT
 ) -> Derivation:
-    """Return the larger of two numbers; if one operand is a NaN, return the other.
+    """Return the larger of two numbers. If one operand is a NaN, return the other operand.
 
     Parameters
     ----------

@@ -66,7 +66,7 @@ def multiply_then_add(
     Returns
     -------
     Derivation
-        Its error is measured from the exact a·b + c; its flags are those of the product and of the sum.
+        Its error is measured from the exact a·b + c. It has the flags of the product and of the sum.
 
     Raises
     ------

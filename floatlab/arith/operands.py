@@ -46,7 +46,7 @@ class Lack(Enum):
 
 
 def lacks(wide: Format, narrow: Format) -> tuple[Lack, ...]:
-    """Return the reasons why `wide` does not contain all finite numbers of `narrow`; empty if it does.
+    """Return the reasons why `wide` does not contain all finite numbers of `narrow`. If it does, return ().
 
     >>> lacks(parse_format("bf16"), parse_format("fp16"))
     (<Lack.DIGITS: 'digits'>,)
@@ -92,7 +92,7 @@ def holds(wide: Format, narrow: Format) -> bool:
 
 
 def common_format(formats: list[Format]) -> Format:
-    """Return the format to which operands of these formats are promoted; raises FormatError if none contains them all.
+    """Return the format to which operands of these formats are promoted. Raises FormatError if none contains them all.
 
     >>> common_format([parse_format("fp16"), parse_format("bf16")]).name
     'binary32'
@@ -273,7 +273,7 @@ def exact_integer(n: int, format: Format) -> Datum:
 
 
 def _typed(value: object) -> str | None:
-    """Return the text that a derivation was read from; None for other values."""
+    """Return the text that a derivation was read from, or None for other values."""
     if isinstance(value, Derivation) and isinstance(value.operands[0], Literal):
         return value.operands[0].text
     return None
@@ -282,7 +282,7 @@ def _typed(value: object) -> str | None:
 def readings(
     operands: tuple[Datum, ...], literals: tuple[str | None, ...], context: Context
 ) -> tuple[Derivation | None, ...]:
-    """Return, for each operand, the derivation that reads its text; None for operands that were not text.
+    """Return, for each operand, the derivation that reads its text, or None for an operand that was not text.
 
     >>> from floatlab import add
     >>> d = add("0.1", "1", "fp16")

@@ -365,7 +365,7 @@ def _zero_beside_infinity(work: DerivationBuilder) -> bool:
 
 
 def _zero_times_infinity_plus(work: DerivationBuilder) -> Derivation:
-    """Finish ∞ × 0 + c: it raises invalid, unless c is a quiet NaN and `context.fma_invalid` is false (7.2)."""
+    """Finish ∞ × 0 + c. It raises invalid, except if c is a quiet NaN and `context.fma_invalid` is false (7.2)."""
     addend, context = work.operands[2], work.context
     if not counts_as_nan(addend):
         return invalid(work, Rule.ZERO_TIMES_INFINITY)

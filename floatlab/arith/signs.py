@@ -142,7 +142,7 @@ def scale_b(a: object, n: object, format: Format | str | None = None, context: A
 
 
 def log_b(a: object, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:
-    """Return the exponent of the leading digit, as a number of the format; also for subnormal numbers.
+    """Return the exponent of the leading digit, also of a subnormal number, as a number of the format.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ def log_b(a: object, format: Format | str | None = None, context: AnyContext = D
 
 
 def next_up(a: object, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:
-    """Return the least number of the format that is greater than `a`; if `a` is the greatest, return `a`.
+    """Return the least number of the format that is greater than `a`. If `a` is the greatest, return `a`.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ def next_up(a: object, format: Format | str | None = None, context: AnyContext =
 
 
 def next_down(a: object, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:
-    """Return the greatest number of the format that is less than `a`; if `a` is the least, return `a`.
+    """Return the greatest number of the format that is less than `a`. If `a` is the least, return `a`.
 
     Parameters
     ----------
@@ -241,7 +241,7 @@ def next_down(a: object, format: Format | str | None = None, context: AnyContext
 
 
 def _sign(datum: Datum) -> bool:
-    """Return the sign bit; false for the NaN that has the code of −0 (fnuz), whose top bit is no sign."""
+    """Return the sign bit. It is false for the NaN with the code of −0 (fnuz), whose top bit is not a sign."""
     return bool(datum.sign_bit) and not (datum.is_nan and datum.format.nan_in_place_of_negative_zero)
 
 
@@ -269,7 +269,7 @@ def _code_with_sign(x: Datum, negative: bool) -> int:
 
 
 def _power(n: object) -> int:
-    """Return the argument n of `scale_b` as an int; raises LiteralError unless it is an integer in range."""
+    """Return the argument n of `scale_b` as an int. Raises LiteralError unless it is an integer in range."""
     given = in_own_format(n)
     whole = whole_number(given)
     if isinstance(given, str):

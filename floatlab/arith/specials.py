@@ -42,8 +42,8 @@ def _payload(datum: Datum) -> int:
 def _preferred_by_x87(first: Datum, second: Datum, first_is_quiet: bool) -> Datum:
     """Return the NaN that an x87 instruction keeps (Intel SDM volume 1, table 4-7).
 
-    A quiet NaN is preferred to a signaling one. If both are of the same kind, the one with the larger significand is
-    preferred; if the significands are equal, the positive one.
+    A quiet NaN is preferred to a signaling NaN. Of two NaNs of the same kind, the one with the larger significand is
+    preferred. If the significands are equal, the positive NaN is preferred.
     """
     second_is_quiet = not second.is_signaling
     if first_is_quiet != second_is_quiet:
@@ -56,7 +56,7 @@ def _preferred_by_x87(first: Datum, second: Datum, first_is_quiet: bool) -> Datu
 
 
 def _chosen(first: Datum | None, second: Datum, context: Context, first_is_quiet: bool, x87: bool) -> Datum:
-    """Return the one of two NaN operands that propagates; if `first` is None, `second`."""
+    """Return which of two NaN operands propagates. If `first` is None, this is `second`."""
     if first is None:
         return second
     first_is_quiet = first_is_quiet or not first.is_signaling
@@ -68,7 +68,7 @@ def _chosen(first: Datum | None, second: Datum, context: Context, first_is_quiet
 
 
 def propagate(work: DerivationBuilder, operands: tuple[Datum, ...], start: int | None = None) -> Derivation:
-    """Finish an operation with NaN operands: one of them propagates, quieted (6.2.3).
+    """Finish an operation with NaN operands. One of them propagates and becomes quiet (6.2.3).
 
     The rules `first` and `x86` (as in SSE) take the first NaN. If an operand or the result is x87 extended, `x86`
     follows the x87 instructions. `arm` (as in Arm VFPv2) takes the first signaling NaN, else the first NaN. The x87

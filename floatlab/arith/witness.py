@@ -1,8 +1,8 @@
 """Witnesses: operands for which a·b + c rounded once differs from rounding the product and then the sum.
 
 The search begins near the given operands, if there are any. It continues with short factors whose product is just too
-long for the format, and c = −round(a·b); the exact sum is then the product's rounding error. Last come random operands.
-Formats with few values are searched exhaustively; for them, a result of None proves that no witness exists.
+long for the format, and c = −round(a·b). The exact sum is then the product's rounding error. Last come random operands.
+Formats with few values are searched exhaustively. For them, a result of None proves that no witness exists.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def _addends(a: Datum, b: Datum, context: Context) -> Iterator[Datum]:
 
 
 def _beside(near: Triple, fmt: Format, context: Context) -> Iterator[Triple]:
-    """Yield the given operands; then factors at most a few ulps from the given ones, with addends of `_addends`."""
+    """Yield the operands `near`, then factors that are at most a few ulps from them, with addends of `_addends`."""
     a, b, c = (each if each.format == fmt else convert(each, fmt, DEFAULT).result for each in near)
     if not (a.is_finite and b.is_finite):
         return

@@ -85,7 +85,7 @@ class BlockFormat(Record):
     """A block format: the elements of a block share a scale, and blocks may share a tensor scale.
 
     A block has `rows` rows (usually 1) of `block` consecutive elements. If `block` is None, a block is a whole row
-    (`channel`); if `rows` is None too, it is the whole tensor. If `tensor` is a format, the scales of blocks are
+    (`channel`). If `rows` is also None, a block is the whole tensor. If `tensor` is a format, the scales of blocks are
     multiplied by a second, coarser scale, the tensor scale. There is one for the whole tensor, one for each row
     (`by_row`), or one for every `superblock` elements. With `flat`, blocks are parts of the flattened tensor. With
     `minimum`, a minimum is stored beside each scale and each tensor scale, in the same format. In HiF4, `groups` is (8,
@@ -125,7 +125,7 @@ class BlockFormat(Record):
 
     @property
     def magnitudes(self) -> Format:
-        """The format into which elements are rounded: their format or, for integers, that of their magnitudes."""
+        """The format into which elements are rounded. For integers, it is the format of their magnitudes."""
         return self.element if isinstance(self.element, Format) else self.element.magnitudes
 
     @property
@@ -168,7 +168,7 @@ class BlockFormat(Record):
 
     @property
     def bits(self) -> Fraction:
-        """Bits per element, including its share of minima, group bits and scales (except those of rows or tensors)."""
+        """Bits per element, including its share of minima, group bits and scales, except scales of rows or tensors."""
         from fractions import Fraction
 
         share = 0 if self.block is None or self.rows is None else Fraction(self.scale_bits, self.block * self.rows)

@@ -81,7 +81,7 @@ def p3109(k: int, p: int, signed: bool, extended: bool) -> Format:
     """Return IEEE P3109's format of width `k` and precision `p` (interim report, section 4).
 
     Its one NaN takes the code of −0 (signed) or the last code (unsigned). In extended formats, the code of infinity
-    follows that of the largest number.
+    follows the code of the largest number.
 
     >>> p3109(8, 4, signed=True, extended=True).largest
     Fraction(224, 1)
@@ -269,7 +269,7 @@ def parse_format(name: str | Format) -> Format:
 
 
 def format_called(name: str) -> Format | None:
-    """Return the format of a library's type name, such as float16, bfloat16 or float8_e4m3fn; None for other names."""
+    """Return the format of a library's type name, such as float16 or float8_e4m3fn, or None for other names."""
     kind, _, variant = name.partition("_")
     if kind.strip("0123456789") not in ("float", "bfloat"):
         return None

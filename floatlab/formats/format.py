@@ -188,10 +188,10 @@ class Format(Record):
 
     @property
     def nan_code(self) -> int:
-        """The default NaN's code; raises FormatError if the format has no NaN.
+        """The code of the default NaN. Raises FormatError if the format has no NaN.
 
-        With a quiet bit: the positive quiet NaN with payload 0. Without: the last positive code if that is a NaN, else
-        the code of −0.
+        With a quiet bit, it is the positive quiet NaN with payload 0. Without a quiet bit, it is the last positive code
+        if this is a NaN, and otherwise the code of −0.
         """
         if self.ieee_nans:
             return self.compose(False, self.infinity_magnitude + self.quiet_bit)

@@ -2,7 +2,8 @@
 
 Libraries that implement the same block format differ in the order of their operations, and in the precision of each. A
 formula states the operations in order. `arith.blocks.formulas` and `arrays.recipes.formulas` evaluate it. Each
-operation is rounded once: to the working precision of the rule or, inside `fp32(…)` and `fp64(…)`, to that format.
+operation is rounded once, to the working precision of the rule. Inside `fp32(…)` and `fp64(…)`, it is rounded to this
+format instead.
 
 sum        products joined by + or -
 product    atoms joined by * or /

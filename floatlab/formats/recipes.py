@@ -134,7 +134,7 @@ def default_rule(format: BlockFormat) -> ScaleRule:
 
 
 def parse_rule(word: str | ScaleRule | None, format: BlockFormat) -> ScaleRule:
-    """Return the rule with this name for a block format; None means the default rule.
+    """Return the rule with this name for a block format. The name None means the default rule.
 
     Raises ContextError if the format has no rule with this name.
 
@@ -202,11 +202,11 @@ def _read(text: str) -> Recipe:
 
 
 def parse_recipes(text: str | Recipe | Sequence[str | Recipe]) -> tuple[Recipe, ...]:
-    """Return the recipes of a list, or of a text with commas between them; commas in parentheses belong to a recipe.
+    """Return the recipes in a list, or in a text with commas between them.
 
-    A recipe that is named twice is returned once. Raises RecipeError for a text that is not a recipe, and for an
-    ambiguous word such as `fp8`; the message lists the recipes that it may mean. Raises FormatError for other types and
-    for texts that are too long.
+    Commas in parentheses belong to a recipe. A recipe that is named twice is returned once. Raises RecipeError for a
+    text that is not a recipe, and for an ambiguous word such as `fp8`; the message lists the recipes that it may mean.
+    Raises FormatError for other types and for texts that are too long.
 
     >>> [each.name for each in parse_recipes("mxfp4, block(e2m1, ue5m3, 16),mxfp4")]
     ['mxfp4', 'block(e2m1, ue5m3, 16)']

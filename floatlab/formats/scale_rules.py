@@ -3,8 +3,8 @@
 A rule belongs to a family of block formats. The families are `mx` (scales are powers of two, without a tensor scale),
 `nvfp4` (other scales of at most 8 bits), `fp16` (scales of 16 bits), `fp32` (scales of other widths), `minimum` (a
 minimum beside each scale), `nested` (a superblock has one more scale for its scales, and one for its minima), and
-`hif4`. A library's rule computes in the same order and precision as the library, so codes and scales are equal bit for
-bit; docs/decisions/0022-recipes.md lists the exceptions.
+`hif4`. A library's rule computes in the order and precision of the library, so codes and scales are equal bit for bit.
+docs/decisions/0022-recipes.md lists the exceptions.
 """
 
 from __future__ import annotations

@@ -48,9 +48,9 @@ class ScaleChoice(Record):
 
     In the lines of the rule, the factor is the variable `grow`. `error` is the formula of an element's error, where `q`
     is the rounded element. The error of a block is the sum of the squares (`measure` = `square`) or of the magnitudes
-    (`absolute`) of these errors, or the largest magnitude (`largest`). On equal errors, the first factor wins. The
-    order of a sum matters, because it is rounded. Each row of a block is added serially. Then the row sums are added
-    in pairs until one is left: of n sums, sum i + ⌈n/2⌉ is added to sum i.
+    (`absolute`) of these errors, or the largest magnitude (`largest`). If errors are equal, the first factor wins. The
+    order of additions matters, because sums are rounded. Each row of a block is added serially. Then the row sums are
+    added in pairs until one is left: of n sums, sum i + ⌈n/2⌉ is added to sum i.
     """
 
     factors: tuple[str, ...]

@@ -99,7 +99,7 @@ class HiFloat8(Listed):
         return fields(code, 8, ("S", "dot", "exponent", "mantissa"), (1, dot, length, 7 - dot - length))
 
     def reading(self, code: int) -> str:
-        """Return in words how the fields determine the number."""
+        """Describe how the fields determine the number."""
         if not code & 0x78:
             return f"denormal: 2^({code & 7} − 23)" if code & 7 else "zero"
         (_, length), (c, q) = self._split(code), self.number(code, 8)
@@ -137,7 +137,7 @@ class ValueList(Listed):
 
     @property
     def halfway(self) -> str:
-        """Return in words where the boundary between two neighbours is."""
+        """Describe where the boundary between two neighbours is."""
         return "in value, rounded to binary32"
 
     def boundary(self, rank: int, negative: bool) -> Real:
@@ -153,7 +153,7 @@ class ValueList(Listed):
         return fields(code, self.width, ("index",), (self.width,))
 
     def reading(self, code: int) -> str:
-        """Return in words the position of the number in the table."""
+        """Describe the position of the number in the table."""
         return f"value {code} of the table"
 
 
@@ -189,7 +189,7 @@ TABLE_NAMES = {name: row for row in TABLES for name in (row.format.name, *row.al
 
 
 def table_row(name: str) -> CatalogRow | None:
-    """Return the row of a name or alias written in lower case; None if no table format has it.
+    """Return the row of a name or alias in lower case, or None if no table format has it.
 
     >>> row = table_row("posit16")
     >>> row.format.width if row else None

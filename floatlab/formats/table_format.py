@@ -3,7 +3,7 @@
 A `TableFormat` has the properties and methods of a `Format`. Its *magnitudes* are ranks among the numbers of one sign,
 so neighbours in value are still neighbours in magnitude. Only the step from a magnitude to a code, and back, needs a
 table. For rounding, the `Place` of a number says between which entries the number is, and whether it is below, on or
-above the boundary between them. In HiF8, this boundary is the midpoint of both entries; in NF4, it is this midpoint
+above the boundary between them. In HiF8, the boundary is the midpoint of the two entries. In NF4, it is this midpoint
 rounded to binary32. In posits and takums, it is halfway between the codes (see `formats.tapered`).
 """
 
@@ -54,7 +54,7 @@ class Place(Record):
 
 
 class TableFormat(Format):
-    """A format given by a table; a subclass defines its numbers (`number`), their order and the fields of codes.
+    """A format given by a table. A subclass defines its numbers (`number`), their order and the fields of codes.
 
     `ties` says where rounding to nearest takes a number on a boundary: to the `even` code, `away` from zero, toward
     `zero`, or `down` to the lower value. If `saturates`, numbers beyond the range are rounded to the largest or lowest
@@ -107,7 +107,7 @@ class TableFormat(Format):
         raise NotImplementedError
 
     def reading(self, code: int) -> str:
-        """Return in words how the fields determine the number."""
+        """Describe how the fields determine the number."""
         raise NotImplementedError
 
     def compose(self, negative: bool, magnitude: int) -> int:
@@ -115,7 +115,7 @@ class TableFormat(Format):
         raise NotImplementedError
 
     def magnitude(self, code: int) -> int:
-        """Return the rank of a code among the numbers of its sign; 0 for zeros, and for a NaN with the code of −0."""
+        """Return the rank of a code among the numbers of its sign, or 0 for a zero or a NaN with the code of −0."""
         raise NotImplementedError
 
     def boundary(self, rank: int, negative: bool) -> Real:
@@ -131,7 +131,7 @@ class TableFormat(Format):
 
     @property
     def nearest(self) -> str:
-        """Return in words how numbers are rounded to nearest."""
+        """Describe how numbers are rounded to nearest."""
         return f"the boundary is halfway {self.halfway}; a tie goes {_TIES[self.ties]}"
 
     def sign(self, code: int) -> int:
@@ -200,11 +200,14 @@ class TableFormat(Format):
         return self.lowest_magnitude if negative else self.largest_magnitude
 
     def next_beyond(self) -> Real | None:
-        """Return the number that would follow the largest one; None in a format that saturates."""
+        """Return the number that would follow the largest number, or None in a format that saturates."""
         return None
 
     def compare(self, x: Real, rank: int, negative: bool) -> int:
-        """Return −1, 0 or 1 if a magnitude is below, equal to or above that of the number with this rank and sign."""
+        """Compare a magnitude with the number of this rank and sign.
+
+        Return −1 if it is below, 0 if equal, 1 if above.
+        """
         return compare(x, self.real(rank, negative))
 
     def reaches(self, x: Real, rank: int, negative: bool) -> int:
@@ -265,7 +268,7 @@ def compare(x: Real, y: Real) -> int:
 
 
 def fields(code: int, width: int, names: tuple[str, ...], lengths: tuple[int, ...]) -> tuple[Field, ...]:
-    """Cut a code into fields of these lengths; those of length 0 are left out.
+    """Cut a code into fields of these lengths. Fields of length 0 are left out.
 
     >>> [(each.name, each.bits) for each in fields(0b0110, 4, ("S", "dot", "mantissa"), (1, 2, 1))]
     [('S', '0'), ('dot', '11'), ('mantissa', '0')]
@@ -286,7 +289,7 @@ class TwosComplementFormat(TableFormat):
     """
 
     def __init__(self, name: str, width: int) -> None:
-        """Set the fields. The precision is that of the numbers from 1 to 2, which have the longest fraction."""
+        """Set the fields. `precision` is the precision of the numbers from 1 to 2, which have the longest fraction."""
         self._set(name, width, width - 4, (1 << (width - 1)) - 1, ties="even", saturates=True)
 
     def compose(self, negative: bool, magnitude: int) -> int:
@@ -294,7 +297,7 @@ class TwosComplementFormat(TableFormat):
         return (-magnitude if negative else magnitude) & ((1 << self.width) - 1)
 
     def magnitude(self, code: int) -> int:
-        """Return the rank of a code; 0 for NaR."""
+        """Return the rank of a code, or 0 for NaR."""
         if self.sign(code):
             return ((1 << self.width) - code) & ((1 << (self.width - 1)) - 1)
         return code
@@ -348,5 +351,5 @@ class Listed(TableFormat):
         return codes[min(magnitude, len(codes) - 1)]
 
     def magnitude(self, code: int) -> int:
-        """Return the rank of a code; 0 for the NaN in place of −0."""
+        """Return the rank of a code, or 0 for the NaN in place of −0."""
         return self._ranks.get(code, 0)

@@ -1,8 +1,8 @@
-"""Posits and takums: the further a number is from 1, the more bits its exponent takes, and the fewer its fraction has.
+"""Posits and takums: the further a number is from 1, the longer is its exponent field, and the shorter its fraction.
 
-Codes are in two's complement. The fields of a negative number are those of its code itself, not of the negated code;
-the formula for the value accounts for it. Rounding to nearest changes at a boundary between two neighbours. This
-boundary is a number of the format that is one bit wider; its code is the code of the lower neighbour with a 1 appended.
+Codes are in two's complement. The fields of a negative number are read from its own code, not from the negated code.
+The formula for the value accounts for this. Rounding to nearest changes at a boundary between two neighbours. This
+boundary is a number of the format that is one bit wider. Its code is the code of the lower neighbour with a 1 appended.
 """
 
 from __future__ import annotations
@@ -145,9 +145,10 @@ class LogarithmicTakum(Takum):
         return root_of_e(self.power(code, width), width + GUARD)
 
     def bounds(self, rank: int, digits: int) -> tuple[Real, Real]:
-        """Return a lower and an upper bound of the positive number with this rank; for the number 1, both are 1.
+        """Return a lower and an upper bound of the positive number with this rank.
 
-        For other numbers, they are one unit of the last digit apart, and the lower one has at least `digits` digits.
+        For the number 1, both bounds are 1. For other numbers, they are one unit of the last digit apart, and the lower
+        bound has at least `digits` digits.
         """
         power = self.power(rank)
         c, q = root_of_e(power, digits)
@@ -167,7 +168,7 @@ class LogarithmicTakum(Takum):
         raise UnsupportedError(f"{self.name}: a number within 2^-{_DIGITS} of a boundary √e^({power}) is not decided")
 
     def compare(self, x: Real, rank: int, negative: bool) -> int:
-        """Compare a magnitude with that of the number with this rank."""
+        """Compare a magnitude with the number of this rank."""
         return self._against(x, self.power(rank))
 
     def reaches(self, x: Real, rank: int, negative: bool) -> int:

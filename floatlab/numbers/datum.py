@@ -57,7 +57,7 @@ class Datum(Drawn, Record):
 
     @property
     def sign_bit(self) -> int:
-        """The sign field: 1 for negative codes; 0 in unsigned formats."""
+        """The sign field: 1 for negative codes, 0 for others and in unsigned formats."""
         if given_by_table(self.format):
             return self.format.sign(self.code)
         return self.code >> (self.format.width - 1) if self.format.signed else 0
@@ -69,7 +69,7 @@ class Datum(Drawn, Record):
 
     @property
     def biased_exponent(self) -> int:
-        """The exponent field E; 0 in formats given by a table, which have other fields."""
+        """The exponent field E, or 0 in formats given by a table, which have other fields."""
         fmt = self.format
         return self.code >> (fmt.width - fmt.signed - fmt.exponent_bits) & ((1 << fmt.exponent_bits) - 1)
 
@@ -377,7 +377,7 @@ def exact_text(datum: Datum, limit: int = DIGIT_LIMIT) -> str:
 
 
 def shortest(datum: Datum) -> str:
-    """Return the shortest decimal that reads back as this datum (rounding to nearest); if several do, the nearest.
+    """Return the shortest decimal that reads back as this datum (rounding to nearest). Of several, return the nearest.
 
     >>> shortest(decode(0x7BFF, "fp16")), shortest(decode(1, "fp64"))
     ('65500', '5e-324')

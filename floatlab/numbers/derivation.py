@@ -196,7 +196,9 @@ class Encode(Step):
 
     @property
     def error_bounds(self) -> tuple[Fraction, Fraction] | None:
-        """Bounds on the error: equal if it is rational, else at most 2^−32 ulp apart (more if the result overflowed).
+        """Bounds on the error.
+
+        They are equal if the error is rational, else at most 2^−32 ulp apart (more after overflow).
 
         None if the truth or the result is not a finite number.
         """

@@ -92,7 +92,7 @@ _BY_NAME = {dialect.name: dialect for dialect in DIALECTS}
 
 
 def parse_dialect(name: str | Dialect) -> Dialect:
-    """Return the dialect of a name; for an unknown name, raises ContextError, which suggests a similar one.
+    """Return the dialect of a name. For an unknown name, raises ContextError, which suggests a similar name.
 
     >>> parse_dialect("CUDA").words.partition(":")[0]
     '__NV_SATFINITE'

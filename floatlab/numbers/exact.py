@@ -55,7 +55,7 @@ class Exact(Record):
         return self.c.bit_length() + self.q - 1
 
     def normalized(self) -> Exact:
-        """Return the same number with an odd c; for zero, with c = q = 0.
+        """Return this number with an odd c. For zero, both c and q become 0.
 
         >>> Exact(True, 12, 0).normalized()
         Exact(negative=True, c=3, q=2)
@@ -218,7 +218,7 @@ class Ratio(Record):
     """The number (−1)^negative · numerator/denominator · 2^twos · 10^tens.
 
     If `truncated`, the true numerator is larger, by less than one: the decimal had more digits than any format can
-    distinguish, and the discarded ones were not all zero.
+    distinguish, and some of the discarded digits were not zero.
     """
 
     negative: bool
@@ -243,7 +243,7 @@ class Ratio(Record):
     def enclose(self, format: Format) -> tuple[Exact, bool]:
         """Return a binary number x and a sticky bit that round into the format like this number, in every direction.
 
-        x is exact if that takes few enough digits. Otherwise x is truncated at least GUARD_DIGITS digits below the
+        If few enough digits suffice, x is exact. Otherwise x is truncated at least GUARD_DIGITS digits below the
         format's precision, and the sticky bit says whether nonzero digits were cut off. For a number far outside the
         format's range (`FAR`), x is a power of two that is far outside, too. Raises LiteralError for a decimal of over
         200,000 digits if nearby midpoints may have as many, so that the first digits do not decide the rounding.

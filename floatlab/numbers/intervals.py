@@ -110,11 +110,10 @@ def _middle(a: Exact, b: Exact) -> Exact:
 def _above(datum: Datum, value: Exact, negative: bool = False) -> tuple[Exact, ...]:
     """Return the candidates for the end of the interval that is farther from zero, as ascending magnitudes.
 
-    They are the point halfway to the next magnitude, and the next magnitude. In a format given by a table, the rounding
-    boundary replaces the halfway point; if there is no next magnitude, the result is empty.
-
-    Above the largest number, the next magnitude is the one that would follow if the exponent range were unbounded. If
-    tiny results are flushed, the interval of zero may extend to the smallest normal number.
+    They are the point halfway to the next magnitude, and the next magnitude. Above the largest number, the next
+    magnitude is the one that would follow if the exponent range were unbounded. In a format given by a table, the
+    rounding boundary replaces the halfway point, and the result is empty if there is no next magnitude. If tiny results
+    are flushed, the interval of zero may extend to the smallest normal number.
     """
     fmt = datum.format
     if given_by_table(fmt):
@@ -135,9 +134,9 @@ def _turns(format: Format) -> list[Exact]:
     """Return the two candidates, just below the smallest normal number, for the point where numbers cease to be tiny.
 
     A number is tiny after rounding (7.5) if it is below the smallest normal number even when it is rounded to p digits
-    without a lower limit of the exponent. The ulp of that rounding is half the ulp of subnormals. The candidates lie
-    one such ulp, and half of one, below the smallest normal number; the rounding direction decides between them. If
-    tiny results are flushed, the interval of zero ends there.
+    without a lower limit of the exponent. The ulp of that rounding is half the ulp of subnormals. One candidate lies
+    one such ulp below the smallest normal number, the other half an ulp. The rounding direction decides between them.
+    If tiny results are flushed, the interval of zero ends there.
     """
     normal = Exact(False, 1, format.emin)
     return [normal - Exact(False, 1, format.emin - digits) for digits in (format.precision, format.precision + 1)]
@@ -152,9 +151,9 @@ def _edge(
 ) -> tuple[Exact, bool] | None:
     """Return an end of the interval that contains `start`, and whether this end belongs to the interval.
 
-    The end is one of `ends`, or `start` itself; None if all `ends` belong to the interval. `start` and `ends` are
-    magnitudes; `ends` are the candidates, nearest to `start` first. `lands` tells whether a number, with the given
-    sign, rounds to the datum.
+    The end is one of `ends`, or `start` itself. Return None if all `ends` belong to the interval. `start` and `ends`
+    are magnitudes. `ends` has the candidates, the nearest to `start` first. `lands` tells whether a number, with the
+    given sign, rounds to the datum.
     """
 
     def at(x: Exact) -> bool:
@@ -181,7 +180,7 @@ def _infinity_lands(datum: Datum, context: Context, negative: bool) -> bool:
 
 
 def _overflowing(datum: Datum, context: Context, lands: Callable[[Exact], bool]) -> Interval | None:
-    """Return the interval of the numbers that overflow to this ∞ or NaN; None if there are none."""
+    """Return the interval of the numbers that overflow to this ∞ or NaN, or None."""
     fmt = datum.format
     if datum.is_nan and fmt.nan_in_place_of_negative_zero:
         rays = [_ray(datum, context, sign, lands) for sign in (1, -1)]
@@ -193,7 +192,7 @@ def _overflowing(datum: Datum, context: Context, lands: Callable[[Exact], bool])
 
 
 def _ray(datum: Datum, context: Context, sign: int, lands: Callable[[Exact], bool]) -> Interval | None:
-    """Return the magnitudes beyond the largest number that, with this sign, round to the datum; None if none do."""
+    """Return the magnitudes beyond the largest number that, with this sign, round to the datum, or None."""
 
     def at(x: Exact) -> bool:
         return lands(-x if sign < 0 else x)

@@ -71,8 +71,8 @@ class FloatInfo(Record):
     def eps(self) -> Fraction:
         """2^`machep`, the distance from 1 to the next larger number if 1 is a normal number.
 
-        In a format given by a table, it is always this distance; UnsupportedError is raised if the next larger number
-        does not exist or is irrational.
+        In a format given by a table, it is always this distance. Raises UnsupportedError if the next larger number does
+        not exist or is irrational.
         """
         if self.format.is_table:
             return self._step_from_one(up=True)

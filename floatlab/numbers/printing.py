@@ -69,8 +69,8 @@ def ratio_text(x: Ratio, limit: int = DIGIT_LIMIT) -> str:
     """Return a literal's exact value as text.
 
     An integer times a power of ten or of two is written as a decimal of at most `limit` significant digits, if that is
-    possible. Other numbers are written as a fraction N/D, or as a product with powers of 2 and 10. Of a fraction that
-    is too long to write, only the lengths of numerator and denominator are given.
+    possible. Other numbers are written as a fraction N/D, or as a product with powers of 2 and 10. If a fraction is too
+    long to write, the text gives only the lengths of its numerator and denominator.
 
     >>> ratio_text(Ratio(True, 1, 3)), ratio_text(Ratio(False, 1, tens=-999999999))
     ('-1/3', '1e-999999999')
@@ -160,7 +160,7 @@ def hexadecimal_float(x: Exact) -> str:
 
 
 def shortest_decimal(x: Exact, format: Format, magnitude: int) -> str:
-    """Return the shortest decimal that reads back (rounding to nearest) as a datum; if there are several, the nearest.
+    """Return the shortest decimal that reads back (rounding to nearest) as a datum. Of several, return the nearest.
 
     `x` is the datum's value and `magnitude` its code without the sign. The method is that of Steele and White, *How to
     print floating-point numbers accurately* (PLDI 1990), in integers. The reals that round to the datum form an
@@ -185,7 +185,7 @@ def shortest_decimal(x: Exact, format: Format, magnitude: int) -> str:
 def shortest_within(
     negative: bool, value: Exact, low: Exact, low_closed: bool, high: Exact, high_closed: bool
 ) -> str:  # fmt: skip
-    """Return the shortest decimal in an interval around a magnitude; if there are several, the nearest to it.
+    """Return the shortest decimal in an interval around a magnitude. Of several, return the nearest to the magnitude.
 
     >>> shortest_within(True, Exact(False, 1, 0), Exact(False, 15, -4), True, Exact(False, 9, -3), False)
     '-1'

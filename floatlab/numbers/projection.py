@@ -64,8 +64,8 @@ class Tail(Enum):
 class Between(Record):
     """The codes of the two entries of a table format around a number, and the rounding boundary between them.
 
-    `upper` has the larger magnitude. Both are the same code if the number is an entry, or is beyond the last one. The
-    boundary, a magnitude, is None in these two cases, and if it is irrational.
+    `upper` has the larger magnitude. If the number is an entry, or beyond the last entry, both are the same code, and
+    the boundary is None. The boundary is a magnitude. It is also None if it is irrational.
     """
 
     lower: int
@@ -325,7 +325,7 @@ def _stays_to_odd(format: Format, context: Context) -> bool:
 
 
 def _below_zero(format: Format, context: Context, direction: Direction | None) -> tuple[int, Flags]:
-    """Return the code and flags for a negative number in an unsigned format; for −∞, `direction` is None."""
+    """Return the code and flags for a negative number in an unsigned format. For −∞, `direction` is None."""
     clamps = context.negative is Negative.ZERO
     if format.is_p3109:  # in P3109, a number below 0 overflows
         saturates = context.overflow in (Overflow.SATURATE, Overflow.PROPAGATE)
@@ -376,7 +376,7 @@ def _sized(payload: int) -> str:
 def nan_code(
     format: Format, context: Context, negative: bool, payload: int = 0, signaling: bool = False
 ) -> tuple[int, Flags]:
-    """Return the code of a NaN with this payload, and the flags; for a format without NaNs, `absent_code`.
+    """Return the code of a NaN with this payload, and the flags. A format without NaNs gives `absent_code`.
 
     Raises UnsupportedError if the format cannot represent the payload or signaling NaNs.
     """

@@ -83,7 +83,7 @@ def _radix(found: re.Match[str], negative: bool, bits: int, whole: str) -> Ratio
 
 
 def _number(text: str, negative: bool, whole: str) -> Ratio | None:
-    """Read an unsigned number without a fraction bar: decimal, hexadecimal, binary, or c*2^q; None for other text."""
+    """Read an unsigned number without a fraction bar: decimal, hexadecimal, binary, or c*2^q. Other text gives None."""
     if found := re.fullmatch(_DECIMAL, text):
         return _decimal(found, negative, whole)
     if found := re.fullmatch(_HEXADECIMAL, text):
@@ -94,7 +94,7 @@ def _number(text: str, negative: bool, whole: str) -> Ratio | None:
 
 
 def _scaled(text: str, negative: bool, whole: str) -> Ratio | None:
-    """Read a product such as `2^q`, `c*10^r` or `c*2^q*10^r` (`**` may replace `^`); None for other text."""
+    """Read a product such as `2^q`, `c*10^r` or `c*2^q*10^r` (`**` may replace `^`). Other text gives None."""
     factors = [factor.strip() for factor in text.replace("**", "^").split("*", 3)]
     twos = tens = 0
     while factors and len(factors) < 4 and (found := re.fullmatch(_POWER, factors[-1])):

@@ -126,8 +126,8 @@ def tail(rest2: Any, unit: Any, sticky: Any) -> tuple[Any, Any, Any]:
 def increments(direction: Direction, negative: Any, odd: Any, inexact: Any, half: Any, tie: Any) -> Any:
     """Return whether the kept digits step one unit away from zero (IEEE 754-2019 clauses 4.3.1 and 4.3.2).
 
-    `odd` is the parity of the kept *code*, which may differ from that of the significand at precision 1. The
-    function branches only on the direction.
+    `odd` is the parity of the kept *code*. At precision 1, the parity of the significand may differ. The function
+    branches only on the direction.
 
     >>> increments(Direction.RNE, False, odd=True, inexact=True, half=True, tie=True)
     True

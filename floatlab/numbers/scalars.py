@@ -89,7 +89,7 @@ def binary64_datum(value: float) -> Datum:
 
 
 def own_datum(value: Any) -> Datum | None:
-    """Return a number in its own format; None for text, integers, fractions and other values without a format.
+    """Return a number in its own format, or None for text, integers, fractions and others without a format.
 
     A Python float is a binary64 number. A NumPy scalar, or a zero-dimensional array or tensor of any library, is a
     number of its dtype if this is a floating-point dtype. Its bits, also those of a NaN, are preserved if the library
@@ -127,7 +127,7 @@ def _long_double(value: Any, dtype: Any) -> Datum | None:
 
 
 def whole_number(value: Any) -> int | None:
-    """Return an integer of Python, or of a library's integer dtype, as a Python int; None for everything else.
+    """Return an integer of Python, or of a library's integer dtype, as a Python int. Everything else gives None.
 
     Raises LiteralError for True and False: floatlab does not read them as numbers.
 

@@ -14,7 +14,7 @@ from floatlab.numbers.exact import Exact
 
 
 def symbol(format: TableFormat, code: int) -> str:
-    """Return an irrational number as text: a power of √e; empty for other codes.
+    """Return an irrational number as text: a power of √e. Other codes give an empty text.
 
     >>> from floatlab.formats.table_catalog import TABLE_NAMES
     >>> takum = TABLE_NAMES["takum_log8"].format
@@ -29,7 +29,7 @@ def symbol(format: TableFormat, code: int) -> str:
 
 
 def value_of(format: TableFormat, code: int) -> Exact | None:
-    """Return the value of a code; None for special values. Raises UnsupportedError if it is irrational."""
+    """Return the value of a code, or None for special values. Raises UnsupportedError if it is irrational."""
     rank, negative = format.magnitude(code), bool(format.sign(code))
     if rank > format.largest_magnitude or (not rank and negative and format.nan_in_place_of_negative_zero):
         return None
@@ -61,8 +61,8 @@ def bounds_of(format: TableFormat, code: int, digits: int) -> tuple[Exact, Exact
 def is_boundary(format: Format, rank: int, source: Format, code: int) -> bool:
     """Return whether a magnitude lies exactly on the rounding boundary between `rank` and `rank + 1` of `format`.
 
-    The magnitude is that of `code` in `source`. The result is false unless both formats are logarithmic takums. Their
-    magnitudes are √e^ℓ, so it is enough to compare ℓ.
+    It is the magnitude of `code` in `source`. If both formats are logarithmic takums, magnitudes are √e^ℓ, so it is
+    enough to compare ℓ. For other formats, the result is false.
 
     >>> from floatlab.formats.table_catalog import TABLE_NAMES
     >>> narrow, wide = (TABLE_NAMES[name].format for name in ("takum_log8", "takum_log16"))

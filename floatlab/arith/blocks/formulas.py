@@ -245,7 +245,7 @@ def _ceil(a: Value) -> Value:
 
 
 def _exponent(a: Value) -> Value:
-    """Return the exponent of the leading digit; for ∞, it is 128, as in binary32; for zero, it is −∞."""
+    """Return the exponent of the leading digit. It is 128 for ∞, as in binary32, and −∞ for zero."""
     if isinstance(a, Infinity):
         return ratio(_BEYOND)
     assert isinstance(a, Ratio)

@@ -86,7 +86,7 @@ def quantize_block(
     tensor_scale: object = None,
     others: Sequence[Sequence[object]] = (),
 ) -> BlockDerivation:
-    """Scale and round one block of a tensor as `quantize_blocks` does, without quantizing the other blocks.
+    """Quantize one block of a tensor as `quantize_blocks` does, but without the other blocks.
 
     `places` are the indices of the values in the tensor. `others` are the other blocks that share the tensor scale.
     Unless the rule has a `search`, only their largest magnitude, NaNs and infinities matter; a few short blocks with

@@ -48,7 +48,7 @@ def _quotient(a: float, b: float) -> float:
 
 
 def _nearest(x: float) -> int:
-    """Return the nearest integer from 0 to 15, ties to even; for ∞ and NaN, return 0 as the library does."""
+    """Return the nearest integer from 0 to 15, ties to even. For ∞ and NaN, return 0, as the library does."""
     return min(max(round(x), 0), _TOP) if math.isfinite(x) else 0
 
 

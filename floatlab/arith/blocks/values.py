@@ -17,7 +17,7 @@ from floatlab.numbers.reading import read
 
 
 def tiles(format: BlockFormat, rows: int, columns: int) -> list[list[int]]:
-    """Return the indices of the elements of each block of a tensor; the last blocks of rows and columns may be smaller.
+    """Return the indices of the elements in each block of a tensor. The last blocks of rows and columns may be smaller.
 
     >>> from floatlab.formats.recipes import parse_recipe
     >>> tiles(parse_recipe("e4m3/1x2").format, 2, 3), tiles(parse_recipe("e4m3/2x2").format, 2, 3)
@@ -86,7 +86,7 @@ def without_tens(value: Value) -> Value:
 
 
 def largest_magnitude(values: Sequence[Value]) -> Value:
-    """Return the largest magnitude; NaN if a value is NaN, else ∞ if a value is infinite.
+    """Return the largest magnitude. It is NaN if a value is NaN, and otherwise ∞ if a value is infinite.
 
     >>> largest_magnitude([ratio(-3), ratio(2)]).as_fraction()
     Fraction(3, 1)
