@@ -313,7 +313,7 @@ def test_all_sums_or_those_of_blocks_are_named_together():
 
 def test_exchanged_terms_are_no_rounding_in_sixteen_bits():
     claims = []
-    for seed in range(6):
+    for seed in range(3):
         rng = np.random.default_rng([83, seed])
         x, y = (1 + rng.random(shape) / 8 for shape in ((40, 30), (30, 40)))
         x, y = x.astype(BF16), y.astype(BF16)
@@ -337,12 +337,12 @@ def test_a_few_outputs_that_are_cut_off(seed):
 
 def test_selected_rows_of_quantised_weights_have_no_wrong_elements():
     rng = np.random.default_rng(85)
-    weights = rng.integers(-9, 10, (199, 47)).astype(np.float32)
+    weights = rng.integers(-9, 10, (90, 47)).astype(np.float32)
     grid = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6]) * 2.0
     nearest = np.abs(np.abs(weights)[..., None] - grid).argmin(axis=-1)
     quantised = (np.sign(weights) * grid[nearest]).astype(BF16)
-    x = np.zeros((54, 199), BF16)
-    x[np.arange(54), rng.permutation(199)[:54]] = 1
+    x = np.zeros((54, 90), BF16)
+    x[np.arange(54), rng.permutation(90)[:54]] = 1
     good, made = (x.astype(np.float32) @ y.astype(np.float32) for y in (weights, quantised))
     assert diagnose(x, weights.astype(BF16), good.astype(BF16), made.astype(BF16)).status in ("unknown", "rounding")
 

@@ -43,7 +43,7 @@ def test_noise_is_not_transposed_and_scaled():
 @pytest.mark.parametrize("dtype", [np.float16, BF16])
 @pytest.mark.parametrize("columns", [5, 30])
 def test_one_factor_per_row_in_sixteen_bits(dtype, columns):
-    for seed in range(3):
+    for seed in range(2):
         rng, x, y, product = factors([73, seed], 12, 60, columns, dtype)
         bad = (product * rng.uniform(0.5, 2, (12, 1)).astype(np.float32)).astype(dtype)
         found = diagnose(x, y, product.astype(dtype), bad)
@@ -52,7 +52,7 @@ def test_one_factor_per_row_in_sixteen_bits(dtype, columns):
 
 
 def test_a_factor_and_a_bias_after_rounding_leave_no_wrong_elements():
-    for seed in range(4):
+    for seed in range(2):
         rng, x, y, product = factors([74, seed], 30, 40, 50, np.float16)
         with np.errstate(all="ignore"):
             bad = (product.astype(np.float16) * np.float16(2) + rng.standard_normal(50).astype(np.float16)).astype(
@@ -74,7 +74,7 @@ def test_an_interrupted_copy_is_two_rectangles(dtype):
 
 
 def test_a_missing_term_is_named_alone():
-    for seed in range(4):
+    for seed in range(2):
         rng = np.random.default_rng([76, seed])
         x, y = rng.integers(-8, 9, (40, 20)).astype(np.float32), rng.integers(-8, 9, (20, 30)).astype(np.float32)
         x[:, 10] = rng.standard_normal(40)
@@ -86,7 +86,7 @@ def test_a_missing_term_is_named_alone():
 @pytest.mark.parametrize("shape", [(3, 31, 12), (16, 31, 16), (64, 31, 64)])
 @pytest.mark.parametrize("dtype", [np.float16, BF16])
 def test_a_small_missing_term_is_no_sum_in_sixteen_bits(shape, dtype):
-    for seed in range(4):
+    for seed in range(2):
         _, x, y, _ = factors([77, seed], *shape, np.float32)
         x[:, 8] *= 0.01 if dtype is np.float16 else 0.05
         x, y = x.astype(dtype), y.astype(dtype)

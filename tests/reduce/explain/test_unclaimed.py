@@ -142,7 +142,7 @@ def halves(seed, m, k, n, scale=1.0):
 
 
 def test_clipped_numbers_are_no_rounding_toward_zero():
-    x, y, good = halves(4, 120, 300, 120, 300)
+    x, y, good = halves(4, 60, 150, 60, 400)
     assert np.isinf(good).mean() > 0.9
     found = diagnose(x, y, good, np.clip(good, -65504, 65504))
     assert (found.status, set(found.names)) == ("bug", {"nan", "clipped"}), found.first
@@ -203,9 +203,9 @@ def test_most_rows_are_missing(rows, dtype):
     assert (found.names, found.causes[0].where) == (("region",), (((rows, 128), (0, 60)),)), found.first
 
 
-@pytest.mark.parametrize("terms", [2, 3, 8])
+@pytest.mark.parametrize("terms", [2, 8])
 def test_means_that_are_multiplied_separately_make_no_wrong_elements(terms):
-    for seed in range(3):
+    for seed in range(2):
         rng = np.random.default_rng([8, seed])
         x = np.maximum(rng.standard_normal((31, terms)), 0).astype(np.float32)  # many zeros
         y = rng.standard_normal((terms, 65)).astype(np.float32)
