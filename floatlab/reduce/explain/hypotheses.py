@@ -166,12 +166,11 @@ class SideExplainer(ModelSearch):
         wrong = view.fit().wrong
         unlikely = BITS_OF_SUMS + 2 * np.log2(self.problem.terms)
         listed = _BITS_EACH * int(found.wrong.sum()) if names & _LOCAL and found.wrong is not None else 0.0
-        if found.model is not PLAIN and names & _SHIFTS:
-            usual, self.faults.doubts_all = self.faults.doubts_all, False
-            shift = self._fault(view, None, wrong)
-            self.faults.doubts_all = usual
-            if shift is not None and shift.name in names & _SHIFTS:
-                return self._found("bug", (shift,), view=view)
+        if found.model is not PLAIN:
+            change = np.abs(self.problem.whole(found.model) - view.totals.product)
+            if (change <= view.noise.limit(view.totals) + view.half)[view.usable].all():  # no evidence of the model
+                causes = tuple(each for each in found.causes if each.name != found.model.name)
+                return found.replace(causes=causes, model=PLAIN)
         for look in (self.faults.moved, self.faults.terms):
             fault = look(view, None, wrong)
             if fault is not None and (listed > unlikely or self._is_proved(view, wrong)):

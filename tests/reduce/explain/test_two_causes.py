@@ -136,3 +136,22 @@ def test_an_input_in_the_other_memory_order(order):
     memory = y.reshape(30, 40).T if order == "read" else y.T.reshape(40, 30)
     found = diagnose(x, y, product, x @ np.ascontiguousarray(memory))
     assert found.first == "Yes: B is the product with y read in another memory order."
+
+
+def test_a_bias_beside_inputs_below_binary16_is_named_alone():
+    for seed in range(2):
+        rng = np.random.default_rng([83, seed])
+        x, y = rng.standard_normal((30, 33)).astype(BF16), rng.standard_normal((33, 64)).astype(np.float32)
+        y[rng.random(y.shape) < 0.1] *= 1e-6  # binary16 does not have these numbers, but they hardly matter
+        y = y.astype(BF16)
+        product = x.astype(np.float32) @ y.astype(np.float32)
+        bias = np.where(rng.random(64) < 0.3, rng.standard_normal(64), 0).astype(np.float32)
+        found = diagnose(x, y, product.astype(BF16), (product + bias).astype(BF16))
+        assert (found.status, found.names) in (("bug", ("bias",)), ("unknown", ())), found.first
+
+
+def test_products_of_one_quantised_term_have_no_wrong_elements():
+    rng = np.random.default_rng(84)
+    x, y = rng.standard_normal((65, 1)).astype(np.float32), rng.standard_normal((1, 96)).astype(np.float32)
+    a, b = ((each * 7.3).astype(ml_dtypes.float8_e4m3fn).astype(np.float32) / np.float32(7.3) for each in (x, y))
+    assert diagnose(x, y, x @ y, a @ b).status in ("rounding", "unknown")

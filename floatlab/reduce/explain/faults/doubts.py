@@ -46,6 +46,7 @@ _FOUR_BITS, _MOSTLY = 2.0**-4, 0.9  # relative half ulp of 4 bits; the least sha
 _ONE_TERM, _TWO_BITS, _FEW_BITS, _LONGER = 1.5, 0.25, 4, 0.1
 # Rounding to fewer bits is an explanation from _SPARE fewer bits on. Errors are then at most _STEPS last places.
 _SPARE, _STEPS = 3, 8.0
+_SCATTERED = 16  # more scattered elements than this beside an output with unknown scales are not called wrong
 _RESCALED = 1 / 32  # beside quantised inputs, a factor of 1 ± this may come from another scale of the inputs
 
 
@@ -84,7 +85,8 @@ def rival_of(
     is_local = names & _LOCAL and names <= _LOCAL | _PRECISION
     twice = any(("rounding", "twice") in each.evidence for each in found.causes)
     if is_local and found.wrong is not None:
-        if has_output_scale(found) and _count_right(view, found.wrong) < _SCALED:
+        is_scattered = found.wrong.sum() > _SCATTERED and find_places(found.wrong) is None
+        if has_output_scale(found) and (is_scattered or _count_right(view, found.wrong) < _SCALED):
             return "wrong elements", "inputs that were rounded to few digits"
         if may_be_rounded_again(view, product, found.wrong, twice):
             format = found.side.narrowest.name
