@@ -311,6 +311,7 @@ def test_all_sums_or_those_of_blocks_are_named_together():
         assert "all sums of B, or those of blocks, in bfloat16" in found.first
 
 
+@pytest.mark.slow
 def test_exchanged_terms_are_no_rounding_in_sixteen_bits():
     claims = []
     for seed in range(3):
@@ -335,6 +336,7 @@ def test_a_few_outputs_that_are_cut_off(seed):
     assert ("rounding", "RTZ") in found.causes[0].evidence
 
 
+@pytest.mark.slow
 def test_selected_rows_of_quantised_weights_have_no_wrong_elements():
     rng = np.random.default_rng(85)
     weights = rng.integers(-9, 10, (90, 47)).astype(np.float32)

@@ -6,7 +6,7 @@ import pytest
 
 from floatlab.reduce.explain.diagnosis import diagnose
 
-BF16 = ml_dtypes.bfloat16
+BF16, SLOW = ml_dtypes.bfloat16, pytest.mark.slow
 
 
 def factors(seed, m, k, n, dtype):
@@ -41,7 +41,7 @@ def test_noise_is_not_transposed_and_scaled():
 
 
 @pytest.mark.parametrize("dtype", [np.float16, BF16])
-@pytest.mark.parametrize("columns", [5, 30])
+@pytest.mark.parametrize("columns", [5, pytest.param(30, marks=SLOW)])
 def test_one_factor_per_row_in_sixteen_bits(dtype, columns):
     for seed in range(2):
         rng, x, y, product = factors([73, seed], 12, 60, columns, dtype)
@@ -83,7 +83,9 @@ def test_a_missing_term_is_named_alone():
         assert (found.names, found.causes[0].where) == (("terms-missing",), ((10, 11),)), found.first
 
 
-@pytest.mark.parametrize("shape", [(3, 31, 12), (16, 31, 16), (64, 31, 64)])
+@pytest.mark.parametrize(
+    "shape", [(3, 31, 12), pytest.param((16, 31, 16), marks=SLOW), pytest.param((64, 31, 64), marks=SLOW)]
+)
 @pytest.mark.parametrize("dtype", [np.float16, BF16])
 def test_a_small_missing_term_is_no_sum_in_sixteen_bits(shape, dtype):
     for seed in range(2):

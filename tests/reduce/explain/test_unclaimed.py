@@ -141,6 +141,7 @@ def halves(seed, m, k, n, scale=1.0):
         return x, y, (x.astype(np.float32) @ y.astype(np.float32)).astype(np.float16)
 
 
+@pytest.mark.slow
 def test_clipped_numbers_are_no_rounding_toward_zero():
     x, y, good = halves(4, 60, 150, 60, 400)
     assert np.isinf(good).mean() > 0.9
@@ -173,7 +174,7 @@ def test_selected_rows_that_were_printed_in_binary16_are_not_wrong(form):
         assert found.status == "rounding"
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_errors_of_winograds_inner_products_are_no_bias(seed):
     rng = np.random.default_rng(seed)
     x, y = (rng.random((48, 64)) * 2 - 1).astype(np.float32), rng.random((64, 31)).astype(np.float32)
