@@ -9,6 +9,7 @@ import numpy as np
 from floatlab.arrays.types import Array
 
 _LARGEST_FACTOR = 1e5  # factors above this, or below its reciprocal, are not tried
+_INTERVALS = 1 << 18  # if no number lies in all intervals, about this many of them are compared
 _INSET = 1 / 8  # share of an interval, at each end, that is left out
 _NEARLY = 3.0  # a factor from one number may be this many error bounds away from another number
 PROVED, _MOST_BITS = 40.0, 8.0  # the evidence that proves a shift, in bits; one element counts at most _MOST_BITS
@@ -106,18 +107,6 @@ def within(factor: float | Array, values: Array, exact: Array, room: Array) -> f
     return _most_common(np.minimum(*ends), np.maximum(*ends))
 
 
-def adjusted_bias(off: Array, error: Array, room: Array) -> Array:
-    """Return a bias, adjusted in each line to fit as many elements as possible."""
-    if off.shape[1] != 1 or len(off) == 1 == error.shape[1]:
-        return np.array([[_off(*each) for each in zip(off[0], error.T, room.T, strict=True)]])
-    return np.array([[_off(*each)] for each in zip(off[:, 0], error, room, strict=True)])
-
-
-def _off(off: float, error: Array, room: Array) -> float:
-    near = np.abs(error - off) <= _NEARLY * room
-    return _most_common((error - room)[near], (error + room)[near]) if near.any() else off
-
-
 def _most_common(lows: Array, highs: Array) -> float:
     """Return a number that lies in as many of the intervals from `lows` to `highs` as possible.
 
@@ -130,8 +119,9 @@ def _most_common(lows: Array, highs: Array) -> float:
     if low <= high:
         inset = _INSET * (high - low)  # at the ends, the errors of some elements would equal their limits
         return shortest_between(low + inset, high - inset)
-    order = np.sort(lows)
-    inside = np.searchsorted(order, order, "right") - np.searchsorted(np.sort(highs), order, "left")
+    some = np.s_[:: max(1, lows.size // _INTERVALS)]
+    order = np.sort(lows[some])
+    inside = np.searchsorted(order, order, "right") - np.searchsorted(np.sort(highs[some]), order, "left")
     return float(order[inside.argmax()])
 
 

@@ -28,7 +28,6 @@ STAGES = {
 }
 _MOSTLY = 0.6  # zeros at the end of a result are reported as one fault if more than this share of them is wrong
 _BY_CHANCE = 3.0  # a rectangle of wrong elements may have this many times as many right ones as expected by chance
-_ONE_TERM = 1.5  # an element has about one nonzero term if (Σ|x·y|)² is at most this many times Σ(x·y)²
 ENOUGH = 50  # smallest number of elements whose median error is reliable
 
 
@@ -102,7 +101,7 @@ def _has_right(view: View, wrong: Array, places: Places) -> bool:
     count, because a tile of old data may have the same term there.
     """
     totals = view.totals
-    box = mask_of(places.where, wrong.shape) & view.usable & (totals.size**2 > _ONE_TERM * totals.squares)
+    box = mask_of(places.where, wrong.shape) & view.usable & ~totals.have_one_term
     room = (view.noise.limit(view.totals) + view.half)[box]
     error = np.abs(view.totals.error(view.values))[wrong & view.usable]
     if not error.size or not room.size:

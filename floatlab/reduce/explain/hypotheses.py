@@ -164,16 +164,15 @@ class SideExplainer(ModelSearch):
             return None
         view = view_of(self.problem, self.side, self.accumulators[0])
         wrong = view.fit().wrong
-        unlikely = BITS_OF_SUMS + 2 * np.log2(self.problem.terms)
-        listed = _BITS_EACH * int(found.wrong.sum()) if names & _LOCAL and found.wrong is not None else 0.0
         if found.model is not PLAIN:
             change = np.abs(self.problem.whole(found.model) - view.totals.product)
             if (change <= view.noise.limit(view.totals) + view.half)[view.usable].all():  # no evidence of the model
                 causes = tuple(each for each in found.causes if each.name != found.model.name)
                 return found.replace(causes=causes, model=PLAIN)
+        listed = _BITS_EACH * int(found.wrong.sum()) if names & _LOCAL and found.wrong is not None else 0.0
         for look in (self.faults.moved, self.faults.terms):
             fault = look(view, None, wrong)
-            if fault is not None and (listed > unlikely or self._is_proved(view, wrong)):
+            if fault is not None and (listed > self._bits_of_range or self._is_proved(view, wrong)):
                 return self._found("bug", (fault,), view=view)
         return None
 

@@ -318,9 +318,12 @@ class ModelSearch(SideReport):
     def _is_proved(self, view: View, wrong: Array) -> bool:
         """Given moved lines or missing terms that explain all errors, return whether this is unlikely by chance."""
         error, room, _ = view.errors()
-        bits = shift_bits(self.problem.independent, error, room, wrong, 2)
-        # A range of terms is one of about n² / 2.
-        return bits > BITS_OF_SUMS + 2 * log2(self.problem.terms)
+        return shift_bits(self.problem.independent, error, room, wrong, 2) > self._bits_of_range
+
+    @property
+    def _bits_of_range(self) -> float:
+        """The evidence, in bits, that proves a range of terms, which is one of about n² / 2."""
+        return BITS_OF_SUMS + 2 * log2(self.problem.terms)
 
     def _is_certain(self, view: View, product: Array | None, wrong: Array) -> bool:
         """Return whether the errors are too large for a narrower accumulator. Return True if none fits."""

@@ -32,6 +32,7 @@ _SLICES = 4  # each input is divided into this many slices of digits
 _ROWS_AT_ONCE, _AT_ONCE = 128, 1 << 31
 _EXACT_ELEMENTS = 1 << 22  # elements that `_in_slices` computes too inexactly are summed in blocks of this many terms
 _BITS, _LEAST = 53, -1074  # the precision of binary64, and the exponent of its smallest number
+_ONE_TERM = 1.5  # an element has about one nonzero term if (Σ|x·y|)² is at most this many times Σ(x·y)²
 _SUMS = 8  # a model adds at most this many products of parts of the inputs
 _LARGER = 1.1  # rounding the inputs or the sums increases Σ|x·y| at most by this factor
 
@@ -61,6 +62,12 @@ class Totals(Individual):
             None if part is None else part[index] for part in (self.missed, self.grain, self.simulated)
         )
         return Totals(self.product[index], missed, self.size[index], self.squares[index], grain, self.terms, simulated)
+
+    @property
+    def have_one_term(self) -> Array:
+        """The mask of the elements that have about one nonzero term, or none."""
+        one: Array = self.size**2 <= _ONE_TERM * self.squares
+        return one
 
     def off_grid(self, values: Array) -> Array:
         """Return the mask of the finite values that are not multiples of the smallest grain.

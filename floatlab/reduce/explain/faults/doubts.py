@@ -41,9 +41,9 @@ _DECIMALS = 7  # numbers with fewer decimals than this may come from a printed t
 _LIKE_INPUTS = 4.0
 _SCALED = 32  # beside an output with unknown scales, this many right numbers are needed to call the others wrong
 _FOUR_BITS, _MOSTLY = 2.0**-4, 0.9  # relative half ulp of 4 bits; the least share of numbers that have 4 bits
-# An element has about one nonzero term if (Σ|x·y|)² is at most _ONE_TERM times Σ(x·y)². Rounding to 2 bits changes a
-# number by at most _TWO_BITS. A share of numbers with more than _FEW_BITS bits from _LONGER on is evidence.
-_ONE_TERM, _TWO_BITS, _FEW_BITS, _LONGER = 1.5, 0.25, 4, 0.1
+# Rounding to 2 bits changes a number by at most _TWO_BITS. A share of numbers with more than _FEW_BITS bits from
+# _LONGER on is evidence.
+_TWO_BITS, _FEW_BITS, _LONGER = 0.25, 4, 0.1
 # Rounding to fewer bits is an explanation from _SPARE fewer bits on. Errors are then at most _STEPS last places.
 _SPARE, _STEPS = 3, 8.0
 _SCATTERED = 16  # more scattered elements than this beside an output with unknown scales are not called wrong
@@ -212,12 +212,11 @@ def may_be_rounded_numbers(view: View, wrong: Array) -> bool:
     """
     totals = view.totals
     right = view.right(wrong) & (totals.product != 0)
-    if not wrong.any() or not (totals.size**2 <= _ONE_TERM * totals.squares)[wrong].all():
+    if not wrong.any() or not totals.have_one_term[wrong].all():
         return False
     error, exact = np.abs(totals.error(view.values)), np.abs(totals.product)
     room = np.maximum(_TWO_BITS * exact, float(exact[view.usable].max(initial=0.0)) / INT4_HALF_STEPS)
-    fraction = np.frexp(totals.product[right])[0] * 2.0**_FEW_BITS
-    return bool((error <= room)[wrong].all() and share_of(fraction != np.rint(fraction)) < _LONGER)
+    return bool((error <= room)[wrong].all() and share_of(_bits_of(totals.product[right]) > _FEW_BITS) < _LONGER)
 
 
 def fewer_bits(view: View, wrong: Array) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
@@ -244,16 +245,29 @@ class FaultFinder(ShiftFinder):
             doubt = np.log(np.abs(error) / room)[wrong]  # −ln of the probability that an error vanishes by chance
         if wrong.sum() < 2 or not doubt.sum() >= _DOUBT:
             return None
+        for name, known, part, whole in self._turned(view):
+            if middle(part.fit().z) <= NEAR and not whole().fit().wrong.any():
+                return Fault(name, (), (known,), wrong)
+        return self._in_other_memory_order(view, wrong)
+
+    def _turned(self, view: View) -> Iterator[tuple[str, tuple[str, str], View, Callable[[], View]]]:
+        """Yield comparisons of a result with every product of transposed or swapped factors.
+
+        Each item has the name of the fault, its evidence, a view of the sampled elements, and a function that returns
+        the view of all elements. Computing the latter takes a whole product.
+        """
         rows, columns = self.problem.rows, self.problem.columns
-        values, usable = (each[np.ix_(rows, columns)] for each in (view.values, view.usable))
+        index = np.ix_(rows, columns)
+        half = np.broadcast_to(view.half, view.values.shape)[index]
         for name, which, x, y in transposed_inputs(self.problem.x, self.problem.y):
             self.tick()
-            part = View(multiply_exactly(x[rows], y[:, columns], False), values, usable, view.noise, view.format)
-            if middle(part.fit().z) <= NEAR:
-                fit = view.against(multiply_exactly(x, y, self.problem.precise)).fit()
-                if not fit.wrong.any():
-                    return Fault(name, (), (("transposed", which),), wrong)
-        return self._in_other_memory_order(view, wrong)
+            totals = multiply_exactly(x[rows], y[:, columns], False)
+            part = View(totals, view.values[index], view.usable[index], view.noise, view.format, half)
+            yield name, ("transposed", which), part, partial(self._against, view, x, y)
+
+    def _against(self, view: View, x: Array, y: Array) -> View:
+        """Return a view that compares the same result with another product."""
+        return view.against(multiply_exactly(x, y, self.problem.precise))
 
     def _in_other_memory_order(self, view: View, wrong: Array) -> Fault | None:
         """Return the fault if the memory of a result holds the product column by column instead of row by row."""
@@ -284,16 +298,16 @@ class FaultFinder(ShiftFinder):
 
     def transposed_and_scaled(self, view: View, wrong: Array) -> tuple[Fault, ...]:
         """Return two faults if a result is a number times a product of transposed or swapped factors, else none."""
-        options = [
-            (name, ("transposed", which), view.against(multiply_exactly(x, y, self.problem.precise)))
-            for name, which, x, y in transposed_inputs(self.problem.x, self.problem.y)
-        ]
-        options += [("transposed-output", _IN_MEMORY, read) for read in _in_other_memory_orders(view)]
-        for name, known, other in options:
-            self.tick()
-            if factor := _factor_of(self.problem, other):
-                return Fault(name, (), (known,), wrong), Fault("scale", (), (("factor", f"{factor:.9g}"),), wrong)
+        for name, known, part, whole in self._turned(view):
+            if _factor_of(self.problem, part) and (factor := _factor_of(self.problem, whole())):
+                return self._with_factor(name, known, factor, wrong)
+        for read in _in_other_memory_orders(view):
+            if factor := _factor_of(self.problem, read):
+                return self._with_factor("transposed-output", _IN_MEMORY, factor, wrong)
         return ()
+
+    def _with_factor(self, name: str, known: tuple[str, str], factor: float, wrong: Array) -> tuple[Fault, ...]:
+        return Fault(name, (), (known,), wrong), Fault("scale", (), (("factor", f"{factor:.9g}"),), wrong)
 
 
 def _in_other_memory_orders(view: View) -> Iterator[View]:

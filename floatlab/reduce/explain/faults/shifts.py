@@ -13,7 +13,6 @@ import numpy as np
 from floatlab.arrays.types import Array
 from floatlab.reduce.explain.estimates import (
     PROVED,
-    adjusted_bias,
     between,
     factor_between,
     line_factors,
@@ -225,13 +224,13 @@ class ShiftFinder:
             unknowns = factors + (0 if axis is None else off.size)
             right = int((usable & ~wrong & (shift != 0)).sum())  # a factor does not show in sums of zeros
             doubted = any((wrong & (error <= each)).any() for each in rooms)
-            if find_places(wrong) is None and self._may_be_cut(view, shift, bool(wrong.any())):
+            places = find_places(wrong)
+            if places is None and self._may_be_cut(view, shift, bool(wrong.any())):
                 continue
             is_likely = clear and telling and not doubted and right >= 4 * unknowns + _LONG
             left = float(np.median((error / room)[wrong])) if wrong.any() else np.inf
             evidence = shift_bits(self.problem.independent, shift, room, usable & ~wrong, unknowns, left)
-            is_proved = evidence >= PROVED
-            is_proved &= not wrong.any() or find_places(wrong) is not None
+            is_proved = evidence >= PROVED and (places is not None or not wrong.any())
             if (is_likely or is_proved) and wrong.sum() <= _SCATTERED * usable.sum():
                 found.append((wrong, factor, axis, off, unknowns))
         if not found:
@@ -278,7 +277,9 @@ class ShiftFinder:
             error = error.reshape(-1, 1) if axis == 2 else error
             off = weighted_median(error, sigma.reshape(error.shape), min(axis, 1) if axis < 2 else 0)
             if isinstance(view.half, np.ndarray) and view.values.size <= _ADJUSTED:
-                off = adjusted_bias(off, error, np.broadcast_to(room, values.shape).reshape(error.shape))
+                room = np.broadcast_to(room, values.shape).reshape(error.shape)
+                start = off if off.size > 1 else float(off[0, 0])
+                off = np.reshape(within(start, error, np.ones(error.shape), room), off.shape)
         return factor, off
 
     def rest(self, view: View, factor: float | Array, off: Array, wrong: Array) -> Fault:

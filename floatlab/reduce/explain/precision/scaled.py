@@ -65,10 +65,13 @@ def is_flipped(problem: ProductProblem, model: Model, view: View, product: Array
     sides, steps, rng = [], [], np.random.default_rng(1)
     for change, side, axis in zip(model.changes, (x, y), (1, 0), strict=True):
         # A scale depends on the largest number, so the signs of these small changes are random.
-        signs = (rng.choice([-_TIE, _TIE], side.shape) for _ in range(_DRAWS))
-        made = [change(side * (1 + off), side * (1 + off), axis) for off in signs]
-        sides.append(np.max(np.abs(made), axis=0))
-        steps.append(np.ptp(made, axis=0))
+        low, high = np.full(side.shape, np.inf), np.full(side.shape, -np.inf)
+        for _ in range(_DRAWS):
+            near = side * (1 + rng.choice([-_TIE, _TIE], side.shape))
+            made = change(near, near, axis)
+            low, high = np.minimum(low, made), np.maximum(high, made)
+        sides.append(np.maximum(np.abs(low), np.abs(high)))
+        steps.append(high - low)
     with np.errstate(all="ignore"):
         most = steps[0] @ sides[1] + sides[0] @ steps[1]
         error = np.abs(view.totals.error(view.values, product))
