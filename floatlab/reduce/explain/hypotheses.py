@@ -33,7 +33,7 @@ from floatlab.reduce.explain.faults.patterns import (
 )
 from floatlab.reduce.explain.faults.rearranged import CERTAIN, REARRANGED, rearranged_odds
 from floatlab.reduce.explain.faults.unrelated import is_shifted, times_coarsest, unrelated, unrelated_share
-from floatlab.reduce.explain.findings import SINGLE, Fault, SideExplanation, placed
+from floatlab.reduce.explain.findings import ENOUGH, SINGLE, Fault, SideExplanation, placed
 from floatlab.reduce.explain.grid import grid_of
 from floatlab.reduce.explain.model_search import GAIN, MOVED, ModelSearch
 from floatlab.reduce.explain.noise import half_ulp
@@ -370,7 +370,7 @@ class SideExplainer(ModelSearch):
         certain = beyond_rounding(self.problem, view, 2.0**self.side.format.emin)
         if certain.any() and not is_shifted(self.problem, view, self.side):
             fault = self._placed(view, certain)
-            if unrelated_share(view, ~certain) >= _MOST_WRONG:
+            if view.values.size >= ENOUGH and unrelated_share(view, ~certain) >= _MOST_WRONG:
                 fault = Fault("not-the-product", (), (("wrong elements", f"at least {int(certain.sum()):,}"),))
             elif (fit.wrong & ~certain).any():
                 fault = fault.replace(evidence=(*fault.evidence, ("others", "off by more than rounding, too")))
