@@ -8,7 +8,7 @@ which the derivative of f changes noticeably.
 The function is evaluated in a format: its argument and the result of each of its operations are rounded, and
 `RoundedNumber` estimates the rounding error. With `round_all=False`, only its argument and its value are rounded. In
 this case, or whenever `roundings` is given, the estimate is √roundings·u·|f|. `check_gradient` doubles the estimates of
-both errors. They are still not proven bounds.
+both errors. Even doubled, they are not proven bounds.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _function_in(
             made = function(RoundedNumber(x, format))
             if isinstance(made, RoundedNumber):
                 return made.value, made.error if roundings is None else walked(made.value, roundings)
-            raise UnsupportedError(f"the function gave {type(made).__name__}, not a number of its argument's format")
+            raise UnsupportedError(f"the function returned {type(made).__name__}, not a RoundedNumber")
         with np.errstate(all="ignore"):
             value = float(function(round_number(x, format)))
         rounded = round_number(value, format)
@@ -123,7 +123,7 @@ def _function_in(
 
 def _checked(function: Function, x: object, format: Format | str) -> tuple[float, Format]:
     if not callable(function):
-        raise UnsupportedError(f"the function is callable, not {quoted(str(function))}")
+        raise UnsupportedError(f"the function must be callable, not {quoted(str(function))}")
     fmt = recurrence_format(format)
     check_needs(fmt, "the format")
     point = round_number(checked_number(x, "x"), fmt)
@@ -134,7 +134,7 @@ def _checked(function: Function, x: object, format: Format | str) -> tuple[float
 
 def _way(way: str) -> str:
     if way not in WAYS:
-        raise UnsupportedError(f"differences are {' or '.join(WAYS)}, not {quoted(str(way))}{guess(str(way), [*WAYS])}")
+        raise UnsupportedError(f"way must be {' or '.join(WAYS)}, not {quoted(str(way))}{guess(str(way), [*WAYS])}")
     return way
 
 
@@ -267,8 +267,8 @@ def sweep_steps(
     Raises
     ------
     UnsupportedError
-        If x is not finite or overflows the format, if no step is a nonzero number of the format, if the function does
-        not accept floats and has no `derivative`, and for an unknown `way`.
+        If x is not finite or overflows the format, if every step rounds to zero in the format, if the function does not
+        accept floats and no `derivative` is given, and for an unknown `way`.
 
     Examples
     --------
@@ -299,7 +299,7 @@ def sweep_steps(
         relative = error / abs(truth) if truth else None
         points.append(Point(h, found, error, relative, rounding, _omitted_term(second, third, h, way)))
     if not points:
-        raise UnsupportedError(f"no step is a number of {fmt.name}")
+        raise UnsupportedError(f"every step rounds to zero in {fmt.name}")
     return StepSweep(way, fmt, point, truth, tuple(points), advised_step(fmt, way, size))
 
 

@@ -59,11 +59,11 @@ def starting_numbers(start: object) -> tuple[list[Fraction] | Array, bool]:
     if isinstance(numbers, list):
         return numbers, isinstance(start, str) or not hasattr(start, "__len__")
     if numbers.ndim > 1 or not numbers.size:
-        raise UnsupportedError(f"start is a number or a row of numbers, not an array of shape {numbers.shape}")
+        raise UnsupportedError(f"start must be a number or a row of numbers, not an array of shape {numbers.shape}")
     row = numbers.reshape(-1)
     if not np.isfinite(row).all():
         i = int(np.argmin(np.isfinite(row)))
-        raise UnsupportedError(f"start[{i}] is {row[i]}: training begins from finite numbers")
+        raise UnsupportedError(f"start[{i}] is {row[i]}: starting weights must be finite")
     return row, numbers.ndim == 0
 
 
@@ -102,7 +102,7 @@ class Gradients:
             values = numbers if isinstance(numbers, list) else numbers.reshape(-1).tolist()
             for value in values if not is_exact else ():
                 if not math.isfinite(value):
-                    raise UnsupportedError(f"{self.name} is a finite number, not {value}")
+                    raise UnsupportedError(f"{self.name} must be a finite number, not {value}")
             if shape and len(values) != self.count and not (is_exact and len(values) == 1):
                 raise UnsupportedError(f"{self.name} has {len(values)} numbers for {self.count} weights")
             self.exact = [Fraction(value) for value in values]
@@ -112,7 +112,7 @@ class Gradients:
             table = numbers[:, None] if len(shape) == 1 else numbers
             if table.ndim != 2 or table.shape[1] not in (1, self.count) or not len(table):
                 raise UnsupportedError(
-                    f"{self.name} has shape {shape}; a number, or (steps, {self.count}) of them, would fit"
+                    f"{self.name} has shape {shape}, but must be a number or have shape (steps, {self.count})"
                 )
             self.table, self.length = np.broadcast_to(table, (len(table), self.count)), len(table)
 
@@ -163,7 +163,9 @@ class Gradients:
         ([0, 3, 0], Fraction(1, 10))
         """
         if self.function is not None:
-            raise UnsupportedError("gradients that a function computes from the weights have no sum without a run")
+            raise UnsupportedError(
+                "gradients that a function computes from the weights cannot be summed before the run"
+            )
         if self.is_constant:
             each = self.exact[element]
             return [k * each.numerator for k in at], Fraction(1, each.denominator)

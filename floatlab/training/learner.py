@@ -25,8 +25,8 @@ class Learning(Answering, Individual):
     """Result of a training run: the loss at recorded steps, and the final loss in binary64.
 
     `at` has the recorded steps; 0 is the start. `losses` has the losses at these steps: the network computes the
-    outputs in its own formats, and their loss is computed in binary64. `final` is the loss of the final weights if the
-    whole network is evaluated in binary64; it is NaN if the run diverged.
+    outputs in its own formats, and their loss is computed in binary64. `final` is the loss of the final weights, with
+    the whole network evaluated in binary64; it is NaN if the run diverged.
     """
 
     configuration: Configuration
@@ -143,11 +143,13 @@ class LearningComparison(Record):
     """The final losses of one configuration compared with a reference, over seeds.
 
     `finals` has one loss per seed. `ratio` is the geometric mean, over the seeds, of the final loss divided by the
-    reference's loss for the same seed. `spread` is the standard deviation of that mean, as a factor (1.05 means 5 %).
-    Both are NaN if a run of the configuration or of the reference diverged. `diverged` is the number of runs that
-    diverged. `worse` is true if a run diverged, or if the loss is clearly larger than the reference's. This needs a
-    `ratio` above 1.02, and one of two conditions: `ratio` exceeds the square of `spread` (two standard deviations), or
-    the loss is more than 2 % larger for every seed.
+    reference's loss for the same seed. `spread` is the standard deviation of that mean, as a factor (1.05 means 5 %);
+    for a single seed, it is 1. If a run of the configuration or of the reference diverged, `ratio` is NaN, and so is
+    `spread` for several seeds. `diverged` is the number of runs that diverged.
+
+    `worse` is true if a run diverged, or if the loss is clearly larger than the reference's. The loss is clearly larger
+    if `ratio` is above 1.02 and one of two conditions holds: `ratio` exceeds the square of `spread` (two standard
+    deviations), or the loss is more than 2 % larger for every seed.
     """
 
     label: str
@@ -211,7 +213,7 @@ def learn(
     chosen = parse_configurations(configurations)
     numbers = range(seeds) if isinstance(seeds, int) else seeds
     if not hasattr(numbers, "__len__") or not len(numbers):
-        raise UnsupportedError("seeds is the number of seeds, from 1 up, or a range")
+        raise UnsupportedError("seeds must be a whole number from 1 up, or a range that is not empty")
     if isinstance(problem, Problem):
         if shape:
             raise UnsupportedError(f"{next(iter(shape))} is for a problem given by name, not for a Problem")

@@ -39,12 +39,14 @@ class LossScale(Record):
         """Validate the numbers."""
         scale, interval = checked_number(self.scale, "the loss scale", above=0), self.growth_interval
         if scale > LARGEST_SCALE or not np.float32(scale):
-            raise UnsupportedError(f"the loss scale is a positive number of binary32, not {quoted(str(self.scale))}")
+            raise UnsupportedError(
+                f"the loss scale must be a positive number of binary32, not {quoted(str(self.scale))}"
+            )
         if interval is not None and (type(interval) is not int or interval < 1):
-            raise UnsupportedError(f"growth_interval is a number of steps from 1 up, not {quoted(str(interval))}")
+            raise UnsupportedError(f"growth_interval must be a number of steps from 1 up, not {quoted(str(interval))}")
         backoff = checked_number(self.backoff_factor, "backoff_factor", above=0)
         if backoff >= 1:
-            raise UnsupportedError(f"backoff_factor is below 1, not {backoff:g}")
+            raise UnsupportedError(f"backoff_factor must be below 1, not {backoff:g}")
         growth = checked_number(self.growth_factor, "growth_factor", above=1)
         set_fields(self, scale=float(np.float32(scale)), growth_factor=growth, backoff_factor=backoff)
 
@@ -63,7 +65,7 @@ class LossScale(Record):
 class Scaler:
     """The current state of a loss scale.
 
-    `scale` is its value. `good` counts the steps with finite gradients since it last grew or shrank.
+    `scale` is its value. `good` counts the steps with finite gradients since the scale last grew or shrank.
 
     >>> scaler = Scaler(LossScale(4.0, growth_interval=2))
     >>> states = []

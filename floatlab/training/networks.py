@@ -18,7 +18,8 @@ The update is the setup's `Program`.
 
 The problems are small and generated from a seed: linear and logistic regression, and a two-layer network. The targets
 of linear problems and networks are the outputs of a teacher model of the same kind, plus noise. A logistic teacher
-gives the probability of the target 1. Data and starting weights come from NumPy's `default_rng` (PCG64), as binary32.
+gives the probability that a target is 1. NumPy's `default_rng` (PCG64) draws the data and the starting weights, which
+are stored in binary32.
 """
 
 from __future__ import annotations
@@ -129,7 +130,7 @@ def make_problem(
     """
     if kind not in (kinds := [*LOSSES]):
         raise UnsupportedError(
-            f"a problem is one of {' '.join(kinds)}, not {quoted(str(kind))}{guess(str(kind), kinds)}"
+            f"problem must be one of {' '.join(kinds)}, not {quoted(str(kind))}{guess(str(kind), kinds)}"
         )
     for name, value in (("samples", samples), ("features", features), ("hidden", hidden)):
         checked_whole(value, name, 1)
@@ -249,7 +250,7 @@ class Configuration(Record):
         loss scaling. Raises FormatError for an unknown format, and UnsupportedError for an unknown remedy.
         """
         if not isinstance(text, str):
-            raise UnsupportedError(f"a configuration is a name such as fp16+master, not {quoted(str(text))}")
+            raise UnsupportedError(f"a configuration must be a name such as fp16+master, not {quoted(str(text))}")
         base, _, remedies = text.lower().partition("+")
         name = base.strip()
         if name in ("fp8", "float8"):

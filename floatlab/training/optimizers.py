@@ -82,7 +82,7 @@ class SGD(Record):
     weight_decay: float
 
     def __init__(self, lr: object = "0.01", momentum: float = 0.0, weight_decay: float = 0.0) -> None:
-        """Check the numbers; raises UnsupportedError."""
+        """Check the numbers; raise UnsupportedError if one is out of range."""
         rate, share = _rate(lr), _from_zero(momentum, "momentum")
         set_fields(self, lr=rate, momentum=share, weight_decay=_from_zero(weight_decay, "weight_decay"))
 
@@ -122,14 +122,14 @@ class Adam(Record):
         weight_decay: float = 0.0,
         decoupled: bool = True,
     ) -> None:
-        """Check the numbers; raises UnsupportedError."""
+        """Check the numbers; raise UnsupportedError if one is out of range."""
         rate = _rate(lr)
         try:
             pair = tuple(_from_zero(each, "a beta") for each in betas)
         except TypeError:
             pair = ()
         if len(pair) != 2 or max(pair) >= 1:
-            raise UnsupportedError(f"betas are two numbers from 0 up, below 1, not {quoted(str(betas))}")
+            raise UnsupportedError(f"betas must be two numbers from 0 up, below 1, not {quoted(str(betas))}")
         least, decay = _from_zero(eps, "eps"), _from_zero(weight_decay, "weight_decay")
         set_fields(self, lr=rate, betas=pair, eps=least, weight_decay=decay, decoupled=bool(decoupled))
 
@@ -214,7 +214,7 @@ def parse_optimizer(given: object, lr: object, adds: bool) -> Optimizer:
     known = ["sgd", "momentum", "adam", "adamw"]
     if given is not None and given not in known:
         near = guess(str(given), known)
-        raise UnsupportedError(f"optimizer is one of {' '.join(known)}, not {quoted(str(given))}{near}")
+        raise UnsupportedError(f"optimizer must be one of {' '.join(known)}, not {quoted(str(given))}{near}")
     if given in ("adam", "adamw"):
         return Adam("0.001" if lr is None else lr, weight_decay=0.01 if given == "adamw" else 0.0)
     if lr is None:

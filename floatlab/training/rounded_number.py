@@ -82,7 +82,9 @@ class RoundedNumber:
 
     def __pow__(self, power: int) -> RoundedNumber:
         if not isinstance(power, int) or power < 1:
-            raise UnsupportedError(f"the exponent of a power is a whole number from 1 up, not {quoted(str(power))}")
+            raise UnsupportedError(
+                f"the exponent of a power must be a whole number from 1 up, not {quoted(str(power))}"
+            )
         product = self
         for _ in range(power - 1):
             product = product * self

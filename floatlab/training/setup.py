@@ -50,9 +50,9 @@ class Setup(Record):
     binary32 if binary32 contains the format of the weights. The state has the format of the update. These defaults use
     binary32 instead of the format of the weights if it is a block format.
 
-    Raises UnsupportedError for formats that lack a sign or a zero, and for block formats except for weights. Raises it
-    also if weights in a block format are compensated without a master copy, and if the loss scale is dynamic but
-    `grads` has neither NaN nor infinity. Raises FormatError for an unknown format.
+    Raises UnsupportedError for formats that lack a sign or a zero, for block formats except for weights, if weights in
+    a block format are compensated without a master copy, and if the loss scale is dynamic but `grads` has neither NaN
+    nor infinity. Raises FormatError for an unknown format.
 
     >>> setup = Setup("fp16", master="fp32")
     >>> setup.grads.name, setup.update.name, setup.accumulator.name
@@ -100,7 +100,7 @@ class Setup(Record):
             given=tuple({"weights": own, **given}.items()),
         )  # fmt: skip
         if scaling is not None and not isinstance(scaling, LossScale):
-            raise UnsupportedError(f"scaling is a LossScale or None, not {quoted(str(scaling))}")
+            raise UnsupportedError(f"scaling must be a LossScale or None, not {quoted(str(scaling))}")
         if scaling is not None and scaling.is_dynamic and not (self.grads.infinities or self.grads.has_nan):
             raise UnsupportedError(
                 f"dynamic loss scaling needs gradients that can be NaN or infinite, but grads is {self.grads.name}, "
@@ -250,7 +250,7 @@ def parse_remedy(text: str) -> Callable[[Setup], Setup]:
     128.0
     """
     if not isinstance(text, str):
-        raise UnsupportedError(f"a remedy is a word such as master or bf16+kahan, not {quoted(str(text))}")
+        raise UnsupportedError(f"a remedy must be a word such as master or bf16+kahan, not {quoted(str(text))}")
     changes = [_change(word.strip()) for word in text.lower().split("+")]
 
     def change(setup: Setup) -> Setup:

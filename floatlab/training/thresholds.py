@@ -16,11 +16,12 @@ from floatlab.training.optimizers import Program, is_drawn
 class Threshold(Record):
     """The smallest update that moves a weight in one direction.
 
-    Updates are given by magnitude. Updates larger than `bound` move the weight; an update equal to `bound` moves it if
-    `included` is true. `bound` is None if no update moves the weight. `least` is the smallest number of the update's
-    format that moves the weight, None if there is none. With stochastic rounding, an update beyond `bound` moves the
-    weight for some draws, and an update of at least `certain` for all draws. If `bound` is 0 and `included` is true,
-    the weight can move even without an update, because it is not a number of the accumulator's format.
+    The numbers are magnitudes of updates. Updates larger than `bound` move the weight; an update equal to `bound` moves
+    it if `included` is true. `bound` is None if no update moves the weight. `least` is the smallest number of the
+    update's format that moves the weight, None if there is none. With stochastic rounding, an update beyond `bound`
+    moves the weight for some draws, and an update of at least `certain` moves it for all draws. If `bound` is 0 and
+    `included` is true, the weight can move even without an update, because it is not a number of the accumulator's
+    format.
     """
 
     bound: Fraction | None
@@ -112,7 +113,7 @@ def _end(datum: Datum, context: Context, up: bool, perhaps: bool) -> tuple[Fract
 
 
 def _last_within(reach: Fraction, closed: bool, format: Format, up: bool) -> Datum:
-    """Return the number of a format that lies inside an interval and nearest to its end `reach`.
+    """Return the number of a format that is nearest to the end `reach` of an interval and lies inside the interval.
 
     `closed` says whether `reach` belongs to the interval, and `up` whether it is the upper end.
     """

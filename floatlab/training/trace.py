@@ -245,9 +245,9 @@ def step(
             formats["update"] = formats.pop("update_format")
         setup = Setup(**formats)
     elif not isinstance(setup, Setup):
-        raise UnsupportedError(f"setup is a Setup, not {quoted(str(setup))}")
+        raise UnsupportedError(f"setup must be a Setup, not {quoted(str(setup))}")
     elif formats:
-        raise UnsupportedError(f"the setup has {next(iter(formats))}: do not give it as well")
+        raise UnsupportedError(f"give either a setup or {next(iter(formats))}=, not both")
     given, chosen = _asked(update, grad, lr, optimizer)
     program = Program.of(setup, chosen)
     single(setup.weights)
@@ -269,7 +269,7 @@ def _asked(update: object, grad: object, lr: object, optimizer: Optimizer | None
     if optimizer is None and lr is None:
         raise UnsupportedError("a gradient needs a learning rate (lr=), or an optimizer")
     if not isinstance(optimizer, Optimizer | None):
-        raise UnsupportedError(f"optimizer is an SGD(…) or an Adam(…), not {quoted(str(optimizer))}")
+        raise UnsupportedError(f"optimizer must be an SGD(…) or an Adam(…), not {quoted(str(optimizer))}")
     return grad, optimizer if optimizer is not None else SGD(lr)
 
 

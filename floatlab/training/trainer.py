@@ -218,7 +218,7 @@ class Trainer:
         """
         row = np.asarray(given, np.float64).reshape(1, -1)
         if row.shape[1] != self.count:
-            raise UnsupportedError(f"there are {self.count} weights, and {row.shape[1]} gradients")
+            raise UnsupportedError(f"there are {self.count} weights, but {row.shape[1]} gradients")
         self._take(row)
 
     def row(self, name: str) -> Array:
@@ -348,7 +348,7 @@ class Trainer:
         UpdateTrace(Datum(binary16 0x3c80 = 1.125) → Datum(binary16 0x3c80 = 1.125): below half)
         """
         if not 0 <= element < self.count:
-            raise UnsupportedError(f"element is from 0 to {self.count - 1}, not {element}")
+            raise UnsupportedError(f"element must be from 0 to {self.count - 1}, not {element}")
         if self.diverged is not None:
             raise UnsupportedError(f"there is no next step: {self.diverged.why}")
         weights = single(self.setup.weights)

@@ -176,7 +176,7 @@ class Training(Answering):
         known = [each.label for each in self.trainers]
         if label in known:
             return self.trainers[known.index(label)]
-        raise UnsupportedError(f"there is no run {quoted(label)}{guess(label, known)} (there are {' '.join(known)})")
+        raise UnsupportedError(f"there is no run {quoted(label)}{guess(label, known)} (the runs are {' '.join(known)})")
 
     @property
     def lines(self) -> tuple[Trajectory, ...]:

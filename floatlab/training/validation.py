@@ -29,19 +29,19 @@ def exactly(value: Any, name: str) -> Fraction:
                 return meant.as_fraction()
             except UnsupportedError as trouble:
                 raise UnsupportedError(f"{name}, {quoted(value)}: {trouble}") from None
-        raise UnsupportedError(f"{name} is a finite number, not {quoted(value)}")
+        raise UnsupportedError(f"{name} must be a finite number, not {quoted(value)}")
     if isinstance(value, Datum) and not value.is_finite:
-        raise UnsupportedError(f"{name} is a finite number, not {value!r}")
+        raise UnsupportedError(f"{name} must be a finite number, not {value!r}")
     try:
         return Fraction(*value.as_integer_ratio())
     except AttributeError:
         pass
     except (OverflowError, ValueError):
-        raise UnsupportedError(f"{name} is a finite number, not {value}") from None
+        raise UnsupportedError(f"{name} must be a finite number, not {value}") from None
     try:
         return Fraction(*float(value).as_integer_ratio())
     except (TypeError, ValueError, OverflowError):
-        raise LiteralError(f"{name} is a number, not {quoted(str(value))}") from None
+        raise LiteralError(f"{name} must be a number, not {quoted(str(value))}") from None
 
 
 def checked_number(value: object, name: str, at_least: float | None = None, above: float | None = None) -> float:
@@ -56,7 +56,7 @@ def checked_number(value: object, name: str, at_least: float | None = None, abov
     except (FloatlabError, OverflowError):
         number = float("nan")
     if not (number >= at_least if at_least is not None else number > above if above is not None else number == number):
-        raise UnsupportedError(f"{name} is a finite number{bound}, not {quoted(str(value))}")
+        raise UnsupportedError(f"{name} must be a finite number{bound}, not {quoted(str(value))}")
     return number
 
 
@@ -70,7 +70,7 @@ def checked_whole(value: object, name: str, least: int, most: float = MOST) -> i
     if number is not None and least <= number <= most:
         return number
     bound = f"up to {most:,}" if number is not None and number > most else f"from {least} up"
-    raise UnsupportedError(f"{name} is a whole number {bound}, not {quoted(str(value))}")
+    raise UnsupportedError(f"{name} must be a whole number {bound}, not {quoted(str(value))}")
 
 
 def check_needs(format: Format, name: str) -> None:
@@ -108,5 +108,5 @@ def listed_words(given: object, name: str) -> list[Any]:
     if isinstance(given, str):
         return given.replace(",", " ").split()
     if not isinstance(given, Iterable):
-        raise UnsupportedError(f"{name} is a text of names or a list of names, not {quoted(str(given))}")
+        raise UnsupportedError(f"{name} must be a text of names or a list of names, not {quoted(str(given))}")
     return list(given)

@@ -197,18 +197,18 @@ def test_ctrl_c_ends_it_quietly(environment, tmp_path):
 
 
 BAD = """
-nan --update 1 | start is a finite number, not 'nan'
-step -inf 1 | the weight is a finite number, not '-inf'
+nan --update 1 | start must be a finite number, not 'nan'
+step -inf 1 | the weight must be a finite number, not '-inf'
 70000 --update 1 | start 70000 is beyond binary16, whose largest is 65504
-1 --update nan | update is a finite number, not 'nan'
-1 --grad inf --lr 1 | gradient is a finite number, not 'inf'
+1 --update nan | update must be a finite number, not 'nan'
+1 --grad inf --lr 1 | gradient must be a finite number, not 'inf'
 1 --grad 1 | a gradient needs a learning rate: --lr L
-1 --grad 1 --lr nan | the learning rate is a finite number above 0, not 'nan'
+1 --grad 1 --lr nan | the learning rate must be a finite number above 0, not 'nan'
 1 --update 1 --lr 3 | --lr needs a gradient, --grad G; an update is added without it
 1 --update 1 --grad 1 --lr 1 | both were given
 1 | neither was
 step 1 | train step takes an update (train step W U
-1 --update 1 --remedies static:0 | the scale of static is a finite number above 0, not '0'
+1 --update 1 --remedies static:0 | the scale of static must be a finite number above 0, not '0'
 1 --update 1 --remedies mastr | did you mean 'master'?
 1 --update 1 --remedies plain,,master | a name is missing between commas
 1 --grad 1 --lr 1 --optimizer adm | did you mean 'adam'?
@@ -227,21 +227,21 @@ step 1 | train step takes an update (train step W U
 1 --update 1 --csv '' | names no file
 network --configs fp33 | did you mean 'fp32'?
 network --configs fp16+mastre | did you mean 'master'?
-network --problem cubic | a problem is one of
+network --problem cubic | problem must be one of
 network --seeds 0 | --seeds takes a whole number from 1
 network --steps 0 | --steps takes a whole number from 1
-network --noise nan | noise is a finite number from 0 up
-network --lr 0 | the learning rate is a finite number above 0
+network --noise nan | noise must be a finite number from 0 up
+network --lr 0 | the learning rate must be a finite number above 0
 network --fp16 | takes its formats from --configs
 network 3 | no values
 underflow nowhere.npy | 'nowhere.npy' is not a file
-underflow 1,2 --scale 0 | the loss scale is a finite number above 0
+underflow 1,2 --scale 0 | the loss scale must be a finite number above 0
 underflow 1,2 --grads e8m0 | no zero and no sign
 underflow 1,2 --lr 3 | --lr is not an option of train underflow
 check six 1 | did you mean 'sin'?
-check sin nan | x is a finite number
+check sin nan | x must be a finite number
 check sin 1e50 | is beyond binary32
-check sin 1 --reported x | the reported derivative is a finite number
+check sin 1 --reported x | the reported derivative must be a finite number
 check sin 1 --h 1 | --h needs --reported: it is the step for checking D
 check sin 1 -r RTZ | --rounding is not an option of train check
 check log -1 | log is not defined at -1

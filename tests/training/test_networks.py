@@ -123,23 +123,23 @@ def test_divergence_has_a_name():
 @pytest.mark.parametrize(
     ("call", "match"),
     [
-        (lambda: make_problem("cubic"), "a problem is one of"),
-        (lambda: make_problem(samples=0), "samples is a whole number"),
-        (lambda: make_problem(seed=-1), "a seed is a whole number"),
+        (lambda: make_problem("cubic"), "problem must be one of"),
+        (lambda: make_problem(samples=0), "samples must be a whole number"),
+        (lambda: make_problem(seed=-1), "a seed must be a whole number"),
         (lambda: learn("linear", "fp16+magic"), "there is no remedy 'magic'"),
         (lambda: learn("linear", "master"), "begins with a remedy"),
         (lambda: learn("linear", "e8m0"), "weights is e8m0fnu, which has no zero and no sign"),
         (lambda: learn("linear", "fp99"), "fp99"),
         (lambda: learn("linear", ""), "configurations is empty"),
-        (lambda: learn("linear", "fp32", seeds=0), "seeds is the number of seeds"),
+        (lambda: learn("linear", "fp32", seeds=0), "seeds must be a whole number"),
         (lambda: learn(make_problem(), "fp32", samples=3), "samples is for a problem given by name"),
-        (lambda: learn("linear", "fp32", lr=0), "learning rate is a finite number above 0"),
-        (lambda: learn("linear", "fp32", steps=-1), "steps is a whole number"),
+        (lambda: learn("linear", "fp32", lr=0), "learning rate must be a finite number above 0"),
+        (lambda: learn("linear", "fp32", steps=-1), "steps must be a whole number"),
         (
             lambda: compare_learnings(learn("linear", "bf16", steps=1, **SMALL)),
             "the reference, fp32, is not among bf16",
         ),
-        (lambda: make_problem(weight=0), "weight is a finite number above 0"),
+        (lambda: make_problem(weight=0), "weight must be a finite number above 0"),
     ],
 )
 def test_refusals(call, match):

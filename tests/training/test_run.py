@@ -287,12 +287,15 @@ def test_what_is_skipped_has_not_stalled():
     ("call", "match"),
     [
         (lambda: fl.train(10**400, update=1, remedies="fp32"), "start given is beyond binary32"),
-        (lambda: fl.train(1, update=1, remedies=5), "remedies is a text of names or a list"),
-        (lambda: fl.training.step(1, 1, setup=5), "setup is a Setup"),
-        (lambda: fl.training.step(1, grad=1, optimizer="adam"), "optimizer is an SGD"),
-        (lambda: fl.training.step(1, grad=1, optimizer=SGD(1, 0.9), state={"b": "nan"}), "state b is a finite number"),
-        (lambda: fl.training.learn("linear", 5), "configurations is a text of names or a list"),
-        (lambda: fl.training.learn("linear", "fp32", seeds=1.5), "seeds is the number of seeds"),
+        (lambda: fl.train(1, update=1, remedies=5), "remedies must be a text of names or a list"),
+        (lambda: fl.training.step(1, 1, setup=5), "setup must be a Setup"),
+        (lambda: fl.training.step(1, grad=1, optimizer="adam"), "optimizer must be an SGD"),
+        (
+            lambda: fl.training.step(1, grad=1, optimizer=SGD(1, 0.9), state={"b": "nan"}),
+            "state b must be a finite number",
+        ),
+        (lambda: fl.training.learn("linear", 5), "configurations must be a text of names or a list"),
+        (lambda: fl.training.learn("linear", "fp32", seeds=1.5), "seeds must be a whole number"),
         (lambda: LossScale(1, True), "growth_interval"),
     ],
 )

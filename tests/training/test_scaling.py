@@ -31,7 +31,7 @@ def test_the_scale_stays_in_binary32():
 
 @pytest.mark.parametrize("scale", [0, -1, float("nan"), float("inf"), 1e39, "x", 1e-60, None])
 def test_scales_that_there_are_not(scale):
-    with pytest.raises(fl.FloatlabError, match="loss scale is a"):
+    with pytest.raises(fl.FloatlabError, match="loss scale must be a"):
         LossScale(scale)
 
 
@@ -82,28 +82,28 @@ def test_nothing_to_measure():
         measure_underflow([], "fp16")
     with pytest.raises(fl.FloatlabError, match="e8m0fnu, which has no zero and no sign"):
         measure_underflow([1.0], "e8m0")
-    with pytest.raises(fl.FloatlabError, match="loss scale is a finite number above 0"):
+    with pytest.raises(fl.FloatlabError, match="loss scale must be a finite number above 0"):
         measure_underflow([1.0], "fp16", scale=0)
 
 
 @pytest.mark.parametrize(
     ("asked", "match"),
     [
-        ({"start": float("nan")}, "start is a finite number, not nan"),
+        ({"start": float("nan")}, "start must be a finite number, not nan"),
         ({"start": [1.0, float("inf")]}, r"start\[1\] is inf"),
-        ({"start": "nan"}, "start is a finite number, not 'nan'"),
+        ({"start": "nan"}, "start must be a finite number, not 'nan'"),
         ({"start": 1e5}, "start 100000 is beyond binary16"),
-        ({"start": [[1.0]]}, "start is a number or a row of numbers"),
+        ({"start": [[1.0]]}, "start must be a number or a row of numbers"),
         ({"start": []}, "start"),
-        ({"update": float("inf")}, "update is a finite number"),
+        ({"update": float("inf")}, "update must be a finite number"),
         ({"update": [1.0, 2.0], "start": [1.0, 2.0, 3.0]}, "2 numbers for 3 weights"),
         ({"update": [1.0, 2.0], "steps": 3}, "numbers for 2 steps, not for 3"),
         ({"update": lambda w, k: "x"}, "and returns 1 number: could not convert"),
         ({"update": lambda w: w}, "takes the weights and the step number"),
         ({"update": lambda w, k: [1.0, 2.0]}, "and returns 1 number"),
         ({"remedies": "magic"}, "there is no remedy 'magic'"),
-        ({"remedies": "static:0"}, "the scale of static is a finite number above 0"),
-        ({"remedies": "static:nan"}, "the scale of static is a finite number above 0"),
+        ({"remedies": "static:0"}, "the scale of static must be a finite number above 0"),
+        ({"remedies": "static:nan"}, "the scale of static must be a finite number above 0"),
         ({"remedies": "kahan:3"}, "takes no argument"),
         ({"remedies": "master:e8m0"}, "master is e8m0fnu, which has no zero"),
         ({"remedies": "master:x"}, "'x'"),
@@ -114,8 +114,8 @@ def test_nothing_to_measure():
         ({"weights": "fp128"}, "binary128 has numbers that binary64 does not hold"),
         ({"grads": "e2m1", "remedies": "dynamic"}, "neither an infinity nor a NaN"),
         ({"weights": "mxfp4", "remedies": "kahan"}, "give them a master copy"),
-        ({"steps": -1}, "steps is a whole number"),
-        ({"steps": 1.5}, "steps is a whole number"),
+        ({"steps": -1}, "steps must be a whole number"),
+        ({"steps": 1.5}, "steps must be a whole number"),
         ({"lr": 1}, "updates are added without a learning rate"),
         ({"optimizer": "adam"}, "optimizer 'adam' needs gradients"),
     ],

@@ -139,10 +139,10 @@ def test_beyond_the_largest():
 @pytest.mark.parametrize(
     ("call", "match"),
     [
-        (lambda: step("nan", 1), "the weight is a finite number, not 'nan'"),
-        (lambda: step("inf", 1), "the weight is a finite number"),
-        (lambda: step(1, "inf"), "update is a finite number"),
-        (lambda: step(1, float("nan")), "update is a finite number, not nan"),
+        (lambda: step("nan", 1), "the weight must be a finite number, not 'nan'"),
+        (lambda: step("inf", 1), "the weight must be a finite number"),
+        (lambda: step(1, "inf"), "update must be a finite number"),
+        (lambda: step(1, float("nan")), "update must be a finite number, not nan"),
         (lambda: step(1e6, 1, weights="fp16"), "the weight 1000000.0 is beyond binary16, whose largest is 65504"),
         (lambda: step(1, 1, weights="fp16", grads="e8m0"), "grads is e8m0fnu, which has no zero and no sign"),
         (lambda: step(1, 1, weights="mxfp4"), "its rounding depends on its block"),
@@ -150,7 +150,7 @@ def test_beyond_the_largest():
         (lambda: step(1, 1, lr=1), "an update is added without them"),
         (lambda: step(1, grad=1), "needs a learning rate"),
         (lambda: step(1), "give an update, or a gradient"),
-        (lambda: step(1, grad=1, lr=0), "the learning rate is a finite number above 0, not '0'"),
+        (lambda: step(1, grad=1, lr=0), "the learning rate must be a finite number above 0, not '0'"),
         (lambda: step(1, grad=1, lr="1e6", weights="fp16"), "lr, 1e\\+06, is beyond binary16"),
         (lambda: step(1, grad=1, lr=1, state={"b": 1}), "this program has no state b"),
         (lambda: step(1, 1, weights="fp17"), "fp17"),

@@ -281,7 +281,7 @@ async def test_a_remedy_that_there_is_not_is_said_and_the_picture_stays():
 @pytest.mark.parametrize(
     ("command", "box", "text", "complaint"),
     [
-        pytest.param(MANY, "#weight Input", "nan", "start is a finite number", marks=pytest.mark.slow),
+        pytest.param(MANY, "#weight Input", "nan", "start must be a finite number", marks=pytest.mark.slow),
         (MANY, "#weight Input", "7e4", "beyond binary16"),
         pytest.param(MANY, "#update Input", "", "'' is no", marks=pytest.mark.slow),
         pytest.param(MANY, "#steps", "x", "--steps", marks=pytest.mark.slow),
