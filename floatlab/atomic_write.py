@@ -25,7 +25,7 @@ _KINDS = {
 
 
 def no_file(mode: int) -> str:
-    """Return the reason why a mode is not that of a regular file; "" for a regular file."""
+    """Return a text that says what a mode is instead of a regular file; "" for a regular file."""
     if stat.S_ISREG(mode):
         return ""
     return next((f"{words}, not a file" for kind, words in _KINDS.items() if kind(mode)), "is not a file")

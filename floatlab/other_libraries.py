@@ -66,7 +66,9 @@ def parse_libraries(names: tuple[str, ...]) -> tuple[str, ...]:
     plain = tuple(dict.fromkeys(name.strip().lower().replace("-", "_") for name in names))
     for name in plain:
         if name not in LIBRARIES:
-            raise FloatlabError(f"--like knows {' '.join(LIBRARIES)}, not {quoted(name)}{guess(name, list(LIBRARIES))}")
+            raise FloatlabError(
+                f"--like accepts {' '.join(LIBRARIES)}, not {quoted(name)}{guess(name, list(LIBRARIES))}"
+            )
     return plain
 
 

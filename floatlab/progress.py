@@ -1,6 +1,6 @@
 """Reports the progress of long work to the code that started it, which may also pause or end the work.
 
-The callback is stored in a context variable. So the many functions between the public one and the simulation need not
+The callback is stored in a context variable, so that the functions between the public one and the simulation need not
 pass it on.
 """
 
@@ -89,5 +89,5 @@ def count(additions: int) -> None:
 
 
 def pause() -> None:
-    """Pause or end here, if the code that started the work wishes it."""
+    """Pause or end here, if the code that started the work requests it."""
     _pause.get()()

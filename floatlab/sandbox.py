@@ -49,7 +49,7 @@ def admitted(path: str) -> str:
     folder = _bounds[0]
     if not folder:
         raise RefusedError(
-            f"{quoted(path, 80)}: not a list of numbers, and files are not readable here (tui --serve --files DIR "
+            f"{quoted(path, 80)} is not a list of numbers, and files cannot be read here (tui --serve --files DIR "
             "makes DIR readable)"
         )
     if not path:
@@ -57,7 +57,7 @@ def admitted(path: str) -> str:
     real = os.path.realpath(path)
     if real != folder and not real.startswith(os.path.join(folder, "")):
         raise RefusedError(
-            f"{quoted(path, 80)} lies outside the folder whose files are read here (tui --serve --files DIR)"
+            f"{quoted(path, 80)} lies outside the folder whose files may be read here (tui --serve --files DIR)"
         )
     return real
 

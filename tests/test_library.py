@@ -318,7 +318,7 @@ def test_derivations_come_back_from_their_json():
 def test_summaries_are_not_read_back():
     trained = fl.train("1.125", update="0.00041999", steps=3, remedies="plain")
     for answer in (trained, fl.attribute(["1", "2^-24"], ["1", "1"], "1.0", machines=[], targets=[])):
-        with pytest.raises(fl.FileFormatError, match="is a summary, which is not read back"):
+        with pytest.raises(fl.FileFormatError, match="is a summary, which cannot be read back"):
             fl.from_json(answer.to_json())
 
 

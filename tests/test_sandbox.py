@@ -62,7 +62,7 @@ def test_files_of_the_folder_are_read(places, confine, word):
 @pytest.mark.parametrize("word", OUTSIDE)
 def test_no_others_are_and_nothing_is_said_of_them(places, confine, word):
     confine(str(places[0]))
-    assert "lies outside the folder whose files are read here" in said(word)
+    assert "lies outside the folder whose files may be read here" in said(word)
     with pytest.raises(RefusedError):
         open_array(os.path.join(str(places[0]), word)).close() if not word.startswith("/") else open_array(word)
     assert completed(word) is None
@@ -74,7 +74,7 @@ def test_no_others_are_and_nothing_is_said_of_them(places, confine, word):
 def test_without_a_folder_there_are_no_files(places, confine, monkeypatch, word):
     monkeypatch.chdir(places[0])
     confine()
-    assert said(word).endswith("files are not readable here (tui --serve --files DIR makes DIR readable)")
+    assert said(word).endswith("files cannot be read here (tui --serve --files DIR makes DIR readable)")
     assert completed(word) is None
     with pytest.raises(RefusedError):
         entries(word)

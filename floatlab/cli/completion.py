@@ -1,4 +1,4 @@
-"""The verb `completion`: shtab writes a shell's script from a parser that has the options of all verbs."""
+"""The verb `completion`: shtab makes a completion script from a parser that has the options of all verbs."""
 
 from __future__ import annotations
 

@@ -47,11 +47,11 @@ def _run(words: list[str]) -> int:
     options = Parser(VERB).parse(own)
     if question and question[0] in VERBS and screen_for(question[0]) is None:
         screens = " ".join(verb for verb in VERBS if screen_for(verb) is not None)
-        raise UsageError(f"tui has no screen for {question[0]}; it opens {screens}")
+        raise UsageError(f"tui has no screen for {question[0]}; it has screens for {screens}")
     if {"-h", "--help", "help"} & set(question[:1]) or {"-h", "--help"} & set(question):
         Parser(VERB).print_help()
         return 0
-    # Under Textual's web driver, the process is sandboxed, whichever server started it: its users are untrusted.
+    # Under Textual's web driver, users are untrusted, so the process is sandboxed whichever server started it.
     if "web_driver" in os.environ.get("TEXTUAL_DRIVER", ""):
         options.served = True
         os.environ.update(_BROWSER)  # replaces the settings of the terminal in which the server was started
@@ -134,7 +134,7 @@ def _begun(start: Question) -> BackgroundAnswer:
 
     A longer computation pauses when it next reports progress, and continues when the screen is drawn.
     """
-    answers_of(start.verb)  # imports the verb's modules, before the time _PATIENCE starts
+    answers_of(start.verb)  # imports the verb's modules, before the wait of _PATIENCE seconds begins
     pending = BackgroundAnswer(start)
     row = screen_for(start.verb)
     if row is not None and row.slow:
@@ -151,6 +151,6 @@ def _check_terminal() -> None:
     """Raise UsageError if there is no terminal that Textual can draw on (it draws on standard error)."""
     if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
         serve = VERB.option("serve").flag
-        raise UsageError(f"tui needs a terminal to draw on; floatlab VERB … answers in pipes, tui {serve} in a browser")
+        raise UsageError(f"tui needs a terminal; use floatlab VERB … in a pipe, or tui {serve} for a browser")
     if os.environ.get("TERM") in ("dumb", "unknown"):
         raise UsageError(f"tui cannot draw on a terminal of type {quoted(os.environ['TERM'])}")

@@ -29,9 +29,11 @@ def meant_by_value(verb: Verb, value: str, first: str | None) -> str:
             return f"{quoted(value)} is neither a verb nor a number{near}"
     for option in verb.options:
         if option.part == "formats" and option.may_be(value):
-            return f"{quoted(value)} is a {option.noun}, not a number: {option.spellings[0]} {quoted(value)} names it"
+            return f"{quoted(value)} is a {option.noun}, not a number: write {option.spellings[0]} {quoted(value)}"
     if verb.needs_values and "," in value and all(can_read(part, parse_literal) for part in value.split(",")):
-        return f"{quoted(value)}: a decimal has a point, values are separated by spaces: {value.replace(',', ' ')[:60]}"
+        return (
+            f"{quoted(value)}: use spaces to separate values, and a point in decimals: {value.replace(',', ' ')[:60]}"
+        )
     return ""
 
 

@@ -55,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         raise
     except MemoryError:
-        return _end(BAD_USAGE, "there is not enough memory for so many numbers")
+        return _end(BAD_USAGE, "there is not enough memory for this many numbers")
     except Exception as error:
         return _end(INTERNAL_ERROR, _report(error))
 
@@ -123,9 +123,11 @@ def _command(words: list[str]) -> int:
         raise UsageError(f"{name} needs a value, as in floatlab {example}; see floatlab {name} --help")
     if "-" in values and verb.needs_values:
         if values != ["-"]:
-            raise UsageError("- reads the values from standard input and takes no other value (sub A B subtracts)")
+            raise UsageError(
+                "- reads the values from standard input, so no other value may be given (to subtract, use sub A B)"
+            )
         if settings.svg is not None:
-            raise UsageError("--svg draws one picture, and - may bring many values: give the value itself instead of -")
+            raise UsageError("--svg draws one picture, but - may read many values: give the value itself instead of -")
         split = str.split if verb.joins else lambda text: [text]
         return _stream(lambda text: answer_question(question.replace(values=tuple(split(text)))), settings)
     with ExitStack() as held:

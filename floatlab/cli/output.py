@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 _HTML_WIDTH = 100
 _TO_OUTPUT = ("svg", "csv", "html", "plan")  # options that name a file to write, or - for standard output
-# No output may overwrite a file of a checkpoint: one with such an ending, among the first 2^16 entries of its folder.
+# Outputs must not overwrite the files of a checkpoint: those with these endings, among the first 2^16 entries of its
+# folder.
 _PARTS, _MOST_PARTS = (".safetensors", ".gguf", ".npz", ".npy", "config.json", ".index.json"), 1 << 16
 _WRITING = (*_TO_OUTPUT, "plot")
 _KINDS = {"svg": "SVG", "html": "HTML", "csv": "CSV"}  # options that write one kind of file, whatever its name
@@ -141,15 +142,15 @@ def settings_of(options: argparse.Namespace, out: TextIO) -> OutputSettings:
     """Return the settings that the options, the environment and the terminal determine; raises UsageError."""
     color = "auto" if options.color is None else options.color
     if color not in ("auto", "always", "never"):
-        raise UsageError(f"--color is one of auto always never, not {quoted(color)}")
+        raise UsageError(f"--color must be one of auto always never, not {quoted(color)}")
     files = {name: getattr(options, name, None) for name in _WRITING}
     data = [name for name in ("json", "quiet") if getattr(options, name)]
     data += [f"{name} -" for name in _TO_OUTPUT if files[name] == "-"]
     if len(data) > 1:
-        raise UsageError(f"--{data[0]} and --{data[1]} both want standard output: give one of them")
+        raise UsageError(f"--{data[0]} and --{data[1]} both write to standard output: give one of them")
     for name, path in files.items():
         if path == "":
-            raise UsageError(f"--{name} '' names no file{'; - is standard output' * (name in _TO_OUTPUT)}")
+            raise UsageError(f"--{name} '' names no file{'; - means standard output' * (name in _TO_OUTPUT)}")
         if path and name in _KINDS and path.lower().endswith(_OTHER_ENDINGS) and not path.lower().endswith(f".{name}"):
             raise UsageError(f"--{name} writes {_KINDS[name]}: name a file that ends in .{name}, not {quoted(path)}")
     if files["plot"] == "-":
@@ -314,16 +315,16 @@ def check_outputs(settings: OutputSettings, read: list[str], resumed: str | None
     kept = [(state, "is read by this command") for word in read for state in _states(word)]
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError, AttributeError):
-            kept.append((os.fstat(stream.fileno()), "is the output of this command already; - is standard output"))
-    new = {} if resumed is None else {os.path.realpath(resumed): "is what --resume keeps"}
+            kept.append((os.fstat(stream.fileno()), "is already the output of this command (- means standard output)"))
+    new = {} if resumed is None else {os.path.realpath(resumed): "is the file of --resume"}
     for option, path in files.items():
         with refusing(option, path):
             state, place = state_of(path), os.path.realpath(path)
             words = next((words for other, words in kept if state and os.path.samestat(state, other)), "")
             words = new.get(place, words)
             if words:
-                raise FileFormatError(f"{words}: name another file")
-            new[place] = f"is what {option} writes"
+                raise FileFormatError(f"{words}; name another file")
+            new[place] = f"is also the output of {option}"
             if state is not None:
                 kept.append((state, new[place]))
 

@@ -103,7 +103,7 @@ class Parser(argparse.ArgumentParser):
         option, equals, value = word.partition("=")
         if equals and option in known and known[option].nargs == 0:
             better = "; --quiet=code gives the codes" if option == "--quiet" else ""
-            raise UsageError(f"{option} takes no value, and {quoted(value)} was given{better}")
+            raise UsageError(f"{option} takes no value, but {quoted(value)} was given{better}")
         if word.startswith("--") or _NEGATIVE_VALUE.match(word):
             return
         if f"-{word}" in known and word not in known:
@@ -172,7 +172,7 @@ class AppendFormats(argparse.Action):
 
 
 def read_question(words: list[str]) -> Question:
-    """Return the question of a command; if the first word is not a verb with questions, the verb is `show`.
+    """Return the question of a command; the verb is `show` if the first word is not a verb that has questions.
 
     Raises UsageError for --help, for - (standard input), and for invalid arguments.
 
@@ -181,13 +181,13 @@ def read_question(words: list[str]) -> Question:
     'floatlab show 0.1 --fp16'
     """
     if {"-h", "--help"} & set(words):
-        raise UsageError("--help is not a question")
+        raise UsageError("--help cannot be used here")
     named = bool(words) and asks(words[0])
     verb = verb_named(words[0] if named else "show")
     options = Parser(verb).parse(words[1:] if named else words)
     question = verb.question(options.values, vars(options))
     if "-" in question.values:
-        raise UsageError("- is standard input, and a question names its values: give them, or a file, instead")
+        raise UsageError("- (standard input) cannot be used here: give the values, or name a file")
     return question
 
 
@@ -196,7 +196,7 @@ def overview() -> str:
     verbs = "\n".join(f"  {name:<10} {verb_named(name).summary}" for name in VERBS)
     return (
         "floatlab: inspect IEEE 754 and machine-learning float formats, and see rounding happen.\n\n"
-        "usage: floatlab VERB …        floatlab VALUE… is floatlab show VALUE…\n\n"
+        "usage: floatlab VERB …        floatlab VALUE… means floatlab show VALUE…\n\n"
         f"verbs:\n{verbs}\n\n"
         "examples:\n  floatlab 1.12156456132 --fp16\n  floatlab formats e4m3\n\n"
         "floatlab VERB --help explains a verb.\n"

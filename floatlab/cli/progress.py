@@ -46,7 +46,7 @@ class Watched:
 class Bar(Watched):
     """A progress bar, or a count if the total is 0; it can be reused for the next piece of work.
 
-    If standard error is no terminal, a line is written each minute instead.
+    If standard error is not a terminal, a line is written each minute instead.
     """
 
     def begin(self, total: int, noun: str) -> Callable[[int], None]:

@@ -18,7 +18,7 @@ def standard_input() -> IO[bytes]:
     """Return standard input; raises FileFormatError if the program was started without one."""
     stdin: TextIO | None = sys.stdin
     if stdin is None:
-        raise FileFormatError("- reads standard input, and standard input is closed")
+        raise FileFormatError("- reads standard input, but standard input is closed")
     return stdin.buffer
 
 
@@ -70,7 +70,9 @@ def input_as_file() -> Iterator[str]:
             with open(path, "wb") as file:
                 file.write(content)
         except OSError as error:
-            raise FileFormatError(f"standard input cannot be kept in a file: {error.strerror or error}") from None
+            raise FileFormatError(
+                f"standard input cannot be copied to a temporary file: {error.strerror or error}"
+            ) from None
         try:
             yield path
         except FileFormatError as error:

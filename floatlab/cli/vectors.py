@@ -34,7 +34,7 @@ def run(words: list[str]) -> int:
     settings = settings_of(options, output())
     if settings.svg is not None:
         flag = VERB.option("svg").flag
-        raise UsageError(f"vectors draws nothing: {flag} FILE is for the command that a mismatch names")
+        raise UsageError(f"vectors has no picture: use {flag} FILE with the command that it prints for a mismatch")
     question = VERB.question(options.values, vars(options))
     rule = question.option("nan", "x86")
     context = question.context.replace(nan="x86" if rule == "any" else rule)
@@ -127,9 +127,9 @@ def _check(function: Function, context: Context, question: Question, settings: O
                     progress.clear()
                     put(_record(mismatch, name, context) if settings.json else _written(mismatch, name, context))
             if not lines:
-                failure = f"{shown} holds no line of vectors"
+                failure = f"{shown} contains no vectors"
         except FloatlabError as error:
-            before = f"; {counted(lines, 'line')} before it, {_differ(differ)}" if lines else ""
+            before = f"; of {counted(lines, 'line')} before it, {_differ(differ)}" if lines else ""
             failure = f"{shown}: {error}{before}"
         finally:
             progress.clear()

@@ -1,7 +1,7 @@
 """Codecs write single values, and lists of them, as JSON, and read them back.
 
-Integers beyond 2^53 become strings, since many JSON readers convert numbers to binary64. So do "inf" and "nan", which
-JSON lacks.
+Integers beyond 2^53 become strings, since many JSON readers convert numbers to binary64. Infinities and NaNs become
+strings, too, since JSON has no numbers for them.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ def tuple_of(*codecs: Codec) -> Codec:
 
     def read(wire: object, scope: Scope) -> tuple[object, ...]:
         if len(parts := expect(wire, list, "a list")) != len(codecs):
-            raise FileFormatError(f"{len(codecs)} values are expected, not {len(parts)}")
+            raise FileFormatError(f"expected {len(codecs)} values, not {len(parts)}")
         return tuple(codec.read(part, scope) for codec, part in zip(codecs, parts, strict=True))
 
     return Codec(

@@ -123,7 +123,7 @@ _STEPS = {kind.__name__.lower(): Schema(kind, field_codecs(kind)) for kind in St
 STEPS = list_of(variant("step", _STEPS))
 
 
-# Operands: Datum objects, or exact values; `literal` is the text from which one was read.
+# Operands: Datum objects, or exact values; `literal` is the text from which an operand was read.
 
 
 _TYPED = Schema(

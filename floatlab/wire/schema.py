@@ -67,7 +67,7 @@ class Schema(Codec):
 
     def _made(self, wire: object, scope: Scope) -> object:
         if self.make is None:
-            raise FileFormatError("is a summary, which is not read back")
+            raise FileFormatError("is a summary, which cannot be read back")
         return self.make(**_read(self.rows, wire, scope))
 
 
@@ -121,7 +121,7 @@ def variant(member: str, schemas: dict[str, Schema]) -> Codec:
     def read(wire: object, scope: Scope) -> object:
         kind = expect(wire, dict, "an object").get(member)
         if kind not in schemas:
-            raise FileFormatError(f"there is no {member} {quoted(repr(kind)[:40])}")
+            raise FileFormatError(f"unknown {member} {quoted(repr(kind)[:40])}")
         return schemas[kind].read(wire, scope)
 
     return Codec(write, read)
@@ -227,7 +227,7 @@ def write_document(schema: Codec, record: object) -> Wire:
 def read_document(schema: Codec, wire: Wire) -> object:
     """Return the answer that a JSON object describes; raises FileFormatError if the object is malformed."""
     if wire.get("schema") != VERSION:
-        raise FileFormatError(f"schema {quoted(repr(wire.get('schema'))[:40])} is not {VERSION}")
+        raise FileFormatError(f"the schema version must be {VERSION}, not {quoted(repr(wire.get('schema'))[:40])}")
     formats = expect(wire.get("formats", {}), dict, "an object")
     known = {name: read_part(f"formats.{name[:40]}", _PARAMETERS.read, each, Scope()) for name, each in formats.items()}
     return schema.read(wire, Scope(known))

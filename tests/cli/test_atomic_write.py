@@ -94,7 +94,7 @@ def test_an_input_is_never_replaced(command, arrays, words, option, path):
     ended = command(*words, option, path)
     assert (ended.status, ended.out) == (2, "")
     assert (
-        ended.err == f"floatlab: {option} '{path}' cannot be written: it is read by this command: name another file\n"
+        ended.err == f"floatlab: {option} '{path}' cannot be written: it is read by this command; name another file\n"
     )
     assert before == {name: (arrays / name).read_bytes() for name in before}
 
@@ -115,7 +115,7 @@ def test_two_outputs_are_two_files(command, arrays):
     for first, second in (("new", "./new"), ("old", "same")):
         ended = command("compare", "good.npy", "1,1,1", "--svg", first, "--html", second)
         assert ended.status == 2
-        assert f"--html '{second}' cannot be written: it is what --svg writes" in ended.err
+        assert f"--html '{second}' cannot be written: it is also the output of --svg" in ended.err
     assert (arrays / "old").read_bytes() == OLD
     assert not (arrays / "new").exists()
 
@@ -129,7 +129,7 @@ def test_a_number_is_no_input(command, arrays):
 def test_standard_output_is_not_replaced(program, tmp_path):
     done = program("{floatlab} show 1.5 --svg /dev/stdout > out.txt")
     assert done.returncode == 2
-    assert b"- is standard output" in done.stderr
+    assert b"- means standard output" in done.stderr
     assert os.listdir(tmp_path) == ["out.txt"]
     done = program("{floatlab} show 1.5 --svg /dev/stdout | cat")
     assert b"it is a pipe, not a file" in done.stderr

@@ -38,7 +38,7 @@ def test_what_is_read_is_not_overwritten(place, command, option, read, written):
     before = (place / written).read_bytes()
     ended = command("audit", read, "--to", "e4m3", option, written)
     assert ended.status == 2
-    assert "is read by this command: name another file" in ended.err
+    assert "is read by this command; name another file" in ended.err
     assert ended.err.count("\n") == 1
     assert (place / written).read_bytes() == before
 
@@ -54,7 +54,7 @@ def test_one_file_is_not_written_twice(place, command):
     assert (ended.status, os.path.exists("x")) == (2, False)
     ended = command("audit", "model.safetensors", "--to", "e4m3", "--resume", "./x", "--csv", "x")
     assert (ended.status, os.path.exists("x")) == (2, False)
-    assert "is what --resume keeps" in ended.err
+    assert "is the file of --resume" in ended.err
 
 
 def test_no_tensor_is_listed(place, command):
@@ -73,9 +73,9 @@ def test_documents_go_to_standard_output(place, command):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--html", "-", "--plan", "-"), "--html - and --plan - both want standard output"),
-        (("--plan", "-", "--json"), "--json and --plan - both want standard output"),
-        (("--html", "-", "--quiet"), "--quiet and --html - both want standard output"),
+        (("--html", "-", "--plan", "-"), "--html - and --plan - both write to standard output"),
+        (("--plan", "-", "--json"), "--json and --plan - both write to standard output"),
+        (("--html", "-", "--quiet"), "--quiet and --html - both write to standard output"),
         (("--plot", "-"), "--plot takes the name of a file"),
         (("--worst", "few"), "--worst takes a number of tensors, or all, not 'few'"),
         (("--plan", "nowhere/plan.json"), "--plan 'nowhere/plan.json' cannot be written"),

@@ -101,7 +101,7 @@ WRONG = [
     (["show", "1.5", "--no-color"], "did you mean '--color'"),
     (["show", "1.5", "-x"], "'-x'"),
     (["show", "1.5", "---fp16"], "'---fp16'"),
-    (["show", "1.5", "--json=1"], "--json takes no value, and '1' was given"),
+    (["show", "1.5", "--json=1"], "--json takes no value, but '1' was given"),
     (["show", "1.5", "--fp16=3"], "--fp16 takes no value"),
     (["show", "1.5", "--quiet=loud"], "'loud'"),
     (["show", "1.5", "-r"], "-r/--rounding needs DIR"),
@@ -250,7 +250,7 @@ def test_memory_that_is_not_there_is_no_bug_of_ours(monkeypatch, capsys):
 
     monkeypatch.setattr("floatlab.reduce.results.totals.read_operands", ask)
     assert main(["sum", "1,2"]) == 2
-    assert capsys.readouterr() == ("", "floatlab: there is not enough memory for so many numbers\n")
+    assert capsys.readouterr() == ("", "floatlab: there is not enough memory for this many numbers\n")
 
 
 TOO_MANY = [

@@ -85,7 +85,7 @@ WRONG = [
     # verbs and streams
     (["ad", "1", "2"], "did you mean 'add'"),
     (["fms", "1", "2", "3"], "did you mean 'fma'"),
-    (["add", "-", "1"], "- reads the values from standard input and takes no other value"),
+    (["add", "-", "1"], "- reads the values from standard input, so no other value may be given"),
     (["add", "-", "--svg", "x.svg"], "--svg draws one picture"),
 ]
 

@@ -223,7 +223,7 @@ step 1 | train step takes an update (train step W U
 1 --update 1,2,3 --steps 5 | update has numbers for 3 steps, not for 5
 1 --update 1 --master fp32 | --master is not an option of train W (only of: step)
 1 --update 1 --csv /nowhere/x | cannot be written
-1 --update 1 --csv - --json | both want standard output
+1 --update 1 --csv - --json | both write to standard output
 1 --update 1 --csv '' | names no file
 network --configs fp33 | did you mean 'fp32'?
 network --configs fp16+mastre | did you mean 'master'?

@@ -53,7 +53,7 @@ REFUSED = [
     (["check", "f16_add", "-", "-"], "- is standard input, which can be read only once"),
     (["check", "f16_add", "x", "--lines", "3"], "--lines is not an option of vectors check (only of: generate)"),
     (["check", "f16_add", "x", "--level", "1"], "--level is not an option of vectors check (only of: generate)"),
-    (["check", "f16_add", "x", "--svg", "y.svg"], "vectors draws nothing"),
+    (["check", "f16_add", "x", "--svg", "y.svg"], "vectors has no picture"),
     (["check", "f16_add", "x", "-f", "fp16"], "the name of the function has the formats"),
     (["check", "f16_add", "x", "--fp16"], "the name of the function has the formats"),
     (["check", "f16_add", "x", "-r", "near"], "'near'"),
@@ -98,8 +98,8 @@ PACKED = gzip.compress((GOOD * 5000 + WRONG).encode(), mtime=0)
 NOISE = bytes(range(256)) * 12
 BROKEN = PACKED[:20] + bytes(255 - each for each in PACKED[20:24]) + PACKED[24:]
 FILES = [
-    ("empty", b"", "'x.txt' holds no line of vectors", 0),
-    ("blank", b"\n \n\r\n", "'x.txt' holds no line of vectors", 0),
+    ("empty", b"", "'x.txt' contains no vectors", 0),
+    ("blank", b"\n \n\r\n", "'x.txt' contains no vectors", 0),
     ("noise", NOISE, "'x.txt': line 1", 0),
     ("zeros", b"\0" * 9000, "'x.txt': line 1", 0),
     ("nul", GOOD.encode() + b"3C00 3C00\x004000 00\n", r"line 2: f16_add has 4 words a line", 1),
@@ -117,7 +117,7 @@ FILES = [
     ("bad check sum", PACKED[:-6] + b"\1\2\3\4\5\6", "cannot be read past line 5,001: CRC check failed", 5001),
     ("only the start of packing", PACKED[:2], "cannot be read", 0),
     ("packed noise", gzip.compress(NOISE), "line 1", 0),
-    ("packed nothing", gzip.compress(b""), "holds no line of vectors", 0),
+    ("packed nothing", gzip.compress(b""), "contains no vectors", 0),
     ("a bomb", gzip.compress(b"3" * 50_000_000, 1), "line 1 has over 10,000 bytes", 0),
 ]
 
@@ -164,7 +164,7 @@ def test_the_good_lines_before_a_bad_one_count(vectors):
     assert ended.out.startswith("x.txt:2: 3C00 3C00 4001 00\n")
     assert ended.out.splitlines()[-1].endswith(": 3 lines, 1 differs")
     assert "'x.txt': line 5: " in ended.err
-    assert ended.err.endswith("'zz'; 3 lines before it, 1 differs\n")
+    assert ended.err.endswith("'zz'; of 3 lines before it, 1 differs\n")
 
 
 def test_many_mismatches_before_a_bad_line_leave_one_line_of_words(vectors):

@@ -391,7 +391,7 @@ async def test_leaving_while_a_screen_opens_is_no_failure(name):
         (["fly", "1"], "'fly'"),
         (["vectors", "check"], "no screen for vectors"),
         (["tui"], "no screen for tui"),
-        (["show", "-"], "- is standard input"),
+        (["show", "-"], "- (standard input) cannot be used here"),
         (["--port", "0"], "--port"),
         (["--port", "x", "--serve"], "--port"),
         (["--nonsense"], "tui --help lists them"),

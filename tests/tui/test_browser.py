@@ -374,7 +374,7 @@ def test_a_visitor_asks_no_module_and_reads_no_file(hook):
             await found.send_json(["stdin", "/"])
             await read_until(found, b"Leave the box")
             await found.send_json(["stdin", f"{hook.parent / 'numbers.txt'}"])
-            seen += await read_until(found, b"files are not readable here")
+            seen += await read_until(found, b"files cannot be read here")
             await found.close()
             assert b"fault" not in seen
 
@@ -425,7 +425,7 @@ def test_the_program_prints_its_address_and_refuses_the_rest(hook):
         (["--serve", "--visitors", "0"], "--visitors takes a whole number from 1"),
         (["--serve", "--files", "nowhere"], "--files 'nowhere' is not a folder that can be read: No such file"),
         (["--serve", "--files", "a.txt"], "--files 'a.txt' is not a folder that can be read: Not a directory"),
-        (["--serve", "sum", "a.txt"], "'a.txt': not a list of numbers, and files are not readable here"),
+        (["--serve", "sum", "a.txt"], "'a.txt' is not a list of numbers, and files cannot be read here"),
         (["--serve", "--files", "sub", "sum", "../a.txt"], "'../a.txt' lies outside the folder"),
         (["--serve", "reveal", "evil_hook:total"], "is refused here"),
     ],

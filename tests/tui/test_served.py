@@ -67,7 +67,7 @@ def test_no_box_leads_out_of_the_folder(served, confine, command, selector, text
 def test_no_box_reads_a_file_without_a_folder(served, confine, monkeypatch, command, selector):
     monkeypatch.chdir(served)
     confine()
-    assert "files are not readable here" in asyncio.run(typed(selector, "a.npy", command))
+    assert "files cannot be read here" in asyncio.run(typed(selector, "a.npy", command))
 
 
 def test_what_there_is_outside_is_not_told(served, confine):
@@ -79,7 +79,7 @@ def test_what_there_is_outside_is_not_told(served, confine):
             for text in WAYS_OUT:
                 person.app.screen.query_one("#x Input", Input).value = text
                 await person.pilot.pause()
-                words = "lies outside the folder whose files are read here (tui --serve --files DIR)"
+                words = "lies outside the folder whose files may be read here (tui --serve --files DIR)"
                 assert complaint(person) == f"! '{text.partition('::')[0]}' {words}"
 
     look()
@@ -126,7 +126,7 @@ def test_the_picker_shows_nothing_without_a_folder(served, confine, monkeypatch)
             await person.press("o")
             picker = person.app.screen
             assert isinstance(picker, FilePicker)
-            assert "files are not readable here" in str(picker.query_one("#nothing", Label).render())
+            assert "files cannot be read here" in str(picker.query_one("#nothing", Label).render())
             assert picker.query_one(OptionList).option_count == 0
             assert str(served) not in person.screen
 

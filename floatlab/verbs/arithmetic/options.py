@@ -69,7 +69,7 @@ def _validate(question: Question) -> Question:
         for option in VERBS[question.verb].options:
             if option.may_be(value):
                 flag = option.spellings[0]
-                raise UsageError(f"{quoted(value)} is a {option.noun}, not a number: {flag} {value} names it")
+                raise UsageError(f"{quoted(value)} is a {option.noun}, not a number: write {flag} {value}")
     return _with_witness(question) if question.option("witness") else question
 
 
