@@ -190,7 +190,7 @@ def audit(
         finally:
             if original is not None:
                 original.close()
-    found.sort(key=lambda each: (_ORDER.index(each.verdict), -(each.fidelity.left if each.fidelity else 0.0)))
+    found.sort(key=lambda each: (_ORDER.index(each.verdict), -(each.fidelity.relative_error if each.fidelity else 0.0)))
     return Audit(
         source=read.name,
         original="" if original is None else original.name,

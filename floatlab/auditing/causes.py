@@ -72,7 +72,7 @@ class ComparedWeight(Individual):
     def is_fed_back(self) -> bool:
         """Whether a quantiser that feeds errors back, such as GPTQ, would make such codes and errors."""
         has_such_codes = self.agreement is not None and self.agreement.is_fed_back
-        return has_such_codes and self.fidelity.left < self.fidelity.most and not self.fidelity.nans
+        return has_such_codes and self.fidelity.relative_error < self.fidelity.most and not self.fidelity.nans
 
     @property
     def is_explained(self) -> bool:
@@ -102,7 +102,7 @@ class ComparedWeight(Individual):
     @property
     def is_rotated(self) -> bool:
         """Whether the original may have been multiplied by an orthogonal matrix before it was rounded."""
-        if abs(self.fidelity.cosine) >= _TURNED or isinf(self.fidelity.left):
+        if abs(self.fidelity.cosine) >= _TURNED or isinf(self.fidelity.relative_error):
             return False
         with self.weight.open() as q:
             return is_rotated(q, self.x)
@@ -118,7 +118,7 @@ class ComparedWeight(Individual):
             return True
         if self.agreement.is_nearest_elsewhere:
             return False
-        if self.fidelity.left > _MOST_FED_BACK and self.bits >= _FEW_BITS:
+        if self.fidelity.relative_error > _MOST_FED_BACK and self.bits >= _FEW_BITS:
             return False
         with self.weight.open() as q, np.errstate(all="ignore"):
             return is_fed_back_by_columns(q, self.x, grid)
@@ -192,11 +192,16 @@ def _other_groups(found: ComparedWeight) -> WeightCause | None:
     parts, weight = repair
     left = _measured(found.read, weight, found.x, found.bits, SAMPLE)
     grid = grid_of(parts, weight)
-    if grid is None or not left.fits or left.left >= found.fidelity.left * _MOSTLY:
+    if grid is None or not left.fits or left.relative_error >= found.fidelity.relative_error * _MOSTLY:
         return None
     words = f"{order} names other groups of columns than those that the codes were made with"
-    corrected = f"corrected, the relative error is {left.left:.2g} instead of {found.fidelity.left:.3g}"
-    return WeightCause(f"{words}; {corrected}")
+    return _corrected(found, words, left.relative_error)
+
+
+def _corrected(found: ComparedWeight, words: str, error: float) -> WeightCause:
+    """Return a mistake as a cause, and the relative error that is left when it is corrected."""
+    before = found.fidelity.relative_error
+    return WeightCause(f"{words}; corrected, the relative error is {error:.2g} instead of {before:.3g}")
 
 
 def owner_of_codes(found: ComparedWeight, originals: Callable[[Weight], Counterpart | None]) -> str:
@@ -282,19 +287,20 @@ def repaired(found: ComparedWeight) -> WeightCause | None:
     sample = _SMALL_SAMPLE if found.fidelity.fits else SAMPLE
     for repair in repairs(found.read, found.weight, _zero_step(found)):
         left = _measured(found.read, repair.weight, found.x, found.bits, sample)
-        if left.fits and left.left < found.fidelity.left:
+        if left.fits and left.relative_error < found.fidelity.relative_error:
             share = _nearest_after(found, repair, sample)
-            most = found.fidelity.left * _MOSTLY if found.fidelity.fits and share < _ROUNDED else inf
-            if share and left.left < most:
-                causes.append((repair.is_exchange, -round(share * _ABOUT), len(causes), left.left, repair.words))
+            most = found.fidelity.relative_error * _MOSTLY if found.fidelity.fits and share < _ROUNDED else inf
+            if share and left.relative_error < most:
+                rank = -round(share * _ABOUT), len(causes)
+                causes.append((repair.is_exchange, *rank, left.relative_error, repair.words))
                 if share >= _CERTAIN:
                     break  # later repairs are more complicated
     if not causes:
         return None
-    is_exchange, _, _, amount, words = min(causes, key=lambda each: (each[1], *each))
+    is_exchange, _, _, error, words = min(causes, key=lambda each: (each[1], *each))
     if is_exchange and (factor := _one_factor(found)):
         return factor  # more plausible than the scales of another weight, which may fit by chance
-    return WeightCause(f"{words}; corrected, the relative error is {amount:.2g} instead of {found.fidelity.left:.3g}")
+    return _corrected(found, words, error)
 
 
 def _zero_step(found: ComparedWeight) -> int:
@@ -332,14 +338,14 @@ def _nearest_after(found: ComparedWeight, repair: Repair, sample: int) -> float:
 
 def unexplained(found: Fidelity) -> str:
     """Return a sentence about an error whose cause is not known."""
-    if found.bad_blocks and found.left < 1:
+    if found.bad_blocks and found.relative_error < 1:
         are = plural(found.bad_blocks, "is", "are")
         share = f"{found.bad_blocks:,} of {counted(found.blocks, 'block')} {are} far from the original"
-        return f"{share} (relative error {found.left:.3g} overall); the cause is not known"
-    if abs(found.cosine) < _UNRELATED and not isinf(found.left):
+        return f"{share} (relative error {found.relative_error:.3g} overall); the cause is not known"
+    if abs(found.cosine) < _UNRELATED and not isinf(found.relative_error):
         return f"its numbers have nothing in common with the original's (cosine {found.cosine:.2g})"
-    amount = "infinite" if isinf(found.left) else f"{found.left:.3g}"
-    if found.left < MOST_LEFT:
+    amount = "infinite" if isinf(found.relative_error) else f"{found.relative_error:.3g}"
+    if found.relative_error < MOST_LEFT:
         said = f"the relative error is {amount}, but rounding to nearest leaves at most {found.nearest:.2g}"
         return f"{said}: is this the original, or another version of it?"
     return f"the relative error is {amount}; the cause is not known"

@@ -43,18 +43,18 @@ _SIZES = (32, 16)  # sizes of the blocks in which errors are measured; the first
 class Fidelity(Record):
     """The errors of a quantised weight relative to its original.
 
-    `left` is |q − x| / |x| in the Euclidean norm, where q is the weight and x its original. `sqnr` is −20·log10(`left`)
-    in dB; it is infinite if there is no error. `cosine` is the cosine of the angle between q and x; it is 0 if q or x
-    has only zeros. `largest_error` and `mse` are absolute. `largest` is the largest magnitude in x. `nans` counts the
-    elements that are NaN or infinite in q but finite in x. `unknown` counts the elements that are NaN or infinite in x.
-    Both kinds are left out of the errors. They still count in `elements`, and in `mse` as elements without an error.
-    `blocks` counts blocks of 32 or 16 neighbouring elements. `bad_blocks` of them have a larger error than any
-    quantiser causes. `most` and `nearest` are upper limits of `left`: `most` for any quantiser with the right scales,
-    `nearest` for rounding x to nearest in the weight's format.
+    `relative_error` is |q − x| / |x| in the Euclidean norm, where q is the weight and x its original. `sqnr` is
+    −20·log10(`relative_error`) in dB; it is infinite if there is no error. `cosine` is the cosine of the angle between
+    q and x; it is 0 if q or x has only zeros. `largest_error` and `mse` are absolute. `largest` is the largest
+    magnitude in x. `nans` counts the elements that are NaN or infinite in q but finite in x. `unknown` counts the
+    elements that are NaN or infinite in x. Both kinds are left out of the errors. They still count in `elements`, and
+    in `mse` as elements without an error. `blocks` counts blocks of 32 or 16 neighbouring elements. `bad_blocks` of
+    them have a larger error than any quantiser causes. `most` and `nearest` are upper limits of the relative error:
+    `most` for any quantiser with the right scales, `nearest` for rounding x to nearest in the weight's format.
     """
 
     elements: int
-    left: float
+    relative_error: float
     sqnr: float
     cosine: float
     mse: float
@@ -70,12 +70,12 @@ class Fidelity(Record):
     @property
     def fits(self) -> bool:
         """Whether the error is small enough for a quantiser with the right scales."""
-        return self.left < self.most and not self.bad_blocks and not self.nans
+        return self.relative_error < self.most and not self.bad_blocks and not self.nans
 
     @property
     def is_close(self) -> bool:
         """Whether rounding to nearest can leave an error of this size."""
-        return self.left <= self.nearest
+        return self.relative_error <= self.nearest
 
 
 def allowed(bits: float, kind: str = "", group: int = 0) -> tuple[float, float]:
@@ -113,7 +113,7 @@ def measure(
     >>> from floatlab.arrays.sources import HeldSource
     >>> x = np.float32([[1, 2, 3, 4] * 8])
     >>> found = measure(HeldSource(x * 2), HeldSource(x))
-    >>> found.left, round(found.cosine, 9), found.bad_blocks, found.fits
+    >>> found.relative_error, round(found.cosine, 9), found.bad_blocks, found.fits
     (1.0, 1.0, 1, False)
     """
     length = read.shape[-1] if read.shape else 1
@@ -164,7 +164,7 @@ def measure(
         nearest = sqrt(own_share**2 + share**2 * squares / signal) + _ORIGINAL
     return Fidelity(
         elements=total,
-        left=left,
+        relative_error=left,
         sqnr=-20 * log10(left) if 0 < left < inf else (inf if not left else -inf),
         cosine=both / sqrt(signal) / sqrt(own) if 0 < signal < inf and 0 < own < inf and isfinite(both) else 0.0,
         mse=noise / total if total else 0.0,

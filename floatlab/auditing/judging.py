@@ -233,7 +233,7 @@ def _by_codes(found: ComparedWeight) -> _Opinion | None:
         return _Opinion(SOUND, fidelity)
     if not agreed.is_directed and max(flushed, clipped) < _SEVERAL:
         return _Opinion(UNKNOWN, fidelity, (unexplained(fidelity),), is_explained=False)
-    is_lost = fidelity.left > _LOST and flushed > _MOST_FLUSHED
+    is_lost = fidelity.relative_error > _LOST and flushed > _MOST_FLUSHED
     if is_lost or (not fidelity.fits and clipped > _MOST_CLIPPED):
         return _Opinion(UNKNOWN, fidelity, (f"{said}: are the scales right?",))
     return _Opinion(SOUND, fidelity, (said,))
@@ -257,7 +257,7 @@ def _by_errors(found: ComparedWeight) -> _Opinion:
     makes nearly all codes nearest to the original.
     """
     fidelity, agreed = found.fidelity, found.agreement
-    if fidelity.fits and fidelity.left < next((left for least, left in _USUAL if found.bits >= least), inf):
+    if fidelity.fits and fidelity.relative_error < next((left for least, left in _USUAL if found.bits >= least), inf):
         cause = None if agreed is None else small_cause(found)
         return _fitting(found) if cause is None else _Opinion(BROKEN, fidelity, (cause.words,))
     cause = cause_of(found)

@@ -212,7 +212,7 @@ def _fresh(fresh: model.Fresh, width: int) -> list[Line]:
 
 def _axis(axis: model.Axis, width: int) -> list[Line]:
     """Draw the lanes of an axis, all in the same columns, with the label of each before its axis line."""
-    from floatlab.page.axis import lanes_of  # imported here, since few pages have an axis
+    from floatlab.page.number_line_layout import lanes_of  # imported here, since few pages have an axis
 
     lines: list[Line] = []
     margin = " " * (width - _room(width))

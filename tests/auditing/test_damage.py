@@ -265,7 +265,7 @@ def test_integers_of_4_bits_in_bytes_are_sound(tmp_path):
     scale = (np.abs(x).max(axis=1, keepdims=True) / 7).astype(np.float32)
     parts = {"x.weight": ("I8", np.rint(x / scale).astype(np.int8)), "x.weight_scale": ("F32", scale)}
     [found] = audited(tmp_path, parts, None, {"x.weight": x}).values()
-    assert (found.verdict, found.fidelity.left > 0.1) == ("sound", True)
+    assert (found.verdict, found.fidelity.relative_error > 0.1) == ("sound", True)
 
 
 def test_a_wrong_scale_in_a_row_of_small_numbers_is_found(tmp_path):

@@ -15,7 +15,7 @@ from floatlab.page.model import Axis, Page, text_of
 from floatlab.page.number_line import number_line, scale_rows
 from floatlab.page.text_layout import to_text
 from tests import strategies
-from tests.page.test_axis import labels_of, lines_of, words
+from tests.page.test_number_line_layout import labels_of, lines_of, words
 
 FORMATS = [*(row.format for row in CATALOG), *map(parse_format, ("p3109_k8p1ue", "p3109_k6p3sf", "e3m0", "e9m70"))]
 WIDTHS = (20, 31, 46, 63, 64, 80, 120, 140)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import floatlab as fl
-from floatlab.page.html import HeatCell, HeatMap, report
+from floatlab.page.html_report import HeatCell, HeatMap, report
 from floatlab.page.model import Page, Table, heading
 from floatlab.page.svg import SVG_TEXT
 from floatlab.page.text_layout import to_text

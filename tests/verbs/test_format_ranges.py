@@ -13,7 +13,7 @@ from floatlab.page.model import text_of
 from floatlab.page.text_layout import set_page, to_text
 from floatlab.verbs.formats.answer import formats
 from floatlab.verbs.formats.ranges_page import ranges_axis, ranges_page
-from tests.page.test_axis import labels_of, lines_of, words
+from tests.page.test_number_line_layout import labels_of, lines_of, words
 
 NAMES = ("p3109_k8p3ue", "p3109_k6p3sf", "p3109_k8p1ue", "e3m0", "e9m70")
 FORMATS = [*(row.format for row in CATALOG), *map(parse_format, NAMES)]

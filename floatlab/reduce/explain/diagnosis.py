@@ -210,7 +210,7 @@ class _PairDiagnosis:
             for side, accumulator in zip(self.sides, accumulators, strict=True)
         )
         widest = self.problem.widest.precision
-        if any(side.narrowest != side.format or side.format.precision < widest for side in self.sides):
+        if any(side.rounded_to != side.format or side.format.precision < widest for side in self.sides):
             return None
         known = self.problem.known.all() and all(side.finite.all() for side in self.sides)
         if not known or any(view.fit().wrong.any() for view in views):
@@ -263,12 +263,12 @@ class _PairDiagnosis:
             rivals = [each.rival for each in unknown if each.rival]
             rival = rivals[0] if rivals else "sums that are rounded in one direction"
             return self._done("unknown", doubt_line(doubts, rival), causes)
-        views = [view_of(self.problem, each.side, own_accumulator(each.side.narrowest)) for each in unknown]
+        views = [view_of(self.problem, each.side, own_accumulator(each.side.rounded_to)) for each in unknown]
         return self._done("unknown", unexplained_line(letter, all(map(is_function_of_product, views))), causes)
 
     def _is_evidence(self, found: SideExplanation) -> bool:
         """Return whether it is unlikely that a computation gives all numbers of this result by chance."""
-        view = view_of(self.problem, found.side, own_accumulator(found.side.narrowest))
+        view = view_of(self.problem, found.side, own_accumulator(found.side.rounded_to))
         wrong = view.fit().wrong
         few = bool(found.doubt) and len(np.unique(view.values)) < _FEW
         bits = evidence_bits(view, wrong, found.side.coarsest) + place_bits(view, wrong)
@@ -276,7 +276,7 @@ class _PairDiagnosis:
 
     def _ways(self) -> tuple[list[Way], list[Way]]:
         """Return, for each result, the computations that reproduce it."""
-        key = tuple((each.side.narrowest, each.model) for each in self.explained)
+        key = tuple((each.side.rounded_to, each.model) for each in self.explained)
         if key not in self._found:
             self._found[key] = self._searched_ways()
         return self._found[key]
@@ -286,9 +286,9 @@ class _PairDiagnosis:
         for i, each in enumerate(self.explained):
             if each.model.name and not each.model.is_one_rounding:
                 continue  # orders are replayed only with unchanged inputs, or with inputs rounded to one format
-            into = each.side.narrowest
-            alike = (self.explained[0].side.narrowest, self.explained[0].model) == (
-                self.explained[1].side.narrowest,
+            into = each.side.rounded_to
+            alike = (self.explained[0].side.rounded_to, self.explained[0].model) == (
+                self.explained[1].side.rounded_to,
                 self.explained[1].model,
             )
             if alike and i:
@@ -319,10 +319,10 @@ class _PairDiagnosis:
         one, other = self.explained
         found = list(causes)
         if one.model == other.model and {each.name for each in one.causes} == {each.name for each in other.causes}:
-            own = own_accumulator(one.side.narrowest)
+            own = own_accumulator(one.side.rounded_to)
             names, _ = names_between(ways[0], ways[1], own)
             share = share_of(self.differing)
-            views = [view_of(self.problem, side, own_accumulator(side.narrowest)) for side in self.sides]
+            views = [view_of(self.problem, side, own_accumulator(side.rounded_to)) for side in self.sides]
             for name, text in names.items():
                 if any((each.name, each.side) == (name, "both") for each in causes):
                     continue
@@ -335,7 +335,7 @@ class _PairDiagnosis:
         """If inputs in TF32 and inputs in binary16 both explain a result, name only the format that gives its bits."""
         for each in self.explained:
             models = [] if each.other_format is None else [each.model, each.other_format]
-            into = each.side.narrowest
+            into = each.side.rounded_to
             replayed = [
                 dict(model.evidence)["format"]
                 for model in models
@@ -359,7 +359,7 @@ class _PairDiagnosis:
     def _whose(self, name: str, ways: tuple[list[Way], list[Way]]) -> str:
         if name in ("order", "fma"):
             return "both"
-        own = own_accumulator(self.sides[0].narrowest)
+        own = own_accumulator(self.sides[0].rounded_to)
         mine = [any(name in names_between([way], [], own)[0] for way in each) for each in ways]
         return "both" if mine[0] == mine[1] else "actual" if mine[0] else "expected"
 
@@ -369,7 +369,7 @@ class _PairDiagnosis:
             view_of(
                 self.problem,
                 each.side,
-                min(each.accumulator, own_accumulator(each.side.narrowest), key=attrgetter("precision")),
+                min(each.accumulator, own_accumulator(each.side.rounded_to), key=attrgetter("precision")),
             )
             for each in self.explained
         )

@@ -128,7 +128,7 @@ def find_overflow(problem: ProductProblem, side: Side) -> Array:
     minus one ulp.
     """
     exact, values = problem.totals.product, side.values
-    most = float(side.narrowest.largest) * (1 - 2.0**-side.narrowest.precision)
+    most = float(side.rounded_to.largest) * (1 - 2.0**-side.rounded_to.precision)
     with np.errstate(all="ignore"):
         overflow: Array = np.isinf(values) & (np.sign(values) == np.sign(exact)) & (np.abs(exact) >= most)
     return overflow
@@ -193,8 +193,8 @@ def overflow_of(problem: ProductProblem, found: SideExplanation, other: Side) ->
         ("holds", "infinite"),
         ("elements", f"{sizes.size:,}"),
         ("product", most),
-        ("format", side.narrowest.name),
-        ("largest", number_text(float(side.narrowest.largest))),
+        ("format", side.rounded_to.name),
+        ("largest", number_text(float(side.rounded_to.largest))),
     )
     where = indices_of(overflow)
     return DiagnosedCause("nan", "output", side.name, share_of(overflow), where, known)

@@ -184,7 +184,7 @@ class SideExplainer(ModelSearch):
         if flushed is not None:
             return self._found("rounding", (flushed,), PLAIN, self.accumulators[0], fit.z, view)
         if not fit.wrong.any() and middle(fit.z) > NEAR:
-            digits, into = printed_digits(self.side, view.totals), self.side.narrowest
+            digits, into = printed_digits(self.side, view.totals), self.side.rounded_to
             tried = not digits and into == self.side.format
             ways = grid_of(self.problem, PLAIN, into, self.tick).directed_ways(self.side) if tried else []
             ways = ways if evidence_bits(view, view.usable, into) >= BITS_OF_SUMS else []
@@ -315,7 +315,7 @@ class SideExplainer(ModelSearch):
         """Return whether a result has few different numbers, and a final rounding in some direction explains them."""
         if len(np.unique(view.values)) >= _FEW:
             return False
-        room = 2 * half_ulp(view.values, self.side.narrowest) + view.noise.limit(view.totals)
+        room = 2 * half_ulp(view.values, self.side.rounded_to) + view.noise.limit(view.totals)
         return bool((np.abs(view.totals.error(view.values)) <= room).all())
 
     def _unexplained(self) -> SideExplanation:

@@ -81,7 +81,7 @@ class SideReport:
         """The accumulator formats that are tried for this result; the first is the one that libraries usually use."""
         if self.side.format.precision <= SINGLE.precision:
             return (SINGLE,)
-        return (DOUBLE,) if self.side.narrowest.precision > SINGLE.precision else (DOUBLE, SINGLE)
+        return (DOUBLE,) if self.side.rounded_to.precision > SINGLE.precision else (DOUBLE, SINGLE)
 
     def _in_doubt(self, what: str, rival: str) -> SideExplanation:
         return self._found("unknown", ()).replace(doubt=what, rival=rival)

@@ -92,7 +92,7 @@ class Side:
         self.finite = np.isfinite(self.values)
 
     @cached_property
-    def narrowest(self) -> Format:
+    def rounded_to(self) -> Format:
         """The format to which this result was probably rounded: the widest of `held`, or else the result's own.
 
         If there are few numbers, narrower formats in `held` may hold all of them by chance.
@@ -194,7 +194,7 @@ class ProductProblem:
         """
         if side.name not in self._scaled:
             known, found = side.finite & self.known, None
-            if side.narrowest.precision >= _LEAST_SCALED:
+            if side.rounded_to.precision >= _LEAST_SCALED:
                 found = next(scaled_formats(side.values, self.totals.product, known), None)
             self._scaled[side.name] = found
         return self._scaled[side.name]
@@ -361,7 +361,7 @@ def view_of(problem: ProductProblem, side: Side, accumulator: Format, sampled: b
     totals = problem.sample if sampled else problem.totals
     stored = problem.scaled_output(side)
     half = None if stored is None else np.broadcast_to(stored[1], side.values.shape)[index]
-    return View(totals, side.values[index], usable, problem.noise(accumulator), side.narrowest, half)
+    return View(totals, side.values[index], usable, problem.noise(accumulator), side.rounded_to, half)
 
 
 def middle(z: Array) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from floatlab.numbers.datum import Datum
-from floatlab.page.html import report
+from floatlab.page.html_report import report
 from floatlab.page.model import Page, joined
 from floatlab.page.png import to_png
 from floatlab.page.svg import to_svg

@@ -20,7 +20,7 @@ from floatlab.verbs.question import Answer, Question, Started, plain_answer
 
 _NAMED = 3  # at most this many missing tensors are named
 _MEASURES = (
-    "left", "sqnr", "cosine", "mse", "largest_error", "nans", "blocks", "bad_blocks", "nearest", "most",
+    "relative_error", "sqnr", "cosine", "mse", "largest_error", "nans", "blocks", "bad_blocks", "nearest", "most",
 )  # fmt: skip
 _ROLES = {BROKEN: Role.BAD, SOUND: Role.GOOD}
 
@@ -158,4 +158,4 @@ def _cells(each: AuditedTensor, measured: bool) -> tuple[Text, ...]:
     if measures is None:
         return (*cells, "·", "·", "·", "·")
     sqnr = "∞" if isinf(measures.sqnr) else f"{measures.sqnr:.1f} dB"
-    return (*cells, number(measures.left), sqnr, f"{measures.cosine:.4f}", number(measures.largest_error))
+    return (*cells, number(measures.relative_error), sqnr, f"{measures.cosine:.4f}", number(measures.largest_error))

@@ -9,7 +9,7 @@ from math import isfinite
 from floatlab.auditing.survival.figures import RecipeAudit, RecipeFigures, TensorFigures
 from floatlab.page.chart import curve
 from floatlab.page.csv_text import as_csv, csv_cell
-from floatlab.page.html import HeatCell, HeatMap, report
+from floatlab.page.html_report import HeatCell, HeatMap, report
 from floatlab.page.model import Chart
 from floatlab.verbs.audit.recipes_page import recipes_page
 from floatlab.verbs.audit.tensor_columns import decibels

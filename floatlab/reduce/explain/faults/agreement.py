@@ -85,7 +85,7 @@ def related_fault(problem: ProductProblem, explained: Sequence[SideExplanation])
     status = [each.status for each in explained]
     if any(each.causes or each.model.name for each in explained) or "product" not in status:
         return None
-    first, second = (view_of(problem, each.side, own_accumulator(each.side.narrowest)) for each in explained)
+    first, second = (view_of(problem, each.side, own_accumulator(each.side.rounded_to)) for each in explained)
     return relation_of((first, second), (status[0] == "unknown", status[1] == "unknown"))
 
 

@@ -78,7 +78,7 @@ def rival_of(
             return "wrong elements", f"sums or results of {bits} bits"
     if names & _LOCAL and names <= _LOCAL | {"output-rounded"} and may_be_rounded_numbers(view, view.fit().wrong):
         return "wrong elements", "inputs that were rounded to few digits"
-    is_cast = names & _LOCAL and names <= _LOCAL | {"output-rounded"} and found.side.narrowest != found.side.format
+    is_cast = names & _LOCAL and names <= _LOCAL | {"output-rounded"} and found.side.rounded_to != found.side.format
     if is_cast and found.wrong is not None and are_multiples(view, found.wrong):
         return "wrong elements", "a result that was rounded to few digits and then multiplied by a scale"
     product = None if found.model is PLAIN else problem.whole(found.model)
@@ -89,7 +89,7 @@ def rival_of(
         if has_output_scale(found) and (is_scattered or _count_right(view, found.wrong) < _SCALED):
             return "wrong elements", "inputs that were rounded to few digits"
         if may_be_rounded_again(view, product, found.wrong, twice):
-            format = found.side.narrowest.name
+            format = found.side.rounded_to.name
             return "wrong elements", f"results or partial sums that were rounded to {format} {IN_ANOTHER_WAY}"
         if product is not None and not is_alone and may_be_other_inputs(view, product, found.wrong):
             return "wrong elements", "inputs that were rounded in another way"

@@ -102,7 +102,7 @@ class FaultFinder(ShiftFinder):
         if small and not ((values != 0) & (np.abs(values) < least)).any():
             return Fault("flush-to-zero", (), (("flushed", "results"),), wrong)
         if product is None and may_be_flushed(view, wrong, least, self.problem.x, self.problem.y):
-            grid = grid_of(self.problem, PLAIN, self.side.narrowest, self.tick)
+            grid = grid_of(self.problem, PLAIN, self.side.rounded_to, self.tick)
             if grid.flushing_share(self.side, wrong) >= _REPLAYED:
                 return Fault("flush-to-zero", (), (("flushed", "products or partial sums"),), wrong)
         return None

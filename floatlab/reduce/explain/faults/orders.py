@@ -87,9 +87,9 @@ def largest_errors(
 
 def widen_limits(problem: ProductProblem, sides: Sequence[Side]) -> None:
     """Widen the error limits of a few elements that exceed them, if simulated orders make large errors there, too."""
-    accumulator = own_accumulator(sides[0].narrowest)
+    accumulator = own_accumulator(sides[0].rounded_to)
     kind = native_dtype(accumulator)
-    if kind is None or kind.itemsize < 4 or any(own_accumulator(side.narrowest) != accumulator for side in sides):
+    if kind is None or kind.itemsize < 4 or any(own_accumulator(side.rounded_to) != accumulator for side in sides):
         return
     beyond = np.zeros(problem.shape, np.bool_)
     for side in sides:

@@ -57,7 +57,7 @@ def standing_out(problem: ProductProblem, side: Side, differing: Array, accumula
     are too large.
     """
     found = np.zeros_like(differing)
-    accumulator = accumulator or own_accumulator(side.narrowest)
+    accumulator = accumulator or own_accumulator(side.rounded_to)
     rows, columns, times = _times_of_likely(problem, side, differing, accumulator)
     if not rows.size:
         return found
@@ -77,18 +77,18 @@ def _times_usual(
     problem: ProductProblem, side: Side, accumulator: Format, rows: Array, columns: Array, permuted: bool = False
 ) -> Array:
     """Return the errors of some elements, divided by the largest errors of the simulated orders."""
-    usual = order_errors(problem, side.narrowest, accumulator, (rows, columns)).max(axis=0)
+    usual = order_errors(problem, side.rounded_to, accumulator, (rows, columns)).max(axis=0)
     with np.errstate(all="ignore"):
         error = np.abs(problem.totals.error(side.values))[rows, columns]
         sigma = problem.noise(accumulator).sigma(problem.totals)[rows, columns]
     # If all simulated orders have small errors in an element by chance, assume errors of typical size.
     typical = usual[sigma > 0] / sigma[sigma > 0]
     usual = np.maximum(usual, np.median(typical) * sigma if typical.size else 0.0)
-    half = half_ulp(side.values[rows, columns], side.narrowest)
+    half = half_ulp(side.values[rows, columns], side.rounded_to)
     times: Array = error / np.maximum(usual + half, 1e-320)
     (far,) = np.nonzero(times > _LONE_TIMES)
     if far.size:
-        unusual = largest_errors(problem, side.narrowest, accumulator, (rows[far], columns[far]), permuted)
+        unusual = largest_errors(problem, side.rounded_to, accumulator, (rows[far], columns[far]), permuted)
         usual[far] = np.maximum(usual[far], unusual)
         times = error / np.maximum(usual + half, 1e-320)
     return times
@@ -100,7 +100,7 @@ def outlying_lines(problem: ProductProblem, sides: tuple[Side, Side], i: int) ->
     The second value says whether they are certainly wrong. Every single error is assumed to be within the rounding
     error bound.
     """
-    accumulator = own_accumulator(sides[i].narrowest)
+    accumulator = own_accumulator(sides[i].rounded_to)
     sigma = problem.noise(accumulator).sigma(problem.totals)
     with np.errstate(all="ignore"):
         usable = problem.known & sides[0].finite & sides[1].finite & (problem.totals.size > 0)
@@ -160,16 +160,16 @@ def are_rough(problem: ProductProblem, side: Side) -> float:
     The typical error is the median or the root mean square, whichever gives the smaller ratio. Return 0 if the ratio
     is not significantly larger than 1.
     """
-    accumulator = own_accumulator(side.narrowest)
+    accumulator = own_accumulator(side.rounded_to)
     rows, columns = np.nonzero(side.finite & problem.known & (problem.totals.size > 0))
     some = spread_indices(rows.size, max(2 * _MANY, min(_MOST_ROUGH, _TERMS // problem.terms)))
     rows, columns = rows[some], columns[some]
     if rows.size < _MANY:
         return 0.0
     sigma = problem.noise(accumulator).sigma(problem.totals)[rows, columns]
-    sigma = sigma + half_ulp(side.values[rows, columns], side.narrowest)
+    sigma = sigma + half_ulp(side.values[rows, columns], side.rounded_to)
     mine = np.abs(problem.totals.error(side.values))[rows, columns] / sigma
-    theirs = order_errors(problem, side.narrowest, accumulator, (rows, columns)) / sigma
+    theirs = order_errors(problem, side.rounded_to, accumulator, (rows, columns)) / sigma
     times = [
         float(own) / max(float(usual.max()), 1e-300)
         for own, usual in (
@@ -217,7 +217,7 @@ def beyond_orders(problem: ProductProblem, side: Side, differing: Array) -> tupl
     doubtful, wrong = np.zeros_like(differing), np.zeros_like(differing)
     few = differing.sum() <= LONE
     # If many elements differ, even the order of the terms may be another one.
-    rows, columns, times = _times_of_likely(problem, side, differing, own_accumulator(side.narrowest), not few)
+    rows, columns, times = _times_of_likely(problem, side, differing, own_accumulator(side.rounded_to), not few)
     if rows.size:
         most = _LEAST_TIMES + _TIMES_PER_DECADE * np.log10(differing.sum())
         doubtful[rows, columns] = times > (_LONE_DOUBTED if few else most)
@@ -231,7 +231,7 @@ def stand_apart(problem: ProductProblem, side: Side, differing: Array, doubtful:
 
     If there is no such gap between small and large errors, an order that was not simulated is likelier than a fault.
     """
-    sigma = problem.noise(own_accumulator(side.narrowest)).sigma(problem.totals)
+    sigma = problem.noise(own_accumulator(side.rounded_to)).sigma(problem.totals)
     with np.errstate(all="ignore"):
         z = np.abs(problem.totals.error(side.values)) / np.maximum(sigma, 1e-320)
     z = np.where(side.finite & problem.known & (problem.totals.size > 0), z, 0.0)

@@ -121,7 +121,7 @@ class ShiftRivals:
     def __init__(self, problem: ProductProblem, side: Side, tick: Callable[[], None]) -> None:
         """Choose the elements on which the alternative computations are replayed."""
         self.problem, self.side = problem, side
-        self.grid = grid_of(problem, PLAIN, side.narrowest, tick)
+        self.grid = grid_of(problem, PLAIN, side.rounded_to, tick)
         index = np.ix_(self.grid.rows, self.grid.columns)
         self.values, self.totals = side.values[index], problem.totals.take(self.grid.rows, self.grid.columns)
         self._directed: list[Array] | None = None
@@ -186,7 +186,7 @@ class ShiftRivals:
         """Return whether sums with the errors `made` may look like the shift."""
         noise = self.problem.noise(self.grid.accumulator)
         with np.errstate(all="ignore"):
-            sigma = noise.sigma(self.totals) + half_ulp(self.values, self.side.narrowest) * self.grid.is_narrow
+            sigma = noise.sigma(self.totals) + half_ulp(self.values, self.side.rounded_to) * self.grid.is_narrow
             h, mine, theirs = (each / sigma for each in (shift, self.totals.error(self.values), made))
         usable = (self.totals.size > 0) & np.isfinite(h) & np.isfinite(mine) & np.isfinite(theirs)
         h, mine, theirs = h[usable], mine[usable], theirs[usable]
@@ -207,7 +207,7 @@ class ShiftRivals:
 
     def _is_replayed(self, axis: int | None) -> bool:
         """Return whether a replayed sum equals the result bit for bit after a shift and a final rounding."""
-        if self.side.narrowest != self.side.format:
+        if self.side.rounded_to != self.side.format:
             return False
         unknowns = 1 if axis is None else self.values.shape[1 - axis]
         half = half_ulp(self.values, self.side.format)

@@ -74,7 +74,7 @@ class SmallFaults:
         """Take both results, the replayed candidates, and for each result the computations that reproduce it."""
         self.problem, self.sides, self.grid, self.ways, self.tick = problem, sides, grid, ways, tick
         self.differing = sides[0].values != sides[1].values
-        self.views = [view_of(problem, side, own_accumulator(side.narrowest)) for side in sides]
+        self.views = [view_of(problem, side, own_accumulator(side.rounded_to)) for side in sides]
 
     def find(self) -> Claim | None:
         """Return the first claim that holds, or None if two orders of addition may differ in this way."""
@@ -190,7 +190,7 @@ class SmallFaults:
     def _shift(self, i: int, drift: Drift, name: str, words: str, is_certain: bool) -> Claim:
         """Claim a bias or a factor that the mean errors show, unless sums with directed rounding have such means."""
         side, whose = self.sides[i], ("actual", "expected")[i]
-        directed = self.grid.directed_ways(side) if self.grid.into == side.narrowest else []
+        directed = self.grid.directed_ways(side) if self.grid.into == side.rounded_to else []
         if directed:
             evidence = (("computed as", directed[0].text),)
             return Claim("rounding", "", (DiagnosedCause("accumulator", "accumulator", whose, 1.0, (), evidence),))

@@ -73,7 +73,7 @@ def likely_pairs(
     stored = problem.scaled_output(side)
     half = None if stored is None else np.broadcast_to(stored[1], side.values.shape)[index]
     for accumulator in accumulators:
-        view = View(totals, side.values[index], usable, problem.noise(accumulator), side.narrowest, half)
+        view = View(totals, side.values[index], usable, problem.noise(accumulator), side.rounded_to, half)
         with np.errstate(all="ignore"):
             # Leave out `grain`: exact sums of the unchanged inputs do not show that those of changed inputs are exact.
             limit = _ROOM * view.noise.limit(totals.replace(grain=None), totals.product) + view.half

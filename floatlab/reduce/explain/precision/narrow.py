@@ -83,7 +83,7 @@ def best_replay(
 def narrow_replays(problem: ProductProblem, side: Side, tick: Callable[[], None]) -> Iterator[Replay]:
     """Yield computations in narrow formats that reproduce at least 40 % of a sample of the result."""
     widest = max(source.format.precision for source in problem.sources)
-    into = side.narrowest
+    into = side.rounded_to
     if min(widest, into.precision) > _HALF or problem.shape[0] * problem.shape[1] * problem.terms > _WHOLE:
         return
     grid = grid_of(problem, PLAIN, into, tick)
@@ -148,7 +148,7 @@ def _in_blocks(problem: ProductProblem, side: Side, tick: Callable[[], None]) ->
     In these replays, the sum of each block, the running sum after each block, or both are rounded to the format of the
     result, which is narrow.
     """
-    format = side.narrowest
+    format = side.rounded_to
     if format.precision > _HALF:
         return
     rows, columns = problem.rows, problem.columns
@@ -185,8 +185,8 @@ def has_exact_sums(problem: ProductProblem) -> bool:
 def narrow_formats(side: Side, usual: Format) -> list[Format]:
     """Return the 16-bit formats in which the sums of a result may have been made."""
     kinds = [parse_format(name) for name in ("fp16", "bf16")]
-    own = [each for each in kinds if each in (side.format, side.narrowest)]
-    return own or [each for each in kinds if side.narrowest.precision <= each.precision < usual.precision]
+    own = [each for each in kinds if each in (side.format, side.rounded_to)]
+    return own or [each for each in kinds if side.rounded_to.precision <= each.precision < usual.precision]
 
 
 def narrow_sums(problem: ProductProblem, side: Side, usual: Format) -> tuple[Array, Format] | None:
@@ -198,8 +198,8 @@ def narrow_sums(problem: ProductProblem, side: Side, usual: Format) -> tuple[Arr
     if has_exact_sums(problem):
         return None
     accumulators = [parse_format(name) for name in ("fp32", "tf32", "fp16", "bf16")]
-    for format in sorted(accumulators, key=lambda each: each != side.narrowest):
-        if format.precision >= usual.precision or side.narrowest.precision > format.precision:
+    for format in sorted(accumulators, key=lambda each: each != side.rounded_to):
+        if format.precision >= usual.precision or side.rounded_to.precision > format.precision:
             continue
         fit = view_of(problem, side, format).fit()
         if middle(fit.z) <= NEAR and not fit.wrong.any() and is_like_sums(problem, side, format):
@@ -222,11 +222,11 @@ def partial_sums(
         if (usable & (side.values[index] != 0)).sum() < _LEAST:
             continue  # zeros are not evidence
         noise = problem.noise(accumulator)
-        view = View(problem.totals.take(rows, columns), side.values[index], usable, noise, side.narrowest)
+        view = View(problem.totals.take(rows, columns), side.values[index], usable, noise, side.rounded_to)
         for model in sum_models(accumulator, problem.terms):
             tick()
             # A result in a narrower format was rounded at the end, not in the sums.
-            if side.narrowest.precision <= parse_format(dict(model.evidence)["format"]).precision:
+            if side.rounded_to.precision <= parse_format(dict(model.evidence)["format"]).precision:
                 continue
             product = model.make(x, y, problem.x, problem.y)
             fit = view.fit(product)

@@ -75,7 +75,7 @@ def best_cast(side: Side, view: View) -> tuple[Evidence, Array]:
     known: Evidence = ()
     best = plain = view.fit().wrong
     # Clipping also replaces numbers that are too large by the largest number.
-    saturated = plain & (np.abs(view.values) == float(side.narrowest.largest))
+    saturated = plain & (np.abs(view.values) == float(side.rounded_to.largest))
     for evidence, wrong in other_roundings(side, view) if (best & ~saturated).any() else ():
         if (wrong & ~saturated).sum() < (best & ~saturated).sum():
             best, known = wrong, evidence
@@ -112,9 +112,9 @@ def casts_of(
     if stored := problem.scaled_output(side):
         yield stored[0]
         return
-    if side.narrowest == usual and usual.precision < problem.widest.precision:
+    if side.rounded_to == usual and usual.precision < problem.widest.precision:
         usual = _SINGLE
-    if side.narrowest.precision < usual.precision and isinstance(view.half, np.ndarray):
+    if side.rounded_to.precision < usual.precision and isinstance(view.half, np.ndarray):
         wrong = View(view.totals, view.values, view.usable, view.noise, usual).fit(product).wrong
         for fault in faults:
             # A fault of all elements hides the errors of the rounding. It is then evidence if most exact values are not
@@ -123,7 +123,7 @@ def casts_of(
             wrong = np.asarray(not holds_mostly(side, exact)) if local is None else wrong & ~local
         # If a model explains most numbers without this rounding, the others are not enough evidence.
         if wrong.any() and (product is None or faults or share_of(wrong[view.usable]) > _MOSTLY):
-            names = [each.name for each in side.held] or [side.narrowest.name]
+            names = [each.name for each in side.held] or [side.rounded_to.name]
             yield (("format", listed(names, "or")),)
     elif not faults:
         digits = printed_digits(side, view.totals, product)
@@ -135,7 +135,7 @@ def holds_mostly(side: Side, exact: Array) -> bool:
     """Return whether the narrow format that holds all values of the result also holds most exact values."""
     usable = side.finite & np.isfinite(exact) & (exact != 0)
     some = exact[usable][:: max(1, int(usable.sum()) // _SOME)]
-    return not some.size or bool(share_of(np.asarray(quantize(some, side.narrowest), np.float64) == some) > 0.5)
+    return not some.size or bool(share_of(np.asarray(quantize(some, side.rounded_to), np.float64) == some) > 0.5)
 
 
 def printed_digits(side: Side, totals: Totals, product: Array | None = None) -> Evidence:
@@ -213,8 +213,8 @@ def unlike_formats(problem: ProductProblem, sides: tuple[Side, Side]) -> Diagnos
     Otherwise it is the accumulator format of one result. Return None if the formats of the results are equal, or if
     their values need the same precision.
     """
-    wide, narrow = sorted(sides, key=lambda side: -side.narrowest.precision)
-    if wide.narrowest.precision == narrow.narrowest.precision or narrow.format == wide.format:
+    wide, narrow = sorted(sides, key=lambda side: -side.rounded_to.precision)
+    if wide.rounded_to.precision == narrow.rounded_to.precision or narrow.format == wide.format:
         return None
     if np.array_equal(quantize(wide.values, narrow.format), narrow.values, equal_nan=True):
         evidence = (("format", narrow.format.name),)
@@ -230,8 +230,8 @@ def _formats(side: Side) -> list[Format]:
     First choice is a narrower usual format that holds all values. The second is the result's own format, if it is
     narrower than binary32. The third is a format with a shorter significand, if all values end in zero bits.
     """
-    if side.narrowest.precision < side.format.precision:
-        return [side.narrowest]
+    if side.rounded_to.precision < side.format.precision:
+        return [side.rounded_to]
     kind = native_dtype(side.format)
     values = side.values[side.finite & (side.values != 0)]
     if kind is None or kind.itemsize < 4 or not values.size:
@@ -245,7 +245,7 @@ def _formats(side: Side) -> list[Format]:
 
 
 def _name(format: Format, side: Side) -> str:
-    return format.name if format in (side.narrowest, side.format) else f"{format.precision} bits"
+    return format.name if format in (side.rounded_to, side.format) else f"{format.precision} bits"
 
 
 def _printed(side: Side) -> Iterator[tuple[Evidence, Array]]:

@@ -88,7 +88,7 @@ def far_replay(
     Return its causes and the model of the inputs. Return None if no computation is found, if the errors are about as
     large as the product, or if the result has too few numbers to be evidence.
     """
-    own, into = own_accumulator(side.narrowest), side.narrowest
+    own, into = own_accumulator(side.rounded_to), side.rounded_to
     error, size = np.abs(view.totals.error(view.values))[view.usable], view.totals.size[view.usable]
     wrong = view.fit().wrong
     if middle(view.fit().z) * view.noise.u > _FAR or evidence_bits(view, wrong, side.coarsest) < BITS_OF_SUMS:

@@ -1,4 +1,4 @@
-"""An axis in every width: to scale, never too wide, and no label over another."""
+"""A number line in every width: to scale, never too wide, and no label over another."""
 
 import re
 from fractions import Fraction
@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from floatlab.page.axis import LITTLE_ROOM, lanes_of
 from floatlab.page.model import Axis, AxisInterval, Lane, Mark, Page, Role, Span, line, text_of
+from floatlab.page.number_line_layout import LITTLE_ROOM, lanes_of
 from floatlab.page.svg import to_svg
 from floatlab.page.text_layout import ascii_only, set_page, to_text
 
