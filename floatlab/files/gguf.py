@@ -79,7 +79,7 @@ class _Header:
         before, self.place = self.place, self.place + count
         if self.place > self.length:
             raise FileFormatError(
-                f"is not a GGUF file: its header ends early, {self.place - self.length:,} bytes are missing"
+                f"is not a GGUF file: its header ends early: {self.place - self.length:,} bytes are missing"
             )
         if self.place > _MAX_HEADER:
             raise FileFormatError(f"has a GGUF header of over {_MAX_HEADER:,} bytes, which is too long")
@@ -122,14 +122,16 @@ class _Header:
                 return None
             self.place = place
             return self.take(length).decode("utf-8", "backslashreplace")
-        if kind != _ARRAY or depth == _MAX_DEPTH:
+        if kind == _ARRAY and depth == _MAX_DEPTH:
+            raise FileFormatError(f"has GGUF metadata with over {_MAX_DEPTH} levels of arrays, which is too many")
+        if kind != _ARRAY:
             raise FileFormatError(f"is not a GGUF file: its metadata have a value of the unknown type {kind}")
         inner, count = self.count("<I"), self.count()
         if inner in _SCALARS:
             self.skip(count * struct.calcsize(_SCALARS[inner]))
         elif count > (self.length - self.place) // 8:
             raise FileFormatError(
-                f"is not a GGUF file: its metadata have an array of {count:,} values, more than fit into it"
+                f"is not a GGUF file: its metadata have an array of {count:,} values, more than the file can hold"
             )
         elif inner == _STRING:
             self._skip_strings(count)
@@ -226,7 +228,7 @@ def _check_places(tensors: list[GgufTensor], base: int, alignment: int, length: 
             raise FileFormatError(f"is not a GGUF file: its tensor {quoted(each.name)} overlaps another")
         if each.end > length:
             raise FileFormatError(
-                f"is cut off: its tensor {quoted(each.name)} ends at byte {each.end:,}, but it has {length:,}"
+                f"is cut off: its tensor {quoted(each.name)} ends at byte {each.end:,}, but the file has {length:,}"
             )
         reached = max(reached, each.end)
 

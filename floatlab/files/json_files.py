@@ -21,11 +21,11 @@ def parse_object(text: bytes, noun: str = "") -> dict[str, object]:
     def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
         found = dict(pairs)
         if len(found) != len(pairs):
-            raise FileFormatError(f"{noun}has a name twice")
+            raise FileFormatError(f"{noun}has the same name twice in an object")
         return found
 
     if text.count(b"[") + text.count(b"{") > _MAX_BRACKETS:
-        raise FileFormatError(f"{noun}is not a JSON object")
+        raise FileFormatError(f"{noun}has over {_MAX_BRACKETS:,} brackets, which is too many")
     try:
         found = json.loads(text.decode("utf-8"), object_pairs_hook=once)
     except FileFormatError:
@@ -35,7 +35,7 @@ def parse_object(text: bytes, noun: str = "") -> dict[str, object]:
     if not isinstance(found, dict):
         raise FileFormatError(f"{noun}is not a JSON object")
     if b"\\ud" in text.lower() and not _is_unicode(found):
-        raise FileFormatError(f"{noun}has an escape \\ud800 to \\udfff that is only half of a character")
+        raise FileFormatError(f"{noun}has an unpaired surrogate (\\ud800 to \\udfff)")
     return found
 
 

@@ -36,7 +36,7 @@ _SHORT_ROW, _ROWS = 64, 1024  # rows of up to _SHORT_ROW numbers are read togeth
 _PYTHON = {"float": "float64", "int": "int64", "long": "int64", "short": "int16"}
 _TORCH = {"float": "float32", "int": "int32"}
 _LEFT_OUT = (
-    "has an ellipsis (…) in the place of numbers, which are not known: print all of them, after "
+    "has an ellipsis (…), so some numbers are missing: print all numbers, after "
     "numpy.set_printoptions(threshold=sys.maxsize) or torch.set_printoptions(profile='full')"
 )
 
@@ -257,7 +257,8 @@ class _BracketReader:
             if text.startswith("[", at):
                 self._fail(at, "has no comma between two lists")
         if depth:
-            self._fail(stop, f"has {depth} brackets that are not closed" if depth > 1 else "has a bracket that is open")
+            which = f"{depth} brackets that are" if depth > 1 else "a bracket that is"
+            self._fail(stop, f"has {which} not closed")
         return tuple(self.widths[depth] for depth in range(1, self.leaf + 1))
 
     def _fail(self, at: int, what: str) -> None:

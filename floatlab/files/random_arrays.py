@@ -77,13 +77,13 @@ def parse_random(text: str, format: Format) -> ArraySource:
     kind, _, rest = text.partition(":")[2].partition(":")
     if kind not in _CHOICES:
         known = list(_CHOICES)
-        near = guess(kind, known) or f"; it is one of {', '.join(known)}"
+        near = guess(kind, known) or f"; known: {', '.join(known)}"
         raise UnsupportedError(f"{quoted(text)}: unknown distribution {quoted(kind)}{near}")
     shape, *named = rest.split(":")
     try:
         sizes = parse_shape(shape)
     except UnsupportedError:
-        raise UnsupportedError(f"{quoted(text)}: {quoted(shape)} is not a shape; as in {_FORM}") from None
+        raise UnsupportedError(f"{quoted(text)}: {quoted(shape)} is not a shape as in {_FORM}") from None
     if prod(sizes) > _MOST:
         raise UnsupportedError(f"{quoted(text)} has too many numbers: at most 2^40 are drawn")
     seed, choices = 0, dict(_CHOICES[kind])

@@ -76,7 +76,7 @@ def read_safetensors(file: IO[bytes]) -> tuple[dict[str, Tensor], dict[str, str]
         reached = each.end
     if reached != length:
         how = "is cut off" if reached > length else "goes on past its tensors"
-        raise FileFormatError(f"{how}: its header describes {reached:,} bytes, but it has {length:,}")
+        raise FileFormatError(f"{how}: its header describes {reached:,} bytes, but the file has {length:,}")
     return {each.name: each for each in found}, metadata
 
 

@@ -145,7 +145,7 @@ def test_a_tensor_in_two_files(tmp_path, capsys):
     folder.mkdir()
     for name in "xy":
         (folder / f"{name}.safetensors").write_bytes(checkpoint_file(SHARD))
-    assert "which another file has" in refused(folder, capsys)
+    assert "which another file also has" in refused(folder, capsys)
 
 
 def test_two_indices(tmp_path, capsys):

@@ -14,6 +14,7 @@ import pytest
 
 from floatlab.errors import FileFormatError, FloatlabError, UnsupportedError, printable
 from floatlab.files import open_array
+from tests.auditing.gguf_making import GGUF
 from tests.files.making import npy, safetensors, tensor
 
 RAN = []
@@ -138,6 +139,19 @@ def test_hostile_files_get_one_line_and_nothing_more(name, tmp_path):
     assert words.isprintable()
     assert peak < 100 << 20
     assert not RAN
+
+
+@pytest.mark.parametrize(
+    ("name", "octets", "said"),
+    [
+        ("x.safetensors", HOSTILE["brackets.safetensors"], "has over 1,048,576 brackets"),
+        ("x.gguf", GGUF["arrays in arrays"], "has GGUF metadata with over 4 levels of arrays"),
+    ],
+)
+def test_a_limit_that_is_exceeded_is_named(name, octets, said, tmp_path):
+    (tmp_path / name).write_bytes(octets)
+    with pytest.raises(FileFormatError, match=said):
+        read_all(str(tmp_path / name))
 
 
 def read_all(word, **given):

@@ -147,7 +147,7 @@ HOSTILE = {
     "[[1],, [2]]": "an extra comma",
     "[[1][2]]": "no comma between two lists",
     "[1, 2": "brackets that are not closed",
-    "[[1, 2]": "a bracket that is open",
+    "[[1, 2]": "a bracket that is not closed",
     "[1, 2]]": "more than one array",
     "[1] [2]": "more than one array",
     "[]": "an empty list",

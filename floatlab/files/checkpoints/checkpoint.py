@@ -67,10 +67,12 @@ class Checkpoint:
         """Add the tensors of the file `where`; raises FileFormatError for a name that has already been added."""
         for each in found:
             if each.name in self.tensors:
-                raise FileFormatError(f"{shown(where)} has the tensor {quoted(each.name, 80)}, which another file has")
+                raise FileFormatError(
+                    f"{shown(where)} has the tensor {quoted(each.name, 80)}, which another file also has"
+                )
             self.tensors[each.name] = each
         if len(self.tensors) > MOST_TENSORS:
-            raise FileFormatError(f"{shown(self.name)} has over {MOST_TENSORS:,} tensors, which are not read")
+            raise FileFormatError(f"{shown(self.name)} has over {MOST_TENSORS:,} tensors, which is too many")
 
     def matching(self, only: str | None) -> list[str]:
         """Return the names that the glob `only` matches, or all if it is None.

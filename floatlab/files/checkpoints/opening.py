@@ -125,7 +125,7 @@ def _itself(array: ArraySource) -> ArraySource:
 
 
 def _of_folder(folder: str) -> Checkpoint:
-    """Open a folder by its index or, without one, all its files of one kind: the first kind in KINDS that it has."""
+    """Open the index of a folder. Without an index, open its files of one kind: the first one in KINDS that it has."""
     with named(folder):
         names = sorted(opening.listed(folder) if is_url(folder) else os.listdir(admitted(folder)))
     if len(names) > _MOST_LISTED:

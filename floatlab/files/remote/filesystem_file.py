@@ -67,7 +67,8 @@ class FilesystemFile(RangeFile):
         with _plain_errors():
             found = self._system.cat_file(self._path, start=first, end=last)
         if len(found) != last - first:
-            raise FileFormatError(f"is sent wrongly: {len(found):,} bytes where {last - first:,} were requested")
+            sent, asked = len(found), last - first
+            raise FileFormatError(f"cannot be read: {sent:,} bytes were sent, but {asked:,} were requested")
         return found
 
 

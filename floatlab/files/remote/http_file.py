@@ -100,8 +100,8 @@ class HttpFile(RangeFile):
             start, last, size = map(int, found.groups())
             if (start, last) != (first, min(first + count, size) - 1) or last < start:
                 raise FileFormatError(
-                    f"is sent wrongly: bytes {start:,} to {last:,} of {size:,}, "
-                    f"where {count:,} from {first:,} on were requested"
+                    f"cannot be read: its server sends bytes {start:,} to {last:,} of {size:,}, "
+                    f"but {count:,} bytes from {first:,} on were requested"
                 )
             self._same(size, headers)
             return last + 1 - start
@@ -205,7 +205,7 @@ def _received(answer: http.client.HTTPResponse, count: int, deadline: float) -> 
             late = time.monotonic() >= deadline
             if late:
                 raise FileFormatError("is sent too slowly")
-            raise _Interrupted(f"ends early: {count - len(found):,} bytes missing")
+            raise _Interrupted(f"ends early: {count - len(found):,} bytes are missing")
         found += piece
     return bytes(found)
 

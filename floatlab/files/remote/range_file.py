@@ -65,7 +65,8 @@ class RangeFile(io.RawIOBase):
             wanted = max(count, _AHEAD)
             found = self._fetch(self._place, wanted)
             if len(found) > wanted:
-                raise FileFormatError(f"is sent wrongly: {len(found):,} bytes where {wanted:,} were requested")
+                sent = len(found)
+                raise FileFormatError(f"cannot be read: {sent:,} bytes were sent, but {wanted:,} were requested")
             if count < _AHEAD:
                 self._start, self._ahead = self._place, found
         done = min(count, len(found))

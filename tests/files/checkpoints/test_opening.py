@@ -101,7 +101,7 @@ def test_the_index_says_from_which_file_a_tensor_is_taken(tmp_path):
     with open_checkpoint(index) as found, found.open("a.weight") as source:
         assert source.whole().tolist() == A.tolist()
     index.unlink()
-    with pytest.raises(FileFormatError, match=r"has the tensor 'a\.weight', which another file has"):
+    with pytest.raises(FileFormatError, match=r"has the tensor 'a\.weight', which another file also has"):
         open_checkpoint(tmp_path)
 
 

@@ -91,7 +91,7 @@ FAULTS = {
     "claims more": "goes on past its tensors",
     "claims 1e30": "does not say which bytes",
     "hides the range": "does not say which bytes",
-    "starts elsewhere": "is sent wrongly",
+    "starts elsewhere": "its server sends bytes",
     "inflates": "compressed",
     "stops early": "",
     "grows": "goes on past its tensors",
