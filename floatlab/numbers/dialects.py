@@ -78,7 +78,7 @@ DIALECTS: tuple[Dialect, ...] = (
         (*_OFP8, *_UNSIGNED), _all(overflow="native", negative="drop"), _CUDA),
     Dialect("ocp", "non-saturating conversions", _OFP8, _all(overflow="native"), _OCP),
     Dialect("ocp-sat", "saturating conversions: the largest number, for ∞ too", _OFP8, _all(overflow="saturate"), _OCP),
-    Dialect("torch", "PyTorch 2.13 on a processor: e4m3fn saturates, even ∞; the others do not",
+    Dialect("torch", "PyTorch 2.13 on the CPU: e4m3fn saturates, even ∞; the others do not",
         (*_OFP8, "e4m3fnuz", "e5m2fnuz", "e8m0fnu"),
         (("e4m3fn", (("overflow", "saturate"),)), ("e8m0fnu", (("negative", "drop"),)), ("", ())),
         "observed: PyTorch 2.13 (docs/arrays-and-peers.md)", "its casts from float64 round twice, by way of float32"),

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from floatlab.numbers.derivation import Operand, Step, Truth
     from floatlab.numbers.rounding import AnyContext
 
-# No midpoint between two neighbours of a format (W ≤ 19, T ≤ 236, IEEE 754's bias) has as many significant digits: the
-# longest, near 2^−262380, have about 183,500.
+# No midpoint between two neighbours of a format (W ≤ 19, T ≤ 236, IEEE 754's bias) has as many significant digits as
+# MAX_DIGITS: the longest, near 2^−262380, have about 183,500.
 MAX_DIGITS = 200_000
 MAX_EXPONENT_DIGITS = 1000
 MAX_CODE_BITS = 4096

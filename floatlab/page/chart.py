@@ -30,7 +30,7 @@ _LEAST = 8  # least number of columns of the plot area
 _ROWS_A_TICK = 3
 _COLUMNS_A_TICK = 12
 _APART = 2  # spaces between the name of the horizontal scale and a number beside it
-# Of a shorter scale, only the ends are marked. Both limits are lengths, the second relative to the larger end.
+# A scale has ticks only at its ends if it is shorter than _LEAST_SPAN, or than this share of its larger end.
 _LEAST_SPAN, _LEAST_SHARE = 1e-290, 2.0**-30
 
 
@@ -337,7 +337,7 @@ _BRAILLE = 0x2800
 
 
 def _dotted(chart: Chart, scales: ChartScales, room: int) -> list[list[Span]]:
-    """Return the rows of the plot in Braille dots, two columns and four rows a character.
+    """Return the rows of the plot in Braille dots, with two columns and four rows of dots per character.
 
     A character has one colour: where several curves pass through it, their colours alternate.
     """

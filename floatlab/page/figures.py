@@ -28,7 +28,7 @@ def require_matplotlib(path: str = "") -> None:
 
     if _kind_of(path) not in (known := FigureCanvasBase.get_supported_filetypes()):
         few = ", ".join(f".{kind}" for kind in ("png", "pdf", "svg") if kind in known)
-        raise FileFormatError(f"--plot {quoted(path)} names no format of figures: its extension may be {few}, …")
+        raise FileFormatError(f"--plot {quoted(path)} has no extension of a figure format: use {few} …")
 
 
 def _kind_of(path: str) -> str:

@@ -13,7 +13,7 @@ from floatlab.page.words import GLANCE, PAGE_DIGITS, brief, operand_text, plain_
 _SIDE = 2  # neighbours on each side
 _TYPED = 24  # at most this many characters of the typed number are shown
 _TAIL = 3  # number of last digits of a code that are shown if the whole codes do not fit
-_GAP = 14  # longer texts are shortened: the decimal of a power of two to 2^q, labels in the middle
+_GAP = 14  # longer texts are shortened: a power of two becomes 2^q, other numbers lose digits in the middle
 _WITH_LITERALS = ("add", "sub", "mul", "fma")  # operations whose exact result is a binary number
 _UNSEEN = 64  # binary digits beyond the format's precision; more digits would not be visible on the line
 _LEFT, _RIGHT = -1.0, 2.0  # positions for numbers beyond the ends of the line
@@ -258,7 +258,7 @@ def interval_rows(datum: Datum, context: Context) -> list[Block]:
     if context.rounding.has_few_bits or (context.rounding.is_stochastic and context.draw is not None):
         return [
             *rows,
-            Row("", "no other x rounds here; inside, the bits of the draw decide, and may exclude the ends"),
+            Row("", "no x outside rounds here; for x inside, it depends on the draw"),
         ]
     if context.rounding.is_stochastic:
         words = "every x in the interval may round to this number, more probably the nearer it is"

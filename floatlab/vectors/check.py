@@ -94,7 +94,7 @@ def line_reader(function: Function) -> Reader:
             if value >= limit:
                 word, what = found[place + 1], _places(function)[place]
                 raise FileFormatError(
-                    f"line {number}: {quoted(word)} is too much for the {what}: at most {limit - 1:0{lengths[place]}X}"
+                    f"line {number}: {quoted(word)} is too large for the {what}: at most {limit - 1:0{lengths[place]}X}"
                 )
         return tuple(operands), result, FLAGS_OF_BITS[flags]
 
@@ -116,7 +116,7 @@ def _unlike(text: str, function: Function, lengths: list[int]) -> str:
     words = text.strip(" \t\r\n").split()
     if len(words) != len(lengths):
         return (
-            f"{function.name} has {len(lengths)} words a line (operands, result, flags), "
+            f"{function.name} takes {len(lengths)} words per line (operands, result, flags), "
             f"and this one has {len(words)}: {quoted(text.strip())}"
         )
     for word, length, what in zip(words, lengths, _places(function), strict=True):

@@ -170,7 +170,7 @@ def test_a_figure_is_written_whole_or_not_at_all(command, arrays, monkeypatch):
     assert (arrays / "out.png").read_bytes().startswith(b"\x89PNG")
     ended = command(*words[:-1], "out.nonsense")
     assert ended.status == 2
-    assert "--plot 'out.nonsense' names no format of figures" in ended.err
+    assert "--plot 'out.nonsense' has no extension of a figure format" in ended.err
     assert not (arrays / "out.nonsense").exists()
 
 

@@ -94,7 +94,7 @@ def test_a_figure_of_an_unknown_kind_is_refused_before_the_work(place, command):
     pytest.importorskip("matplotlib")
     ended = command("audit", "missing.safetensors", "--to", "e4m3", "--plot", "plot.xyz")
     assert ended.status == 2
-    assert "--plot 'plot.xyz' names no format of figures: its extension may be .png" in ended.err
+    assert "--plot 'plot.xyz' has no extension of a figure format: use .png" in ended.err
 
 
 def test_a_resumed_audit_says_what_it_takes(place, command):

@@ -65,7 +65,7 @@ def test_a_truth_value_is_no_nan():
 @pytest.mark.parametrize(
     ("line", "culprit"),
     [
-        ("zz", "f16_add has 4 words a line (operands, result, flags), and this one has 1: 'zz'"),
+        ("zz", "f16_add takes 4 words per line (operands, result, flags), and this one has 1: 'zz'"),
         ("3C00 3C00 4000", "this one has 3"),
         (GOOD + " 00", "this one has 5"),
         ("# a comment", "this one has 3"),
@@ -76,7 +76,7 @@ def test_a_truth_value_is_no_nan():
         ("3C00 3C00 4OOO 00", "'4OOO' is not the result (binary16)"),
         ("3C00 3C00 4000 0", "'0' is not the flags: 2 hexadecimal digits"),
         ("3C00 3C00 4000 000", "'000' is not the flags"),
-        ("3C00 3C00 4000 20", "'20' is too much for the flags: at most 1F"),
+        ("3C00 3C00 4000 20", "'20' is too large for the flags: at most 1F"),
         ("3C00 3C00 4000 xx", "'xx' is not the flags"),
         ("3C_0 3C00 4000 00", "'3C_0'"),
         ("+3C0 3C00 4000 00", "'+3C0'"),
@@ -103,9 +103,9 @@ def test_a_line_that_cannot_be_read_is_named_with_its_number(line, culprit):
 @pytest.mark.parametrize(
     ("name", "line", "culprit"),
     [
-        ("tf32_sqrt", "80000 00000 00", "'80000' is too much for the operand (tf32)"),
+        ("tf32_sqrt", "80000 00000 00", "'80000' is too large for the operand (tf32)"),
         ("tf32_sqrt", "80000 00000 00", "at most 7FFFF"),
-        ("f16_eq", "3C00 3C00 2 00", "'2' is too much for the result (truth value): at most 1"),
+        ("f16_eq", "3C00 3C00 2 00", "'2' is too large for the result (truth value): at most 1"),
         ("e2m3fn_add", "40 00 00 00", "at most 3F"),
     ],
 )
