@@ -76,7 +76,7 @@ THEMES = (
         accent="#f0e442",
         warning="#e69f00",
     ),
-    # For terminals with sixteen colours, on dark ground; `ansi-light` is for light ground.
+    # For terminals with sixteen colours and a dark background; `ansi-light` is for a light background.
     replace(
         _TEXTUALS,
         name=SIXTEEN,

@@ -44,7 +44,7 @@ from floatlab.tui.widgets import KeyBar
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import words_of
 
-# Seconds to wait before the address in a browser is set to a new question, since each key may change the question.
+# Least number of seconds between two updates of the address in a browser: each key may change the question.
 _TELLING = 0.3
 
 
@@ -64,11 +64,11 @@ class Explorer(Navigation):
     settings
         The valid settings.
     complaint
-        A message for the start, for instance about invalid settings; empty for none.
+        A message to show at the start, for instance about invalid settings. An empty text shows none.
     theme
         The name of a theme, which overrides the settings.
     usual
-        The theme for this terminal, which is used if the user chose none.
+        The default theme of this terminal, if the user has not chosen one.
     keep
         Whether to read the last session at the start and to write this session at the end. False in the
         explorers of a server.
@@ -88,7 +88,7 @@ class Explorer(Navigation):
             for number, name in enumerate(SCREENS, 2)
         ),
         Binding("right_square_bracket", "turn(1)", "Next screen", id="go.next", key_display="]", show=False),
-        Binding("left_square_bracket", "turn(-1)", "Screen before", id="go.last", key_display="[", show=False),
+        Binding("left_square_bracket", "turn(-1)", "Previous screen", id="go.last", key_display="[", show=False),
         Binding("f1", "welcome", "First steps", id="go.welcome", show=False),
         Binding("H", "history", "History", id="go.history", tooltip="Questions that were asked before", show=False),
         Binding("t", "theme", "Theme", id="theme", show=False),

@@ -153,7 +153,7 @@ class Guard:
         return ""
 
     def _right(self, token: str) -> bool:
-        """Return whether a token is correct, in a time that reveals nothing about the right token."""
+        """Return whether a token is correct. The time that this takes reveals nothing about the correct token."""
         return hmac.compare_digest(token.encode("utf-8", "surrogateescape"), self.token.encode())
 
     def _refused(self, reason: str) -> web.Response:
@@ -262,7 +262,7 @@ def server_of(
 
         @property
         def command(self) -> str:
-            """The command that starts the explorer for a request, at the question in the address, if there is one."""
+            """The command that starts an explorer, with the question in the address of the request if it has one."""
             return f"{explorer} {wanted.get()}" if wanted.get() else str(self._command)
 
         @command.setter
@@ -279,7 +279,7 @@ def server_of(
             return web.Response(text=html, content_type="text/html", headers={_POLICY: policy(socket)})
 
         def initialize_logging(self) -> None:
-            """Log only warnings and errors. Lines about requests contain the token, and text from visitors."""
+            """Log only warnings and errors: lines about requests would contain the token, and text from visitors."""
             handler = logging.StreamHandler()
             handler.setFormatter(_Lines("floatlab: %(name)s: %(message)s"))
             logging.basicConfig(level=logging.WARNING, handlers=[handler])

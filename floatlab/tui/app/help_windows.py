@@ -170,7 +170,7 @@ class Welcome(Window["Example | str | None"]):
             yield Label("Enter opens an example or a screen:", id="hint", markup=False)
             yield OptionList(*examples, None, *screens, markup=False, compact=True)
             yield Label(
-                "Escape closes. F1 opens this again, ? lists the keys, Ctrl+P finds all.", id="close", markup=False
+                "Escape closes. F1 opens this again, ? lists keys, Ctrl+P finds actions.", id="close", markup=False
             )
 
     def on_mount(self) -> None:

@@ -68,7 +68,7 @@ class Palette(Provider):
     """Provider of all actions of the explorer for Textual's command palette."""
 
     def _entries(self) -> list[Offer]:
-        """Return all rows, examples first, and last the active keys that have no other row.
+        """Return all rows: examples come first, and active keys that have no other row come last.
 
         If a key does the same as a row, the help text of the row names the key.
         """
@@ -142,7 +142,7 @@ class Palette(Provider):
             yield DiscoveryHit(entry.name, entry.do, help=entry.words)
 
     async def search(self, query: str) -> Hits:
-        """Yield a row that evaluates the typed text, if it is a number or an operation, and the rows that match.
+        """Yield the rows that match. For a number or an operation, a row that evaluates it comes first.
 
         Rows whose names contain the typed letters in order, but not side by side, come last.
         """

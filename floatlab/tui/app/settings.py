@@ -66,7 +66,7 @@ def read_settings() -> tuple[dict[str, object], str]:
             read = tomllib.loads(text)
     except (OSError, ValueError, RecursionError) as error:
         return {}, f"{path} is not used: {error or type(error).__name__}"
-    type_names = {str: "a text", bool: "true or false", dict: "a table"}
+    type_names = {str: "a string", bool: "true or false", dict: "a table"}
     wrong = [
         f"{name} takes {type_names[kind]}"
         for name, kind in _KNOWN.items()
@@ -78,7 +78,7 @@ def read_settings() -> tuple[dict[str, object], str]:
     if isinstance(keys, dict):
         usable["keys"] = {name: key for name, key in keys.items() if isinstance(key, str)}
         if usable["keys"] != keys:
-            wrong.append('keys takes texts, such as "bits.flip" = "f9"')
+            wrong.append('keys takes strings, such as "bits.flip" = "f9"')
     return usable, f"{path}: {'; '.join(wrong)}" if wrong else ""
 
 

@@ -10,7 +10,7 @@ VALUE_KEY = Binding("slash", "value", "Value", id="value", key_display="/", tool
 SHARED_KEYS = [
     VALUE_KEY,
     Binding("v", "view(1)", "View", id="view", tooltip="Next view"),
-    Binding("V", "view(-1)", "View before", id="view.last", show=False),
+    Binding("V", "view(-1)", "Previous view", id="view.last", show=False),
     Binding("f", "pick('format')", "Format", id="format"),
     Binding("r", "pick('rules')", "Rounding", id="rules"),
     Binding("u", "undo", "Undo", id="undo"),

@@ -11,26 +11,26 @@ from floatlab.tui.screens.question_screen import QuestionScreen
 from floatlab.tui.widgets import Choice, Pick, Picker
 from floatlab.verbs.question import Question
 
-AUTOMATIC = "automatic"  # the choice of no format
+AUTOMATIC = "automatic"  # the choice that leaves the format to floatlab
 
 
 class PickScreen(QuestionScreen, inherit_bindings=False):
     """A screen with pick lists, which keys and clicks open."""
 
     _picking = ""  # the title of the list from which a name is being taken
-    _asked_from = ""  # the title of the list from which the pending question has a name
+    _asked_from = ""  # the title of the list in which a name of the pending question was chosen
 
     def __init__(self, question: Question) -> None:
         """Store the first question."""
         super().__init__(question)
-        self._refused: dict[str, str] = {}  # for each list (by title), the last typed name that has no answer yet
+        self._refused: dict[str, str] = {}  # by title of the list: the typed name, until its question is answered
 
     def picks(self) -> dict[str, Pick]:
         """Return the pick lists by name."""
         return {}
 
     def pick(self, pick: Pick) -> None:
-        """Open a pick list. If the last typed name was rejected, the box has it again."""
+        """Open a pick list. If the last typed name was rejected, it is in the box again."""
 
         def taken(name: str | None) -> None:
             if name is None:

@@ -67,9 +67,9 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
         #complaint.-hint { color: $role-label; text-style: none; }
         #complaint.-shown { display: block; }
         Input { background: $panel; &>.input--placeholder, &>.input--suggestion { color: $role-label; } }
-        Input:ansi { text-style: underline; }  /* These themes have no colour for the ground of a box. */
+        Input:ansi { text-style: underline; }  /* These themes have no background colour for a box. */
         Input.-wrong { color: $role-bad; text-style: underline not dim; }
-        /* The answer is not that of the typed text. */
+        /* The answer does not belong to the text in the boxes. */
         &.-unread, &.-stopped { #body, #top, #bar { text-style: dim; } }
     }
     """

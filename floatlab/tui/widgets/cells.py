@@ -23,8 +23,8 @@ MARGIN = 2  # number of columns to the left of a table
 def cursor_keys(prefix: str, noun: str) -> list[Binding]:
     """Return the key bindings that move a cursor up and down; their ids begin with `prefix`."""
     rows = (
-        ("before", "up,k", "move(-1)", f"{noun} before"),
-        ("after", "down,j", "move(1)", f"{noun} after"),
+        ("before", "up,k", "move(-1)", f"Previous {noun.lower()}"),
+        ("after", "down,j", "move(1)", f"Next {noun.lower()}"),
         ("up", "pageup", "page(-1)", "Page up"),
         ("down", "pagedown", "page(1)", "Page down"),
         ("first", "home", "jump(0)", f"First {noun.lower()}"),
@@ -183,7 +183,7 @@ class ColumnTable(Cells):
     FROZEN = 1
     BINDINGS = [
         Binding("enter", "choose", "Inspect", id="table.open", key_display="enter"),
-        Binding("left,h", "turn(-1)", "Columns before", show=False, id="table.left"),
+        Binding("left,h", "turn(-1)", "Previous columns", show=False, id="table.left"),
         Binding("right,l", "turn(1)", "More columns", show=False, id="table.right"),
         *cursor_keys("table", "Row"),
     ]

@@ -124,7 +124,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         return question.spelled_out().having(**dict.fromkeys(_PRINTED))
 
     def draw(self, before: Question) -> None:
-        """Show the operands, and the first step to be shown."""
+        """Show the operands and one step."""
         question, answer = self.question, self.answers[0]
         scenes = answer.scenes(False)
         same = [scene.name for scene in scenes] == [scene.name for scene in self.scenes]
@@ -139,7 +139,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         self.player.stop()
         self.set_reactive(ArithmeticScreen.scene, at)
         self._draw_scene()
-        # A small screen would scroll the edited operand out of view.
+        # On a small screen, this would scroll the edited operand out of view.
         if not same and (not self.small or self.focused is self.player):
             self.call_after_refresh(self.player.show_newest)
         self._draw_controls()

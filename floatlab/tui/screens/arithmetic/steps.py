@@ -25,7 +25,7 @@ from floatlab.verbs.registry import answer_question
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0)  # steps per second
 _MOST_REPEATED = 30  # a message repeats up to this many characters of an unreadable answer
-_SLIDE = 0.6  # longest duration in seconds of the animation frames before a step
+_SLIDE = 0.6  # longest duration of the animation before a step, in seconds
 _FRAME = 0.06  # longest time in seconds between two animation frames
 
 
@@ -63,7 +63,7 @@ class StepPlayer(PageView, can_focus=True):
         Binding("home", "screen.jump(0)", "First step", id="film.first", show=False),
         Binding("end", "screen.jump(-1)", "Last step", id="film.last", show=False),
         Binding("right,l", "screen.step(1)", "Next step", id="film.next", show=False),
-        Binding("left,h", "screen.step(-1)", "Step before", id="film.back", show=False),
+        Binding("left,h", "screen.step(-1)", "Previous step", id="film.back", show=False),
     ]
 
     def __init__(self, tick: Callable[[], None], *, id: str | None = None) -> None:

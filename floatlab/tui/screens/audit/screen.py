@@ -48,9 +48,9 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
     ROUNDS = False
     HELP = (
         "Type a checkpoint (a file, a folder, or random:normal:64x256@bf16) and the recipes to try, with commas "
-        "between them; f marks recipes in a list. Without recipes, quantised weights are checked: e takes the "
-        "original. In the view Tensors, g types a part of a name, and s sorts by a column; the same column again "
-        "reverses the order."
+        "between them; f marks recipes in a list. Without recipes, quantised weights are checked; e goes to the "
+        "box for the original. In the view Tensors, g shows only names with the words that you type, and s sorts by a "
+        "column; the same column again reverses the order."
     )
     BINDINGS = [
         Binding("o", "file('file')", "Open", id="audit.file", tooltip="Pick a checkpoint"),

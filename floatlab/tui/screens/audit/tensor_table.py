@@ -16,8 +16,8 @@ class TensorTable(ColumnTable):
     PLACE = "On the table of tensors"  # the heading in the list of keys
     HELP = (
         "The tensors, the most damaged first; the page below has the figures of the tensor under the cursor. "
-        "Enter or a double click opens its element with the largest relative error: in Block, or for recipes without "
-        "scales in Inspect. Left and right show other columns."
+        "Enter or a double click opens its element with the largest relative error in Block, or in Inspect if the "
+        "recipe has no scales. Left and right show other columns."
     )
     BINDINGS = [
         Binding("enter", "choose", "Block", id="tensors.open", key_display="enter"),

@@ -71,14 +71,14 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
     HELP = (
         "Type values with spaces between them, rows with ; between them, or a file; VALUE@FORMAT is first rounded to "
         "that format. Many values are shown block by block: n and p go to the next and the previous one. f picks a "
-        "recipe; its box takes any other: a block format, or a format with the shape of its blocks (e4m3/128x128), "
-        "then :RULE. s picks the rule that derives the scales."
+        "recipe. Any other can be typed into its box: a block format, or a format with the shape of its blocks "
+        "(e4m3/128x128), then :RULE. s picks the rule that derives the scales."
     )
     BINDINGS = [
         Binding("s", "pick('scale')", "Rule", id="block.scale", tooltip="Rule that derives the scales"),
         Binding("w", "recipe", "Recipe", id="block.recipe", tooltip="Type a recipe", show=False),
         Binding("n", "part(1)", "Next", id="block.next", tooltip="The next block of an array"),
-        Binding("p", "part(-1)", "Before", id="block.before", tooltip="The previous block of an array"),
+        Binding("p", "part(-1)", "Previous", id="block.before", tooltip="The previous block of an array"),
         Binding("g", "pick('at')", "Go to an element", id="block.at", show=False),
         Binding("o", "file", "Open a file", id="block.file", show=False),
         Binding("x", "pick('tensor_scale')", "Scale of the tensor", id="block.tensor", show=False),

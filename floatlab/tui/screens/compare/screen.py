@@ -59,8 +59,8 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
     ROUNDS = False
     AUTOMATIC_FORMAT = "the format of the narrower array"
     HELP = (
-        "An array is a file, a list (1.5,-2;3,4) or random:normal:64x64:seed=1; @FORMAT after it is its format. "
-        "f picks the format of text, whose ulps are counted. An element is within tolerance if "
+        "An array is a file, a list (1.5,-2;3,4) or random:normal:64x64:seed=1; @FORMAT after it gives its format. "
+        "f picks the format in which ulps are counted, and into which text is read. An element is within tolerance if "
         "|actual − expected| <= atol + rtol × |expected|."
     )
     BINDINGS = [

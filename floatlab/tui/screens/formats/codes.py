@@ -32,7 +32,7 @@ class CodeTable(Cells):
     )
     BINDINGS = [
         Binding("enter", "choose", "Inspect", id="code.open", key_display="enter"),
-        Binding("left,h", "across(-1)", "Column before", show=False, id="code.left"),
+        Binding("left,h", "across(-1)", "Previous column", show=False, id="code.left"),
         Binding("right,l", "across(1)", "Column after", show=False, id="code.right"),
         *cursor_keys("code", "Code"),
         *(Binding(str(n), f"type('{n}')", "Jump to a code", show=False, id=f"code.{n}") for n in range(10)),

@@ -39,8 +39,8 @@ class FormatTable(ColumnTable):
 
     PLACE = "On the table of formats"  # the heading in the list of keys
     HELP = (
-        "Arrows move over the formats and show other columns; space marks formats to compare. Enter opens 1 in "
-        "this format."
+        "Arrows move over the formats and show other columns; space marks formats to compare. Enter opens "
+        "the number 1 of this format in Inspect."
     )
 
     marked: reactive[frozenset[int]] = reactive(frozenset)

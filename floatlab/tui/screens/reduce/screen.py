@@ -53,7 +53,7 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
     VIEWS = (("tree", "Tree"), ("summary", "Summary"), ("orders", "Side by side"))
     HELP = (
         "An array is a list (1.5,-2), a file, or random:normal:1000:seed=1. s changes the order, m switches fused "
-        "multiply-add on or off. Below the result is the previous result, or the result pinned with a; a ^ is above "
+        "multiply-add on or off. Below the result is the previous result, or the one that you pinned (key a); ^ marks "
         "every bit that differs. w finds the order in which a library adds, and g adds your data in that order. Z "
         "finds the orders of all elements of a library's product."
     )

@@ -32,7 +32,7 @@ class TreeTable(ColumnTable, inherit_bindings=False):
         Binding("left,h", "close", "Fold, or go up", show=False, id="tree.close"),
         Binding("right,l", "open", "Unfold, or go down", show=False, id="tree.unfold"),
         Binding("asterisk", "all", "Unfold all, or fold all", show=False, id="tree.all"),
-        Binding("less_than_sign", "turn(-1)", "Columns before", show=False, id="tree.left"),
+        Binding("less_than_sign", "turn(-1)", "Previous columns", show=False, id="tree.left"),
         Binding("greater_than_sign", "turn(1)", "More columns", show=False, id="tree.right"),
         Binding("n", "worst(1)", "Largest error", id="tree.worst", tooltip="Next of the largest errors"),
         Binding("N", "worst(-1)", "Previous of the largest errors", show=False, id="tree.better"),

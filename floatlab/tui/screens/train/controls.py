@@ -61,9 +61,9 @@ class RemedyTable(ColumnTable, inherit_bindings=False):
     )
     BINDINGS = [
         Binding("enter", "choose", "Step", id="lines.step", key_display="enter"),
-        Binding("up,k", "move(-1)", "Row before", show=False, id="lines.before"),
+        Binding("up,k", "move(-1)", "Previous row", show=False, id="lines.before"),
         Binding("down,j", "move(1)", "Row after", show=False, id="lines.after"),
-        Binding("pageup", "turn(-1)", "Columns before", show=False, id="lines.left"),
+        Binding("pageup", "turn(-1)", "Previous columns", show=False, id="lines.left"),
         Binding("pagedown", "turn(1)", "More columns", show=False, id="lines.right"),
     ]
 
