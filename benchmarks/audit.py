@@ -4,10 +4,10 @@
     python benchmarks/audit.py [--elements N] [--rounds N] [--recipes NAME,...] [--markdown] [--sparse GIB]
 
 All rows run in one process, alternately and after a warm-up, on the same file of normally distributed numbers, which is
-in the system's cache. Times are the shortest processor time of a row, in nanoseconds an element. "script" is a plain
+in the system's cache. Times are the shortest processor time of a row, in nanoseconds per element. "script" is a plain
 program for the same counts and errors, with NumPy and ml_dtypes. "audit" is the whole command `audit --to`.
---sparse also audits a sparse file of this many GiB in a process, and prints its largest memory. To measure the code for
-processors without AVX-512, build the extension with CFLAGS=-DFLOATLAB_MOST=3.
+--sparse GIB also audits a sparse file of this size in a separate process, and prints the peak memory of the process. To
+measure the code for processors without AVX-512, build the extension with CFLAGS=-DFLOATLAB_MOST=3.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def rows(path: Path, recipes: list[str]) -> dict[str, Row]:
 
 
 def measure(found: dict[str, Row], count: int, rounds: int) -> dict[str, float]:
-    """Return the shortest processor time of each row, in nanoseconds an element."""
+    """Return the shortest processor time of each row, in nanoseconds per element."""
     took = dict.fromkeys(found, float("inf"))
     for round in range(1 + rounds):
         for name, row in found.items():
@@ -142,7 +142,7 @@ def main() -> None:
         path = Path(folder, "weights.npy")
         np.save(path, (np.random.default_rng(0).standard_normal((count >> 12, 1 << 12)) * 0.02).astype(np.float32))
         took = measure(rows(path, given.recipes.split(",")), count, given.rounds)
-    table = [("row", "ns an element", "MB/s", "× faster than the script")]
+    table = [("row", "ns per element", "MB/s", "× faster than the script")]
     table += [(name, f"{ns:.2f}", f"{4e3 / ns:,.0f}", f"{took['script, e4m3'] / ns:.1f}") for name, ns in took.items()]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     if given.markdown:

@@ -2,12 +2,12 @@
 
     python benchmarks/explorer.py
 
-For the first frame, each app runs in processes of its own, in turn with the others. Its time is the processor time of
+For the first frame, each app is started in new processes; the apps take turns. Its time is the processor time of
 all threads from the start of Python until the first screen has been laid out and drawn. The empty app has no widgets.
 The comparable app has as many boxes as the explorer's first screen, but they are Textual's own widgets and almost
 empty. The explorer opens with its first screen, and with commands on files of ten million numbers. Keys are timed
 inside one process, from the key press until the screen changes. This is repeated while another screen computes a long
-sum. In a pseudo terminal, it is also timed how long the explorer takes to end during a long sum.
+sum. The last times are those that the explorer needs to end during a long sum, in a pseudo terminal.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ def main() -> None:
     parser.add_argument("--elements", type=int, default=1 << 20, metavar="N")
     parser.add_argument("--rounds", type=int, default=7, metavar="N")
     given = parser.parse_args()
-    print(f"| into | data | {' | '.join(DIRECTIONS)} | its own cast |")
+    print(f"| into | data | {' | '.join(DIRECTIONS)} | NumPy, ml_dtypes |")
     print(f"|---|---|{'---:|' * (len(DIRECTIONS) + 1)}")
     for format in given.formats or FORMATS:
         for name, x in data(given.elements).items():

@@ -60,7 +60,7 @@ def main() -> None:
         if asked.numpy:
             few = max(asked.steps // 1000, 1)
             plain = shortest(lambda: scalar(name, few, "numpy", optimizer), asked.rounds)  # noqa: B023
-            line += f" (NumPy: {few / plain:,.0f} steps a second)"
+            line += f" (NumPy: {few / plain:,.0f} steps per second)"
         print(f"| {name}{', ' + optimizer if optimizer else ''} | {line} |")
     print("\n| 1,009 parameters | seconds for 1,000 steps |\n|---|---|")
     for name in NETWORKS:

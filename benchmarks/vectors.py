@@ -2,8 +2,8 @@
 
     python benchmarks/vectors.py [LINES]
 
-For each function, vectors are first written to a file. The times are that of the command `vectors check`, including
-reading, and that of generating the lines. The goal is 20,000 lines per second.
+For each function, vectors are first generated and written to a file, which `vectors check` then reads. Both speeds are
+printed. The goal is 20,000 lines per second.
 """
 
 import contextlib
@@ -39,7 +39,7 @@ def measured(name: str, count: int, folder: Path) -> tuple[float, float]:
 
 
 def main(count: int) -> None:
-    print(f"{'':12} {'written':>10} {'checked':>10}  lines a second, {count:,} lines")
+    print(f"{'':12} {'written':>10} {'checked':>10}  lines per second, {count:,} lines")
     with tempfile.TemporaryDirectory() as folder:
         for name in FUNCTIONS:
             written, checked = measured(name, count, Path(folder))
