@@ -27,7 +27,7 @@ from floatlab.auditing.relations import (
 from floatlab.auditing.repairs import Repair, repairs, similar_weights
 from floatlab.auditing.rerounding.agreement import CodeAgreement, agreement
 from floatlab.auditing.rerounding.columns import column_factors, is_fed_back_by_columns, regrouped
-from floatlab.auditing.rerounding.grids import grid_of
+from floatlab.auditing.rerounding.grids import CodeGrid, grid_of, indices
 from floatlab.auditing.rerounding.refitting import is_refitted
 from floatlab.auditing.stored_parts import Weight, bits_used, group_of, is_scale
 from floatlab.errors import FloatlabError, counted, plural
@@ -254,7 +254,7 @@ def _one_factor(found: ComparedWeight) -> WeightCause | None:
         if pair is None:
             return None
         q, x = pair
-        if found.fidelity.fits and _is_directed(q, x):
+        if found.fidelity.fits and _is_directed(q, x, grid):
             return None
         with np.errstate(all="ignore"):
             mean = float((q * x).sum() / np.square(x).sum())
@@ -271,11 +271,22 @@ def _one_factor(found: ComparedWeight) -> WeightCause | None:
     return WeightCause(f"its numbers are {times_off(factor)}; divided by that, the relative error is {left:.2g}")
 
 
-def _is_directed(q: Array, x: Array) -> bool:
-    """Return whether all numbers were rounded in one direction: up, down, towards zero, or away from zero."""
+def _is_directed(q: Array, x: Array, grid: CodeGrid) -> bool:
+    """Return whether all numbers were rounded in one direction: up, down, towards zero, or away from zero.
+
+    Numbers beyond the outermost codes do not count: every rounding direction moves them to these codes.
+    """
+    q, x = q.reshape(-1), x.reshape(-1)
+    with grid.open() as opened, np.errstate(all="ignore"):
+        scale, offset = opened.scales(0, q.size)
+        code = indices(grid.values, np.where(scale != 0, (q - offset) / scale, 0.0))
+    beyond = (x - q) * np.sign(scale)
+    is_clipped = (code == code.max()) & (beyond > 0) | (code == code.min()) & (beyond < 0)
+    up = np.where(is_clipped, 0.0, q - x)
+    outwards = np.where(is_clipped, 0.0, np.abs(q) - np.abs(x))
     slack = np.abs(x) * _SLACK
-    changes = (q - x > slack, x - q > slack, np.abs(q) - np.abs(x) > slack, np.abs(x) - np.abs(q) > slack)
-    return min(float(each.mean()) for each in changes) < _FEW
+    moves = (up > slack, up < -slack, outwards > slack, outwards < -slack)
+    return min(float(each.mean()) for each in moves) < _FEW
 
 
 def repaired(found: ComparedWeight) -> WeightCause | None:

@@ -49,12 +49,18 @@ def test_weights_of_different_recipes_are_sound(tmp_path, convention):
         assert found.verdict in allowed, (recipe, found)
 
 
-# A known fault: fp8 per tensor, clipped at a quantile and rounded up, is 1.05 times too large, and called broken.
-_LARGER = pytest.param("positive", marks=pytest.mark.xfail(reason="a clipped scale that is rounded up", strict=True))
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("rounding", ["up", "toward zero"])
+@pytest.mark.parametrize("convention", ["fp8", "int8"])
+def test_clipping_and_rounding_in_one_direction_are_not_a_factor(tmp_path, convention, rounding, seed):
+    """Rounding up makes the numbers 1.05 times too large on average, except those beyond the largest code."""
+    x = distribution("positive", (48, 96), seed)
+    found = verdict(tmp_path, *made(convention, "tensor", "quantile", rounding, x, seed), x)
+    assert found.verdict == "sound", found
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [_LARGER if kind == "positive" else kind for kind in KINDS])
+@pytest.mark.parametrize("kind", KINDS)
 def test_no_weight_of_any_recipe_is_called_broken(tmp_path, kind):
     verdicts = []
     for seed, recipe in enumerate(recipes(ROUNDINGS)):

@@ -11,6 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 from floatlab.arrays.lanes.parameters import container
+from floatlab.arrays.types import Array
 from floatlab.auditing.recipe_search.arrangements import Arrangement, arrangements
 from floatlab.auditing.recipe_search.candidates import MINIMA, candidates, formats_for
 from floatlab.auditing.recipe_search.encoding import Encoded, Part, RecipeCandidate, Survey, encode_minima, encode_part
@@ -44,7 +45,7 @@ def named_trials(evidence: Evidence) -> list[Trial]:
         kind = None if reading is None else reading.kind
         stored = None if reading is None else reading.values.shape
         last = len(evidence.shape) - 1
-        powers = reading is None or bool(np.all(np.isin(np.frexp(np.abs(reading.values))[0], (0, 0.5))))
+        powers = reading is None or _are_powers(reading.values)
         if kind in MINIMA:
             where = [Arrangement(MINIMA[kind][1], last)]
             where = [each for each in where if stored is not None and each.grid(evidence.shape) == stored[:1]]
@@ -60,6 +61,14 @@ def named_trials(evidence: Evidence) -> list[Trial]:
                     for candidate in candidates(texts, arrangement, evidence.survey.format.name):
                         found += [Trial(candidate, layout, reading, form) for form in forms]
     return found
+
+
+def _are_powers(scales: Array) -> bool:
+    """Return whether all scales are powers of two, or 0.
+
+    Scales that are NaN or infinite do not count: some rules give them to blocks with a NaN or an infinity.
+    """
+    return bool(np.isin(np.frexp(np.abs(scales[np.isfinite(scales)]))[0], (0, 0.5)).all())
 
 
 def plausible(trials: list[Trial], evidence: Evidence) -> list[Trial]:
