@@ -448,6 +448,7 @@ def test_progress_counts_the_elements(monkeypatch):
 
 ORACLES = [(name, found[0]) for name in cases() if name != "no folder" for found in results(name)]
 
+
 @needs_folder
 @pytest.mark.one_in(120)
 @pytest.mark.parametrize(("name", "identity"), ORACLES or [("no folder", "")])
