@@ -228,7 +228,7 @@ class _BracketReader:
             if mark == "[":
                 depth += 1
                 if depth > MOST_AXES:
-                    self._fail(at, f"has more than {MOST_AXES} brackets inside each other")
+                    self._fail(at, f"has more than {MOST_AXES} nested brackets")
                 row = _INSIDE.match(text, at + 1)
                 assert row is not None
                 end = row.end()
@@ -310,7 +310,7 @@ class _BracketReader:
         """Return the literal in a word such as `np.float32(1.5)`."""
         found = _NUMPY_SCALAR.fullmatch(word)
         if found is None:
-            self._fail(at, f"has {quoted(word)} in the place of a number")
+            self._fail(at, f"has {quoted(word)} in place of a number")
             return ""
         if _parse_kind(found[1]) != self.reader.format:
             self._fail(at, f"has numbers of several dtypes, such as {quoted(found[1])}")

@@ -90,7 +90,8 @@ def parse_random(text: str, format: Format) -> ArraySource:
     for each in named:
         name, equals, value = each.partition("=")
         if not equals or name not in (*choices, "seed"):
-            raise UnsupportedError(f"{quoted(text)}: {quoted(each)} is none of seed=N, {'=X, '.join(choices)}=X")
+            parameters = f"seed=N, {'=X, '.join(choices)}=X"
+            raise UnsupportedError(f"{quoted(text)}: unknown parameter {quoted(each)}; known: {parameters}")
         if name == "seed":
             if not (value.isascii() and value.isdigit() and len(value) < 20 and int(value) < 1 << 63):
                 raise UnsupportedError(f"{quoted(text)}: a seed is an integer from 0 to 2^63 − 1")
@@ -101,7 +102,7 @@ def parse_random(text: str, format: Format) -> ArraySource:
         except ValueError:
             choices[name] = inf
         if not isfinite(choices[name]):
-            raise UnsupportedError(f"{quoted(text)}: {quoted(each)} has no number")
+            raise UnsupportedError(f"{quoted(text)}: {quoted(each)} needs a finite number")
     fmt = array_format(format)
     if not fmt.signed or not fmt.zero:
         raise FormatError(f"{fmt.name} has no zero or no negative numbers; random arrays need both")

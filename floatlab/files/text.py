@@ -17,7 +17,7 @@ from floatlab.arrays.conversion import quantize
 from floatlab.arrays.lanes.parameters import DOUBLE, container
 from floatlab.arrays.sources import ArraySource, HeldSource, Origin, Source, array_format, native_dtype
 from floatlab.arrays.types import Array
-from floatlab.errors import FileFormatError, FloatlabError, LiteralError, quoted
+from floatlab.errors import FileFormatError, FloatlabError, LiteralError, counted, quoted
 from floatlab.files.safe_open import length_of, named, open_file
 from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode
@@ -167,7 +167,8 @@ def parse_list(text: str, format: Format) -> ArraySource:
             reader.take(word.strip())
         widths.append(len(words))
     if len(set(widths)) > 1:
-        raise LiteralError(f"{quoted(text)}: its rows have different lengths, such as {widths[0]}")
+        one, other, *_ = dict.fromkeys(widths)
+        raise LiteralError(f"{quoted(text)}: its rows have different lengths, such as {one} and {other}")
     shape = (len(rows), widths[0]) if len(rows) > 1 else (widths[0],)
     return reader.array(text, shape)
 
@@ -194,7 +195,9 @@ def open_text(path: str, format: Format) -> ArraySource:
             widths.add(len(words))
             rows += 1
             if len(widths) > 1:
-                raise FileFormatError(f"line {number:,} has {len(words):,} numbers; earlier lines have another count")
+                (earlier,) = widths - {len(words)}
+                here = counted(len(words), "number")
+                raise FileFormatError(f"line {number:,} has {here}; earlier lines have {earlier:,}")
         if not rows:
             raise FileFormatError("has no numbers")
         width = widths.pop()
@@ -203,10 +206,10 @@ def open_text(path: str, format: Format) -> ArraySource:
 
 
 def _row_hint(word: str, rows: int) -> str:
-    """Return the end of an error message: a hint how to correct a row that contains this word, or ""."""
+    """Return the end of an error message: a hint on how to correct a row that contains this word, or ""."""
     if ";" in word:
         return "; the numbers of a row are separated by commas or spaces"
-    return "; a header begins with #" if not rows and word.lstrip("'\"")[:1].isalpha() else ""
+    return "; a line of titles must begin with #" if not rows and word.lstrip("'\"")[:1].isalpha() else ""
 
 
 def _rows(file: IO[bytes]) -> Iterator[tuple[int, str]]:

@@ -100,7 +100,7 @@ class TestArraysOnStandardInput:
         [
             (b"1\nabc\n", "standard input line 2: 'abc' is not a number"),
             (b"", "standard input has no numbers"),
-            (b"1 2\n3\n", "standard input line 2 has 1 numbers"),
+            (b"1 2\n3\n", "standard input line 2 has 1 number; earlier lines have 2"),
         ],
     )
     def test_what_is_wrong_is_said_of_standard_input(self, feed, data, said):

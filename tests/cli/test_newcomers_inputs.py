@@ -99,7 +99,7 @@ def test_what_people_bring_is_answered(capsys, monkeypatch, folder, words, first
         ("both.npz a.npy", "'both.npz' has 2 arrays: choose one as FILE::NAME, from 'a', 'b'"),
         ("both.npz::q a.npy", "'both.npz' has no array 'q'; it has 'a', 'b'"),
         ("names.csv a.npy", "'names.csv' line 1: 'c0' is not a number"),
-        ("names.csv a.npy", "; a header begins with #"),
+        ("names.csv a.npy", "; a line of titles must begin with #"),
         ("semicolons.csv a.npy", "; the numbers of a row are separated by commas or spaces"),
         ("dots.txt a.npy", "'dots.txt' has an ellipsis (…), so some numbers are missing"),
         ("w.pt a.npy", "convert it: python -c"),

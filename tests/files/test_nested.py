@@ -172,7 +172,7 @@ HOSTILE = {
     "tensor()": "is not a number",
     "tensor([1.], dtype=torch.bfloat16)@fp16": "leave one out",
     "[np.float32(1), np.float64(2)]": "several dtypes",
-    "[np.float32(1), 2]": "in the place of a number",
+    "[np.float32(1), 2]": "in place of a number",
     "[__import__('os').system('false')]": "",
     "[1\0]": "",
 }

@@ -229,8 +229,14 @@ def test_lists_on_the_line():
     for name in ("1.npy", "infer.txt", "2024/nan.safetensors::a"):
         with pytest.raises(FileFormatError, match="is not a file"):
             values(name)
-    with pytest.raises(LiteralError, match="its rows have"):
+    with pytest.raises(LiteralError, match="its rows have different lengths, such as 2 and 1"):
         values("1,2;3")
+
+
+def test_rows_of_unequal_length_are_counted(tmp_path):
+    (tmp_path / "x.txt").write_text("1 2\n3\n")
+    with pytest.raises(FileFormatError, match="line 2 has 1 number; earlier lines have 2"):
+        values(str(tmp_path / "x.txt"))
 
 
 def test_text_beside_other_arrays_is_read_into_their_format(tmp_path):

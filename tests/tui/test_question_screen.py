@@ -196,7 +196,7 @@ async def test_escape_stops(work):
         task.open(asked("slowly"))
         await person.press("escape")
         await until(person, lambda: work.ended.get("slowly") == "stopped")
-        assert said(person).startswith("stopped: . runs it again")
+        assert said(person).startswith("stopped: the key . runs it again")
         assert picture(person) == "prepared quick"
         assert task.has_class("-stopped")  # the picture is dimmed
         assert task.question == asked("slowly")  # nothing is lost
@@ -226,7 +226,7 @@ async def test_the_first_question_can_be_stopped_too(work):
     async with opened("block slowly --to mxfp4", grace=0.05) as person:
         await person.press("escape")
         assert picture(person) == "nothing yet"
-        assert said(person) == "stopped: . runs it again"
+        assert said(person) == "stopped: the key . runs it again"
         assert person.app.shown.question == asked("slowly")
         work.gate("slowly").set()
         await person.press("full_stop")

@@ -157,7 +157,7 @@ def _of_index(path: str) -> Checkpoint:
         raise FileFormatError(f"{shown(path)} is not an index of a checkpoint: it has no weight_map")
     for name, file in placed.items():
         if not isinstance(file, str) or not _is_plain_name(file):
-            said = quoted(file) if isinstance(file, str) else "no name"
+            said = quoted(file) if isinstance(file, str) else "a file without a name"
             raise FileFormatError(
                 f"{shown(path)} places the tensor {quoted(name)} in {said}, "
                 "but the files of a checkpoint are .safetensors in the folder of the index"

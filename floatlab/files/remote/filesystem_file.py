@@ -56,7 +56,7 @@ class FilesystemFile(RangeFile):
                 if told.get("type") == "directory":
                     raise FileFormatError("is a directory, not a file")
                 if not isinstance(size, int) or size < 0:
-                    raise FileFormatError("has no length")
+                    raise FileFormatError("cannot be read: its file system does not give its length")
                 self._told = size, " ".join(str(told[name]) for name in _VERSIONS if told.get(name))
         return self._told
 

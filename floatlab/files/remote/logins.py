@@ -30,7 +30,8 @@ def token_for(url: str) -> str:
         host, _, token = entry.strip().partition("=")
         if host and host.lower() in (parts.netloc.lower(), (parts.hostname or "").lower()):
             if not token.isascii() or not token.isprintable() or not token or len(token) > _LONGEST:
-                raise FileFormatError(f"is not read: the token for {host} in {TOKENS} is empty or has other characters")
+                wrong = "is empty, too long, or not printable ASCII"
+                raise FileFormatError(f"is not read: the token for {host} in {TOKENS} {wrong}")
             return token
     return ""
 

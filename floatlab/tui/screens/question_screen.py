@@ -358,5 +358,5 @@ class QuestionScreen(Screen[None]):
         self._stopped = question
         self.add_class("-stopped")
         back = "" if self._shown is None else "; u goes back to the question of the answer below"
-        self._refuse(f"stopped: . runs it again{back}", hint=True)
+        self._refuse(f"stopped: the key . runs it again{back}", hint=True)
         self.show_frame()

@@ -227,7 +227,7 @@ def test_tokens_are_sent_to_their_own_host_only(at_once, monkeypatch):
         with pytest.raises(FileFormatError, match="refuses the token in FLOATLAB_TOKENS \\(401\\)"):
             open_checkpoint(f"{server.url}/a.npy")
         monkeypatch.setenv("FLOATLAB_TOKENS", f"{server.url[7:]}=sec\nret")
-        with pytest.raises(FileFormatError, match="is empty or has other characters") as caught:
+        with pytest.raises(FileFormatError, match="is empty, too long, or not printable ASCII") as caught:
             open_checkpoint(f"{server.url}/a.npy")
         assert "sec" not in str(caught.value)
     with pytest.raises(FileFormatError, match="its URL has a login"):

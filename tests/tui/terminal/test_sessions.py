@@ -39,9 +39,9 @@ def escape_keeps_the_question(home):
     with closing(Session(home, LONG)) as session:
         session.sees("Esc stops")
         session.press("Escape")
-        yield session.shows("stopped: . runs it again", "random:normal:8000000:seed=1")
+        yield session.shows("stopped: the key . runs it again", "random:normal:8000000:seed=1")
         session.press(".", "Escape")
-        session.shows("stopped: . runs it again")
+        session.shows("stopped: the key . runs it again")
 
 
 def work_is_stopped_by_mouse(home):
@@ -49,7 +49,7 @@ def work_is_stopped_by_mouse(home):
     with closing(Session(home, LONGER)) as session:
         session.sees("Esc stops")
         session.click("esc Stop")
-        yield session.shows("stopped: . runs it again", "random:normal:33000000:seed=1", ". Again")
+        yield session.shows("stopped: the key . runs it again", "random:normal:33000000:seed=1", ". Again")
         session.click(". Again")
         session.sees("Esc stops")
         session.click("F3 Arith")  # another screen answers meanwhile
@@ -59,7 +59,7 @@ def work_is_stopped_by_mouse(home):
         session.click("F6 Reduce")
         session.sees("Esc stops")
         session.click("esc Stop")
-        session.shows("stopped: . runs it again")
+        session.shows("stopped: the key . runs it again")
 
 
 def an_order_with_a_mistake(home):
