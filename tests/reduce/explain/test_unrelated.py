@@ -27,6 +27,22 @@ def test_noise_of_the_right_size_is_not_the_product(by_row):
     assert found.names == ("not-the-product",)
 
 
+def test_sums_of_the_same_positive_numbers_in_other_pairs_are_not_the_product():
+    for seed in (1, 2):
+        rng = np.random.default_rng(seed)
+        x, y = rng.random((17, 17), np.float32), rng.random((17, 9), np.float32)
+        made = rng.permuted(x, axis=1) @ rng.permuted(y, axis=0)
+        assert fl.compare(made, x @ y, inputs=(x, y)).diagnosis.names == ("not-the-product",)
+
+
+def test_a_result_larger_than_any_coarse_computation_is_not_the_product():
+    rng = np.random.default_rng(0)
+    x, y = (np.float32(rng.choice([-1, 1], (13, 13)) * rng.lognormal(sigma=2, size=(13, 13))) for _ in "xy")
+    sizes = np.sqrt((x * x).sum(axis=1, keepdims=True) * (y * y).sum(axis=0) / 13)
+    noise = np.float32(rng.standard_normal((13, 13)) * sizes)
+    assert fl.compare(noise, x @ y, inputs=(x, y)).diagnosis.names == ("not-the-product",)
+
+
 @pytest.mark.parametrize("axis", [None, 1])
 def test_coarse_inputs_are_not_called_unrelated(axis):
     _, x, y = inputs(2)

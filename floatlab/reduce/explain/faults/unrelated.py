@@ -18,6 +18,7 @@ _BFLOAT = parse_format("bf16")
 _FAR = 0.2  # errors above this multiple of √Σ(x·y)² exceed those of inputs rounded to two significant bits
 _UNRELATED = 0.5  # smallest share of unrelated elements in a result that is not the product
 _FEW = 4  # fewer wrong elements than this are reported one by one, unless they are most elements
+_LEAST_SHARE = 0.3  # smallest share of unrelated elements if a lost correlation shows that a result is another product
 _UNSURE = 8.0  # the median of n errors may be larger than that of all errors by the factor 1 + 8/n
 _FEW_VALUES = 256  # a result with at most this many different numbers may have been quantised
 # The coarsest computations must keep a correlation of at least _KEPT with the product. A result is unrelated if its
@@ -29,16 +30,13 @@ _EMPTY = 0.1  # a computation is left out as almost zero if its sum of squares i
 
 def unrelated(problem: ProductProblem, view: View, side: Side) -> Evidence:
     """Return the evidence that a result is not the product of the inputs, which may be empty."""
-    if is_shifted(problem, view, side):
-        return ()
     times, share = times_coarsest(problem, side), unrelated_share(view)
     wrong = view.fit().wrong
     are_few = wrong.sum() < min(_FEW, _UNRELATED * view.usable.sum())
-    if times > 1 + _UNSURE / view.values.size and not are_few and (share >= _UNRELATED or view.values.size < ENOUGH):
+    far = times > 1 + _UNSURE / view.values.size and (share >= _UNRELATED or view.values.size < ENOUGH)
+    if far and not are_few and not is_shifted(problem, view, side):
         return (("beyond", f"{times:.3g} times inputs of 4 bits"),)
-    if share < _UNRELATED or (found := _lost_correlation(problem, side)) is None:
-        return ()
-    return (("correlation with the product", f"{found[0]:.2g}"), ("with inputs of 4 bits", f"{found[1]:.2g}"))
+    return () if share < _LEAST_SHARE else _lost_correlation(problem, side)
 
 
 def is_shifted(problem: ProductProblem, view: View, side: Side) -> bool:
@@ -103,7 +101,7 @@ def unrelated_share(view: View, some: Array | bool = True) -> float:
     return max(share, 1.0 - abs(correlation(view.values / scale, totals.product / scale, view.usable)))
 
 
-def _lost_correlation(problem: ProductProblem, side: Side) -> tuple[float, float] | None:
+def _lost_correlation(problem: ProductProblem, side: Side) -> Evidence:
     """If a result correlates too little with the product, return its correlation and the least plausible one.
 
     Quantised inputs and partial sums in bfloat16 leave a correlation even if their errors are as large as the product.
@@ -113,25 +111,38 @@ def _lost_correlation(problem: ProductProblem, side: Side) -> tuple[float, float
     index, sample = np.ix_(problem.rows, problem.columns), problem.sample
     values, exact = side.values[index], sample.product
     if not (side.finite[index] & problem.known[index] & (sample.squares > 0)).all() or values.size < ENOUGH:
-        return None
+        return ()
     models, noise = _coarsest_products(problem), sample.size * 2.0**-_BFLOAT.precision
     with np.errstate(all="ignore"):
-        for scale in (np.sqrt(sample.squares), np.ones(exact.shape)):
-            goal, result = _without_lines(exact / scale), _without_lines(values / scale)
+        size, one = np.sqrt(sample.squares), np.ones(exact.shape)
+        for less, scale in ((_without_lines, size), (_without_lines, one), (_without_factors, one)):
+            goal, result = less(exact / scale), less(values / scale)
             power, spread = _power(goal), _power(noise / scale)
-            others = [_without_lines(made / scale) for made in models]
+            others = [less(made / scale) for made in models]
             kept = [_correlation(each, goal)[0] for each in others if _power(each) > _EMPTY * _power(result)]
-            least = min(kept, default=0.0) * sqrt(power / (power + spread) if power > 0 else 0.0)
+            # If every computation is left out, none of them gave this result.
+            least = min(kept, default=1.0) * sqrt(power / (power + spread) if power > 0 else 0.0)
             own, sigma = _correlation(result, goal)
             if least >= _KEPT and abs(own) < _LOST * least and least - abs(own) > _SIGMAS * sigma:
-                return own, least
-    return None
+                known = ("correlation with the product", f"{own:.2g}")
+                return (known, ("with inputs of 4 bits", f"{least:.2g}")) if kept else (known,)
+    return ()
 
 
 def _without_lines(values: Array) -> Array:
-    """Return the values less the means of their rows and columns."""
+    """Return the values less the means of their rows and columns; of one row or one column, less the mean."""
+    if 1 in values.shape:
+        return np.asarray(values - values.mean())
     less: Array = values - values.mean(axis=0) - values.mean(axis=1, keepdims=True) + values.mean()
     return less
+
+
+def _without_factors(values: Array) -> Array:
+    """Return the values less the product of their row means and column means, as sums of positive terms need it.
+
+    Each such sum is roughly the product of two numbers, of its row and of its column, whatever the order of the terms.
+    """
+    return np.asarray(values - np.outer(values.mean(axis=1), values.mean(axis=0)) / values.mean())
 
 
 def _power(values: Array) -> float:
