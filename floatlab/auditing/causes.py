@@ -9,7 +9,6 @@ import numpy as np
 
 from floatlab.arrays.codec import native
 from floatlab.arrays.sources import ArraySource, HeldSource
-from floatlab.arrays.types import Array
 from floatlab.auditing.fidelity import MOST_LEFT, Fidelity, measure
 from floatlab.auditing.line_orders import SAMPLE
 from floatlab.auditing.originals.arranged import Counterpart
@@ -27,7 +26,8 @@ from floatlab.auditing.relations import (
 from floatlab.auditing.repairs import Repair, repairs, similar_weights
 from floatlab.auditing.rerounding.agreement import CodeAgreement, agreement
 from floatlab.auditing.rerounding.columns import column_factors, is_fed_back_by_columns, regrouped
-from floatlab.auditing.rerounding.grids import CodeGrid, grid_of, indices
+from floatlab.auditing.rerounding.directions import has_unequal_codes, is_directed
+from floatlab.auditing.rerounding.grids import grid_of
 from floatlab.auditing.rerounding.refitting import is_refitted
 from floatlab.auditing.stored_parts import Weight, bits_used, group_of, is_scale
 from floatlab.errors import FloatlabError, counted, plural
@@ -47,9 +47,6 @@ _MOST_FED_BACK, _FEW_BITS = 0.6, 3.0  # error feedback leaves a smaller relative
 _COARSE = 0.1  # rounding a normal scale to 8 bits changes it by a smaller share
 _CERTAIN = 0.99  # if a repair makes this share of the codes nearest, no other repair is tried
 _ABOUT = 50  # repairs whose shares of nearest codes differ by less than 1/50 are equally good: the simplest one counts
-# Rounding counts as directed, for instance up, if less than the share _FEW of the numbers moved the other way (down).
-# Changes up to the share _SLACK of a number are ignored.
-_SLACK, _FEW = 2.0**-7, 0.005
 _FINER = 0.008  # the relative distance between factors that are tried
 _LEAST_FACTOR = 0.01  # factors nearer to 1 cannot be distinguished from rounding
 
@@ -245,7 +242,10 @@ def small_cause(found: ComparedWeight) -> WeightCause | None:
 
 
 def _one_factor(found: ComparedWeight) -> WeightCause | None:
-    """Return a factor by which all numbers are wrong. Dividing by it must make nearly all codes the nearest ones."""
+    """Return a factor by which all numbers are wrong. Dividing by it must make nearly all codes the nearest ones.
+
+    If rounding in one direction explains the codes as well, there is no factor unless it removes most of a large error.
+    """
     grid = grid_of(found.read.parts, found.weight)
     if grid is None:
         return None
@@ -254,7 +254,8 @@ def _one_factor(found: ComparedWeight) -> WeightCause | None:
         if pair is None:
             return None
         q, x = pair
-        if found.fidelity.fits and _is_directed(q, x, grid):
+        directed = is_directed(q, x, grid)
+        if found.fidelity.fits and directed:
             return None
         with np.errstate(all="ignore"):
             mean = float((q * x).sum() / np.square(x).sum())
@@ -265,28 +266,13 @@ def _one_factor(found: ComparedWeight) -> WeightCause | None:
             found_with = [agreement(HeldSource(q), HeldSource(x * each), grid, _SMALL_SAMPLE) for each in tried]
             factor = tried[max(range(len(tried)), key=lambda at: found_with[at].nearest)]
             after = agreement(HeldSource(q), HeldSource(x * factor), grid)
-            left = float(np.linalg.norm(q / factor - x) / np.linalg.norm(x))
-    if after.share(after.nearest) < _ROUNDED:
+            before, left = (float(np.linalg.norm(each - x) / np.linalg.norm(x)) for each in (q, q / factor))
+    if after.share(after.nearest) < _ROUNDED or has_unequal_codes(q, x, grid):
+        return None
+    may_be_right = directed and found.agreement is not None and found.agreement.belongs
+    if left >= before * (_MOSTLY if may_be_right else 1):
         return None
     return WeightCause(f"its numbers are {times_off(factor)}; divided by that, the relative error is {left:.2g}")
-
-
-def _is_directed(q: Array, x: Array, grid: CodeGrid) -> bool:
-    """Return whether all numbers were rounded in one direction: up, down, towards zero, or away from zero.
-
-    Numbers beyond the outermost codes do not count: every rounding direction moves them to these codes.
-    """
-    q, x = q.reshape(-1), x.reshape(-1)
-    with grid.open() as opened, np.errstate(all="ignore"):
-        scale, offset = opened.scales(0, q.size)
-        code = indices(grid.values, np.where(scale != 0, (q - offset) / scale, 0.0))
-    beyond = (x - q) * np.sign(scale)
-    is_clipped = (code == code.max()) & (beyond > 0) | (code == code.min()) & (beyond < 0)
-    up = np.where(is_clipped, 0.0, q - x)
-    outwards = np.where(is_clipped, 0.0, np.abs(q) - np.abs(x))
-    slack = np.abs(x) * _SLACK
-    moves = (up > slack, up < -slack, outwards > slack, outwards < -slack)
-    return min(float(each.mean()) for each in moves) < _FEW
 
 
 def repaired(found: ComparedWeight) -> WeightCause | None:

@@ -59,6 +59,38 @@ def test_clipping_and_rounding_in_one_direction_are_not_a_factor(tmp_path, conve
     assert found.verdict == "sound", found
 
 
+TRUNCATED = [
+    ("ct int4", 32, "fixed", "log-normal"), ("ct int4", 32, "headroom", "columns"),
+    ("fp8", "row", "quantile", "sparse"), ("nvfp4", 16, "fixed", "columns"), ("mxfp4", 32, "fixed", "log-normal"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("convention", "grain", "rule", "kind"), TRUNCATED)
+def test_large_errors_of_truncation_are_not_a_factor(tmp_path, convention, grain, rule, kind):
+    """Dividing by the factor makes codes the nearest ones, but leaves the error, which truncation explains."""
+    for seed in (49, 125, 145, 153, 181):
+        x = distribution(kind, (48, 96), seed)
+        found = verdict(tmp_path, *made(convention, grain, rule, "toward zero", x, seed), x)
+        assert found.verdict == "sound", (seed, found)
+
+
+def test_equal_numbers_with_different_codes_are_not_wrong_by_a_factor(tmp_path):
+    """Feedback gives equal numbers two codes; a factor puts the numbers between both, so that both are nearest."""
+    for seed in range(6):
+        x = distribution("constant", (48, 96), seed)
+        found = verdict(tmp_path, *made("fp8", "tensor", "headroom", "feedback", x, seed), x)
+        assert found.verdict != "broken", (seed, found)
+
+
+def test_few_codes_do_not_hide_a_wrong_scale(tmp_path):
+    """Codes of −1, 0 and 1 are also those of rounding away from zero if the scale is too large."""
+    x = distribution("ternary", (48, 96), 3)
+    parts = {"w.weight": ("I8", np.sign(x).astype(np.int8)), "w.weight_scale": ("F32", np.float32(0.12))}
+    found = verdict(tmp_path, parts, {"quant_method": "modelopt"}, x)
+    assert found.verdict == "broken", found
+    assert found.reasons[0].startswith("its numbers are 2.4 times too large"), found
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_weight_of_any_recipe_is_called_broken(tmp_path, kind):
@@ -69,7 +101,8 @@ def test_no_weight_of_any_recipe_is_called_broken(tmp_path, kind):
         assert found.verdict != "broken", (recipe, found)
         verdicts.append(found.verdict)
     # Numbers that are all equal are all clipped or rounded alike, which looks like a factor.
-    assert verdicts.count("sound") > (0.85 if kind in ("constant", "ternary", "outlier") else 0.95) * len(verdicts)
+    least = {"constant": 0.8, "ternary": 0.85, "outlier": 0.85}.get(kind, 0.95)
+    assert verdicts.count("sound") > least * len(verdicts)
 
 
 @pytest.mark.slow
