@@ -23,6 +23,7 @@ from floatlab.reduce.explain.faults.finder import NEAR
 from floatlab.reduce.explain.faults.functions import function_of
 from floatlab.reduce.explain.faults.outliers import are_lone, standing_out
 from floatlab.reduce.explain.faults.patterns import (
+    BITS_EACH,
     BITS_OF_SUMS,
     are_among_others,
     are_exact,
@@ -68,9 +69,9 @@ from floatlab.reduce.simulate.narrow_sums import promoted
 _SCATTERED = 0.4  # sums in a narrow format may miss at most this share of the elements
 _CHOICES = {"inputs-rounded", "inputs-quantized", "inputs-split", "output-rounded"}  # choices of precision
 _LOCAL, _SHIFTS = {"elements", "region", "not-the-product"}, {"bias", "scale"}
-# The evidence for sums in a narrow format must be BITS_OF_SUMS bits, plus _BITS_EACH for each element that they do not
+# The evidence for sums in a narrow format must be BITS_OF_SUMS bits, plus BITS_EACH for each element that they do not
 # reproduce. _BITS_ENOUGH bits always suffice.
-_BITS_EACH, _BITS_ENOUGH = 8.0, 60.0
+_BITS_ENOUGH = 60.0
 _BITS_OF_FOUR = 8.0  # bits of evidence for one of four candidates: sums in binary16 or bfloat16, with or without FMA
 _FEW = 4  # a result with fewer different numbers than this may also come from a final rounding
 _SUMS = 8  # sums of narrow formats are computed for this many rows and columns
@@ -169,7 +170,7 @@ class SideExplainer(ModelSearch):
             if (change <= view.noise.limit(view.totals) + view.half)[view.usable].all():  # no evidence of the model
                 causes = tuple(each for each in found.causes if each.name != found.model.name)
                 return found.replace(causes=causes, model=PLAIN)
-        listed = _BITS_EACH * int(found.wrong.sum()) if names & _LOCAL and found.wrong is not None else 0.0
+        listed = BITS_EACH * int(found.wrong.sum()) if names & _LOCAL and found.wrong is not None else 0.0
         for look in (self.faults.moved, self.faults.terms):
             fault = look(view, None, wrong)
             if fault is not None and (listed > self._bits_of_range or self._is_proved(view, wrong)):
@@ -287,7 +288,7 @@ class SideExplainer(ModelSearch):
         if not missed.any():
             return self._found("rounding", (fault,), PLAIN, SINGLE)
         # Elements are evidence if these sums reproduce them, and usual sums miss them by more than rounding.
-        least = BITS_OF_SUMS + _BITS_EACH * int(missed.sum())
+        least = BITS_OF_SUMS + BITS_EACH * int(missed.sum())
         gained = int((wrong & ~missed).sum()) >= max(GAIN, int(missed.sum()))
         if not gained or share_of(missed) > _SCATTERED or bits < min(least, _BITS_ENOUGH):
             return None

@@ -214,7 +214,8 @@ class ModelSearch(SideReport):
 
     def _first(self, models: list[SampledModel], faulty: bool) -> SideExplanation | None:
         best: tuple[SideExplanation, SampledModel] | None = None
-        for each in models[:_TRIED]:
+        plain = [each for each in models[_TRIED:] if each.model is PLAIN]
+        for each in models[:_TRIED] + plain:
             # The sample may lack the elements that tell two models apart, such as a row with a tie.
             if best is not None and (each.model is PLAIN or each.wrong > best[1].wrong):
                 continue
@@ -229,7 +230,7 @@ class ModelSearch(SideReport):
     def _with_other_format(self, found: SideExplanation, used: SampledModel) -> SideExplanation:
         """If inputs rounded to TF32 and to binary16 both explain the result, name both formats."""
         for other in self.near:
-            if is_same_rounding(used.model, other.model) and self._fits(other.model, used.accumulator, found.wrong):
+            if is_same_rounding(found.model, other.model) and self._fits(other.model, used.accumulator, found.wrong):
                 return found.replace(causes=with_formats(found.causes, self.side.name, ALIKE), other_format=other.model)
         return found
 
@@ -256,7 +257,7 @@ class ModelSearch(SideReport):
             if shift is not None or vain:
                 return None
             if product is not None and is_usual and not is_telling(view, product):
-                return self._in_doubt("wrong elements", model.words)
+                return self._in_doubt("wrong elements", model.words) if view.fit().wrong.any() else None
             status = "product" if model is PLAIN else "rounding"
             return self._found(status, (), model, accumulator, fit.z, view, product)
         flushed = self.faults.flushed(view, product, fit.wrong)

@@ -368,3 +368,18 @@ def test_a_product_of_other_inputs_with_a_few_far_errors():
     found = diagnose(x, y, x @ y, other @ y)
     assert found.status in ("bug", "unknown")
     assert not {"region", "elements"} & set(found.names), found.first
+
+
+def test_a_lookup_of_rounded_rows_is_an_output_rounding():
+    rng = np.random.default_rng(88)
+    x = np.eye(54, dtype=np.float32)[rng.integers(0, 54, 9)]
+    y = np.exp(normal(88, 54, 16))
+    found = diagnose(x, y, x @ y, x @ y.astype(np.float16).astype(np.float32))
+    assert (found.status, found.names) == ("rounding", ("output-rounded",)), found.first
+
+
+def test_rounded_inputs_are_proved_by_the_bits_of_a_coarse_output():
+    x, y = np.abs(normal(89, 21, 8)), normal(90, 8, 37)
+    coarse = [each.astype(BF16).astype(np.float32) for each in (x, y)]
+    found = diagnose(x, y, x @ y, (coarse[0] @ coarse[1]).astype(BF16).astype(np.float32))
+    assert (found.status, found.names) == ("rounding", ("inputs-rounded", "output-rounded")), found.first

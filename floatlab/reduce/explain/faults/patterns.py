@@ -13,6 +13,7 @@ from math import lgamma, log, log2, sqrt
 
 import numpy as np
 
+from floatlab.arrays.conversion import quantize
 from floatlab.arrays.types import Array
 from floatlab.formats import Format
 from floatlab.record import Record
@@ -54,6 +55,7 @@ _MARGIN = 6.0  # if one of `tried` models is to be named, the evidence must exce
 # The least evidence, in bits, for a final rounding or for one of about a hundred sums in narrow formats. With less,
 # more than one in a hundred results would fit by chance.
 BITS_OF_SUMS = 13.0
+BITS_EACH = 8.0  # the evidence that an element takes away if a computation does not reproduce it, in bits
 _HALF = 11  # results in 16 bits or less are coarse, so that many models fit a few numbers
 _APART = 0.01  # two models can be compared only if their products differ by at least this many sigmas
 
@@ -323,7 +325,14 @@ def is_telling(view: View, product: Array, tried: int = 0) -> bool:
         if tried:
             return bool(bits.sum() > log2(tried) + _MARGIN)
     are_enough = bits.size >= _FEW and view.format.precision > _HALF
-    return are_enough or bool(bits.sum() > _BITS + _MORE_BITS / max(1, bits.size))
+    return are_enough or bool(bits.sum() > _BITS + _MORE_BITS / max(1, bits.size)) or _gives_numbers(view, product)
+
+
+def _gives_numbers(view: View, product: Array) -> bool:
+    """Return whether a model's product, once rounded, gives numbers of the result that the plain product does not."""
+    rounded = [np.asarray(quantize(each, view.format), np.float64) for each in (view.totals.product, product)]
+    missed, left = (view.usable & (each != view.values) for each in rounded)
+    return evidence_bits(view, missed & ~left, view.format) > BITS_OF_SUMS + BITS_EACH * int(left.sum())
 
 
 def evidence_bits(view: View, explained: Array, output: Format) -> float:
