@@ -163,7 +163,7 @@ def read_gguf(file: IO[bytes]) -> GgufHeader:
     if header.length < 4 or header.take(4) != b"GGUF":
         raise FileFormatError("is not a GGUF file: its first bytes are wrong")
     if header.length < _SHORTEST:
-        raise FileFormatError(f"is cut: it has {header.length} bytes, but a GGUF file has at least {_SHORTEST}")
+        raise FileFormatError(f"is cut off: it has {header.length} bytes, but a GGUF file has at least {_SHORTEST}")
     version = header.count("<I")
     if version not in (2, 3):
         hint = " (its bytes may be in the wrong order)" if version in (2 << 24, 3 << 24) else ""

@@ -108,7 +108,7 @@ def _checked(info: zipfile.ZipInfo) -> None:
     """Raise FileFormatError for a member with an impossible or too large size, or a compression other than deflate."""
     name = quoted(info.filename)
     if info.compress_type not in _KNOWN:
-        raise FileFormatError(f"has a member {name} with an unsupported compression (only deflate is read)")
+        raise FileFormatError(f"has a member {name} with an unsupported compression (deflate is supported)")
     if info.file_size > _DENSEST * info.compress_size + _DENSEST:
         raise FileFormatError(f"has a member {name} that declares an impossible size of {info.file_size:,} bytes")
     if info.compress_type != zipfile.ZIP_STORED and info.file_size > _MAX_PACKED:

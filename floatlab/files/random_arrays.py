@@ -68,7 +68,7 @@ def parse_random(text: str, format: Format) -> ArraySource:
     """Return the array of `random:DISTRIBUTION:SHAPE[:NAME=VALUE…]`.
 
     Distributions are uniform (low, high), normal (mean, std) and lognormal (mean, sigma); all take a seed. Raises
-    UnsupportedError for a text that is none of these, and FormatError for a format without a zero or a sign.
+    UnsupportedError for text in another form, and FormatError for a format without a zero or a sign.
 
     >>> from floatlab.formats import parse_format
     >>> parse_random("random:uniform:2x2:seed=1", parse_format("fp16")).whole().tolist()

@@ -151,5 +151,5 @@ def open_raw(path: str, dtype: str, shape: str | None = None) -> ArraySource:
             wanted = (length * 8 // width,)
         needed = -(-prod(wanted) * width // 8)
         if needed != length:
-            raise FileFormatError(f"has {length:,} bytes, but {quoted(dtype)} in that shape takes {needed:,}")
+            raise FileFormatError(f"has {length:,} bytes, but {shape} elements of {quoted(dtype)} take {needed:,}")
         return RawSource(path, path, file, wanted, kind, 0, swapped=swapped)

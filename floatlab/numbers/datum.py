@@ -221,7 +221,7 @@ class Datum(Drawn, Record):
 
     @property
     def ordinal(self) -> int:
-        """Signed rank of the value: neighbours differ by 1; zeros have rank 0 (in e8m0: the smallest number).
+        """Signed rank of the value: neighbours differ by 1; zeros (in e8m0, the smallest number) have rank 0.
 
         >>> from floatlab import decode
         >>> decode(0x3C00, "fp16").ordinal, decode(0x8001, "fp16").ordinal

@@ -45,7 +45,7 @@ class Exact(Record):
         return cls(n < 0, abs(n), 0)
 
     def __post_init__(self) -> None:
-        """Raise for a negative c: the sign has its own field."""
+        """Raise UnsupportedError for a negative c: the sign has its own field."""
         if self.c < 0:
             raise UnsupportedError("Exact takes its sign in `negative`; c is at least 0")
 

@@ -135,8 +135,8 @@ def _turns(format: Format) -> list[Exact]:
 
     A number is tiny after rounding (7.5) if it is below the smallest normal number even when it is rounded to p digits
     without a lower limit of the exponent. The ulp of that rounding is half the ulp of subnormals. One candidate lies
-    one such ulp below the smallest normal number, the other half an ulp. The rounding direction decides between them.
-    If tiny results are flushed, the interval of zero ends there.
+    one such ulp below the smallest normal number, the other half of such an ulp. The rounding direction decides between
+    them. If tiny results are flushed, the interval of zero ends there.
     """
     normal = Exact(False, 1, format.emin)
     return [normal - Exact(False, 1, format.emin - digits) for digits in (format.precision, format.precision + 1)]

@@ -16,7 +16,7 @@ SIZE = (7.0, 3.8)  # inches
 def require_matplotlib(path: str = "") -> None:
     """Raise MissingPartError with the install command if matplotlib is not installed.
 
-    Also raise FileFormatError for a path whose extension does not name a format of figures.
+    Also raise FileFormatError for a path whose extension is not a figure format.
     """
     try:
         import matplotlib  # noqa: F401

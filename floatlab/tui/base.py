@@ -94,7 +94,7 @@ class ExplorerBase(App[None]):
         raise NotImplementedError
 
     def copy(self, text: str, what: str) -> None:
-        """Copy text, and notify the user what was copied."""
+        """Copy text, and tell the user what was copied."""
         raise NotImplementedError
 
 

@@ -1,4 +1,4 @@
-"""Checks vectors: recomputes every line; each difference has a command that shows how floatlab computes the result."""
+"""Checks vectors: recomputes every line. For each difference, a command shows how floatlab computes the result."""
 
 from __future__ import annotations
 

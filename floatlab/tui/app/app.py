@@ -315,7 +315,7 @@ class Explorer(Navigation):
 
     def copy(self, text: str, what: str) -> None:
         """Copy text, then say what was copied (`what`) and by which program."""
-        self.copy_to_clipboard(text)  # also copies for Ctrl+V inside the explorer
+        self.copy_to_clipboard(text)  # this also makes Ctrl+V work inside the explorer
 
         def report(program: str) -> None:
             shown = text if len(text) <= 60 and "\n" not in text else f"{len(text):,} characters"

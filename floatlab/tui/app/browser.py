@@ -131,7 +131,7 @@ class Guard:
         if question_asked(request.query.get(ASKED, "")) is None:
             return web.Response(status=400, text=_NO_QUESTION)
         if any(not _size(request.query.get(name, "80")) for name in ("width", "height")):
-            return web.Response(status=400, text="this is not a valid size of a terminal\n")
+            return web.Response(status=400, text="a terminal has 1 to 1000 columns and 1 to 1000 rows\n")
         if self.open >= self.visitors:
             return web.Response(status=503, text=f"{self.visitors} explorers are open already, which is the maximum\n")
         self.open += 1
@@ -308,7 +308,7 @@ def serve(
 ) -> None:
     """Serve explorers until interrupted; see `server_of` for the parameters.
 
-    Raises MissingPartError without textual-serve (extra `web`), FloatlabError if the address is not available.
+    Raises MissingPartError without textual-serve (extra `web`), and FloatlabError if the address is not available.
     """
     server = server_of(address, words, visitors, tell, question)
     try:

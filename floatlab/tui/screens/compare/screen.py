@@ -237,7 +237,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         if x and y:
             return self.attempt(lambda: self._made_of(x, y, op, bias), "inputs")
         if x or y or op or bias:
-            self.complain("the arrays are a product of two: X and Y", hint=True)
+            self.complain("a product has two inputs: give both X and Y", hint=True)
             return True
         return self.open(self.question.having(inputs=None, op=None, bias=None), "inputs")
 

@@ -69,8 +69,8 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
     ROUNDS = False
     HELP = (
         "The row with the cursor is shown in full; space marks rows to compare, and f adds any format by its name. "
-        "The box has the marked names. With the mouse: a click before a name marks it, a double click opens 1 in this "
-        "format in Inspect, a click on the header shows other columns."
+        "The box has the marked names. With the mouse: a click before a name marks it, a double click opens the "
+        "number 1 of this format in Inspect, a click on the header shows other columns."
     )
     BINDINGS = [
         Binding("space", "mark", "Mark", id="formats.mark", key_display="space"),

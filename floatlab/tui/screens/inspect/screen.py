@@ -50,7 +50,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         ("pins", "A and B"),
     )
     HELP = (
-        "Type a number, a code (bits:0x3c7c) or VALUE@FORMAT. Edits of bits and fields, and the edits above, change "
+        "Type a number, a code (bits:0x3c7c) or VALUE@FORMAT. Edits of bits and fields, and the edit buttons, change "
         "the row with the cursor; the other rows show its number converted to their formats."
     )
     BINDINGS = [

@@ -151,7 +151,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
         operations = {verb: verb_named(verb).summary for verb in OPERATIONS}
         orders = "Order, or any such as blocked(64, pairwise) or ((0 1) (2 3))"
         schedule, adder = str(base.option("schedule", "serial")), base.option("adder", _ROUNDED)
-        machines = [Choice(_NONE, f"{_NONE:<16} additions by the options of this screen")]
+        machines = [Choice(_NONE, f"{_NONE:<16} additions as chosen on this screen")]
         machines += [
             Choice(name, f"{name:<16} {', '.join(row.hardware)}: {row.order}", row.hardware)
             for name, row in MACHINES.items()
@@ -162,7 +162,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
         now = str(question.option("terms", 64))
         shape, layout = question.option("shape", _FIRST), question.option("layout", next(iter(LAYOUTS)))
         usual = [Choice(name, f"{name:<12} {text}", quantity=True) for name, text in _SHAPES.items()]
-        shapes = "Orders of all elements: rows x terms x columns, or any other"
+        shapes = "Orders of all elements; shape: rows x terms x columns"
         return super().picks() | {
             "schedule": Pick(orders, SCHEDULES, self.take_schedule, (schedule,), True, "Order"),
             "adder": Pick("Additions", _ADDERS, self.take_adder, (adder,), group="Additions"),

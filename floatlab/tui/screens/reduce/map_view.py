@@ -21,7 +21,7 @@ class MapView(Cells, inherit_bindings=False):
 
     PLACE = "On the map"  # the heading in the list of keys
     HELP = (
-        "One letter for each order, the most frequent first. Above the map is the order of the block under the "
+        "Each letter is an order; A is the most frequent one. Above the map is the order of the block under the "
         "cursor; Enter, or a double click, shows its tree."
     )
     BINDINGS = [

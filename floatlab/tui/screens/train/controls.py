@@ -77,7 +77,7 @@ class RoundingTable(ColumnTable):
 
 
 class TrainControls(TaskScreen, inherit_bindings=False):
-    """A screen with the controls for a training."""
+    """A screen with the controls for a training session."""
 
     table = getters.query_one(RemedyTable)
     laboratory: Laboratory | None = None  # the training session of the subcommands `run` and `network`

@@ -245,7 +245,7 @@ class TrainRunner(TrainControls, inherit_bindings=False):
         if self.laboratory is None:
             return
         noun, label = "configuration" if self.form == "network" else "remedy", self.labels[self.place]
-        title = f"{label} continues as: (any {noun} such as bf16+kahan)"
+        title = f"{label} continues as (any {noun}, such as bf16+kahan)"
         self.pick(Pick(title, self.remedy_choices(), partial(self.take_remedy, self.place), (label,), free=True))
 
     def take_remedy(self, place: int, remedy: str) -> None:
