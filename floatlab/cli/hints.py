@@ -62,7 +62,7 @@ def meant_by_option(flag: str, verb: Verb) -> str:
     for option in verb.options:
         if word and all(map(option.may_be, word.split(","))):
             several = f"these {option.noun}s" if "," in word else f"this {option.noun}"
-            return f": {option.spellings[0]} {word} names {several}"
+            return f": write {option.spellings[0]} {word} for {several}"
     known = [
         flag[2:] for option in verb.options for flag in option.spellings if flag.startswith("--") and option.explanation
     ]

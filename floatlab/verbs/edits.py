@@ -110,7 +110,7 @@ def with_field(datum: Datum, name: str, text: str) -> Datum:
     value = _whole(text)
     if value is None or not 0 <= value <= most:
         limit = str(most) if most < 1 << 32 else hex(most)
-        raise LiteralError(f"{name} is a whole number from 0 to {limit}, not {quoted(text)}")
+        raise LiteralError(f"{name} must be a whole number from 0 to {limit}, not {quoted(text)}")
     return Datum(datum.format, datum.code & ~(most << low) | value << low)
 
 

@@ -1,6 +1,6 @@
 """JSON documents: the schema of each kind of answer, for writing JSON and for reading it back.
 
-Each schema is imported at its first use. So the JSON of a derivation is written and read without NumPy.
+Each schema is imported at its first use, so NumPy is not imported to write and read the JSON of a derivation.
 """
 
 from __future__ import annotations
@@ -221,7 +221,7 @@ def from_json(text: str) -> Any:
 
     try:
         if len(text) > _LONGEST:
-            raise FileFormatError(f"{len(text):,} characters are too long: at most {_LONGEST:,}")
+            raise FileFormatError(f"the document has {len(text):,} characters, but at most {_LONGEST:,} can be read")
         wire = loads(text)
     except FloatlabError:
         raise

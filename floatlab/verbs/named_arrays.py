@@ -17,9 +17,9 @@ def preset_of(operation: str, words: tuple[str, ...], name: str) -> list[object]
     """Return the two vectors of a preset (a named example); raises UnsupportedError."""
     if name not in PRESETS:
         known = list(PRESETS)
-        raise UnsupportedError(f"--preset is one of {', '.join(known)}, not {quoted(name)}{guess(name, known)}")
+        raise UnsupportedError(f"--preset must be one of {', '.join(known)}, not {quoted(name)}{guess(name, known)}")
     if operation != "dot" or words:
-        raise UnsupportedError(f"--preset {name} gives dot its two arrays: name no others")
+        raise UnsupportedError(f"--preset {name} gives dot its two arrays: do not name others")
     return list(PRESETS[name].data)
 
 

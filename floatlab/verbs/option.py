@@ -289,7 +289,7 @@ DIALECT_RULE = OptionRule(
     excludes=("overflow", "absent", "nan", "negative"),
 )
 SILENT_NAN = Option(
-    "fma_invalid", "", "∞ × 0 + quiet NaN raises no invalid (7.2)", ("--silent-nan",), value=False,
+    "fma_invalid", "", "do not raise invalid for ∞ × 0 + quiet NaN (7.2)", ("--silent-nan",), value=False,
     choices=((True, "is invalid"), (False, "raises nothing")), title="∞ × 0 + NaN", part="context",
     group="what to show",
 )  # fmt: skip

@@ -1,6 +1,6 @@
 """Page and JSON of every kind of answer. `floatlab/__init__` registers this module as the presenter.
 
-Each page module is imported at its first use. So a derivation is shown without NumPy.
+Each page module is imported at its first use, so NumPy is not imported to show a derivation.
 """
 
 from __future__ import annotations

@@ -211,8 +211,8 @@ SAID = [
     # formats in the wrong place, and other names of formats
     ("0.1 fp16", "write -f 'fp16'"),
     ("add 0.1 0.2 fp16", "'fp16' is a format, not a number: write -f fp16"),
-    ("0.1 --half", "-f half names this format"),
-    ("0.1 --fp16,bf16", "-f fp16,bf16 names these formats"),
+    ("0.1 --half", "write -f half for this format"),
+    ("0.1 --fp16,bf16", "write -f fp16,bf16 for these formats"),
     ("0.1 --fp8", "is a family of formats"),
     ("0.1 -f float", "name one of fp16 fp32 fp64 fp128"),
     ("0.1 -f int8", "toint VALUE --to int8 converts"),
@@ -233,7 +233,7 @@ SAID = [
     ("add 1 2 --explain", "did you mean '--why'"),
     ("convert 0.1 --from fp32", "did you mean '--through'"),
     ("toint 2.5 u8", "write --int u8"),
-    ("toint 2.5 --u8", "--int u8 names this type"),
+    ("toint 2.5 --u8", "write --int u8 for this type"),
     # numbers
     ("1,5", "use spaces to separate values, and a point in decimals: 1 5"),
 ]

@@ -9,7 +9,7 @@ import pytest
 
 from floatlab.cli.main import main
 
-LINEAR = "with --op linear, which takes Y of (outputs, inputs), they do"
+LINEAR = "with --op linear, for which Y has the shape (outputs, inputs), they do"
 PRINTED = (
     "tensor([[ 0.5000, -1.2500],\n        [ 1.0000,  2.0000]], "
     "device='cuda:0', dtype=torch.float16, requires_grad=True)"
@@ -112,12 +112,15 @@ def test_what_people_bring_is_answered(capsys, monkeypatch, folder, words, first
         ("a.npy b.npy --inputs x.npy", "--inputs needs X Y"),
         (
             "a.npy b.npy --inputs y.npy x.npy",
-            "shapes (5, 3) and (4, 5) do not make a product: in the other order they",
+            "shapes (5, 3) and (4, 5) do not make a product; in the other order they",
         ),
-        ("a.npy b.npy --inputs x.npy x.npy", f"shapes (4, 5) and (4, 5) do not make a product: {LINEAR}"),
-        ("a.npy b.npy --inputs x.npy 1,2", "the sums run along the last axis of X, so Y of (5, N) would"),
+        ("a.npy b.npy --inputs x.npy x.npy", f"shapes (4, 5) and (4, 5) do not make a product; {LINEAR}"),
+        ("a.npy b.npy --inputs x.npy 1,2", "the sums run along the last axis of X, so Y must have the shape (5, N)"),
         ("a.npy b.npy --inputs scalar.npy y.npy", "matmul: x has shape () and y (5, 3): both need at least one axis"),
-        ("a.npy row.npy --inputs x.npy y.npy", "a product of (4, 5) and (5, 3) is (4, 3), and expected is (5,)"),
+        (
+            "a.npy row.npy --inputs x.npy y.npy",
+            "a product of (4, 5) and (5, 3) has shape (4, 3), but expected has shape (5,)",
+        ),
         ("none.npy none.npy --inputs x0.npy y.npy", "shapes (0, 5) and (5, 3) give a result without elements"),
         ("a.npy b.npy --inputs x.npy y.npy --op sum", "sum takes one input: give 1 in place of y"),
         ("a.npy b.npy --inputs x.npy 1 --op linear", "y is (outputs, inputs), so y of shape (OUT, 5) would fit"),

@@ -90,7 +90,7 @@ def test_rows_and_two_arrays_are_attributed(capsys, tmp_path):
 def test_what_alone_does_not_explain_it_is_said(capsys):
     _, out, _ = run(capsys, *FORUM)
     assert "together: +22 ulps from the first to the second" in out
-    assert "not by FMA alone: none of 14 pairs of candidates that differ only in it gives both results" in out
+    assert "not by FMA alone: of 14 pairs of candidates that differ only in this, none gives both results" in out
     assert "serial → serial with FMA: 0x3d6533f0 → 0x3d6533f6, +6 ulps" in out
     wire = json.loads(run(capsys, *FORUM, "--json")[1])
     assert [(each["cause"], each["ulps"]) for each in wire["refuted"]] == [("FMA", 6), ("order", -16)]

@@ -182,7 +182,7 @@ def test_pages_keep_to_their_width(capsys, width):
         (["sum", "1,2", "--accumulator", "fp16,fp32"], "--accumulator takes one format"),
         (["sum", "1,2", "--fma"], "--fma"),
         (["dot", "--preset", "form"], "forum"),
-        (["dot", "1", "2", "--preset", "forum"], "name no others"),
+        (["dot", "1", "2", "--preset", "forum"], "do not name others"),
         (["dot", "1", "2", "--machine", "hoper.f16.f32"], "hopper"),
         (["dot", "1", "2", "--machine", "hopper.f16.f32", "--fma"], "fixed by the machine"),
         (["matmul", "1,2", "3"], "do not make a matrix product"),
@@ -296,4 +296,4 @@ def test_scales_are_typed_as_numbers_or_codes(capsys):
     assert len(results) == 1
     status, out, err = ask(capsys, *asked, "bits:0x7f,1,1,3")
     assert (status, out) == (2, "")
-    assert "'bits:0x7f,1,1,3': among codes, a scale must be a number of e8m0fnu" in err
+    assert "'bits:0x7f,1,1,3': in a list with codes, every scale must be a number of e8m0fnu" in err

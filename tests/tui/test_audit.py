@@ -43,7 +43,7 @@ async def test_the_overview_is_the_page_of_the_command(examples, size):
 async def test_every_view_by_key_and_by_mouse(size):
     async with opened(RANDOM, size) as person:
         task = person.app.screen
-        said = {"overview": "as good as the recipe gets?", "tensors": "sort most damaged first", "plan": "as it is"}
+        said = {"overview": "do all tensors survive?", "tensors": "sort most damaged first", "plan": "as it is"}
         for name, words in said.items():
             assert task.view == name
             assert words in (person.screen if name == "tensors" else text(person))

@@ -156,7 +156,7 @@ async def test_a_wrong_field_is_marked_and_the_picture_stays():
         await person.type("99")
         box = person.app.screen.query_one("#field")
         assert box.has_class("-wrong")
-        assert "E is a whole number from 0 to 31, not '99'" in person.screen
+        assert "E must be a whole number from 0 to 31, not '99'" in person.screen
         assert codes(person) == {"binary16": encode("2.77555756156e-17", "fp16").code or 0x2400}
         await person.press("escape")
         await person.choose("#names", "E")

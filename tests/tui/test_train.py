@@ -172,7 +172,7 @@ async def test_numbers_that_end_end_it():
     async with opened("train 1 --update 0.5,0.25,0.125 --remedies plain") as person:
         assert "step 3 of 3" in person.screen
         await press(person, "space")
-        assert "numbers for 3 steps only, and all are done" in said(person)
+        assert "the gradients or updates cover only 3 steps, and all are done" in said(person)
         assert values(person) == ["1.875"]
         await put(person, "#steps", "5")
         assert "has numbers for 3 steps, not for 5" in said(person)

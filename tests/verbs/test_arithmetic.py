@@ -23,7 +23,7 @@ def test_codes_belong_to_the_format_asked_for():
     assert operands(("bits:0x3c00", "0x3c00"), FP16)[0] == Datum(FP16, 0x3C00)
     assert operands(("0x3c00",), FP16, bits=True) == (Datum(FP16, 0x3C00),)
     assert operands(("0x3c@e5m2",), FP16, bits=True) == (Datum(parse_format("e5m2"), 0x3C),)
-    with pytest.raises(FloatlabError, match="a code of which format"):
+    with pytest.raises(FloatlabError, match="a code needs a format"):
         operands(("bits:0x3c00",), None)
 
 
@@ -44,7 +44,7 @@ def test_both_sides_of_the_at_sign_are_needed(text):
 @pytest.mark.parametrize("verb", ARITIES)
 def test_every_verb_counts_its_operands(verb):
     for count in {0, 1, 2, 3, 4} - {ARITIES[verb]}:
-        with pytest.raises(FloatlabError, match=f"^{verb} takes .*, and got {count or 'none'}"):
+        with pytest.raises(FloatlabError, match=f"^{verb} takes .*, but got {count or 'none'}"):
             operate(verb, ("1",) * count)
     assert verb in VERBS
     assert len(operate(verb, ("1",) * ARITIES[verb]).words()) == 1

@@ -94,7 +94,7 @@ def test_dialects_are_all_the_formats_of_that_width():
 
 def test_dialects_of_named_formats_and_of_widths_without_any():
     assert names(show("bits:0x38", (parse_format("e4m3"), parse_format("e5m2")), dialects=True)) == ["e4m3fn", "e5m2"]
-    with pytest.raises(FormatError, match="no named format has 3 bits"):
+    with pytest.raises(FormatError, match="no built-in format has 3 bits"):
         show("bits:0b101", dialects=True)
     with pytest.raises(LiteralError, match="--dialects takes a code"):
         show("1.5", dialects=True)

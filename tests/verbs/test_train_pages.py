@@ -169,7 +169,7 @@ def test_a_scale_that_loses_nothing_is_said_and_one_that_must():
 def test_the_best_step_is_told_and_what_spoils_the_others():
     curves = [sweep_steps(lambda x: x * x * x, 1.5, way=way) for way in ("forward", "central")]
     page = text(check_page(GradientCheck("x^3", tuple(curves), check_gradient(lambda x: x * x * x, 1.5, 6.8))))
-    assert page.startswith("x^3 at 1.5 in binary32: its derivative is 6.75; 6.8 is a bug")
+    assert page.startswith("x^3 at 1.5 in binary32: its derivative is 6.75; 6.8 is wrong")
     assert f"central, best {curves[1].best.h:.2e}" in page
     assert "rounding" in page
     assert "a bug: the mismatch is more than ten times" in page

@@ -71,7 +71,7 @@ def operands(
             found.append(text)
         else:
             example = text.strip() if len(text) <= _EXAMPLE else "bits:0x3c00"
-            raise FloatlabError(f"{quoted(text)}: a code of which format? Name it with -f, or as {example}@fp16")
+            raise FloatlabError(f"{quoted(text)}: a code needs a format: use -f, or write {example}@fp16")
     return tuple(found)
 
 
@@ -176,7 +176,7 @@ def operate(
     if len(texts) != arity:
         takes = {1: "one value", 2: "two values", 3: "three values"}[arity]
         got = f"{len(texts)}: {quoted(' '.join(texts), 60)}" if texts else "none"
-        raise FloatlabError(f"{verb} takes {takes}, and got {got}")
+        raise FloatlabError(f"{verb} takes {takes}, but got {got}")
     values = operands(texts, format, bits, context)
     if dialect:
         context = rules_of(dialect, context)(format or _result_format(values))

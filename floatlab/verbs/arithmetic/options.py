@@ -24,7 +24,7 @@ _EXPLANATION = (
     "Operands are numbers; VALUE@FORMAT and codes (bits:…@FORMAT) keep their formats. With -f, the result is rounded "
     "once, directly into that format. Without -f, its format is the first of fp16, bf16, fp32, fp64 and fp128 that "
     "contains the formats of all operands (binary32 if they name none). Numbers without a format are rounded to "
-    "nearest into the result's format, for cmp into binary32."
+    "nearest into the result's format (for cmp, into binary32)."
 )
 _MAX_STEPS = 1000
 
@@ -103,7 +103,7 @@ def _operation(
         takes=("VALUE", "a number, or VALUE@FORMAT"),
         options=(*grouped("what to show", _BITS, *own), FORMATS, DIALECT, *rules, *OUTPUT),
         rules=(OptionRule(("steps", "why"), "--brief shows one line without steps", excludes=("brief",)), DIALECT_RULE),
-        one_format=f"{name} has one result, in one format; -f names {{}}",
+        one_format=f"{name} has one result, in one format, but -f names {{}}",
         validate=_validate,
         joins=True,
         also=also,

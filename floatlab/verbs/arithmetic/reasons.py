@@ -170,7 +170,7 @@ def _decode(derivation: Derivation) -> list[str]:
 
 
 def _distinct_number(reading: Derivation) -> str:
-    """Return the number that was read, with so many digits that it differs visibly from the typed number.
+    """Return the number that was read, with enough digits to show that it differs from the typed number.
 
     If that takes more than `_LEGIBLE` digits, return fewer digits and the difference.
     """

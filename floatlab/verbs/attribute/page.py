@@ -147,10 +147,8 @@ def verdict_rows(found: Attribution, label: str = "verdict") -> list[Block]:
     for each in found.refutations:
         ((_, ulps),) = each.path.steps
         codes = _codes(each.path)
-        tried = counted(each.tried, "pair")
-        words = line(
-            f"not by {each.cause.value} alone: none of {tried} of candidates that differ only in it gives both results"
-        )
+        tried = f"{counted(each.tried, 'pair')} of candidates"
+        words = line(f"not by {each.cause.value} alone: of {tried} that differ only in this, none gives both results")
         own = line(f"{each.first.text} → {each.second.text}: ", Span(codes, Role.CODE), f", {_moved(ulps)}")
         blocks += [Row("", words), Row("", own)]
     return blocks

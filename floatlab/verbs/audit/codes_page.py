@@ -35,8 +35,8 @@ def codes_page(found: RecipeSearch) -> Page:
     blocks += [Row("" if at else "remarks", Span(words, Role.FLAG)) for at, words in enumerate(found.remarks)]
     others = found.nearest if found.is_found else found.nearest[1:]
     if others:
-        which = "do not give these codes" if found.is_found else "give no more of these codes"
-        blocks += [Gap(), Note(f"Recipes that {which}"), _table(others)]
+        title = "Recipes that do not give these codes" if found.is_found else "The next nearest recipes"
+        blocks += [Gap(), Note(title), _table(others)]
     if found.element is not None:
         blocks += [Gap(), heading(_element_title(found)), *_element_rows(found.element)]
     for example in found.examples:
@@ -56,7 +56,7 @@ def _verdict(found: RecipeSearch) -> str:
         wrong = best.scales_tried - best.scales
         if wrong:
             return f"no recipe; {best.name} gives all codes, but not {counted(wrong, 'scale')}"
-        return f"no recipe; {best.name} gives all codes and scales, but another scale of the tensor"
+        return f"no recipe; {best.name} gives all codes and scales, but a different tensor scale"
     if len(found.recipes) == 1:
         return f"{found.recipe} made these codes"
     names = [each.name for each in found.recipes]

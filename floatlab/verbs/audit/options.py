@@ -54,30 +54,30 @@ def _validate(question: Question) -> Question:
 
 VERB = Verb(
     name="audit",
-    summary="check a quantised checkpoint; or tell what recipes would do to a checkpoint (--to)",
+    summary="check a quantised checkpoint, or show what recipes would do to a checkpoint (--to)",
     examples=(
         "audit model.safetensors --against original.safetensors",
         "audit original.safetensors --to mxfp4,nvfp4,e4m3/tensor",
         "audit model.safetensors::model.layers.0.mlp.down_proj.weight --from original.safetensors",
     ),
     explanation=(
-        "FILE is a checkpoint as for dequantize. With --against, each quantised weight is compared with its "
-        "original: relative error, SQNR, cosine, largest error. It is broken if its error is larger than that of a "
-        "quantiser with the right scales. Possible causes are tried (a reciprocal scale, exchanged or swizzled scales, "
-        "nibbles in the other order, another bias). A cause is named only if correcting it makes the weight fit. "
-        "Without --against, a weight is broken if its bytes prove it: NaNs, or parts that are missing or do not fit. "
-        "The status is 1 if a weight is broken. With --to, each tensor is rounded by each recipe (floatlab formats "
-        "lists recipes). The page shows how many numbers become 0, subnormal, clipped or NaN, and the relative errors, "
-        "SQNR, cosine, scales and bits. The cheapest recipe that a tensor survives is recommended. With --from, "
-        "FILE::NAME are codes, and the answer is the recipe that makes all of them from the original, bit for bit; the "
-        "status is 1 if no recipe does."
+        "FILE is a checkpoint (floatlab dequantize --help lists the kinds). With --against, each quantised weight is "
+        "compared with its original: relative error, SQNR, cosine, largest error. It is broken if its error is larger "
+        "than that of a quantiser with the right scales. Possible causes are tried (a reciprocal scale, exchanged or "
+        "swizzled scales, nibbles in the other order, another bias). A cause is named only if correcting it makes the "
+        "weight fit. Without --against, a weight is broken if it contains NaNs, or if parts of it are missing or do "
+        "not fit. The status is 1 if a weight is broken. With --to, each tensor is rounded by each recipe (floatlab "
+        "formats lists recipes). The page shows how many numbers become 0, subnormal, clipped or NaN, and the relative "
+        "errors, SQNR, cosine, scales and bits. The cheapest recipe that a tensor survives is recommended. With "
+        "--from, FILE::NAME names codes, and the answer is the recipe that makes all of them from the original, bit "
+        "for bit; the status is 1 if no recipe does."
     ),
     takes=("FILE", "a checkpoint; several with --to"),
     options=(
         *grouped(
             "audit",
             Option("against", "ORIGINAL", "the checkpoint before it was quantised", also=("reference", "original")),
-            Option("only", "GLOB", "take the tensors whose names match, such as 'model.layers.*.mlp.*'"),
+            Option("only", "GLOB", "only the tensors whose names match, such as 'model.layers.*.mlp.*'"),
         ),
         *grouped(
             "recipe of codes",

@@ -47,7 +47,7 @@ def recipes_page(found: RecipeAudit, most: int = LISTED) -> Page:
                    One of these tensors has fewer than two axes, as norms and biases do.
                    Libraries usually leave these as stored.
     <BLANKLINE>
-      recipe  usual dB  as good as the recipe gets?
+      recipe  usual dB  do all tensors survive?
       e4m3        31.5  no: 1 of 2; 1 gets NaN or ∞
       mxfp4       18.8  no: 1 of 2; 1 loses precision
       A tensor survives a recipe if its SQNR is at most 3 dB below the usual SQNR, and if no
@@ -130,8 +130,8 @@ def _survival(found: RecipeAudit, measured: list[TensorFigures]) -> list[Block]:
     words = found.recommendation.rule
     if found.min_sqnr is None:
         words += " Formats with few digits have a low usual SQNR; --min-sqnr DB sets one limit for all recipes."
-    asked = "as good as the recipe gets?" if found.min_sqnr is None else "as good as asked for?"
-    blocks: list[Block] = [Table(("recipe", "usual dB", asked), rows, right=(1,)), hint(words)]
+    header = ("recipe", "usual dB", "do all tensors survive?")
+    blocks: list[Block] = [Table(header, rows, right=(1,)), hint(words)]
     bare = [name for name in found.recipes if _rounds_to_few(name)]
     if bare:
         have = "has" if len(bare) == 1 else "have"

@@ -101,7 +101,7 @@ def _block(
     rule, scale_steps, groups = (fields.pop(name) for name in ("rule", "scale_steps", "groups"))
     tensor_minimum = fields.pop("tensor_minimum", None)
     if len(operands) != len(steps):
-        raise FileFormatError(f"{len(operands)} operands, and {len(steps)} steps")
+        raise FileFormatError(f"{len(operands)} operands, but {len(steps)} steps")
     elements = tuple(
         Element(value=value, rounded=step.pop("rounded", None), **step)
         for (value, _), step in zip(operands, steps, strict=True)

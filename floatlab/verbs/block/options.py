@@ -9,7 +9,7 @@ from floatlab.verbs.question import Question, Verb
 
 def _validate(question: Question) -> Question:
     if question.option("to") is None:
-        raise UsageError("block needs --to RECIPE: the block format, as in --to mxfp4")
+        raise UsageError("block needs --to RECIPE, which names the block format, as in --to mxfp4")
     return question
 
 
@@ -56,7 +56,7 @@ VERB = Verb(
             Option("scale", "RULE", "floor|even|ceil|up|nearest, or a library's (default: the format's own)"),
             Option("tensor_scale", "VALUE", "nvfp4: the scale of the whole tensor (default: from amax)"),
         ),
-        Option("at", "INDEX", "of an array: the block with this element, such as 3,17 (default: the first)"),
+        Option("at", "INDEX", "for an array: show the block of this element, such as 3,17 (default: the first)"),
         *DIRECTION,
         *FLUSH,
         *OUTPUT,

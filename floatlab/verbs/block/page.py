@@ -140,7 +140,7 @@ def _format_row(recipe: Recipe) -> Row:
     size = {"tensor": "the tensor", "channel": "each row"}.get(fmt.shape, fmt.shape.removeprefix("flat"))
     scales = f"one {fmt.scale.name} {scale} for {size}{tensor}"
     if recipe.rule.name == "none":
-        more = "block saturates; convert and audit --to saturate only if asked to"
+        more = "overflow saturates in block; convert and audit --to saturate only with an option"
         return Row(fmt.name, f"{fmt.element.name}, no scales: {bits} bits a value; {more}")
     return Row(fmt.name, f"{fmt.element.name}, {scales}: {bits} bits a value")
 
@@ -262,8 +262,9 @@ def _range_rows(wanted: Fraction, scale: Datum) -> list[Block]:
     kind = scale.format
     if kind.smallest <= wanted <= kind.largest:
         return []
-    where = "beyond the largest" if wanted > kind.largest else "below the smallest"
-    return [Row("", Span(f"{where} {kind.name}, {words.brief(scale)}, which is used instead", Role.FLAG))]
+    where = "above the largest" if wanted > kind.largest else "below the smallest"
+    used = f"{where} number of {kind.name}: {words.brief(scale)} is used instead"
+    return [Row("", Span(used, Role.FLAG))]
 
 
 def outcome(element: Element, fmt: BlockFormat) -> str:

@@ -85,7 +85,7 @@ def answers(question: Question, started: Started | None = None) -> list[Answer]:
 
     If the question has a format, differences are counted in its ulps, and typed numbers are read into it. Otherwise,
     typed numbers are read into the format of the other array. If both arrays are typed, they are read into binary64.
-    But if inputs are given, they are read into the format of the first input (binary32 if the inputs are also typed).
+    But if inputs are given, typed numbers are read into the format of the first input (binary32 if that is typed, too).
     Raises FloatlabError.
     """
     words, format, options = question.values, next(iter(question.formats), None), dict(question.options)

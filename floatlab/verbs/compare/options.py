@@ -52,13 +52,13 @@ VERB = Verb(
         "compare random:normal:64x9@fp32 random:normal:64x9@bf16 --rtol 0.01",
     ),
     explanation=(
-        "An array is a file (.npy, .npz::NAME, .safetensors::NAME, text, or raw numbers with --dtype and --shape), "
-        "a list (1.5,-2,0x1p-3; rows separated by ;), an array as Python prints it ([[1, 2], [3, 4]], "
-        "tensor([[…]], …)), or random:uniform:400x400:seed=1 (uniform, normal, lognormal). @FORMAT after an array that "
-        "is not a file names its format. Ulps are those of the narrower array, or of -f NAME, which is also the format "
-        "of text. The tolerance is that of numpy.allclose, |actual − expected| <= atol + rtol × |expected|; if an "
-        "element exceeds it, the status is 1. The criterion of torch.testing.assert_close is evaluated too, with its "
-        "own tolerances unless both --rtol and --atol are given. Files can have any size: they are read piece by "
+        "An array is a file (.npy, .npz::NAME, .safetensors::NAME, text, or raw numbers with --dtype and --shape), a "
+        "list (1.5,-2,0x1p-3; rows separated by ;), an array as Python prints it ([[1, 2], [3, 4]], tensor([[…]], …)), "
+        "or random:uniform:400x400:seed=1 (uniform, normal, lognormal). @FORMAT after an array that is not a file "
+        "names its format. Ulps are counted in the format of the narrower array, or in -f NAME, which is also the "
+        "format of text. The tolerance is that of numpy.allclose, |actual − expected| <= atol + rtol × |expected|; if "
+        "an element exceeds it, the status is 1. The criterion of torch.testing.assert_close is evaluated too, with "
+        "its own tolerances unless both --rtol and --atol are given. Files can have any size: they are read piece by "
         "piece. Two checkpoints (folders, indices, files with several tensors) are compared tensor by tensor, the "
         "worst first; quantised weights are read as numbers."
     ),

@@ -24,12 +24,12 @@ VERB = Verb(
         "dequantize model.safetensors a.safetensors --to bf16 --only '*.mlp*'",
     ),
     explanation=(
-        "FILE is a .safetensors, an index of several (model.safetensors.index.json), a .gguf, a .npz, or a folder. "
-        "Weights are paired with their scales by the conventions of ModelOpt, compressed-tensors, DeepSeek, torchao, "
-        "gpt-oss, bitsandbytes, GPTQ, AWQ, MLX, quanto, ComfyUI, TensorRT-LLM and GGUF, which are recognised by "
-        "names, shapes and config.json. Each number is rounded once, from its exact value. Other tensors are copied; "
-        "scales are not written. OUT is a .safetensors; it is written to a temporary file, which replaces OUT at the "
-        "end."
+        "FILE is a .safetensors, .gguf or .npz file, an index of several files (model.safetensors.index.json), or a "
+        "folder. Weights are paired with their scales by the conventions of ModelOpt, compressed-tensors, DeepSeek, "
+        "torchao, gpt-oss, bitsandbytes, GPTQ, AWQ, MLX, quanto, ComfyUI, TensorRT-LLM and GGUF, which are recognised "
+        "by names, shapes and config.json. Each number is rounded once, from its exact value. Other tensors are "
+        "copied; scales are not written. OUT is a .safetensors file; it is written to a temporary file, which replaces "
+        "OUT at the end."
     ),
     takes=("FILE", "the checkpoint, then OUT, the file to write"),
     options=(

@@ -226,7 +226,7 @@ def _dialects(format: Format) -> list[Block]:
         rows.append(Row("--as", line(Span(dialect.name, Role.CODE), f": {gives}")))
         rows.append(Row("", hint(f"{dialect.words}; {dialect.source}").content))
         if dialect.left:
-            rows.append(Row("", hint(f"not here: {dialect.left}").content))
+            rows.append(Row("", hint(f"not modelled: {dialect.left}").content))
     return rows
 
 
@@ -269,7 +269,7 @@ def format_page(row: CatalogRow) -> Page:
     blocks += [model.Gap(), heading("Cases in which libraries disagree: the results here")]
     blocks += [Row(label, answer) for label, answer in disputed_results(f)]
     if rows := _dialects(f):
-        blocks += [model.Gap(), heading("As processors and libraries round into it (--as NAME)"), *rows]
+        blocks += [model.Gap(), heading("Rounding rules of processors and libraries (--as NAME)"), *rows]
     if 1 << f.width <= _CODE_TABLE_LIMIT:
         blocks += [model.Gap(), heading("Every code"), model.Grid(tuple(_cells(f)))]
     return Page(tuple(blocks), f"the format {f.name}")

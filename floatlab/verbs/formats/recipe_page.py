@@ -50,9 +50,9 @@ def _rule_rows(rule: ScaleRule) -> list[Block]:
         rows.append(Row("search", f"{rule.search}(x) gives step, depth and found"))
     rows += [Row(text.name, str(text.formula)) for text in rule.steps()]
     if rule.choice is not None:
-        factors = " and ".join(rule.choice.factors)
+        factors = " or ".join(rule.choice.factors)
         measure = {"square": "sum of squares", "absolute": "sum of magnitudes", "largest": "largest magnitude"}
-        chosen = f"grow = {factors}, by the {measure[rule.choice.measure]} of {rule.choice.error}"
+        chosen = f"grow = {factors}, whichever has the smaller {measure[rule.choice.measure]} of {rule.choice.error}"
         rows.append(Row("choice", chosen))
     if rule.rounding != "RNE":
         ways = {

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 _WHOSE = ("actual", "expected")
 _PLAIN = ("matmul", "dot")
-_STOPPED = "Stopped before anything was found; a complete search would settle it."
+_STOPPED = "Stopped before anything was found: let the search finish to get an answer."
 
 
 def _sources_of(words: tuple[str, ...], format: Format | None, dtype: str | None) -> list[Source]:
@@ -57,8 +57,8 @@ def product_of(x: Source, y: Source, results: Sequence[Source]) -> list[Source]:
         raise UnsupportedError(f"--inputs: shapes {shapes} do not make a product{_shape_hint(x, y)}")
     for each, name in zip(results, _WHOSE, strict=True):
         if each.codes.size != prod(shape):
-            made, own = shape or "one number", each.codes.shape or "one number"
-            raise UnsupportedError(f"--inputs: a product of {shapes} is {made}, and {name} is {own}")
+            made, own = (f"has shape {size}" if size else "is one number" for size in (shape, each.codes.shape))
+            raise UnsupportedError(f"--inputs: a product of {shapes} {made}, but {name} {own}")
     return [x, y, *(Source(each.codes.reshape(shape), each.format) for each in results)]
 
 
@@ -67,11 +67,11 @@ def _shape_hint(x: Source, y: Source) -> str:
     if not x.codes.ndim or not y.codes.ndim:
         return ": both must be at least vectors"
     if shape_of_product(y.codes, x.codes) is not None:
-        return ": in the other order they do"
+        return "; in the other order they do"
     n = x.codes.shape[-1]
     if y.codes.shape[-1] == n:
-        return ": with --op linear, which takes Y of (outputs, inputs), they do"
-    return f": the sums run along the last axis of X, so Y of ({n}, N) would"
+        return "; with --op linear, for which Y has the shape (outputs, inputs), they do"
+    return f"; the sums run along the last axis of X, so Y must have the shape ({n}, N)"
 
 
 @in_default_mode

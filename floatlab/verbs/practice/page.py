@@ -73,7 +73,7 @@ def _mark_rows(mark: AnswerMark) -> list[Block]:
         return [Row(f"{mark.part.label} ✓", Span(_cut(mark.given), Role.GOOD))]
     label, given = f"{mark.part.label} ✗", Span(_cut(mark.given), Role.BAD)
     if mark.verdict is AnswerVerdict.NOT_AN_ANSWER:
-        again = f"Asked again: {exercise.prompt} Type {exercise.kind}."
+        again = f"The question was: {exercise.prompt} Type {exercise.kind}."
         return [Row(label, line(given, " is not an answer")), Row("", again)]
     told = f"; you gave {mark.mistake}" if mark.mistake else ""
     return [Row(label, line(given, " is wrong, ", right, f" is right{told}")), Row("", exercise.prompt)]

@@ -80,7 +80,7 @@ def _scales(word: str, format: Format) -> Piece:
         return arrays_of((word,), parse_format("binary64"))[0]
     found = arrays_of((word,), format)[0]
     if isinstance(found, Source) and found.origin is not None and found.origin.inexact:
-        raise UsageError(f"{quoted(word)}: among codes, a scale must be a number of {format.name}")
+        raise UsageError(f"{quoted(word)}: in a list with codes, every scale must be a number of {format.name}")
     return found
 
 

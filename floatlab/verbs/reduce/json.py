@@ -90,7 +90,7 @@ def source_of_data(data: Sequence[Datum], origin: Origin | None = None) -> Sourc
     """Return numbers of one format as a source; raises FileFormatError for several formats."""
     formats = {datum.format for datum in data}
     if len(formats) != 1:
-        raise FileFormatError(f"numbers of one format are expected, not of {len(formats)}")
+        raise FileFormatError(f"expected numbers of one format, not of {len(formats)}")
     format = formats.pop()
     return Source(np.array([datum.code for datum in data], container(format)), format, None, origin)
 
@@ -110,7 +110,7 @@ _SIDES = {
 
 # Sums and dot products: terms, nodes, and the entries after the last node.
 
-# takes (entry, result), because an entry without a value has its error in ulps of the result
+# The members take a pair (entry, result), because an entry without a value has its error in ulps of the result.
 _LINE = schema(
     id=derived(lambda line: line[0].id),
     kind=derived(lambda line: line[0].kind),
@@ -139,10 +139,10 @@ def _reduction(operands: Operands, read: tuple[Origin | None, ...], **fields: An
     if operands is None:
         raise FileFormatError(f"the terms are missing: JSON has terms only if there are at most {MOST:,}")
     if len(operands) != len(read) or len(operands) not in (1, 2):
-        raise FileFormatError(f"{len(operands)} operands, and {len(read)} in read")
+        raise FileFormatError(f"{len(operands)} operands, but {len(read)} entries in read")
     sides = tuple(map(source_of_data, operands, read))
     if len(sides[0].codes) != len(sides[-1].codes):
-        raise FileFormatError(f"{len(sides[0].codes)} and {len(sides[1].codes)} factors")
+        raise FileFormatError(f"the sides have {len(sides[0].codes)} and {len(sides[1].codes)} factors")
     adder = {name: fields.pop(name) for name in ("context", "fma", "products", "accumulator", "adder")}
     return Reduction(sides=sides, adder=_read_adder(machine=fields["machine"], **adder), **fields)
 

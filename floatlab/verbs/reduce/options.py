@@ -123,8 +123,8 @@ VERBS = {
             "matmul",
             "compute the product of two matrices in a given order, and compare it with the exact product",
             ("matmul '1,2;3,4' '5,6;7,8' --fp16", "matmul random:normal:64x64 random:normal:64x64@fp32 --fma"),
-            f"{_ARRAYS} Rows of a list are separated by ;. q is the error in units of u × the sum of |a·b|: a few for "
-            "rounding errors, and at most about the number of terms.",
+            f"{_ARRAYS} Rows of a list are separated by ;. q is the error in units of u × the sum of |a·b|. Rounding "
+            "errors usually give a q of a few units, and at most about the number of terms.",
             order=(*_PRODUCTS, *_SCALES),
             timed=_TIMED,
         ),

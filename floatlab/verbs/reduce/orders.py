@@ -28,7 +28,7 @@ SCHEDULES = {
     "serial": "one after the other, as in a loop",
     "reversed": "as serial, from the last term to the first",
     "pairwise": "recursively in halves",
-    "numpy": "as numpy.sum: in halves, and up to 128 terms in eight lanes",
+    "numpy": "as numpy.sum: recursively in halves, but up to 128 terms in eight lanes",
     "lanes(4)": "four sums of every fourth term, as with SIMD",
     "lanes(8)": "the same with eight sums",
     "splitk(4)": "four sums of consecutive terms, as on GPUs",

@@ -300,7 +300,7 @@ def place_of(found: Product, text: str) -> int:
     shape = found.codes.shape
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isdecimal() and len(part) < 10 for part in parts):
-        raise UnsupportedError(f"an element is row,column, not {quoted(text)}")
+        raise UnsupportedError(f"name an element as row,column, not {quoted(text)}")
     index = tuple(map(int, parts))
     whole = (found.codes.size,) if len(index) == 1 != len(shape) else shape
     if len(index) != len(whole) or any(i >= size for i, size in zip(index, whole, strict=True)):

@@ -145,7 +145,7 @@ def _read(
     scales: Sequence[Sequence[Datum] | None], machine: ScaledUnit, format: Format,
 ) -> ScaledProduct:  # fmt: skip
     if len(operands) != 2 or len(scales) != 2:
-        raise FileFormatError("a product has two factors, with scales each")
+        raise FileFormatError("a product has two factors, each with scales")
     if any(side is None for side in (*operands, *scales)):
         raise FileFormatError(f"the factors are missing: JSON has them only if there are at most {MOST:,}")
     x, y, a, b = (source_of_data(side) for side in (*operands, *scales) if side is not None)

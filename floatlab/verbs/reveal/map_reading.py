@@ -8,7 +8,7 @@ import numpy as np
 
 from floatlab.arrays.lanes.parameters import container
 from floatlab.arrays.types import Array
-from floatlab.errors import FileFormatError
+from floatlab.errors import FileFormatError, counted, quoted
 from floatlab.formats import Format
 from floatlab.record import Record
 from floatlab.reduce.plan.plan import Plan
@@ -54,16 +54,17 @@ def order_map_of(
     checked_shape((batch, rows // batch, terms, columns))
     is_gram = "B" not in layout
     if layout not in LAYOUTS or (is_gram and rows != columns) or (batch > 1 and layout != LAYOUTS[0]):
-        raise FileFormatError(f"a product of {rows} × {terms} × {columns}, {batch} in all, has no such layout")
+        these = f"{counted(batch, 'product')} of {rows // batch} × {terms} × {columns}"
+        raise FileFormatError(f"the layout {quoted(layout)} does not fit {these}")
     if terms > MOST_TERMS:
-        raise FileFormatError(f"{terms:,} terms are more than a map has: {MOST_TERMS:,}")
+        raise FileFormatError(f"a map has at most {MOST_TERMS:,} terms, not {terms:,}")
     if not 0 <= probes < _MOST_PROBES or not 0 <= products < _MOST_PROBES:
         raise FileFormatError("the number of probes or products is impossible")
     for each in (terms_format, format):
         container(each)
     size = rows * columns
     if sum(_size(region, rows, columns) for each in classes for region in each.regions) != size:
-        raise FileFormatError(f"the regions do not cover the {size:,} elements once")
+        raise FileFormatError(f"the regions do not cover each of the {size:,} elements exactly once")
     labels = np.full((rows, columns), -1, np.int64)
     made = tuple(_class(each, number, labels, terms, format) for number, each in enumerate(classes))
     return OrderMap(
@@ -90,7 +91,7 @@ def _class(read: ReadClass, number: int, labels: Array, terms: int, format: Form
         sides = [[i for each in stripes for i in each.indices] for stripes in (region.rows, region.columns)]
         places = np.ix_(*sides)
         if (labels[places] != -1).any():
-            raise FileFormatError(f"class {number} has an element that has a class already")
+            raise FileFormatError(f"an element of class {number} is in more than one region")
         labels[places] = number
         elements += len(sides[0]) * len(sides[1])
         for all_lines, own in zip(lines, sides, strict=True):
@@ -117,7 +118,11 @@ def _candidate(plan: Plan | None, adders: tuple[NodeAdder, ...]) -> Candidate | 
     if not adders:
         return None
     if plan is None or len(adders) > 2:
-        raise FileFormatError(f"{len(adders)} adders are too many" + " without a tree" * (plan is None))
+        raise FileFormatError(
+            "a class without a tree cannot have adders"
+            if plan is None
+            else f"a class has at most two adders, not {len(adders)}"
+        )
     rounded = [each for each in adders if not isinstance(each, Compensated)]
     if len(rounded) < len(adders):
         way = Candidate(ExplicitTree(plan), adders[0])

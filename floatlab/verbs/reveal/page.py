@@ -1,4 +1,4 @@
-"""The page of `reveal`: the order in which a library adds, and how many random sums it reproduces."""
+"""The page of `reveal`: the order in which a library adds, and how many random sums this order reproduces."""
 
 from __future__ import annotations
 
@@ -137,9 +137,9 @@ def _examined(found: Findings) -> str:
     place = "0" if len(shape) == 1 else "(0, 0)"
     examined = f"element {place} of {' × '.join(map(str, shape))}"
     if agreeing == elements:
-        return f"{examined}; all {elements:,} elements have the bits of this order"
+        return f"{examined}; this order gives the bits of all {elements:,} elements"
     share = f"{agreeing:,} of {elements:,} elements ({100 * agreeing / elements:.3g} %)"
-    return f"{examined}; {share} have the bits of this order, the others do not"
+    return f"{examined}; this order gives the bits of only {share}"
 
 
 def _arithmetic(found: Findings) -> str:

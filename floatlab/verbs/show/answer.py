@@ -119,7 +119,7 @@ def _dialects(literal: Literal, formats: tuple[Format, ...]) -> Answer:
         title = "the formats named"
     data = [decode(typed.code, format) for format in formats]
     if not data:
-        raise FormatError(f"{quoted(literal.text)}: no named format has {typed.width} bits; name some with -f")
+        raise FormatError(f"{quoted(literal.text)}: no built-in format has {typed.width} bits; give formats with -f")
 
     def page() -> Page:
         from floatlab.verbs.show.page import dialects_table

@@ -30,6 +30,6 @@ VERB = Verb(
         DIALECT,
         *RESULT,
     ),
-    rules=(OptionRule(_PICTURES, "their pages exclude each other", excludes=_PICTURES), DIALECT_RULE),
+    rules=(OptionRule(_PICTURES, "each shows a different page", excludes=_PICTURES), DIALECT_RULE),
     also=("encode ulp inspect value → show VALUE -f NAME", "decode bits hex → show bits:0x3c7c -f NAME"),
 )

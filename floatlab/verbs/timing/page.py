@@ -202,7 +202,7 @@ def _verdicts(found: BackendComparison) -> list[Block]:
 
 
 def _words(found: Judgement | None) -> str:
-    return "numbers that are not finite: floatlab compare finds where" if found is None else judgement_words(found)
+    return "some numbers are not finite: floatlab compare shows where" if found is None else judgement_words(found)
 
 
 def _line(words: str) -> Line:

@@ -81,8 +81,7 @@ def function_of(name: str, x: str, format: Format | None = None) -> NamedFunctio
     known = OWN | WHOLE
     if name not in known and ":" not in name:
         raise UnsupportedError(
-            f"there is no function {quoted(name)}{guess(name, [*NAMES])} (there are {' '.join(NAMES)}, and "
-            "MODULE:FUNCTION)"
+            f"there is no function {quoted(name)}{guess(name, [*NAMES])} (known: {' '.join(NAMES)}, or MODULE:FUNCTION)"
         )
     function = known[name] if name in known else import_target(name)
     if not callable(function):
@@ -104,7 +103,7 @@ def _computes(call: Function, x: float, format: Format) -> bool:
 
 
 def _guarded(call: Function, name: str) -> Function:
-    """Return the function with NaN as its value outside the domain, and with other exceptions as one-line errors."""
+    """Wrap a function: it returns NaN outside its domain, and its other exceptions become UnsupportedError."""
 
     def guarded(x: RoundedNumber | float) -> RoundedNumber | float:
         try:
@@ -123,6 +122,6 @@ def _guarded(call: Function, name: str) -> Function:
         except OverflowError:  # an integer beyond the range of binary64
             return math.nan
         except (TypeError, ValueError):
-            raise UnsupportedError(f"{quoted(name)} gives {type(found).__name__}, not a number") from None
+            raise UnsupportedError(f"{quoted(name)} returns {type(found).__name__}, not a number") from None
 
     return guarded

@@ -91,7 +91,7 @@ def _check_rows(check: Check) -> list[Block]:
     ]
 
 
-_SAID = {"agrees": "agrees", "a bug": "is a bug", "unclear": "remains unclear"}
+_SAID = {"agrees": "agrees", "a bug": "is wrong", "unclear": "remains unclear"}
 _VERDICTS = {
     "agrees": "rounding and truncation explain the mismatch",
     "a bug": "a bug: the mismatch is more than ten times what rounding and truncation explain",

@@ -23,7 +23,7 @@ _MOST = 1 << 23  # limit for these numbers if more steps are added
 
 
 class Laboratory:
-    """A training session, with `steps` done so far of `goal` in all.
+    """A training session that has done `steps` of `goal` steps.
 
     A *line* is a weight with one remedy, or a network in one configuration. All lines do the same steps. Changes of
     remedies are recorded, so that a restart can repeat them.
@@ -120,7 +120,7 @@ class Laboratory:
         goal = self.goal + steps
         if self.limit is not None and goal > self.limit:
             if self.goal >= self.limit:
-                raise UnsupportedError(f"there are numbers for {self.limit:,} steps only, and all are done")
+                raise UnsupportedError(f"the gradients or updates cover only {self.limit:,} steps, and all are done")
             goal = self.limit
         if goal // self.every * self.width > _MOST:
             raise UnsupportedError("there is no room to record more: --every N records one step in N")

@@ -7,7 +7,7 @@ from floatlab.fpmode import in_default_mode
 from floatlab.verbs.option import FORMATS, OUTPUT, ROUNDING, Option, OptionRule, UsageError, grouped, listed, whole
 from floatlab.verbs.question import Question, Verb, plot_chart
 
-# The words for subcommands. W stands for no word: the first value is the weight, and many steps are done.
+# The words for subcommands. W means that there is no such word: the first value is the weight, and many steps are done.
 _MANY, _STEP, _NETWORK, _UNDERFLOW, _CHECK = FORMS = ("W", "step", "network", "underflow", "check")
 _UPDATES = (_MANY, _STEP)
 # For each subcommand: the minimum and maximum number of values, and what they are.
@@ -55,7 +55,7 @@ def _validate(question: Question) -> Question:
         forms = " ".join(FORMS[1:])
         raise UsageError(f"train needs a weight, or one of {forms}, as in floatlab {VERB.examples[1]}")
     if form == _MANY and values[0].isalpha() and (near := guess(values[0], [*FORMS[1:], "run"])):
-        raise UsageError(f"train has no form {quoted(values[0])}{near}")
+        raise UsageError(f"train has no subcommand {quoted(values[0])}{near}")
     if "-" in values:
         raise UsageError("train does not read standard input: name a file instead of -")
     least, most, takes = _TAKES[form]
@@ -79,9 +79,9 @@ def _check_update(form: str, question: Question) -> None:
     if len(updates) > 1:
         raise UsageError("train step takes one update: after the weight, or as --update U")
     if bool(updates) == (grad is not None):
-        wanted = "both were given" if updates else "neither was"
+        wanted = "both were given" if updates else "neither was given"
         name, said = ("train step", "train step W U, or --update U") if form == _STEP else ("train", "--update U")
-        raise UsageError(f"{name} takes an update ({said}) or a gradient (--grad G --lr L), and {wanted}")
+        raise UsageError(f"{name} takes an update ({said}) or a gradient (--grad G --lr L), but {wanted}")
     if updates and (lr is not None or optimizer is not None):
         name = "--lr" if lr is not None else "--optimizer"
         raise UsageError(f"{name} needs a gradient, --grad G; an update is added without it")
@@ -110,7 +110,7 @@ VERB = Verb(
         "fp16+master+dynamic, bf16+stochastic, fp8+master. train underflow ARRAY shows which gradients underflow in a "
         "format. train check FUNCTION X shows why finite differences fail: x^2 x^3 x^4 1/x sqrt rosenbrock sin cos "
         "tan exp log tanh sigmoid softplus, or MODULE:FUNCTION, which is imported and called; with --reported D, the "
-        "status is 1 if D is a bug."
+        "status is 1 if D is wrong."
     ),
     takes=("VALUE", "a weight; or: step W U, network, underflow ARRAY, check FUNCTION X"),
     options=(

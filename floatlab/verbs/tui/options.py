@@ -44,7 +44,7 @@ VERB = Verb(
         ),
         *grouped(
             "in a browser",
-            Option("serve", "", "run in a browser instead of this terminal (extra web)"),
+            Option("serve", "", "run in a browser, not in this terminal (needs floatlab[web])"),
             Option("files", "DIR", "visitors can read the files below DIR (default: no files)", read=_named("folder")),
             Option("host", "NAME", f"the host to listen on ({DEFAULT_HOST})", read=_named("host")),
             Option("port", "N", f"the port to listen on ({DEFAULT_PORT})", read=whole(1, 65535)),

@@ -28,7 +28,7 @@ def _validate(question: Question) -> Question:
             "--nan any is for vectors check; vectors generate needs one rule for NaNs: first x86 arm riscv"
         )
     if task == GENERATE and rest:
-        raise UsageError(f"vectors generate takes one function, not also {quoted(rest[0])}")
+        raise UsageError(f"vectors generate takes one function, but {quoted(rest[0])} was given, too")
     if task == CHECK and not rest:
         raise UsageError(f"vectors check {quoted(function)} needs a file of vectors, or - for standard input")
     if rest.count("-") > 1:
