@@ -8,6 +8,7 @@ from operator import attrgetter
 import numpy as np
 
 from floatlab.arrays.sources import Source
+from floatlab.arrays.types import Array
 from floatlab.fpmode import in_default_mode
 from floatlab.reduce.explain.faults.agreement import related_fault
 from floatlab.reduce.explain.faults.orders import widen_limits
@@ -37,6 +38,7 @@ from floatlab.reduce.explain.hypotheses import SideExplainer
 from floatlab.reduce.explain.input_changes.alike_formats import with_formats
 from floatlab.reduce.explain.installed import installed_ways, library_ways
 from floatlab.reduce.explain.precision.outputs import printed_from, unlike_formats
+from floatlab.reduce.explain.precision.parts import parts_in_another_precision
 from floatlab.reduce.explain.problem import ProductProblem, Side, matrices_of, view_of
 from floatlab.reduce.explain.residuals import mask_of, share_of
 from floatlab.reduce.explain.stages import PLAIN
@@ -161,8 +163,12 @@ class _PairDiagnosis:
         return self._rounding(causes)
 
     def _explain(self, side: Side) -> SideExplanation:
-        self.found.append(SideExplainer(self.problem, side, self.differing, self.tick).explain())
+        found = SideExplainer(self.problem, side, self.differing, self.tick).explain()
+        self.found.append(parts_in_another_precision(self.problem, found, self._explain_part))
         return self.found[-1]
+
+    def _explain_part(self, problem: ProductProblem, part: Side, differing: Array) -> SideExplanation:
+        return SideExplainer(problem, part, differing, self.tick).explain()
 
     def _with_overflow(self, found: SideExplanation, other: Side) -> SideExplanation:
         """If overflowed elements are finite in the other result, add them as a cause, with the status "bug"."""

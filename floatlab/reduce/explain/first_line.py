@@ -222,15 +222,16 @@ def cause_text(cause: DiagnosedCause, most: int = _MOST) -> str:
     are = "are" if cause.side == "both" else "is"
     if cause.name in ("elements", "nan"):
         return f"{_elements(cause, most)} of {whose} {'is' if len(cause.where) == 1 else 'are'} {_state(cause, known)}"
+    boxes = _boxes(cause, most)
+    if cause.name in _NOUNS and boxes:
+        whose = f"{boxes} of {whose}"
     if cause.name == "region":
-        said = "; ".join(_box(box) for box in cause.where[:most])
-        more = f" and {len(cause.where) - most:,} more places" if len(cause.where) > most else ""
         state = "zero" if known.get("holds") == "zeros" else "wrong"
         if "element" in known:
             return f"{whose} holds one number everywhere, that of element {known['element']}"
         if "there" in known:
             state += f": terms {known['terms']} are {known['there']} there"
-        return f"all of {whose} is {state}" if "all" in known else f"{said}{more} of {whose} are {state}"
+        return f"all of {whose} is {state}" if "all" in known else f"{boxes} of {whose} are {state}"
     if cause.name in ("rows-moved", "columns-moved", "products-moved"):
         noun = cause.name.partition("-")[0]
         moved = ", ".join(f"{to} holds {source}" for to, source in cause.where[:most])
@@ -300,6 +301,13 @@ def _state(cause: DiagnosedCause, known: dict[str, str]) -> str:
 
 def _range(first: int, stop: int) -> str:
     return str(first) if stop == first + 1 else f"{first}–{stop - 1}"
+
+
+def _boxes(cause: DiagnosedCause, most: int) -> str:
+    """Return the rectangles of a cause in words; empty if it has none."""
+    boxes = [box for box in cause.where if box and isinstance(box[0], tuple)]
+    more = f" and {len(boxes) - most:,} more places" if len(boxes) > most else ""
+    return "; ".join(map(_box, boxes[:most])) + more
 
 
 def _box(box: Place) -> str:

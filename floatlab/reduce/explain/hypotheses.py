@@ -329,9 +329,11 @@ class SideExplainer(ModelSearch):
         ]
         if applied := function_of(view, self.side.format, fit.wrong):
             return self._found("bug", (Fault("function-applied", (), (("function", applied),)),), view=view)
-        combined = self.faults.combined(view, narrow_views)
-        if combined is not None:
-            return self._found("bug", combined, PLAIN, self.accumulators[0], None, view)
+        for accumulator in self.accumulators:
+            usual = view_of(self.problem, self.side, accumulator)
+            combined = self.faults.combined(usual, narrow_views)
+            if combined is not None:
+                return self._found("bug", combined, PLAIN, accumulator, None, usual)
         if not self.stray.any() and (far := far_replay(self.problem, self.side, view, self.options, self.tick)):
             status, product = ("rounding", self.problem.whole(far[1])) if far[0] or far[1].name else ("product", None)
             return self._found(status, *far, self.accumulators[0], None, view, product)

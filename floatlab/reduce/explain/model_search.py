@@ -81,7 +81,10 @@ class SideReport:
         """The accumulator formats that are tried for this result; the first is the one that libraries usually use."""
         if self.side.format.precision <= SINGLE.precision:
             return (SINGLE,)
-        return (DOUBLE,) if self.side.rounded_to.precision > SINGLE.precision else (DOUBLE, SINGLE)
+        # NumPy widens sums in binary32 if they are multiplied by a number in binary64.
+        inputs = max(each.format.precision for each in self.problem.sources)
+        narrow = min(inputs, self.side.rounded_to.precision) <= SINGLE.precision
+        return (DOUBLE, SINGLE) if narrow else (DOUBLE,)
 
     def _in_doubt(self, what: str, rival: str) -> SideExplanation:
         return self._found("unknown", ()).replace(doubt=what, rival=rival)

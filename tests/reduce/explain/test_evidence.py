@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import floatlab as fl
 from floatlab.formats import parse_format
 from floatlab.reduce.explain.diagnosis import diagnose
 from floatlab.reduce.explain.noise import multiply_exactly, noise_of
@@ -383,3 +384,39 @@ def test_rounded_inputs_are_proved_by_the_bits_of_a_coarse_output():
     coarse = [each.astype(BF16).astype(np.float32) for each in (x, y)]
     found = diagnose(x, y, x @ y, (coarse[0] @ coarse[1]).astype(BF16).astype(np.float32))
     assert (found.status, found.names) == ("rounding", ("inputs-rounded", "output-rounded")), found.first
+
+
+@pytest.mark.parametrize(
+    ("low", "name"),
+    [
+        (lambda x, y: x.astype(BF16).astype(np.float32) @ y, "inputs-rounded"),
+        (lambda x, y: (x @ y).astype(BF16), "output-rounded"),
+    ],
+)
+def test_rows_in_another_precision_are_not_called_wrong(low, name):
+    x, y = normal(91, 17, 30), normal(92, 30, 40)
+    mixed = x @ y
+    mixed[:8] = low(x[:8], y)
+    found = diagnose(x, y, x @ y, mixed)
+    assert (found.status, found.names, found.causes[0].where) == ("rounding", (name,), (((0, 8), (0, 40)),)), (
+        found.first
+    )
+    assert "in rows 0–7, columns 0–39 of B" in found.first
+    mixed[:8] *= np.float32(1.05)
+    assert diagnose(x, y, x @ y, mixed).status == "bug"
+
+
+def test_a_batch_of_which_one_half_is_in_another_precision():
+    x, y = normal(93, 3, 17, 30), normal(94, 3, 30, 40)
+    mixed = x @ y
+    mixed[1, :8] = (x[1, :8] @ y[1]).astype(BF16)
+    found = fl.compare(x @ y, mixed, inputs=(x, y)).diagnosis
+    assert (found.status, found.names) == ("rounding", ("output-rounded",)), found.first
+    assert found.causes[0].where == (((1, 2), (0, 8), (0, 40)),)
+
+
+@pytest.mark.parametrize("factors", [np.sqrt(40.0), np.linspace(1, 9, 30)[:, None] / 7])
+def test_factors_of_binary64_widen_a_result_in_binary32(factors):
+    x, y = normal(95, 30, 12), normal(96, 12, 36)
+    found = diagnose(x, y, x @ y, (x @ y) * factors)
+    assert (found.status, found.names) == ("bug", ("scale",)), found.first

@@ -1,0 +1,74 @@
+"""Recognise rectangles of a result that were computed in another precision than the rest, as by another worker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from floatlab.arrays.sources import Source
+from floatlab.arrays.types import Array
+from floatlab.reduce.explain.findings import SideExplanation
+from floatlab.reduce.explain.problem import ProductProblem, Side
+from floatlab.reduce.explain.residuals import share_of
+from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Place
+
+_MOST = 4  # at most this many rectangles are examined
+_FILLED = 0.5  # wrong elements count as a rectangle if they are at least this share of the rectangle around them
+_LEAST = 32  # a rectangle with fewer different numbers may fit a precision by chance
+_PRECISIONS = {"inputs-rounded", "inputs-quantized", "inputs-split", "output-rounded", "accumulator", "partials"}
+
+Explain = Callable[[ProductProblem, Side, Array], SideExplanation]
+
+
+def parts_in_another_precision(problem: ProductProblem, found: SideExplanation, explain: Explain) -> SideExplanation:
+    """Return the explanation with the precision of its wrong regions, if all of them have the same precision.
+
+    Otherwise, `found` is returned. `explain` explains a rectangle as a result of its own, given its rows and columns of
+    the inputs and the mask of its elements.
+    """
+    if len(found.causes) != 1 or found.status != "bug":
+        return found
+    (fault,) = found.causes
+    if fault.share == 1 or dict(fault.evidence).keys() & {"all", "element", "there"}:
+        return found
+    boxes = fault.where if fault.name == "region" else _around(found.wrong) if fault.name == "elements" else ()
+    causes: tuple[DiagnosedCause, ...] = ()
+    for place in boxes[:_MOST]:
+        part = _part(problem, found.side, place, explain)
+        if part is None or (causes and part != causes):
+            return found
+        causes = part
+    if not 0 < len(boxes) <= _MOST:
+        return found
+    here = tuple(each.replace(share=fault.share, where=boxes) for each in causes)
+    return found.replace(status="rounding", causes=here)
+
+
+def _around(wrong: Array | None) -> tuple[Place, ...]:
+    """Return the rectangle around wrong elements, unless few of its elements are wrong or it is the whole result."""
+    if wrong is None or not wrong.any():
+        return ()
+    spans = [
+        (int(lines[0]), int(lines[-1]) + 1) for lines in map(np.flatnonzero, (wrong.any(axis=1), wrong.any(axis=0)))
+    ]
+    rows, columns = (slice(*span) for span in spans)
+    if wrong[rows, columns].size == wrong.size or share_of(wrong[rows, columns]) < _FILLED:
+        return ()
+    return (tuple(spans),)
+
+
+def _part(problem: ProductProblem, side: Side, place: Place, explain: Explain) -> tuple[DiagnosedCause, ...] | None:
+    """Return the causes of the errors in one rectangle if they are choices of precision, or None."""
+    rows, columns = (slice(*span) for span in place if isinstance(span, tuple))
+    codes = side.source.codes[rows, columns]
+    if np.unique(side.values[rows, columns]).size < _LEAST:
+        return None
+    x, y = problem.sources
+    inputs = Source(x.codes[rows], x.format, x.dtype), Source(y.codes[:, columns], y.format, y.dtype)
+    part = Side(side.name, Source(codes, side.format, side.source.dtype))
+    smaller = ProductProblem(*inputs, (side.format,), problem.has_bias)
+    found = explain(smaller, part, np.ones(codes.shape, bool))
+    if found.status != "rounding" or not {each.name for each in found.causes} <= _PRECISIONS:
+        return None
+    return found.causes
