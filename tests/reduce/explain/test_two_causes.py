@@ -157,3 +157,13 @@ def test_products_of_one_quantised_term_have_no_wrong_elements():
     x, y = rng.standard_normal((65, 1)).astype(np.float32), rng.standard_normal((1, 96)).astype(np.float32)
     a, b = ((each * 7.3).astype(ml_dtypes.float8_e4m3fn).astype(np.float32) / np.float32(7.3) for each in (x, y))
     assert diagnose(x, y, x @ y, a @ b).status in ("rounding", "unknown")
+
+
+def test_alike_rows_of_sums_in_sixteen_bits_are_not_moved():
+    rng = np.random.default_rng(93)
+    x, y = ((rng.standard_normal(shape) + 3).astype(BF16) for shape in ((40, 60), (60, 12)))
+    a, b = x.astype(np.float32), y.astype(np.float32)
+    stale = a.copy()
+    stale[:, 16:32] = a[:, :16]  # every row is wrong, and all rows are alike
+    found = diagnose(x, y, (a @ b).astype(BF16), (stale @ b).astype(BF16))
+    assert "rows-moved" not in found.names, found.first

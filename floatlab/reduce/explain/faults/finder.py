@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from math import log2
 
 import numpy as np
 
@@ -142,7 +143,9 @@ class FaultFinder(ShiftFinder):
         if by_bits:
             return None
         wrong = view.fit().wrong
-        found = self.transposed(view, wrong) or self.moved(view, None, wrong) or self.clipped(view, None, wrong)
+        moved = self.moved(view, None, wrong)
+        moved = moved if moved is not None and self._are_surely_moved(view, moved, wrong) else None
+        found = self.transposed(view, wrong) or moved or self.clipped(view, None, wrong)
         if found is None or found.wrong is None or not (beyond & ~found.wrong).any():
             return found
         # No replay confirms the narrow sums, so smaller errors may be faults, too.
@@ -176,6 +179,15 @@ class FaultFinder(ShiftFinder):
                 zeros = ((f"{noun} of zeros", ", ".join(map(str, np.flatnonzero(zero).tolist()))),) * bool(zero.any())
                 return Fault(name, pairs, (("kind", kind), *zeros), wrong)
         return None
+
+    def _are_surely_moved(self, view: View, moved: Fault, wrong: Array) -> bool:
+        """Return whether it is unlikely that moved rows or columns agree with the product by chance.
+
+        They were chosen from all rows or columns, so each of them needs evidence of its own.
+        """
+        error, room, _ = view.errors()
+        choices = log2(wrong.shape[int(moved.name == "columns-moved")])
+        return shift_bits(self.problem.independent, error, room, wrong) > PROVED + len(moved.where) * choices
 
     def rest(self, view: View, factor: float | Array, off: Array, wrong: Array) -> Fault:
         """Return the fault besides a shift: moved rows or columns, or else wrong elements."""
