@@ -208,7 +208,7 @@ REMEDIES = {
         Remedy("static", "the loss is multiplied by 1024, or by the given number", _scaled(1024.0), "scale"),
         Remedy("dynamic", "the loss scale adapts, from 65536 or the given number", _scaled(65536.0, GROWTH_INTERVAL),
                "scale"),
-        Remedy("wide", "w − update is computed in binary32, and then rounded to the weights",
+        Remedy("wide", "w − update is computed in binary32, and then rounded to the format of the weights",
                lambda setup, _: setup.replace(accumulator="binary32", update="binary32")),
         *(Remedy(name, f"{parse_format(name).name} everywhere", _all_in(name)) for name in ("bf16", "fp16", "fp32")),
         *(Remedy(name, f"weights in blocks of {name}, with a master copy", _in_blocks(name)) for name in _BLOCKS),

@@ -53,7 +53,7 @@ def test_one_update_digit_by_digit(command):
         "sum          1.0010000000|01101110001 × 2^0",
         "tail below half → keep",
         "no: the update is 0.43017578125 ulp of w",
-        "moves up     just above 2^-11, 0.5 ulp  first 0x1001 0.0004888",
+        "moves up     just above 2^-11, 0.5 ulp  smallest 0x1001 0.0004888",
     ):
         assert words in ended.out
 

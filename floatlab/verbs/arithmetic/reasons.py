@@ -19,9 +19,10 @@ from floatlab.verbs.arithmetic.outcomes import capital, encoding_reason, integra
 _LARGE_FACTOR = 1_000_000  # factors from this size on are not written out
 _LEGIBLE = 24  # with more digits than this, a difference is hard to see
 _BEYOND = (
-    "It has more binary digits than the rounding needs; of the remaining digits, only whether one is nonzero matters."
+    "It has more binary digits than the rounding needs. For the remaining digits, it matters only whether any of them "
+    "is nonzero."
 )
-_STICKY = "Of the following digits, only whether one is nonzero matters for rounding: that is the sticky bit."
+_STICKY = "For the following digits, it matters only whether any of them is nonzero: that is the sticky bit."
 
 _RULES = {
     Rule.INFINITY: "∞ is not rounded: it stays ∞ if the format has one.",
@@ -48,8 +49,8 @@ _RULES = {
     Rule.LOGARITHM_OF_ZERO: "The nearer a number is to zero, the lower is its exponent, without a limit. The result is "
     "exact, so the flag is divide-by-zero, not inexact.",
     Rule.SIGN_BIT: "The other bits are copied: nothing is rounded, and even a signaling NaN stays as it is.",
-    Rule.NEIGHBOUR: "Codes are in the order of their values, so the neighbour has the next code; zero has one step to "
-    "each side.",
+    Rule.NEIGHBOUR: "Codes are in the order of their values, so the neighbour has the next code. From either zero, one "
+    "step leads to the smallest positive or negative number.",
 }
 
 _CHOSEN = {

@@ -15,10 +15,10 @@ from floatlab.reduce import Adder, Compensated, Node, Reduction, Term
 class Contribution(Record):
     """A term, a node, or a rounding after the last node, with its value and its rounding error.
 
-    Only terms have a `term`. If a term is a product that is rounded before it is added, `value` is the rounded product,
-    rounded again if the accumulator cannot represent it. If the product is added exactly, `value` is None. `error` is
-    the value minus the exact result of the operands. It is 0 for an exact product, and None if the value or the exact
-    result is not finite. A rounding after the last node has a `name`, and its `id` is None.
+    `term` is None unless the entry is a term. If a term is a product that is rounded before it is added, `value` is the
+    rounded product, rounded again if the accumulator cannot represent it. If the product is added exactly, `value` is
+    None. `error` is the value minus the exact result of the operands. It is 0 for an exact product, and None if the
+    value or the exact result is not finite. A rounding after the last node has a `name`, and its `id` is None.
     """
 
     id: int | None

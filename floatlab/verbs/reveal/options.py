@@ -39,8 +39,8 @@ VERB = Verb(
     examples=("reveal numpy.sum --terms 100", "reveal numpy.matmul --shape 24x40x30"),
     explanation=(
         "TARGET is numpy.NAME, torch.NAME, jax.NAME or cupy.NAME, if the library is installed, or MODULE:FUNCTION, "
-        "which is imported and called with NumPy's arrays. The terms of a probe are ones and two huge numbers of "
-        "opposite signs. The ones that are added before the huge numbers cancel are lost, so the sum shows the order. "
+        "which is imported and called with NumPy's arrays. Two terms of a probe are huge numbers of opposite signs, "
+        "and the others are 1. A 1 that is added before the huge numbers cancel is lost, so the sum shows the order. "
         "A claim about accumulators and fused multiply-adds is made only if a simulation in this order gives the bits "
         "of 32 random sums; otherwise the page gives the share of equal bits, and the status is 1. With --shape, the "
         "order of every element of a matrix product is found, since a library may use several orders in one product."

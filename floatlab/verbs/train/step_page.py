@@ -39,8 +39,8 @@ def step_page(found: UpdateTrace, brief: bool = False) -> Page:
                    distance to the next number
       w now        0 01111 0010000000         0x3c80 = 1.125
       update       0.43017578125 ulp of w     0.0003734 of w
-      moves up     just above 2^-11, 0.5 ulp  first 0x1001 0.0004888
-      moves down   just above 2^-11, 0.5 ulp  first 0x1001 0.0004888
+      moves up     just above 2^-11, 0.5 ulp  smallest 0x1001 0.0004888
+      moves down   just above 2^-11, 0.5 ulp  smallest 0x1001 0.0004888
     """
     program = found.program
     sign = "+" if program.optimizer.adds else "−"
@@ -216,7 +216,7 @@ def threshold_words(each: Threshold, w: Datum, name: str = "w") -> tuple[Line, L
         first = line(f"possibly {start} {_power(each.bound)}", f", certainly from {_power(each.certain)}")
     if each.least is None:
         return first, line(Span("no number of the update's format moves it", Role.HINT))
-    return first, line("first ", coded(each.least, shortest(each.least)))
+    return first, line("smallest ", coded(each.least, shortest(each.least)))
 
 
 def _power(x: Fraction) -> str:

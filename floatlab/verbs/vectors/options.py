@@ -49,12 +49,12 @@ VERB = Verb(
     summary="check or write conformance vectors in TestFloat's text format, for any format",
     examples=("vectors generate e4m3_mulAdd --lines 3", "vectors generate f16_to_e5m2 -r minMag --level 1 --lines 2"),
     explanation=(
-        "vectors check FUNCTION FILE… compares each line with floatlab's bits and flags (- is standard input); "
-        "vectors generate FUNCTION writes lines, with emphasis on hard cases of rounding. FUNCTION is FORMAT_OPERATION "
-        "with one of the operations add sub mul div rem sqrt mulAdd roundToInt eq le lt eq_signaling le_quiet "
-        "lt_quiet, or a conversion such as f32_to_f16, f32_to_i32, ui64_to_bf16. A line holds operands, result and "
-        "flags in hexadecimal. The default of --nan is x86 here, as in TestFloat's own vectors; --nan any accepts any "
-        "NaN for any other NaN."
+        "vectors check FUNCTION FILE… compares each line with floatlab's bits and flags (- is standard input); vectors "
+        "generate FUNCTION writes lines, with emphasis on hard cases of rounding. FUNCTION is FORMAT_OPERATION with "
+        "one of the operations add sub mul div rem sqrt mulAdd roundToInt eq le lt eq_signaling le_quiet lt_quiet, or "
+        "a conversion such as f32_to_f16, f32_to_i32, ui64_to_bf16. Each line has operands, result and flags, all "
+        "in hexadecimal. The default of --nan is x86 here, as in TestFloat's own vectors; --nan any accepts any NaN "
+        "for any other NaN."
     ),
     takes=("WORD", "check FUNCTION FILE…, or generate FUNCTION"),
     options=(
