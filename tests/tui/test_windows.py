@@ -118,3 +118,23 @@ async def test_the_palette_closes_if_its_screen_is_left_before_it_is_drawn(act, 
         assert app.screen is app.shown
         await person.press("ctrl+p")
         assert isinstance(app.screen, Commands)
+
+
+@pytest.mark.parametrize("act", ["go", "dismiss"])
+@driven
+async def test_the_palette_opens_while_another_one_is_behind_or_being_removed(act):
+    async with opened("show 0.1 --fp16", drawn=True) as person:
+        app = person.app
+        app.action_command_palette()
+        await person.pilot.pause()
+        first = app.screen
+        if act == "go":
+            app.go("formats")
+            await person.pilot.pause()
+            assert app.screen is not first
+        else:
+            first.dismiss()
+        app.action_command_palette()
+        await person.pilot.pause()
+        assert isinstance(app.screen, Commands)
+        assert app.screen is not first

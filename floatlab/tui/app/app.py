@@ -299,7 +299,8 @@ class Explorer(Navigation):
     def action_command_palette(self) -> None:
         """Open the command palette."""
         if not CommandPalette.is_open(self):  # type: ignore[arg-type]
-            self.push_screen(Commands(id="--command-palette"))
+            # No id: an earlier palette may still exist, on another screen or because Textual is removing it.
+            self.push_screen(Commands())
 
     def action_help_quit(self) -> None:
         """After Ctrl+C, show how to quit."""
