@@ -230,7 +230,9 @@ def cause_text(cause: DiagnosedCause, most: int = _MOST) -> str:
         if "element" in known:
             return f"{whose} holds one number everywhere, that of element {known['element']}"
         if "there" in known:
-            state += f": terms {known['terms']} are {known['there']} there"
+            state += f": {_terms(known['terms'])} {known['there']} there"
+        if "the given bias" in known:
+            state += f": the bias {known['the given bias']} there"
         return f"all of {whose} is {state}" if "all" in known else f"{boxes} of {whose} are {state}"
     if cause.name in ("rows-moved", "columns-moved", "products-moved"):
         noun = cause.name.partition("-")[0]
@@ -240,10 +242,10 @@ def cause_text(cause: DiagnosedCause, most: int = _MOST) -> str:
     if cause.name in ("terms-missing", "terms-twice"):
         ranges = ", ".join(_range(*each) for each in cause.where[:most])
         more = f" and {len(cause.where) - most:,} more" if len(cause.where) > most else ""
-        many = not ranges.isdecimal()
+        more += " ranges" if more and "–" in ranges else ""
         times = f"{known['times']} times" if "times" in known else "twice"
         did = "missing" if cause.name == "terms-missing" else f"counted {times}"
-        return f"term{'s' * many} {ranges}{more} of {whose} {'are' if many else 'is'} {did}"
+        return f"{_terms(ranges, f'{more} of {whose}')} {did}"
     if "the given bias" in known:
         return f"the bias {known['the given bias']} in {whose}"
     if cause.name == "bias":
@@ -308,6 +310,11 @@ def _boxes(cause: DiagnosedCause, most: int) -> str:
     boxes = [box for box in cause.where if box and isinstance(box[0], tuple)]
     more = f" and {len(boxes) - most:,} more places" if len(boxes) > most else ""
     return "; ".join(map(_box, boxes[:most])) + more
+
+
+def _terms(ranges: str, more: str = "") -> str:
+    """Return ranges of terms as the subject of a sentence, with the verb; `more` stands before the verb."""
+    return f"term {ranges}{more} is" if ranges.isdecimal() else f"terms {ranges}{more} are"
 
 
 def _box(box: Place) -> str:

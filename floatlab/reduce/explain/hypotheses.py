@@ -14,13 +14,13 @@ import numpy as np
 
 from floatlab.arrays.types import Array
 from floatlab.formats import parse_format
+from floatlab.reduce.explain.epilogue.functions import function_of
 from floatlab.reduce.explain.estimates import PROVED, shift_bits
 from floatlab.reduce.explain.faults.agreement import agree_elsewhere
 from floatlab.reduce.explain.faults.certain import beyond_rounding
 from floatlab.reduce.explain.faults.doubts import IN_ANOTHER_WAY, drops_terms, rival_of
 from floatlab.reduce.explain.faults.fast import find_fast_product
 from floatlab.reduce.explain.faults.finder import NEAR
-from floatlab.reduce.explain.faults.functions import function_of
 from floatlab.reduce.explain.faults.outliers import are_lone, standing_out
 from floatlab.reduce.explain.faults.patterns import (
     BITS_EACH,

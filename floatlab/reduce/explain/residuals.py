@@ -114,7 +114,12 @@ def _is_filled(wrong: Array, box: tuple[tuple[int, int], ...], count: int, fille
     return count > filled * (bottom - top) * (right - left)
 
 
-def _runs(marks: Array) -> list[tuple[int, int]]:
+def runs_of(marks: Array) -> list[tuple[int, int]]:
+    """Return the runs of true elements of a one-dimensional mask, as half-open ranges of indices.
+
+    >>> runs_of(np.array([True, True, False, True]))
+    [(0, 2), (3, 4)]
+    """
     edges = np.flatnonzero(np.diff(np.concatenate([[False], marks, [False]]).astype(np.int8)))
     return [(int(low), int(high)) for low, high in edges.reshape(-1, 2)]
 
@@ -126,7 +131,7 @@ def _boxes(wrong: Array, count: int, filled: float) -> tuple[tuple[tuple[int, in
     rectangle belongs to one run of rows and one run of columns. Return None if too few elements of a rectangle are
     wrong, if there may be too many rectangles, or if they contain fewer than four wrong elements on average.
     """
-    rows, columns = (_runs(np.asarray(wrong.any(axis=axis))) for axis in (1, 0))
+    rows, columns = (runs_of(np.asarray(wrong.any(axis=axis))) for axis in (1, 0))
     if len(rows) * len(columns) > (_LINES if min(len(rows), len(columns)) == 1 else _BOXES):
         return None
     found = []

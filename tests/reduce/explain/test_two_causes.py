@@ -83,6 +83,14 @@ def test_a_missing_term_is_named_alone():
         assert (found.names, found.causes[0].where) == (("terms-missing",), ((10, 11),)), found.first
 
 
+def test_two_ranges_of_missing_terms_are_ranges():
+    _, x, y, product = factors(78, 12, 24, 10, np.float32)
+    kept = np.r_[0:3, 6:15, 18:24]
+    found = diagnose(x, y, product, x[:, kept] @ y[kept])
+    assert (found.names, found.causes[0].where) == (("terms-missing",), ((3, 6), (15, 18)))
+    assert found.first == "Yes: terms 3–5, 15–17 of B are missing."
+
+
 @pytest.mark.parametrize(
     "shape", [(3, 31, 12), pytest.param((16, 31, 16), marks=SLOW), pytest.param((64, 31, 64), marks=SLOW)]
 )

@@ -25,6 +25,7 @@ from floatlab.reduce.explain.residuals import (
     has_few_bits,
     is_flat,
     moved_rows,
+    runs_of,
     share_of,
     term_counts,
     term_ranges,
@@ -227,7 +228,7 @@ class FaultFinder(ShiftFinder):
             name = "terms-missing" if (counts[at] < 0).all() else "terms-twice"
             times = 1 + int(counts[at[0]])
             evidence: Evidence = (("terms", str(len(at))), *((("times", str(times)),) * (times > 2)))
-            return Fault(name, tuple((int(k), int(k) + 1) for k in at), evidence, wrong)
+            return Fault(name, tuple(runs_of(counts != 0)), evidence, wrong)
         return None
 
     def part_without_terms(self, view: View, wrong: Array) -> Fault | None:
@@ -246,8 +247,11 @@ class FaultFinder(ShiftFinder):
         for first, stop, times in term_ranges(x, y, error, limit):
             if not part.fit(part.totals.product + times * (x[:, first:stop] @ y[first:stop])).wrong.any():
                 did = "missing" if times < 0 else "counted twice"
-                known = (("holds", "other numbers"), ("terms", f"{first}–{stop - 1}"), ("there", did))
-                return Fault("region", places.where, known, wrong)
+                terms = str(first) if stop == first + 1 else f"{first}–{stop - 1}"
+                known: Evidence = ("terms", terms), ("there", did)
+                if self.problem.has_bias and first == self.problem.terms - 1:
+                    known = (("the given bias", "is missing" if times < 0 else "was added twice"),)
+                return Fault("region", places.where, (("holds", "other numbers"), *known), wrong)
         return None
 
     def transposed(self, view: View, wrong: Array) -> Fault | None:

@@ -12,7 +12,7 @@ from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
 from floatlab.reduce.explain.operations.boxes import Box, join_boxes
 from floatlab.reduce.explain.operations.products import Products
-from floatlab.reduce.explain.residuals import indices_of, share_of
+from floatlab.reduce.explain.residuals import indices_of, runs_of, share_of
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Place
 
 _FILLED = 0.97  # a box is reported if more than this share of its elements is wrong
@@ -62,7 +62,7 @@ def find_boxes(wrong: Array) -> tuple[Box, ...] | None:
     if count < _MEAN or not wrong.ndim:
         return None
     axes = range(wrong.ndim)
-    spans = [_runs(np.asarray(wrong.any(axis=tuple(other for other in axes if other != axis)))) for axis in axes]
+    spans = [runs_of(np.asarray(wrong.any(axis=tuple(other for other in axes if other != axis)))) for axis in axes]
     whole = tuple((each[0][0], each[-1][1]) for each in spans)
     if _is_filled(wrong, whole):
         return (whole,)
@@ -88,11 +88,6 @@ def places_of(wrong: Array) -> tuple[str, tuple[Place, ...]]:
     if boxes is not None:
         return "region", boxes
     return "elements", indices_of(wrong)
-
-
-def _runs(marks: Array) -> list[tuple[int, int]]:
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], marks, [False]]).astype(np.int8)))
-    return [(first, stop) for first, stop in edges.reshape(-1, 2).tolist()]
 
 
 def _is_filled(wrong: Array, box: Box) -> bool:

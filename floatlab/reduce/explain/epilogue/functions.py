@@ -1,0 +1,164 @@
+"""Recognise results that are a function of the product, such as GELU or softmax."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from math import erf, sqrt
+
+import numpy as np
+
+from floatlab.arrays.types import Array
+from floatlab.formats import Format
+from floatlab.record import Record
+from floatlab.reduce.explain.estimates import shortest_between
+from floatlab.reduce.explain.problem import View
+
+_ERROR = 32.0  # the functions of libraries err by less than this many units in the last place
+_LEAST = 8  # a function is named if it explains at least this many wrong elements
+_SAMPLE = 256  # functions are tried on about this many elements first
+_CONSTANT = 1e-5  # programs may have rounded the constants of a function, with this relative error
+_ERF = 2e-7  # largest error of the approximations of erf that programs use
+_erf = np.frompyfunc(erf, 1, 1)
+
+
+class _Function(Record):
+    """A function of one number. `slack` returns the largest error due to rounded constants and approximations."""
+
+    name: str
+    of: Callable[[Array], Array]
+    slack: Callable[[Array], Array] = np.zeros_like
+
+    __hash__ = object.__hash__
+
+
+def _gelu(x: Array) -> Array:
+    return np.asarray(0.5 * x * (1 + np.asarray(_erf(x / sqrt(2)), np.float64)))
+
+
+def _gelu_by_tanh(x: Array, constant: float = sqrt(2 / np.pi)) -> Array:
+    return np.asarray(0.5 * x * (1 + np.tanh(constant * (x + 0.044715 * x**3))))
+
+
+def _sigmoid(x: Array) -> Array:
+    return np.asarray(1 / (1 + np.exp(-x)))
+
+
+def _softplus(x: Array) -> Array:
+    return np.asarray(np.logaddexp(0.0, x))
+
+
+def _elu(x: Array) -> Array:
+    return np.where(x > 0, x, np.expm1(np.minimum(x, 0.0)))
+
+
+def _selu(x: Array) -> Array:
+    return 1.0507009873554805 * np.where(x > 0, x, 1.6732632423543772 * _elu(x))
+
+
+def _hard_sigmoid(x: Array) -> Array:
+    return np.asarray(np.clip(x + 3, 0, 6) / 6)
+
+
+def _cap(most: float) -> _Function:
+    return _Function(f"the soft cap {most:g}·tanh(x/{most:g})", lambda x: most * np.tanh(x / most))
+
+
+_ELEMENTWISE = (
+    _Function("GELU", _gelu, lambda x: 0.5 * _ERF * np.abs(x)),
+    _Function(
+        "GELU (by tanh)",
+        _gelu_by_tanh,
+        lambda x: np.abs(_gelu_by_tanh(x, sqrt(2 / np.pi) * (1 + _CONSTANT)) - _gelu_by_tanh(x)),
+    ),
+    _Function("GELU (by the sigmoid function)", lambda x: np.asarray(x * _sigmoid(1.702 * x))),
+    _Function("the sigmoid function", _sigmoid),
+    _Function("tanh", np.tanh),
+    _Function("SiLU", lambda x: np.asarray(x * _sigmoid(x))),
+    _Function("softplus", _softplus),
+    _Function("ELU", _elu),
+    _Function("SELU", _selu, lambda x: np.abs(_selu(x)) * 2 * _CONSTANT),
+    _Function("Mish", lambda x: np.asarray(x * np.tanh(_softplus(x)))),
+    _Function("hard-swish", lambda x: np.asarray(x * _hard_sigmoid(x))),
+    _Function("the hard sigmoid function", _hard_sigmoid),
+    _Function("the logarithm of the sigmoid function", lambda x: -_softplus(-x)),
+    _Function("softsign", lambda x: np.asarray(x / (1 + np.abs(x)))),
+    _Function("the square of the ReLU", lambda x: np.square(np.maximum(x, 0.0))),
+    _cap(30.0),
+    _cap(50.0),
+    _Function("exp", np.exp),
+    _Function("the square", np.square),
+    _Function("the integer part", np.trunc),
+    _Function("the nearest integer", np.rint),
+    _Function("the largest integer up to it", np.floor),
+    _Function("the absolute value", np.abs),
+)
+
+
+def function_of(view: View, output: Format, wrong: Array) -> str:
+    """Return the function of the product that gives all elements of a result within rounding, or else "".
+
+    `output` is the format of the result. If several functions fit, the one with the smallest errors is returned.
+    """
+    if int(wrong.sum()) < _LEAST or not view.usable.all() or not view.values.any():
+        return ""
+    view = View(view.totals, view.values, view.usable, view.noise, output)  # integers also fit narrower formats
+    exact = view.totals.product
+    with np.errstate(all="ignore"):
+        room, roundings = view.noise.limit(view.totals), 2 * np.broadcast_to(view.half, exact.shape)[wrong]
+        some = np.s_[:: max(1, exact.size // _SAMPLE)]
+        found = []
+        for function in (*_ELEMENTWISE, *_leaky(view, exact, room)):
+            if all(_is_explained(view, exact, room, function, part) for part in (some, np.s_[:])):
+                made = function.of(exact)
+                # The function itself, not its inaccuracy, must explain most of each error, except two roundings.
+                change, error = np.abs(made - exact)[wrong], np.abs(view.values - exact)[wrong]
+                if (change > error / 2 - roundings).all() and (change > error / 2).sum() >= _LEAST:
+                    found.append((float(np.abs(view.values - made).mean()), function.name))
+        if found:
+            return min(found)[1]
+        for axis, words in ((1, "row"), (0, "column")):
+            for scale, before in ((1.0, ""), (sqrt(view.totals.terms), f" / √{view.totals.terms}")):
+                if exact.shape[axis] > 1 and _is_softmax(view, exact / scale, room / scale, axis):
+                    return f"softmax (of each {words}{before})"
+    return ""
+
+
+def _leaky(view: View, exact: Array, room: Array) -> Iterator[_Function]:
+    """Yield the leaky ReLU whose slope explains all elements with a negative product, if there is such a slope."""
+    below = exact < -room
+    if int(below.sum()) < _LEAST:
+        return
+    values, product = view.values[below], exact[below]
+    width = (room + np.broadcast_to(view.half, room.shape))[below] + _ERROR * 2.0**-view.format.precision * abs(values)
+    low, high = float(((values + width) / product).max()), float(((values - width) / product).min())
+    if low <= high and 0 < (slope := shortest_between(low, high)) < 1:
+        yield _Function(f"leaky ReLU (slope {slope:.6g})", lambda x: np.where(x > 0, x, slope * x))
+
+
+def _own_errors(view: View, made: Array, exact: Array | float = 0.0) -> Array:
+    """Return the largest error of each element that a library may make when it computes the function.
+
+    It includes an error relative to the argument `exact`: in 1 + tanh(x), for example, most digits may cancel. Results
+    far below the largest one may be 0 or any other small number.
+    """
+    least = 2.0**view.format.qmin + 4.0**-view.format.precision * np.abs(made).max()
+    most: Array = 2.0**-view.format.precision * (_ERROR * np.abs(made) + np.abs(exact)) + _ERROR * least
+    return most
+
+
+def _is_explained(view: View, exact: Array, room: Array, function: _Function, part: slice) -> bool:
+    exact, room, values = (each.reshape(-1)[part] for each in (exact, room, view.values))
+    made = function.of(exact)
+    change = np.maximum(np.abs(function.of(exact + room) - made), np.abs(function.of(exact - room) - made))
+    most = change + function.slack(exact) + _own_errors(view, made, exact)
+    half = np.broadcast_to(view.half, view.values.shape).reshape(-1)[part]
+    return bool((np.abs(values - made) <= most + half).all())
+
+
+def _is_softmax(view: View, exact: Array, room: Array, axis: int) -> bool:
+    powers = np.exp(exact - exact.max(axis=axis, keepdims=True))
+    made = powers / powers.sum(axis=axis, keepdims=True)
+    change = made * np.expm1(2 * room.max(axis=axis, keepdims=True))
+    # A library may compute exp in the format of the result, where differences of large numbers are rounded.
+    rounded = made * 2.0**-view.format.precision * 4 * np.abs(exact).max(axis=axis, keepdims=True)
+    return bool((np.abs(view.values - made) <= change + rounded + _own_errors(view, made) + view.half).all())
