@@ -356,8 +356,8 @@ class SideExplainer(ModelSearch):
                 return self._found("bug", (fault,), PLAIN, format, None, each)
         if scattered is not None and (are_among_others(view, fit.wrong) or not view.values[fit.wrong].any()):
             return self._found("bug", (scattered,), view=view)
-        if both := self.faults.transposed_and_scaled(view, fit.wrong) or self.faults.moved_and_biased(view, fit.wrong):
-            return self._found("bug", both, view=view)
+        if both := self._two_faults(view, fit.wrong):
+            return both
         if part := self.faults.part_without_terms(view, fit.wrong):
             return self._found("bug", (part,), view=view)
         if known := unrelated(self.problem, view, self.side):

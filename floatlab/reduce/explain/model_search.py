@@ -29,6 +29,7 @@ from floatlab.reduce.explain.findings import (
 from floatlab.reduce.explain.input_changes.alike_formats import is_same_rounding, with_formats
 from floatlab.reduce.explain.input_changes.pairs import ChangePair, alike_pairs, likely_pairs, with_equals
 from floatlab.reduce.explain.input_changes.with_faults import fault_beside, models_with_fault
+from floatlab.reduce.explain.movements.lines import moved_lines
 from floatlab.reduce.explain.precision.narrow import narrow_sums
 from floatlab.reduce.explain.precision.outputs import casts_of
 from floatlab.reduce.explain.precision.sampled_models import likely_models
@@ -318,6 +319,12 @@ class ModelSearch(SideReport):
         if found is None or self._is_certain(view, product, wrong):
             return found
         return found if product is None and found.name in MOVED and self._is_proved(view, wrong) else None
+
+    def _two_faults(self, view: View, wrong: Array) -> SideExplanation | None:
+        """Recognise two faults at once, of which one moves elements to other places."""
+        both = self.faults.transposed_and_scaled(view, wrong) or self.faults.moved_and_biased(view, wrong)
+        both = both or moved_lines(view, self.problem.independent, wrong)
+        return self._found("bug", both, view=view) if both else None
 
     def _is_proved(self, view: View, wrong: Array) -> bool:
         """Given moved lines or missing terms that explain all errors, return whether this is unlikely by chance."""

@@ -175,3 +175,29 @@ def test_alike_rows_of_sums_in_sixteen_bits_are_not_moved():
     stale[:, 16:32] = a[:, :16]  # every row is wrong, and all rows are alike
     found = diagnose(x, y, (a @ b).astype(BF16), (stale @ b).astype(BF16))
     assert "rows-moved" not in found.names, found.first
+
+
+@pytest.mark.parametrize("dtype", [np.float32, BF16])
+def test_permuted_rows_and_columns(dtype):
+    rng, x, y, product = factors(87, 20, 30, 16, dtype)
+    rows, columns = rng.permutation(20), rng.permutation(16)
+    found = diagnose(x, y, product.astype(dtype), product[np.ix_(rows, columns)].astype(dtype))
+    moved = {cause.name: dict(cause.where) for cause in found.causes}
+    expected = [{i: int(j) for i, j in enumerate(each) if i != j} for each in (rows, columns)]
+    assert moved == {"rows-moved": expected[0], "columns-moved": expected[1]}, found.first
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_moved_lines_and_a_wrong_element(axis):
+    _, x, y, product = factors(88, 14, 30, 12, np.float32)
+    bad = np.flip(product, axis).copy()
+    bad[1, 1] += 9 * np.abs(product).max()
+    found = diagnose(x, y, product, bad)
+    assert found.names == (("rows-moved", "columns-moved")[axis], "elements"), found.first
+    assert found.causes[1].where == ((1, 1),)
+
+
+def test_noise_is_not_moved_beside_wrong_elements():
+    rng, x, y, product = factors(89, 12, 30, 3, BF16)
+    noise = (rng.standard_normal(product.shape) * product.std()).astype(BF16)
+    assert not {"rows-moved", "columns-moved"} & set(diagnose(x, y, product.astype(BF16), noise).names)

@@ -1,0 +1,1 @@
+"""Results whose elements are in other places: permuted rows and columns, and transposed results."""

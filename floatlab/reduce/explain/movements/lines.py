@@ -1,0 +1,103 @@
+"""Find the rows and columns of the product that a result holds, if both were moved, or if some elements are also wrong.
+
+A permutation of the columns does not change the sorted numbers of a row. So rows are recognised by their sorted
+numbers, and columns by the rows that are then known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import log2
+
+import numpy as np
+
+from floatlab.arrays.types import Array
+from floatlab.reduce.explain.estimates import PROVED, shift_bits
+from floatlab.reduce.explain.faults.patterns import BITS_EACH
+from floatlab.reduce.explain.findings import Fault, placed
+from floatlab.reduce.explain.problem import View
+from floatlab.reduce.explain.residuals import moved_rows
+from floatlab.reduce.results.product_error import spread_indices
+
+_MOST = 1 << 24  # lines are matched in results with at most this many pairs of rows, and of columns
+_VOTERS = 256  # at most this many columns vote on the place of each row
+_FEW, _SHARE = 8, 0.02  # besides moved lines, at most _FEW elements, or this share of them, may be wrong
+_TURNS = 2  # rows and columns are matched this many times, because each match makes the other one clearer
+
+
+def moved_lines(view: View, independent: int, wrong: Array) -> tuple[Fault, ...]:
+    """Return moved rows, moved columns or both, and the elements that are wrong besides. Return none if none fit.
+
+    `independent` is the number of independent errors of changed inputs (`ProductProblem.independent`).
+    """
+    (m, n), exact = wrong.shape, view.totals.product
+    if not view.usable.all() or not np.isfinite(exact).all() or max(m, n) ** 2 > _MOST or min(m, n) < 2:
+        return ()
+    error = np.abs(view.totals.error(view.values))
+    found: list[tuple[float, Array, Array, Array]] = []
+    for rows, columns in _places(view.values, exact):
+        left = view.against(view.totals.take(rows, columns)).fit().wrong
+        moved = [np.count_nonzero(to != np.arange(len(to))) for to in (rows, columns)]
+        if not any(moved) or left.sum() > max(_FEW, _SHARE * left.size):
+            continue
+        cost = moved[0] * log2(m) + moved[1] * log2(n) + int(left.sum()) * (BITS_EACH + log2(left.size))
+        if shift_bits(independent, error, view.errors()[1], wrong & ~left) > PROVED + cost:
+            found.append((cost, rows, columns, left))
+    if not found:
+        return ()
+    _, rows, columns, left = min(found, key=lambda each: each[0])
+    sources = zip(("rows-moved", "columns-moved"), (rows, columns), strict=True)
+    faults = [_fault(name, to, wrong) for name, to in sources if (to != np.arange(len(to))).any()]
+    return (*faults, placed(view, left)) if left.any() else tuple(faults)
+
+
+def _fault(name: str, to: Array, wrong: Array) -> Fault:
+    """Return the fault of lines that hold the lines `to` of the product."""
+    kind = "permuted" if np.unique(to).size == to.size else "copied"
+    pairs = tuple((int(i), int(to[i])) for i in np.flatnonzero(to != np.arange(len(to))))
+    return Fault(name, pairs, (("kind", kind),), wrong)
+
+
+def _places(values: Array, exact: Array) -> Iterator[tuple[Array, Array]]:
+    """Yield the rows and columns of the product that a result may hold: with moved rows, moved columns, and both."""
+    rows, columns = (np.arange(count) for count in values.shape)
+    yield matched(values, exact), columns
+    yield rows, matched(values.T, exact.T)
+    rows = matched(np.sort(values), np.sort(exact))
+    for _ in range(_TURNS):
+        columns = matched(values.T, exact[rows].T)
+        rows = matched(values, exact[:, columns])
+    yield rows, columns
+
+
+def matched(values: Array, product: Array) -> Array:
+    """Return, for each row of a result, the most similar row of the product, even if some of its elements are wrong.
+
+    Two rows are proposed for each row: the nearest one, and the one that has the nearest number in most columns. The
+    one with the smaller median error is chosen.
+
+    >>> product = np.array([[1.0, 8.0, 5.0], [4.0, 2.0, 9.0]])
+    >>> matched(np.array([[4.0, 2.0, -99.0], [1.0, 8.0, 5.0]]), product).tolist()
+    [1, 0]
+    """
+    nearest = moved_rows(values, product, np.ones(len(values), np.bool_))
+    nearest = np.arange(len(values)) if nearest is None else nearest
+    elected = _elected(values, product)
+    scale = np.sqrt(np.mean(product * product, axis=0))
+    scale = np.where(scale > 0, scale, 1.0)
+    errors = [np.median(np.abs(values - product[to]) / scale, axis=1) for to in (nearest, elected)]
+    better: Array = np.where(errors[1] < errors[0], elected, nearest)
+    return better
+
+
+def _elected(values: Array, product: Array) -> Array:
+    """Return, for each row of a result, the row of the product that has the nearest number in most columns."""
+    votes = np.zeros((len(values), len(product)), np.int32)
+    every = np.arange(len(values))
+    for k in spread_indices(values.shape[1], _VOTERS):
+        order = np.argsort(product[:, k])
+        numbers = product[order, k]
+        at = np.searchsorted(numbers, values[:, k]).clip(1, len(numbers) - 1)
+        at -= values[:, k] - numbers[at - 1] < numbers[at] - values[:, k]
+        votes[every, order[at]] += 1
+    return np.asarray(votes.argmax(axis=1))
