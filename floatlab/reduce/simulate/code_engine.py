@@ -22,7 +22,8 @@ from floatlab.arrays.recurrences import Recurrence, RecurrenceStage
 from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
 from floatlab.formats import Format
-from floatlab.numbers import Datum
+from floatlab.numbers import Context, Datum
+from floatlab.numbers.rounding import Direction
 from floatlab.reduce.simulate.adders import Adder, Term, derive_exact_sum
 from floatlab.reduce.simulate.round_binary64 import add_serially, can_add_serially, exact_adder, odd_sum
 
@@ -188,15 +189,19 @@ class CodeEngine:
     def _sum_doubles(self, numbers: list[Array], sums: Array) -> Array:
         """Add binary64 numbers exactly, round once, and write the results to `sums`; return where they may be wrong.
 
-        Sums that are zero, infinite or NaN may be wrong. If the format is so wide that rounding to odd in binary64
-        first could change a result, sums that are inexact in binary64 may be wrong, too.
+        Sums that are infinite or NaN may be wrong, and sums that vanish only when they are rounded to binary64. If the
+        format is so wide that rounding to odd in binary64 first could change a result, sums that are inexact in
+        binary64 may be wrong, too.
         """
         total, exact = np.zeros(sums.shape), np.ones(sums.shape, np.bool_)
         with np.errstate(all="ignore"):
             for value in numbers:
                 total, missed = two_sum(total, value)
                 exact &= missed == 0
-        unsure: Array = ~exact | (total == 0)
+        unsure: Array = ~exact
+        zero = exact & (total == 0)
+        if zero.any():
+            total[zero] = _zeros([value[zero] for value in numbers], self.adder.context)
         if unsure.any() and is_enough(DOUBLE, self.format):
             odd = [odd_sum(row) for row in np.stack([value[unsure] for value in numbers], axis=-1).tolist()]
             total[unsure] = [0.0 if number is None else number for number in odd]
@@ -310,3 +315,10 @@ def spread(terms: Array, axes: int) -> Array:
 def spread_over(terms: Array, batch: tuple[int, ...]) -> Array:
     """Return the terms, broadcast to the shape (n, *batch)."""
     return np.broadcast_to(spread(terms, len(batch)), (len(terms), *batch))
+
+
+def _zeros(numbers: list[Array], context: Context) -> Array:
+    """Return the signed zeros that are the exact sums of these numbers (IEEE 754-2019, 6.3)."""
+    negative = np.stack([np.signbit(value) for value in numbers])
+    are_alike = (np.stack(numbers) == 0).all(axis=0) & (negative == negative[0]).all(axis=0)
+    return np.where(np.where(are_alike, negative[0], context.rounding is Direction.RTN), -0.0, 0.0)

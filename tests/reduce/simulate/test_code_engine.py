@@ -5,7 +5,11 @@ import pytest
 
 import floatlab as fl
 from floatlab.arrays.lanes import compiled
+from floatlab.arrays.sources import Source
 from floatlab.reduce.plan.plan import Plan
+from floatlab.reduce.simulate import code_engine
+from floatlab.reduce.simulate.adders import Adder, Term, derive_exact_sum
+from floatlab.reduce.simulate.code_engine import CodeEngine
 
 
 @pytest.mark.parametrize("is_built", [False, True])
@@ -83,3 +87,18 @@ def test_floats_that_are_not_added_plainly_have_nodes_too(how, is_built, monkeyp
     short = fl.dot(a[:40], b[:40], **how)
     assert found.nodes[38].value == short.result
     assert found.worst(3)
+
+
+@pytest.mark.parametrize("rounding", ["RNE", "RTN"])
+@pytest.mark.parametrize("fma", [False, True])
+def test_exact_sums_that_are_zero_are_not_computed_one_by_one(rounding, fma, monkeypatch):
+    rng, format = np.random.default_rng(6), fl.parse_format("fp16")
+    numbers = [rng.choice([0.0, -0.0, 1.0, -1.0], (3, 60)), rng.choice([1.0, -1.0], (3, 60))][: 1 + fma]
+    codes = [each.astype(np.float16).view(np.uint16) for each in numbers]
+    context = fl.Context(rounding=rounding)
+    sums = [[Term(*(fl.Datum(format, int(each[k, j])) for each in codes)) for k in range(3)] for j in range(60)]
+    wanted = [derive_exact_sum(terms, format, context).result.code for terms in sums]
+    monkeypatch.setattr(code_engine, "derive_exact_sum", None)
+    engine = CodeEngine(tuple(Source(each, format) for each in codes), Adder(format, fma=fma, context=context))
+    found = engine.add_exactly([(True, np.array([k])) for k in range(3)], np.zeros(1, int))
+    assert found[0].tolist() == wanted
