@@ -91,7 +91,7 @@ def signed_text(text: str) -> str:
 
 
 def error_words(derivation: Derivation) -> str:
-    """Return the distance of the result from the exact value, as text; empty if the result or the value is not finite."""
+    """Return, as text, how far the result is from the exact value; empty if one of the two is not finite."""
     truth, result = derivation.truth, derivation.result
     if truth is None or not result.is_finite:
         return ""
