@@ -270,7 +270,7 @@ def _one_factor(found: ComparedWeight) -> WeightCause | None:
     if after.share(after.nearest) < _ROUNDED or has_unequal_codes(q, x, grid):
         return None
     may_be_right = directed and found.agreement is not None and found.agreement.belongs
-    if left >= before * (_MOSTLY if may_be_right else 1):
+    if not left < before * (_MOSTLY if may_be_right else 1):  # NaN if all numbers are 0
         return None
     return WeightCause(f"its numbers are {times_off(factor)}; divided by that, the relative error is {left:.2g}")
 

@@ -92,10 +92,11 @@ def judged(
     except FloatlabError as trouble:
         verdict = UNKNOWN if isinstance(trouble, UnsupportedError) else BROKEN
         return found.replace(verdict=verdict, reasons=(str(trouble),))
-    if lost:
+    if lost and (opinion is None or opinion.fidelity is None or opinion.fidelity.nans):
         damage.insert(0, f"{lost:,} of {prod(weight.shape):,} numbers are NaN or infinite")
     if opinion is None or opinion.fidelity is None:
-        opinion = (opinion or _Opinion(UNKNOWN)).replace(verdict=BROKEN if lost else UNKNOWN)
+        opinion = opinion or _Opinion(UNKNOWN)
+        opinion = opinion.replace(verdict=BROKEN if lost and not opinion.has_no_numbers else UNKNOWN)
         if largest > _IMPLAUSIBLE:
             damage.append(f"its largest number is {largest:.3g}, unusual for a weight: are its scales right?")
     elif opinion.fidelity.unknown:
@@ -155,13 +156,15 @@ def _doubtful_scales(read: QuantizedCheckpoint, weight: Weight) -> tuple[str, ..
 class _Opinion(Individual):
     """What the comparison with the original shows: a verdict, the errors (None if not measured), and the reasons.
 
-    `is_explained` is False if there is an error, but its cause is unknown.
+    `is_explained` is False if there is an error, but its cause is unknown. `has_no_numbers` is True if the original has
+    only NaNs and infinities.
     """
 
     verdict: str
     fidelity: Fidelity | None = None
     reasons: tuple[str, ...] = ()
     is_explained: bool = True
+    has_no_numbers: bool = False
 
 
 def _compare_with_original(
@@ -179,7 +182,7 @@ def _compare_with_original(
         beside = compared(read, weight, x)
         fidelity = beside.fidelity
         if fidelity.unknown == fidelity.elements > 0:
-            return _Opinion(UNKNOWN, None, (_not_finite(fidelity),))
+            return _Opinion(UNKNOWN, None, (_not_finite(fidelity),), has_no_numbers=True)
         opinion = _by_codes(beside) or _by_errors(beside)
         if fidelity.nans:
             opinion = opinion.replace(verdict=BROKEN)  # NaNs are a loss, even if all other numbers are right
@@ -218,6 +221,10 @@ def _by_codes(found: ComparedWeight) -> _Opinion | None:
         return None
     if not agreed.is_nearest and (cause := small_cause(found)):
         return _Opinion(BROKEN, fidelity, (cause.words,))
+    if agreed.clipped_blocks:
+        are, blocks = plural(agreed.clipped_blocks, "is", "are"), counted(agreed.blocks, "block")
+        words = f"most numbers of {agreed.clipped_blocks:,} of {blocks} {are} beyond the largest code"
+        return _Opinion(UNKNOWN, fidelity, (f"{words}: are the scales right?",))
     if fidelity.fits and fidelity.is_close:
         return _fitting(found)
     flushed, clipped = agreed.share(agreed.flushed), agreed.share(agreed.clipped)

@@ -39,6 +39,9 @@ _DEEP, _DEEP_FROM = 0.08, 0.75
 # below its reciprocal, and the cosine is above _ODD_COSINE. Scales below the share _TINY of the largest one may be
 # subnormal, and so inexact; their blocks are skipped.
 _ODD_FACTOR, _ODD_COSINE, _TINY = 1.25, 0.9, 2.0**-12
+# The numbers that share a scale are clipped by a wrong scale if more than half of them are beyond the outermost codes,
+# and their relative error exceeds _CLIPPED. OCP's rule for MX leaves at most 0.25.
+_CLIPPED = 0.3
 _MOST_CLIPPED = 0.3  # if more numbers are clipped, error feedback may explain any error
 _MOST_ROWS = 1 << 12  # the largest length of `bad_rows`
 # Indices of `_Tally.counts`.
@@ -46,6 +49,7 @@ _FAR, _BAD_BLOCKS, _OTHER_BLOCKS, _IN_BAD, _PUSHED_BLOCKS, _DEEP_CODES, _ODD_BLO
     2,
     *range(7, 15),
 )
+_CLIPPED_BLOCKS = 15
 
 
 class CodeAgreement(Record):
@@ -62,7 +66,8 @@ class CodeAgreement(Record):
 
     `deep` codes are not far, but more than 0.75 steps from the original. `odd_blocks` are multiples of the original in
     which most codes are not nearest; `in_odd` counts these codes. `heavy_blocks` are the blocks among `other_blocks`
-    whose errors are too large for error feedback.
+    whose errors are too large for error feedback. In `clipped_blocks`, a scale is so small that more than half of the
+    numbers that share it are beyond the outermost codes.
 
     `bad_rows` has the indices of rows with other numbers than the original.
     """
@@ -83,6 +88,7 @@ class CodeAgreement(Record):
     odd_blocks: int = 0
     in_odd: int = 0
     heavy_blocks: int = 0
+    clipped_blocks: int = 0
 
     @property
     def belongs(self) -> bool:
@@ -148,12 +154,12 @@ def agreement(read: ArraySource, original: ArraySource, grid: CodeGrid, most: in
     """
     found = _compared(read, original, grid, most)
     elements, near, far, clipped, flushed, blocks, exact_blocks, *of_blocks = found.counts.tolist()
-    bad_blocks, other_blocks, inside, pushed_blocks, deep, odd_blocks, in_odd, heavy = of_blocks
+    bad_blocks, other_blocks, inside, pushed_blocks, deep, odd_blocks, in_odd, heavy, cut = of_blocks
     return CodeAgreement(
         elements=elements, nearest=near, far=far, clipped=clipped, flushed=flushed, bad_blocks=bad_blocks,
         bad_rows=tuple(found.rows), blocks=blocks, exact_blocks=exact_blocks, other_blocks=other_blocks,
         stray=far - inside, pushed_blocks=pushed_blocks, deep=deep, odd_blocks=odd_blocks, in_odd=in_odd,
-        heavy_blocks=heavy,
+        heavy_blocks=heavy, clipped_blocks=cut,
     )  # fmt: skip
 
 
@@ -189,7 +195,7 @@ def _counted(
     if length <= BLOCK:  # whole rows
         total = max(total // length, 1) * length
     step = BLOCK // length * length if length <= BLOCK else BLOCK
-    tally = _Tally(values, length, by_column)
+    tally = _Tally(values, length, by_column, opened.may_vanish)
     for first in range(0, total, step):
         count = min(step, total - first)
         q, x = (native(each.read(first, count)) for each in (read, original))
@@ -203,8 +209,8 @@ class _Tally:
     The comparison is computed in binary32, whose errors are far smaller than the tolerance.
     """
 
-    def __init__(self, values: Array, length: int, by_column: bool = False) -> None:
-        self.values, self.length = values.astype(np.float32), length
+    def __init__(self, values: Array, length: int, by_column: bool = False, may_vanish: bool = True) -> None:
+        self.values, self.length, self.may_vanish = values.astype(np.float32), length, may_vanish
         middle, end = (self.values[1:] + self.values[:-1]) / 2, np.array([np.inf], np.float32)
         # Each code's neighbours, and the limits between which numbers are rounded to it.
         self.below, self.above = np.append(-end, self.values[:-1]), np.append(self.values[1:], end)
@@ -214,7 +220,7 @@ class _Tally:
         self.index = _index_by_half(values.tobytes())
         self.last, self.step = len(values) - 1, float(np.diff(self.values).min(initial=np.inf))
         self.lowest, self.highest = self.last, 0
-        self.counts = np.zeros(15, np.int64)
+        self.counts = np.zeros(16, np.int64)
         self.columns = np.zeros((4, length), np.int64) if by_column else None
         self.rows: list[int] = []
 
@@ -228,13 +234,15 @@ class _Tally:
         part, shift = x * inverse, offset * inverse
         place = (part - shift).astype(np.float32)
         if not there.all():
-            # A scale of 0 is accepted for numbers that the smallest nonzero scale would also round to 0.
-            smallest = np.abs(scale[there]).min() if there.any() else 0.0
-            is_small = np.abs(x) <= smallest * np.abs(self.values).max() / 4
+            # A scale becomes 0 if it is at most half of the smallest scale that its type has.
+            smallest = np.abs(scale[there]).min() if there.any() and self.may_vanish else 0.0
+            is_small = np.abs(x) <= smallest * np.abs(self.values).max() / 2
             place = np.where(there | is_small, place, np.float32(np.inf))
         at = self.index[(q * inverse - shift).astype(np.float16).view(np.uint16)]
         self.lowest, self.highest = min(self.lowest, int(at.min())), max(self.highest, int(at.max()))
         slack = np.abs(part, dtype=np.float32, casting="same_kind") * np.float32(_COARSE) + self.gap[at] * _FINE
+        if np.isinf(slack).any():  # a tiny scale; the difference of two infinities would be NaN
+            slack = np.minimum(slack, np.finfo(np.float32).max)
         top, bottom = place + slack, place - slack
         near = (top >= self.least[at]) & (bottom <= self.largest[at])
         far = (top < self.below[at]) | (bottom > self.above[at])
@@ -244,20 +252,23 @@ class _Tally:
         ends = np.flatnonzero((at == 0) | (at == len(self.values) - 1))
         outwards = (place[ends] - self.values[at[ends]]) * np.where(at[ends] == 0, np.float32(-1), np.float32(1))
         clipped = outwards > self.gap[at[ends]] / 2
+        is_cut = clipped & ~far[ends] & known[ends]
         self.counts += np.array(
             [
                 np.count_nonzero(known),
                 np.count_nonzero(near),
                 np.count_nonzero(far),
-                np.count_nonzero(clipped & ~far[ends] & known[ends]),
+                np.count_nonzero(is_cut),
                 np.count_nonzero(x[q == 0]),
                 len(near) // self.size,
                 np.count_nonzero(near.reshape(-1, self.size).all(axis=1)) if len(near) % self.size == 0 else 0,
-                *(0,) * 8,
+                *(0,) * 9,
             ]
         )
         if (~near & known).any():
             self._count_others(q, x, scale, place, at, known & ~near, far)
+        if np.count_nonzero(is_cut) > self.size / 2:
+            self._count_clipped(q, x, scale, known, ends[is_cut])
         if self.columns is not None:
             used, zero = known & (x != 0), known & (x == 0)
             kinds = (zero, zero & near, used, used & near)
@@ -291,6 +302,20 @@ class _Tally:
         is_odd = ((factor > _ODD_FACTOR) | (factor < 1 / _ODD_FACTOR)) & (cosine > _ODD_COSINE)
         self.counts[_ODD_BLOCKS] += np.count_nonzero(is_odd)
         self.counts[_IN_ODD] += others[chosen[is_odd]].sum()
+
+    def _count_clipped(self, q: Array, x: Array, scale: Array, known: Array, places: Array) -> None:
+        """Count the blocks whose scale clips most numbers; `places` are the indices of the clipped ones."""
+        scales = np.broadcast_to(scale, q.shape)
+        rows = scales.reshape(-1, self.length) if len(q) % self.length == 0 else scales.reshape(1, -1)
+        size = self.size if len(q) % self.size == 0 else len(q)
+        if (scales == scales[0]).all():
+            size = len(q)
+        elif (rows == rows[:, :1]).all():
+            size = rows.shape[1]
+        shares = np.bincount(places // size, minlength=len(q) // size) / size
+        error, own = (np.where(known, each, 0.0).reshape(-1, size) for each in (q - x, x))
+        is_large = np.square(error).sum(axis=1) > _CLIPPED**2 * np.square(own).sum(axis=1)
+        self.counts[_CLIPPED_BLOCKS] += np.count_nonzero((shares > 0.5) & is_large) * max(size // self.size, 1)
 
     def _judge(self, first: int, piece: Piece) -> None:
         """Count bad blocks and rows of a piece."""

@@ -16,7 +16,7 @@ from floatlab.arrays.sources import ArraySource, Piece, Source
 from floatlab.arrays.types import Array
 from floatlab.auditing.ggml_blocks import E2M1, IQ4
 from floatlab.auditing.quantized import recognised
-from floatlab.auditing.stored_parts import FP8, StoredParts, Weight, stored_bits
+from floatlab.auditing.stored_parts import FP8, StoredParts, Weight, is_scale, stored_bits
 from floatlab.auditing.weight_streams import numbers
 from floatlab.errors import FloatlabError
 from floatlab.files.checkpoints import StoredTensor
@@ -26,6 +26,7 @@ from floatlab.record import Individual
 _PROBE = 1 << 12  # elements whose codes are read to check that they are on the grid
 _OFF_GRID = 1e-3  # tolerance of this check, relative to the largest number of a code
 _COUNTED = np.arange(256.0)
+_WIDE = {"float32", "bfloat16", "float64", "e8m0fnu"}  # in these types, hardly any scale becomes 0
 # For each type of ggml: where the codes are in a block; the bytes for the lowest and for the highest code; the numbers
 # of all codes.
 _GGML: dict[str, tuple[slice, int, int, Array]] = {
@@ -51,27 +52,31 @@ class CodeGrid(Individual):
     """The numbers of all codes of a weight, in ascending order, before scales and offsets are applied.
 
     `highest` is the weight with all codes replaced by the highest one, `lowest` with all replaced by the lowest one.
-    Scales and offsets follow from both. `lowest` is None if there are no offsets.
+    Scales and offsets follow from both. `lowest` is None if there are no offsets. `may_vanish` says whether the scales
+    have a type in which small scales become 0.
     """
 
     values: Array
     highest: Weight
     lowest: Weight | None
+    may_vanish: bool
 
     def open(self) -> OpenGrid:
         """Open both weights."""
         with ExitStack() as stack:
             high = stack.enter_context(self.highest.open())
             low = None if self.lowest is None else stack.enter_context(self.lowest.open())
-            return OpenGrid(self.values, high, low, stack.pop_all())
+            return OpenGrid(self.values, high, low, stack.pop_all(), self.may_vanish)
 
 
 class OpenGrid:
     """The scales and offsets of a weight, read piece by piece; closing it closes the files."""
 
-    def __init__(self, values: Array, high: ArraySource, low: ArraySource | None, held: ExitStack) -> None:
-        """Take the numbers of the codes, and the two weights `highest` and `lowest` of the grid."""
-        self.values = values
+    def __init__(
+        self, values: Array, high: ArraySource, low: ArraySource | None, held: ExitStack, may_vanish: bool
+    ) -> None:
+        """Take the numbers of the codes, the two weights `highest` and `lowest` of the grid, and `may_vanish`."""
+        self.values, self.may_vanish = values, may_vanish
         self._high, self._low, self._held = high, low, held
 
     def scales(self, first: int, count: int) -> tuple[Array, Array | float]:
@@ -113,7 +118,8 @@ def grid_of(parts: StoredParts, weight: Weight) -> CodeGrid | None:
         lowest = _filled(parts, weight, codes, low, within) if has_offsets else None
         if highest is None or (has_offsets and lowest is None):
             return None
-        grid = CodeGrid(values, highest, lowest)
+        kinds = {parts.tensors[name].kind for name in weight.parts if is_scale(name)}
+        grid = CodeGrid(values, highest, lowest, may_vanish=not kinds or not kinds <= _WIDE)
         return grid if _holds(grid, weight) else None
     except FloatlabError:
         return None
