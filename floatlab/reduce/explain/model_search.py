@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import cached_property
 from itertools import chain
 from math import log2
+from typing import cast
 
 import numpy as np
 
@@ -30,6 +31,7 @@ from floatlab.reduce.explain.input_changes.alike_formats import is_same_rounding
 from floatlab.reduce.explain.input_changes.pairs import ChangePair, alike_pairs, likely_pairs, with_equals
 from floatlab.reduce.explain.input_changes.with_faults import fault_beside, models_with_fault
 from floatlab.reduce.explain.movements.lines import moved_lines
+from floatlab.reduce.explain.movements.reread import readings
 from floatlab.reduce.explain.precision.narrow import narrow_sums
 from floatlab.reduce.explain.precision.outputs import casts_of
 from floatlab.reduce.explain.precision.sampled_models import likely_models
@@ -43,7 +45,7 @@ from floatlab.reduce.explain.problem import (
 )  # fmt: skip
 from floatlab.reduce.explain.residuals import find_places, indices_of, share_of
 from floatlab.reduce.explain.stages import ALIKE, PLAIN, Model, known_of
-from floatlab.reduce.results.diagnosis_record import DiagnosedCause
+from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Place
 
 # With these causes, no final rounding is reported.
 _NO_CAST = {"flush-to-zero", "output-rounded", "not-the-product", "function-applied"}
@@ -52,6 +54,7 @@ _NO_CAST = {"flush-to-zero", "output-rounded", "not-the-product", "function-appl
 _SURPRISING = 0.2
 _BESIDES = 3  # moved rows and missing terms are looked for, on all elements, with at most this many models
 MOVED = {"terms-missing", "terms-twice", "rows-moved", "columns-moved"}
+_BESIDE_TURNED = {"elements", "region", "inputs-rounded", "inputs-quantized", "inputs-split", "output-rounded"}
 _EDGES = 4
 _TRIED = 8  # largest number of models that are verified on all elements
 GAIN = 8  # a model or a final rounding that is reported together with a fault must explain at least this many elements
@@ -136,6 +139,7 @@ class SideReport:
 class ModelSearch(SideReport):
     """Searches for models of the inputs that explain one result."""
 
+    is_reread = False  # whether the result, or an input, is read in the transposed order
     besides = 0  # number of models for which moved rows and missing terms were looked for
 
     # hypotheses that fit most elements
@@ -324,7 +328,27 @@ class ModelSearch(SideReport):
         """Recognise two faults at once, of which one moves elements to other places."""
         both = self.faults.transposed_and_scaled(view, wrong) or self.faults.moved_and_biased(view, wrong)
         both = both or moved_lines(view, self.problem.independent, wrong)
-        return self._found("bug", both, view=view) if both else None
+        return self._found("bug", both, view=view) if both else self._in_another_order(view, wrong)
+
+    def _in_another_order(self, view: View, wrong: Array) -> SideExplanation | None:
+        """Recognise a transposed result, or a product of transposed factors, that was computed in another precision."""
+        if self.is_reread or self.stray.any():
+            return None
+        for fault, problem, side, differing in readings(self.problem, self.side, view, self.differing, wrong):
+            again = type(self)(problem, side, differing, self.tick)
+            again.is_reread = True
+            found = again.explain()
+            if found.status in ("product", "rounding") or (
+                found.status == "bug" and {each.name for each in found.causes} <= _BESIDE_TURNED
+            ):
+                is_turned = fault.name == "transposed-output"
+                causes = [each.replace(where=_turned(each.where)) if is_turned else each for each in found.causes]
+                return self._found("bug", (fault,)).replace(causes=(self._cause(fault, "result"), *causes))
+        return None
+
+    def explain(self) -> SideExplanation:
+        """Return the explanation of the result; `SideExplainer` searches for it."""
+        raise NotImplementedError
 
     def _is_proved(self, view: View, wrong: Array) -> bool:
         """Given moved lines or missing terms that explain all errors, return whether this is unlikely by chance."""
@@ -343,6 +367,11 @@ class ModelSearch(SideReport):
         error = np.abs(view.totals.error(view.values, product))[wrong]
         room = np.broadcast_to(view.half, wrong.shape)[wrong] + 1e-300
         return wrong.sum() > 20 and float(np.median(error / room)) > 8
+
+
+def _turned(where: tuple[Place, ...]) -> tuple[Place, ...]:
+    """Return indices or rectangles of a transposed matrix."""
+    return cast("tuple[Place, ...]", tuple(place[::-1] for place in where))
 
 
 def _count(wrong: Array | None) -> int:

@@ -4,6 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from floatlab.arrays.conversion import quantize
 from floatlab.reduce.explain.diagnosis import diagnose
 
 BF16, SLOW = ml_dtypes.bfloat16, pytest.mark.slow
@@ -201,3 +202,32 @@ def test_noise_is_not_moved_beside_wrong_elements():
     rng, x, y, product = factors(89, 12, 30, 3, BF16)
     noise = (rng.standard_normal(product.shape) * product.std()).astype(BF16)
     assert not {"rows-moved", "columns-moved"} & set(diagnose(x, y, product.astype(BF16), noise).names)
+
+
+@pytest.mark.parametrize("format", ["tf32", "bf16"])
+def test_a_transposed_product_of_rounded_inputs(format):
+    _, x, y, product = factors(90, 12, 40, 12, np.float32)
+    a, b = (np.asarray(quantize(each, format), np.float32) for each in (x, y))
+    found = diagnose(x, y, product, (a @ b).T)
+    assert set(found.names) == {"transposed-output", "inputs-rounded"}, found.first
+
+
+def test_a_transposed_input_and_rounded_inputs():
+    _, x, y, product = factors(91, 10, 24, 24, np.float32)
+    a, b = (np.asarray(quantize(each, "bf16"), np.float32) for each in (x, y))
+    found = diagnose(x, y, product, a @ b.T)
+    assert set(found.names) == {"transposed-operand", "inputs-rounded"}, found.first
+
+
+def test_a_transposed_product_with_a_wrong_element():
+    _, x, y, product = factors(92, 16, 24, 16, np.float32)
+    bad = product.T.copy()
+    bad[2, 7] += 50
+    found = diagnose(x, y, product, bad)
+    assert found.first == "Yes: B is the transposed product; element (2, 7) of B is wrong."
+
+
+def test_noise_is_not_transposed():
+    rng, x, y, product = factors(93, 8, 12, 8, np.float32)
+    found = diagnose(x, y, product, rng.standard_normal(product.shape).astype(np.float32) * 3)
+    assert found.names == ("not-the-product",), found.first

@@ -1,0 +1,64 @@
+"""Read a result, or an input, in the transposed order, for results that were also computed in another precision.
+
+If a result correlates far better with a product of transposed factors, it is explained again: as an ordinary result of
+these factors. Then all choices of precision are tried that are tried for other results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from floatlab.arrays.sources import Source
+from floatlab.arrays.types import Array
+from floatlab.reduce.explain.findings import Fault
+from floatlab.reduce.explain.problem import ProductProblem, Side, View
+from floatlab.reduce.explain.residuals import correlation
+
+# A reading is tried if the correlation with its product is at least _LEAST, and closer to 1 than the correlation with
+# the plain product by at least the factor _CLOSER.
+_LEAST, _CLOSER = 0.9, 8.0
+
+Reading = tuple[Fault, ProductProblem, Side, Array]
+
+
+def readings(problem: ProductProblem, side: Side, view: View, differing: Array, wrong: Array) -> Iterator[Reading]:
+    """Yield the likely readings: a fault, and the problem, the result and the mask `differing` as they are then read.
+
+    A bias that the user gave is the last term of each sum. Then no input can be transposed.
+    """
+    (x, y), (m, n), k = problem.sources, problem.shape, problem.terms
+    index = np.ix_(problem.rows, problem.columns)
+    usable, plain = view.usable[index], view.totals.product[index]
+    # A few wrong elements, which may be very large, must not hide the correlation.
+    clipped = np.clip(view.values, plain.min(), plain.max())
+    values = clipped[index]
+    off = 1 - correlation(values, plain, usable)
+    turned = clipped.T, view.usable.T
+    if m == n and _is_closer(correlation(turned[0][index], plain, turned[1][index]), off):
+        fault = Fault("transposed-output", (), (("transposed", "the result"),), wrong)
+        other = Side(side.name, _transposed(side.source))
+        yield fault, ProductProblem(x, y, (side.format,), problem.has_bias), other, differing.T
+    if problem.has_bias:
+        return
+    for which, is_x, is_y in (("x", True, False), ("y", False, True), ("x and y", True, True)):
+        if (is_x and m != k) or (is_y and k != n):
+            continue
+        left, right = problem.x.T if is_x else problem.x, problem.y.T if is_y else problem.y
+        if _is_closer(correlation(values, left[problem.rows] @ right[:, problem.columns], usable), off):
+            fault = Fault("transposed-operand", (), (("transposed", which),), wrong)
+            sources = _transposed(x) if is_x else x, _transposed(y) if is_y else y
+            yield fault, ProductProblem(*sources, (side.format,)), side, differing
+
+
+def _is_closer(found: float, off: float) -> bool:
+    """Return whether a correlation is high, and 1 minus it is far smaller than `off`.
+
+    If there are too few elements, both correlations count as 1.
+    """
+    return found >= _LEAST and (1 - found) * _CLOSER < off
+
+
+def _transposed(source: Source) -> Source:
+    return Source(np.ascontiguousarray(source.codes.T), source.format, source.dtype)
