@@ -100,13 +100,15 @@ class ShiftFinder:
                 continue
             # Every element gives a lower and an upper bound of the added number.
             shift, holds = between(error - room, error + room, axis)
+            if not holds:
+                continue
             with np.errstate(all="ignore"):
                 left = middle(np.abs(error - shift) / sigma)
             everywhere = follows_everywhere(error, np.broadcast_to(shift, error.shape), sigma)
             if self._is_hidden(view, error, axis):
                 continue
             is_rounding = may_be_rounding(view, self.problem.x, self.problem.y, shift, axis, product)
-            if holds and everywhere and not is_rounding and (confirmed or left <= _CLEARLY):
+            if everywhere and not is_rounding and (confirmed or left <= _CLEARLY):
                 alike = bool(np.ptp(shift) <= 8 * float(np.nanmax(sigma)))
                 if alike and isinstance(view.half, np.ndarray):  # the output is narrow, so sigma is too small a measure
                     alike = between((error - room).reshape(-1, 1), (error + room).reshape(-1, 1), 0)[1]
@@ -160,14 +162,15 @@ class ShiftFinder:
             zero = exact == 0
             low, high = (np.where(zero, np.nan, end(*ends)) for end in (np.minimum, np.maximum))
         factor, holds = between(low.reshape(-1, 1), high.reshape(-1, 1), 0)
-        if holds:
-            least, most = _likeliest(rough, error[view.usable], exact[view.usable], sigma[view.usable])
-            first, last = max(float(np.nanmax(low)), least), min(float(np.nanmin(high)), most)
-            factor[...] = shortest_between(first, last) if first <= last else factor
+        if not holds or (np.abs(error) > room)[view.usable & zero].any():
+            return None
+        least, most = _likeliest(rough, error[view.usable], exact[view.usable], sigma[view.usable])
+        first, last = max(float(np.nanmax(low)), least), min(float(np.nanmin(high)), most)
+        factor[...] = shortest_between(first, last) if first <= last else factor
         with np.errstate(all="ignore"):
             error = np.abs(error + (rough - factor) * exact)
             left = middle(error / sigma)
-        if not holds or (error > room)[view.usable & zero].any() or not (confirmed or left <= _CLEARLY):
+        if not (confirmed or left <= _CLEARLY):
             return None
         off = float(factor[0, 0]) - 1
         if may_be_rounding(view, self.problem.x, self.problem.y, off * exact, None):
