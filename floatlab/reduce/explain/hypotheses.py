@@ -305,7 +305,7 @@ class SideExplainer(ModelSearch):
         with np.errstate(all="ignore"):
             largest = np.maximum(np.abs(view.values), np.sqrt(view.totals.squares))
             far = np.abs(replay.values - view.values) > 4 * half_ulp(largest, replay.format)
-        wrong = standing_out(self.problem, self.side, missed, replay.format) & far
+        wrong = standing_out(self.problem, self.side, missed, replay.format) & far | replay.wrong(view.values, missed)
         if wrong.any():
             return self._found("bug", (placed(plain, wrong), fault), PLAIN, SINGLE)
         if are_lone(missed):

@@ -45,22 +45,28 @@ def stored(x: Array, y: Array, format: Format) -> Array:
 
 
 def added_blocks(
-    x: Array, y: Array, format: Format, edges: tuple[int, ...], *, blocks: bool = True, sums: bool = True
-) -> tuple[Array, Array]:
-    """Return the matrix product x·y, summed in blocks, and the largest magnitude of each element's rounded sums.
+    x: Array,
+    y: Array,
+    format: Format,
+    edges: tuple[int, ...],
+    *,
+    blocks: bool = True,
+    sums: bool = True,
+    error: Array | float = 0.0,
+) -> Array:
+    """Return the matrix product x·y, summed in blocks.
 
-    Block i has the terms from `edges[i]` to `edges[i + 1]` − 1, and its sum is computed in binary64. With `blocks`,
-    this sum is rounded to `format`. With `sums`, the running sum is rounded to `format` after each block. The result
-    is always rounded to `format`.
+    Block i has the terms from `edges[i]` to `edges[i + 1]` − 1, and its sum is computed in binary64; `error` is added
+    to it. With `blocks`, this sum is rounded to `format`. With `sums`, the running sum is rounded to `format` after
+    each block. The result is always rounded to `format`. It does not decrease if `error` grows.
     """
-    total = largest = np.zeros((x.shape[0], y.shape[1]))
+    total = np.zeros((x.shape[0], y.shape[1]))
     with np.errstate(all="ignore"):
         for low, high in pairwise(edges):
-            block = x[:, low:high] @ y[low:high]
+            block = x[:, low:high] @ y[low:high] + error
             block = rounded(block, format) if blocks else block
             total = rounded(total + block, format) if sums else total + block
-            largest = np.maximum(largest, np.abs(total if sums else block))
-    return total if sums else rounded(total, format), largest
+    return total if sums else rounded(total, format)
 
 
 def rounded(values: Array, format: Format) -> Array:

@@ -420,3 +420,21 @@ def test_factors_of_binary64_widen_a_result_in_binary32(factors):
     x, y = normal(95, 30, 12), normal(96, 12, 36)
     found = diagnose(x, y, x @ y, (x @ y) * factors)
     assert (found.status, found.names) == ("bug", ("scale",)), found.first
+
+
+@pytest.mark.parametrize("part", [np.s_[30:], np.s_[:, 20:]])
+def test_a_missing_bias_is_not_a_tie_of_a_product_that_is_rounded_before_the_bias(part):
+    rng = np.random.default_rng(99)
+    x = np.exp(rng.standard_normal((60, 22))).astype(BF16)
+    w = (rng.standard_normal((46, 22)) * 10.0 ** rng.uniform(-4, 4, 22)).astype(BF16)
+    bias = rng.standard_normal(46).astype(BF16)
+    rounded = (x.astype(np.float32) @ w.astype(np.float32).T).astype(BF16)
+    added = np.broadcast_to(bias, rounded.shape).copy()
+    good = (rounded.astype(np.float32) + added.astype(np.float32)).astype(BF16)
+    added[part] = 0
+    bad = (rounded.astype(np.float32) + added.astype(np.float32)).astype(BF16)
+    found = fl.compare(good, bad, inputs=(x, w), op="linear", bias=bias).diagnosis
+    assert found.status == "bug", found.first
+    wrong = [cause for cause in found.causes if cause.name == "elements"]
+    assert wrong
+    assert all(added[each] == 0 for each in wrong[0].where)

@@ -18,6 +18,7 @@ from floatlab.reduce.explain.faults.finder import NEAR
 from floatlab.reduce.explain.faults.rivals import is_like_sums
 from floatlab.reduce.explain.findings import SINGLE
 from floatlab.reduce.explain.grid import Way, grid_of, names_between, own_accumulator
+from floatlab.reduce.explain.noise import half_ulp
 from floatlab.reduce.explain.problem import ProductProblem, Side, View, middle, view_of
 from floatlab.reduce.explain.residuals import share_of
 from floatlab.reduce.explain.stages import PLAIN, Model, block_edges, sum_models
@@ -49,17 +50,29 @@ class Replay(Individual):
     evidence: Evidence
     values: Array
     format: Format
-    slack: Array | float = 0.0  # an element may change by this much if a partial sum is close to a tie
+    ends: tuple[Array, Array] | None = None  # the least and the largest results, if partial sums are close to a tie
 
     def misses(self, values: Array) -> Array:
         """Return the mask of the elements in which this computation differs from the result `values`.
 
-        A few differences of at most `slack` do not count, because a partial sum close to a tie may be rounded up or
-        down.
+        A few differences within `ends` do not count, because a partial sum close to a tie may be rounded up or down.
         """
         missed: Array = self.values != values
-        moved = missed & (np.abs(self.values - values) <= self.slack)
+        if self.ends is None:
+            return missed
+        moved = missed & (self.ends[0] <= values) & (values <= self.ends[1])
         return missed if share_of(moved) > _TIES else missed & ~moved
+
+    def wrong(self, values: Array, missed: Array) -> Array:
+        """Return the `missed` elements if no order of addition can explain them: the product is rounded only once.
+
+        At least one of them must be outside `ends` by more than one ulp. Otherwise, nothing is marked.
+        """
+        if self.ends is None or self.name != "output-rounded":
+            return np.zeros_like(missed)
+        low, high = self.ends
+        ulp = 2 * half_ulp(np.maximum(np.abs(low), np.abs(high)), self.format)
+        return missed & bool((missed & ((values < low - ulp) | (values > high + ulp))).any())
 
 
 def best_replay(
@@ -157,11 +170,15 @@ def _in_blocks(problem: ProductProblem, side: Side, tick: Callable[[], None]) ->
     for edges, words in (*bias, *block_edges(problem.terms)):
         for blocks, sums in _ROUNDED if words != _BIAS else _ROUNDED[:1]:
             tick()
-            made, _ = added_blocks(problem.x[rows], problem.y[:, columns], format, edges, blocks=blocks, sums=sums)
+            made = added_blocks(problem.x[rows], problem.y[:, columns], format, edges, blocks=blocks, sums=sums)
             found.append((share_of(made == goal), edges, words, blocks, sums))
     for share, edges, words, blocks, sums in sorted(found, key=lambda each: -each[0])[:1]:
         if share >= _MOSTLY:
-            made, largest = added_blocks(problem.x, problem.y, format, edges, blocks=blocks, sums=sums)
+            error = problem.noise(SINGLE).limit(problem.totals)
+            made, low, high = (
+                added_blocks(problem.x, problem.y, format, edges, blocks=blocks, sums=sums, error=each)
+                for each in (0.0, -error, error)
+            )
             name, known = "partials", [("format", format.name), ("blocks", words)]
             if words == _BIAS:
                 name, known[1] = "output-rounded", ("rounding", words)
@@ -169,7 +186,7 @@ def _in_blocks(problem: ProductProblem, side: Side, tick: Callable[[], None]) ->
                 known.append(("added in", "binary32"))
             elif not blocks:
                 name, known[1] = "accumulator", ("stored after each block", words)
-            yield Replay(name, tuple(known), made, format, largest * 2.0 ** (2 - format.precision))
+            yield Replay(name, tuple(known), made, format, (low, high))
 
 
 def _is_narrow(candidate: Candidate, own: Format) -> bool:
