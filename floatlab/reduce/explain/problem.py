@@ -143,13 +143,15 @@ class ProductProblem:
         results: tuple[Format, ...],
         has_bias: bool = False,
         tick: Callable[[], None] | None = None,
+        misplaced: Callable[[], list[tuple[str, Array]]] | None = None,
     ) -> None:
         """Multiply the inputs with enough precision for computing the errors of results in these formats.
 
-        If `has_bias` is true, the last term of each sum is a bias. Models of rounded inputs leave it unchanged. In a
+        If `has_bias` is true, the last term of each sum is a bias. Models of rounded inputs leave it unchanged. The
+        function `misplaced` returns other ways to add this bias to the product, each in words and as an array. In a
         large product, `tick` is called after each block of rows.
         """
-        self.sources, self.has_bias = (x, y), has_bias
+        self.sources, self.has_bias, self._misplaced = (x, y), has_bias, misplaced
         # The most precise format of inputs and results. Results in less precise formats were rounded at the end.
         self.widest = max((x.format, y.format, *results), key=lambda each: each.precision)
         first, second = (np.asarray(decode(side.codes, side.format), np.float64) for side in (x, y))
@@ -241,6 +243,16 @@ class ProductProblem:
         """The factors of the product, without the bias."""
         return (self.x[:, :-1], self.y[:-1]) if self.has_bias else (self.x, self.y)
 
+    @property
+    def given_bias(self) -> Array | None:
+        """The bias that is added to each element of the product, or None if there is no bias."""
+        return self.x[:, -1:] * self.y[-1:] if self.has_bias else None
+
+    @cached_property
+    def misplaced_biases(self) -> list[tuple[str, Array]]:
+        """The arrays that are added if the bias is added to wrong elements, each with words that say how."""
+        return [] if self._misplaced is None else self._misplaced()
+
     def made(self, model: Model, x: Array, y: Array) -> Array:
         """Return the product that a model gives for some rows of the first input and some columns of the second."""
         if not self.has_bias:
@@ -292,6 +304,7 @@ class View:
         if half is not None:
             self.half = half
         self.slack: Array | float = 0.0  # the uncertainty of the product itself; see `stored`
+        self.bias: Array | None = None  # the given bias, which is part of the product
 
     def right(self, wrong: Array) -> Array:
         """Return the mask of the numbers that are not wrong; zeros and unusable elements do not count."""
@@ -302,23 +315,25 @@ class View:
         """Return a view of the same result that compares it with another product, given by its `Totals`."""
         return View(totals, self.values, self.usable, self.noise, self.format, np.asarray(self.half))
 
-    def stored(self) -> View | None:
-        """Return a view that compares the result with the product rounded to the output format.
+    def stored(self) -> Iterator[View]:
+        """Yield views that compare the result with the product rounded to the output format.
 
-        Use it if a factor or bias may have been applied after this rounding. Products close to a tie may have been
-        rounded up or down, which `slack` allows for. Return None if the output format is not narrower than the
-        accumulator.
+        Use them if a factor or bias may have been applied after this rounding. Products close to a tie may have been
+        rounded up or down, which `slack` allows for. There are no views if the output format is not narrower than the
+        accumulator, and two if the user gave a bias: it is added before the rounding, or after it.
         """
         if not isinstance(self.half, np.ndarray):
-            return None
+            return
         room = self.noise.limit(self.totals)
-        low, high = (np.asarray(quantize(self.totals.product + end, self.format), np.float64) for end in (-room, room))
-        with np.errstate(all="ignore"):
-            totals = self.totals.replace(product=low / 2 + high / 2, missed=None)
-            slack = np.where(np.isfinite(high - low), high - low, 0.0) / 2
-        view = View(totals, self.values, self.usable, self.noise, self.format, self.half)
-        view.slack = slack
-        return view
+        for after in (0.0,) if self.bias is None else (0.0, self.bias):
+            with np.errstate(all="ignore"):
+                ends = (self.totals.product - after - room, self.totals.product - after + room)
+                low, high = (np.asarray(quantize(end, self.format), np.float64) for end in ends)
+                totals = self.totals.replace(product=low / 2 + high / 2 + after, missed=None)
+                slack = np.where(np.isfinite(high - low), high - low, 0.0) / 2
+            view = View(totals, self.values, self.usable, self.noise, self.format, self.half)
+            view.slack = slack
+            yield view
 
     def errors(self, product: Array | None = None, factor: float | Array = 1.0) -> tuple[Array, Array, Array]:
         """Return the errors against `factor`·product, their limits, and their sigmas.
@@ -361,7 +376,9 @@ def view_of(problem: ProductProblem, side: Side, accumulator: Format, sampled: b
     totals = problem.sample if sampled else problem.totals
     stored = problem.scaled_output(side)
     half = None if stored is None else np.broadcast_to(stored[1], side.values.shape)[index]
-    return View(totals, side.values[index], usable, problem.noise(accumulator), side.rounded_to, half)
+    view = View(totals, side.values[index], usable, problem.noise(accumulator), side.rounded_to, half)
+    view.bias = None if problem.given_bias is None else problem.given_bias[index]
+    return view
 
 
 def middle(z: Array) -> float:

@@ -38,3 +38,62 @@ def test_a_function_of_the_product_is_named(name, dtype):
     good = (x.astype(np.float64) @ y.astype(np.float64)).astype(dtype)  # in bfloat16, the argument is rounded, too
     found = fl.compare(FUNCTIONS[name](good.astype(np.float64)).astype(dtype), good, inputs=(x, y)).diagnosis
     assert (found.status, found.first) == ("bug", f"Yes: A is {name} of the product.")
+
+
+def added(dtype, product, *biases):
+    """Return the product in `dtype`, to which the biases are added one after the other, each sum rounded."""
+    made = product.astype(dtype)
+    for bias in biases:
+        made = (made.astype(np.float64) + np.asarray(bias, np.float64)).astype(dtype)
+    return made
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, BF16])
+@pytest.mark.parametrize(
+    ("of", "words"),
+    [
+        (lambda b: (), "is missing"),
+        (lambda b: (b, b), "was added twice"),
+        (lambda b: (-b.astype(np.float64),), "was subtracted"),
+        (lambda b: (b[:, None],), "was added per row instead of per column"),
+    ],
+)
+def test_what_became_of_the_given_bias(of, words, dtype):
+    x, w, bias = normal(81, (15, 30), (15, 30), (15,), dtype=dtype)
+    product = x.astype(np.float64) @ w.astype(np.float64).T
+    good, bad = added(dtype, product, bias), added(dtype, product, *of(bias))
+    found = fl.compare(good, bad, inputs=(x, w), op="linear", bias=bias).diagnosis
+    assert (found.status, found.first.split(". ")[0].rstrip(".")) == ("bug", f"Yes: the bias {words} in B"), found.first
+    assert [cause.side for cause in found.causes if cause.name == "bias"] == ["expected"]
+
+
+def test_a_bias_along_another_axis_of_a_convolution():
+    x, w, bias = normal(82, (2, 3, 8, 8), (6, 3, 3, 3), (6,))
+    windows = np.lib.stride_tricks.sliding_window_view(x, (3, 3), (2, 3))
+    product = np.einsum("nchwij,ocij->nohw", windows, w)
+    found = fl.compare(product + bias[:, None, None], product + bias, inputs=(x, w), op="conv2d", bias=bias).diagnosis
+    assert (found.status, found.first) == ("bug", "Yes: the bias was added along axis 3 instead of axis 1 in B.")
+
+
+def test_a_matrix_as_bias_that_is_transposed():
+    x, y, bias = normal(83, (9, 20), (20, 9), (9, 9))
+    found = fl.compare(x @ y + bias, x @ y + bias.T, inputs=(x, y), bias=bias).diagnosis
+    assert (found.status, found.names) == ("bug", ("bias",))
+    assert found.first == "Yes: the bias was added with axes 0 and 1 exchanged in B."
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_another_bias_than_the_given_one(dtype):
+    x, w, bias, other = normal(84, (20, 30), (12, 30), (12,), (12,), dtype=dtype)
+    product = x.astype(np.float64) @ w.astype(np.float64).T
+    good, bad = added(dtype, product, bias), added(dtype, product, other)
+    found = fl.compare(good, bad, inputs=(x, w), op="linear", bias=bias).diagnosis
+    assert found.first.startswith("Yes: B is the product plus one number per column (a bias)"), found.first
+
+
+def test_the_bias_is_missing_in_half_of_the_rows():
+    x, w, bias = normal(85, (20, 30), (12, 30), (12,))
+    bad = x @ w.T + bias * (np.arange(20) < 10)[:, None]
+    found = fl.compare(x @ w.T + bias, bad, inputs=(x, w), op="linear", bias=bias).diagnosis
+    words = "Yes: rows 10–19, columns 0–11 of B are wrong: the bias is missing there; all others agree"
+    assert (found.status, found.first) == ("bug", f"{words}.")

@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from floatlab.arrays.types import Array
+from floatlab.reduce.explain.epilogue.given_bias import fate_of_bias
 from floatlab.reduce.explain.estimates import (
     PROVED,
     between,
@@ -64,8 +65,8 @@ class ShiftFinder:
         if view.format.precision < _COARSE or is_flat(view.totals.product) or is_flat(view.values):
             return None  # with so few bits, or so few different numbers, any bias or factor fits
         found = self._shifted(view, product, wrong)
-        if found is None and product is None and (stored := view.stored()):
-            found = self._shifted(stored, None, wrong)
+        if found is None and product is None:
+            found = next(filter(None, (self._shifted(stored, None, wrong) for stored in view.stored())), None)
         return found
 
     def _shifted(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
@@ -88,8 +89,8 @@ class ShiftFinder:
         error, room, sigma = view.errors(product)
         if not np.isfinite(error[view.usable]).all() or self._needs_none(view, product):
             return None
-        if product is None and self.problem.has_bias and (given := self._of_given(view, wrong)):
-            return given
+        if fate := fate_of_bias(self.problem, view, product, wrong):
+            return Fault("bias", (), (("the given bias", fate),), wrong)
         drifts, found = self.drifts(view, product), []
         means = drift_of(view).bias if product is None and wrong.sum() > _LEAST else (0.0, 0.0)
         for axis, words in ((0, "column"), (1, "row")):
@@ -122,14 +123,6 @@ class ShiftFinder:
                 name = "" if has_rival or self._needs_no_model(view, product) else "bias"
                 found.append(Fault(name, (), evidence, wrong, left))
         return min(found, key=lambda each: each.left) if found else None
-
-    def _of_given(self, view: View, wrong: Array) -> Fault | None:
-        """Recognise a result without the bias that the user gave, or with twice this bias."""
-        given = self.problem.x[:, -1:] * self.problem.y[-1:]
-        for times, words in ((-1, "is missing"), (1, "was added twice")):
-            if wrong.any() and not view.fit(view.totals.product + times * given).wrong.any():
-                return Fault("bias", (), (("the given bias", words),), wrong)
-        return None
 
     def _is_hidden(self, view: View, error: Array, axis: int) -> bool:
         """Return whether rounding to a narrow output format may hide a bias, so that no mean error is significant."""
@@ -193,9 +186,10 @@ class ShiftFinder:
         if self._needs_no_shift(view):
             return None
         found = self._combined(view, narrow)
-        if (found is None or found[-1].name not in ("scale", "bias")) and (stored := view.stored()):
-            again = self._combined(stored, narrow)
-            found = again if again is not None and (found is None or len(again) < len(found)) else found
+        for stored in view.stored():
+            if found is None or found[-1].name not in ("scale", "bias"):
+                again = self._combined(stored, narrow)
+                found = again if again is not None and (found is None or len(again) < len(found)) else found
         return found
 
     def _combined(self, view: View, rivals: Sequence[View]) -> tuple[Fault, ...] | None:

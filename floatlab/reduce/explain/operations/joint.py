@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import cast
 
 import numpy as np
@@ -181,7 +182,8 @@ class _JointDiagnosis:
             maps = tuple(_BiasLast(each) for each in (None, *maps)) if plain else ()
         factors, made = matrices_of(x, y, *results)
         formats = made[0].format, made[1].format
-        problem = ProductProblem(*factors, formats, self.products.has_bias, self.progress)
+        misplaced = partial(self.products.misplaced_biases, number)
+        problem = ProductProblem(*factors, formats, self.products.has_bias, self.progress, misplaced)
         return diagnose(
             *factors, *made, maps=maps, progress=self.progress, keep_interrupted=self.keep_interrupted, problem=problem
         )

@@ -8,6 +8,8 @@ product as the last term of each sum.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import combinations
 from math import prod
 
 import numpy as np
@@ -173,6 +175,35 @@ class Products:
             return _ones(x, (self.rows, 1), 1), _beside(y, Source(row, self._bias.format), 0)
         assert np.array_equal(block, np.broadcast_to(column, block.shape))
         return _beside(x, Source(column, self._bias.format), 1), _ones(y, (1, self.columns), 0)
+
+    def misplaced_biases(self, number: int) -> list[tuple[str, Array]]:
+        """Return the arrays that are added to a product if two axes of equal length are exchanged in the bias.
+
+        Each array has words that say how the bias was added.
+        """
+        return [
+            (words, np.asarray(decode(self._block(codes, number), format), np.float64))
+            for words, codes, format in self._exchanged
+        ]
+
+    @cached_property
+    def _exchanged(self) -> list[tuple[str, Array, Format]]:
+        """The bias with two of its axes exchanged, for all axes of equal length for which this is another array."""
+        if self._bias is None:
+            return []
+        codes, varying, found = self._bias.codes, self._varying(), []
+        for first, second in combinations(range(len(self.shape)), 2):
+            if self.shape[first] != self.shape[second] or np.array_equal(other := codes.swapaxes(first, second), codes):
+                continue
+            axes = [axis for axis in (first, second) if varying.intersection(self.axes[axis])]
+            if len(axes) == 2:
+                words = f"was added with axes {first} and {second} exchanged"
+            elif len(self.shape) == 2:
+                words = f"was added per {'row instead of per column' if axes == [1] else 'column instead of per row'}"
+            else:
+                words = f"was added along axis {first + second - axes[0]} instead of axis {axes[0]}"
+            found.append((words, other, self._bias.format))
+        return found
 
     def exact(self, number: int) -> tuple[Array, Array]:
         """Return a product with its bias, computed in binary64, and the sum Σ|x·y| of each element."""

@@ -1,0 +1,50 @@
+"""Recognise what became of the bias that the user gave: it is missing, or was added twice or to other elements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from floatlab.arrays.types import Array
+from floatlab.reduce.explain.estimates import PROVED, shift_bits
+from floatlab.reduce.explain.noise import half_ulp
+from floatlab.reduce.explain.problem import ProductProblem, View
+
+_USUAL = "is missing", "was added twice"
+_LIKELY = 16.0  # evidence, in bits, for an unusual fault of the bias
+
+
+def fate_of_bias(problem: ProductProblem, view: View, product: Array | None, wrong: Array) -> str:
+    """Return what was done with the given bias if this explains all elements of a result, or else "".
+
+    `wrong` marks the elements that are wrong if the bias was added as it should be. A result in a narrow format may
+    have been rounded before the bias was added; then the evidence must exclude a coincidence.
+    """
+    given = problem.given_bias
+    if given is None or not wrong.any():
+        return ""
+    base = view.totals.product if product is None else product
+    room = view.noise.limit(view.totals) + view.half
+    for words, change in _changes(problem, given):
+        least = PROVED if product is not None else 0.0 if words in _USUAL else _LIKELY
+        is_likely = not least or shift_bits(problem.independent, change, room, view.usable) >= least
+        if is_likely and not view.fit(base + change).wrong.any():
+            return words
+    if isinstance(view.half, np.ndarray):
+        rounded = half_ulp(base - given, view.format) + half_ulp(base, view.format)
+        wide = View(view.totals, view.values, view.usable, view.noise, view.format, view.half + rounded)
+        room = room + rounded
+        for words, change in _changes(problem, given):
+            proved = shift_bits(problem.independent, change, room, view.usable) >= PROVED
+            if proved and wide.fit(base).wrong.any() and not wide.fit(base + change).wrong.any():
+                return words
+    return ""
+
+
+def _changes(problem: ProductProblem, given: Array) -> Iterator[tuple[str, Array]]:
+    """Yield what may have been done with the bias, and how it changes the result."""
+    for words, times in zip((*_USUAL, "was subtracted"), (-1, 1, -2), strict=True):
+        yield words, times * given
+    for words, other in problem.misplaced_biases:
+        yield words, other - given
