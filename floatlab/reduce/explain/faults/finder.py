@@ -184,11 +184,22 @@ class FaultFinder(ShiftFinder):
     def _are_surely_moved(self, view: View, moved: Fault, wrong: Array) -> bool:
         """Return whether it is unlikely that moved rows or columns agree with the product by chance.
 
-        They were chosen from all rows or columns, so each of them needs evidence of its own.
+        They were chosen from all rows or columns, so each of them needs evidence of its own, and must agree with only
+        one row or column of the product.
         """
         error, room, _ = view.errors()
-        choices = log2(wrong.shape[int(moved.name == "columns-moved")])
-        return shift_bits(self.problem.independent, error, room, wrong) > PROVED + len(moved.where) * choices
+        axis = int(moved.name == "columns-moved")
+        choices = log2(wrong.shape[axis])
+        if shift_bits(self.problem.independent, error, room, wrong) <= PROVED + len(moved.where) * choices:
+            return False
+        goal = view.totals.product
+        limit, half = view.noise.limit(view.totals), np.broadcast_to(view.half, goal.shape)
+        for to, _ in moved.where:
+            mine, known, ulp = (each.take([to], axis) for each in (view.values, view.usable, half))
+            fits = (np.abs(mine - goal) <= limit + ulp) | ~known
+            if np.count_nonzero(fits.all(axis=1 - axis)) != 1:
+                return False
+        return True
 
     def rest(self, view: View, factor: float | Array, off: Array, wrong: Array) -> Fault:
         """Return the fault besides a shift: moved rows or columns, or else wrong elements."""
