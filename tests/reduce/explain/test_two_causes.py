@@ -239,3 +239,16 @@ def test_columns_that_fit_sums_in_sixteen_bits_by_chance_are_not_moved():
     product = x.astype(np.float32) @ y.astype(np.float32)  # the columns differ mostly by their means
     found = diagnose(x, y, product.astype(BF16), np.sort(product, axis=1).astype(BF16))
     assert "columns-moved" not in found.names, found.first
+
+
+@pytest.mark.parametrize("seed", [5, 29])
+def test_sums_in_sixteen_bits_are_no_function_of_the_product(seed):
+    rng = np.random.default_rng([8, seed])
+    m, k, n = (int(size) for size in rng.integers(6, 40, 3))
+    x, y = ((rng.standard_normal(shape) + 3).astype(BF16) for shape in ((m, k), (k, n)))
+    product = np.zeros((m, n), BF16)
+    for i in rng.permutation(k):
+        term = x[:, i : i + 1].astype(np.float32) * y[i : i + 1].astype(np.float32)
+        product = (product.astype(np.float32) + term).astype(BF16)
+    found = diagnose(x, y, product, (x.astype(np.float32) @ y.astype(np.float32)).astype(BF16))
+    assert "function-applied" not in found.names, found.first

@@ -15,6 +15,7 @@ from floatlab.reduce.explain.problem import View
 
 _ERROR = 32.0  # the functions of libraries err by less than this many units in the last place
 _LEAST = 8  # a function is named if it explains at least this many wrong elements
+_LEFT = 0.25  # a function may leave at most this share of the median error, or else it fits by chance
 _SAMPLE = 256  # functions are tried on about this many elements first
 _CONSTANT = 1e-5  # programs may have rounded the constants of a function, with this relative error
 _ERF = 2e-7  # largest error of the approximations of erf that programs use
@@ -111,8 +112,12 @@ def function_of(view: View, output: Format, wrong: Array) -> str:
             if all(_is_explained(view, exact, room, function, part) for part in (some, np.s_[:])):
                 made = function.of(exact)
                 # The function itself, not its inaccuracy, must explain most of each error, except two roundings.
-                change, error = np.abs(made - exact)[wrong], np.abs(view.values - exact)[wrong]
-                if (change > error / 2 - roundings).all() and (change > error / 2).sum() >= _LEAST:
+                change, error, left = (
+                    np.abs(one - other)[wrong]
+                    for one, other in ((made, exact), (view.values, exact), (view.values, made))
+                )
+                is_better = np.median(left) <= _LEFT * np.median(error)
+                if is_better and (change > error / 2 - roundings).all() and (change > error / 2).sum() >= _LEAST:
                     found.append((float(np.abs(view.values - made).mean()), function.name))
         if found:
             return min(found)[1]
