@@ -128,7 +128,7 @@ class SideExplainer(ModelSearch):
         if not (self.side.finite & self.problem.known).any():
             return self._found("bug" if self.stray.any() else "product", (), PLAIN, self.accumulators[0])
         searches = [self._by_bits, self._plain_or_flushed, self._models, self._pairs]
-        searches += [self._cast_with_fault, self._models_with_fault, self._pairs_with_fault]
+        searches += [self._lines_of_bias, self._cast_with_fault, self._models_with_fault, self._pairs_with_fault]
         product, values = self.problem.totals.product, self.side.values
         if is_flat(values) and values.any() and (is_flat(product) or has_few_bits(float(values.flat[0]))):
             searches = [*searches[:3], self._of_one_number]  # one number is no evidence of a pair of changes

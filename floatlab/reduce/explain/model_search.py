@@ -12,6 +12,7 @@ import numpy as np
 
 from floatlab.arrays.types import Array
 from floatlab.formats import Format
+from floatlab.reduce.explain.epilogue.given_bias import lines_of_bias
 from floatlab.reduce.explain.estimates import shift_bits
 from floatlab.reduce.explain.faults.finder import FaultFinder
 from floatlab.reduce.explain.faults.patterns import BITS_OF_SUMS, explains_more, is_nearer, is_telling, outdoing
@@ -216,6 +217,15 @@ class ModelSearch(SideReport):
         """Return whether a model leaves only rounding errors, except in the elements that are marked as wrong."""
         found = view_of(self.problem, self.side, accumulator).fit(self.problem.whole(model)).wrong
         return not (found if wrong is None else found & ~wrong).any()
+
+    def _lines_of_bias(self) -> SideExplanation | None:
+        """Recognise rows or columns in which the bias that the user gave is missing, or was added wrongly."""
+        view = view_of(self.problem, self.side, self.accumulators[0])
+        found = lines_of_bias(self.problem, view)
+        if found is None or (places := find_places(found[1])) is None or places.name != "region":
+            return None
+        known = ("holds", "other numbers"), ("the given bias", found[0])
+        return self._found("bug", (Fault("region", places.where, known, found[1]),), view=view)
 
     def _models_with_fault(self) -> SideExplanation | None:
         return self._first(self.near, True)

@@ -91,9 +91,13 @@ def test_another_bias_than_the_given_one(dtype):
     assert found.first.startswith("Yes: B is the product plus one number per column (a bias)"), found.first
 
 
-def test_the_bias_is_missing_in_half_of_the_rows():
-    x, w, bias = normal(85, (20, 30), (12, 30), (12,))
-    bad = x @ w.T + bias * (np.arange(20) < 10)[:, None]
-    found = fl.compare(x @ w.T + bias, bad, inputs=(x, w), op="linear", bias=bias).diagnosis
-    words = "Yes: rows 10–19, columns 0–11 of B are wrong: the bias is missing there; all others agree"
-    assert (found.status, found.first) == ("bug", f"{words}.")
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, BF16])
+@pytest.mark.parametrize("rows", [5, 10, 15])
+def test_the_bias_is_missing_in_some_rows(rows, dtype):
+    x, w, bias = normal(85, (20, 30), (12, 30), (12,), dtype=dtype)
+    product = x.astype(np.float64) @ w.astype(np.float64).T
+    good = added(dtype, product, bias)
+    bad = np.concatenate([good[:rows], added(dtype, product)[rows:]])
+    found = fl.compare(good, bad, inputs=(x, w), op="linear", bias=bias).diagnosis
+    words = f"Yes: rows {rows}–19, columns 0–11 of B are wrong: the bias is missing there"
+    assert (found.status, found.first[: len(words)]) == ("bug", words), found.first

@@ -32,14 +32,40 @@ def fate_of_bias(problem: ProductProblem, view: View, product: Array | None, wro
         if is_likely and not view.fit(base + change).wrong.any():
             return words
     if isinstance(view.half, np.ndarray):
-        rounded = half_ulp(base - given, view.format) + half_ulp(base, view.format)
-        wide = View(view.totals, view.values, view.usable, view.noise, view.format, view.half + rounded)
-        room = room + rounded
+        wide = _rounded_before(view, base, given)
+        room = wide.noise.limit(view.totals) + wide.half
         for words, change in _changes(problem, given):
             proved = shift_bits(problem.independent, change, room, view.usable) >= PROVED
             if proved and wide.fit(base).wrong.any() and not wide.fit(base + change).wrong.any():
                 return words
     return ""
+
+
+def lines_of_bias(problem: ProductProblem, view: View) -> tuple[str, Array] | None:
+    """Return what was done with the given bias in some whole rows or columns, and the mask of these lines.
+
+    Return None if this does not explain all wrong elements, or if they or the others may fit by chance.
+    """
+    given = problem.given_bias
+    if given is None or not view.fit().wrong.any():
+        return None
+    base = view.totals.product
+    wide = _rounded_before(view, base, given) if isinstance(view.half, np.ndarray) else view
+    wrong, room = wide.fit().wrong, wide.noise.limit(view.totals) + wide.half
+    for words, change in _changes(problem, given):
+        off = wide.fit(base + change).wrong
+        for axis in (1, 0):
+            lines = np.broadcast_to(wrong.any(axis=axis, keepdims=True), wrong.shape)
+            bits = [shift_bits(problem.independent, change, room, view.usable & part) for part in (lines, ~lines)]
+            if not (off & lines).any() and min(bits) >= PROVED:
+                return words, lines
+    return None
+
+
+def _rounded_before(view: View, base: Array, given: Array) -> View:
+    """Return a view whose errors may include two more roundings: before the bias, and before it is added again."""
+    rounded = half_ulp(base - given, view.format) + half_ulp(base, view.format)
+    return View(view.totals, view.values, view.usable, view.noise, view.format, view.half + rounded)
 
 
 def _changes(problem: ProductProblem, given: Array) -> Iterator[tuple[str, Array]]:
