@@ -85,6 +85,8 @@ class ComparedWeight(Individual):
             return True
         with self.weight.open() as q, np.errstate(all="ignore"):
             size, most = group_of(self.weight, self.read.checkpoint.tensors), self._rounding_of_scales()
+            if not most and agreed.bad_blocks and agreed.is_nearest_elsewhere:
+                return False  # fitted scales and fed back errors would also change the codes of other blocks
             return is_refitted(q, self.x, grid, size, most) or is_fed_back_by_columns(q, self.x, grid)
 
     def _rounding_of_scales(self) -> float:
