@@ -15,7 +15,6 @@ import numpy as np
 from floatlab.arrays.types import Array
 from floatlab.formats import parse_format
 from floatlab.reduce.explain.epilogue.functions import function_of
-from floatlab.reduce.explain.estimates import PROVED, shift_bits
 from floatlab.reduce.explain.faults.agreement import agree_elsewhere
 from floatlab.reduce.explain.faults.certain import beyond_rounding
 from floatlab.reduce.explain.faults.doubts import IN_ANOTHER_WAY, drops_terms, rival_of
@@ -54,7 +53,6 @@ from floatlab.reduce.explain.problem import (
     view_of,
 )  # fmt: skip
 from floatlab.reduce.explain.residuals import (
-    EXACT,
     find_places,
     has_few_bits,
     is_flat,
@@ -77,6 +75,7 @@ _FEW = 4  # a result with fewer different numbers than this may also come from a
 _SUMS = 8  # sums of narrow formats are computed for this many rows and columns
 _STAGNANT = 2.0**-8  # sums in bfloat16 may lose this share of Σ|x·y| in each step
 _MOST_WRONG = 0.5  # a larger share of wrong elements is not reported as wrong elements but as another product
+_MOST_OF_ALL = 0.75  # rectangles with a larger share of the elements are not reported as wrong regions
 _LISTED = 16  # up to this many wrong elements are listed even if they are most elements of the result
 
 
@@ -289,6 +288,9 @@ class SideExplainer(ModelSearch):
             return self._found("rounding", (fault,), PLAIN, SINGLE)
         # Elements are evidence if these sums reproduce them, and usual sums miss them by more than rounding.
         least = BITS_OF_SUMS + BITS_EACH * int(missed.sum())
+        places = find_places(replay.wrong(plain.values, missed), _MOST_WRONG) if bits >= _BITS_ENOUGH else None
+        if places is not None and places.name == "region":
+            return self._found("bug", (Fault("region", places.where, (), missed), fault), PLAIN, SINGLE)
         gained = int((wrong & ~missed).sum()) >= max(GAIN, int(missed.sum()))
         if not gained or share_of(missed) > _SCATTERED or bits < min(least, _BITS_ENOUGH):
             return None
@@ -360,9 +362,9 @@ class SideExplainer(ModelSearch):
             return both
         if part := self.faults.part_without_terms(view, fit.wrong):
             return self._found("bug", (part,), view=view)
+        if region := self.faults.region_alone(view, fit.wrong):
+            return self._found("bug", (region,), view=view)
         if known := unrelated(self.problem, view, self.side):
-            if self._is_only_a_region(view, fit.wrong):
-                return self._found("bug", (placed(view, fit.wrong),), view=view)
             return self._found("bug", (Fault("not-the-product", (), known),), view=view)
         places = find_places(fit.wrong)
         if places is not None and fit.wrong[usable].sum() < _MOST_WRONG * usable.sum() and places.name == "region":
@@ -380,19 +382,12 @@ class SideExplainer(ModelSearch):
             return self._found("bug", (fault,), view=view)
         return self._found("unknown", (), z=fit.z, view=view)
 
-    def _is_only_a_region(self, view: View, wrong: Array) -> bool:
-        """Return whether wrong elements are rectangles, and the others are right beyond doubt."""
-        places = find_places(wrong, EXACT)
-        if places is None or places.name != "region":
-            return False
-        right = view.right(wrong) & ~mask_of(places.where, wrong.shape)
-        usual = np.full(wrong.shape, np.median(np.abs(view.totals.error(view.values))[wrong]))
-        bits = shift_bits(self.problem.independent, usual, view.errors()[1], right)
-        return bool(bits >= PROVED and np.unique(view.values[right]).size >= _LISTED)
-
     def _placed(self, view: View, wrong: Array) -> Fault:
-        """Return the places of the wrong elements. If most elements are wrong, the fault is another product."""
+        """Return the places of the wrong elements. If most elements are wrong everywhere, it is another product."""
         fault, count = placed(view, wrong), int(wrong.sum())
         if fault.name == "elements" and count > max(_LISTED, _MOST_WRONG * view.usable.sum()):
+            places = find_places(wrong, _MOST_WRONG)
+            if places is not None and share_of(mask_of(places.where, wrong.shape)) <= _MOST_OF_ALL:
+                return Fault(places.name, places.where, (("holds", "other numbers"),), wrong)
             return Fault("not-the-product", (), (("wrong elements", f"{count:,} of {wrong.size:,}"),))
         return fault

@@ -438,3 +438,29 @@ def test_a_missing_bias_is_not_a_tie_of_a_product_that_is_rounded_before_the_bia
     wrong = [cause for cause in found.causes if cause.name == "elements"]
     assert wrong
     assert all(added[each] == 0 for each in wrong[0].where)
+
+
+@pytest.mark.parametrize("dtype", [BF16, np.float16, np.float32])
+@pytest.mark.parametrize("moved", [False, True])
+def test_half_of_the_rows_with_another_bias_are_not_another_product(dtype, moved):
+    x, w, bias = (
+        (normal(98, 60, 40) * 0.02).astype(dtype),
+        normal(99, 24, 40).astype(dtype),
+        normal(100, 24).astype(dtype),
+    )
+    rounded = (x.astype(np.float32) @ w.astype(np.float32).T).astype(dtype).astype(np.float32)
+    good = (rounded + bias.astype(np.float32)).astype(dtype)
+    bad = good.copy()
+    bad[30:] = (rounded[30:] + np.roll(bias.astype(np.float32), 1) * moved).astype(dtype)
+    found = fl.compare(good, bad, inputs=(x, w), op="linear", bias=bias).diagnosis
+    assert found.status == "bug", found.first
+    assert "rows 30–59" in found.first
+    assert "not-the-product" not in found.names
+
+
+@pytest.mark.parametrize("shape", [((30, 50), (50,)), ((50,), (50, 30))])
+def test_numbers_of_a_vector_are_moved(shape):
+    x, y = (normal(101 + i, *each) for i, each in enumerate(shape))
+    for moved in (np.roll(x @ y, 3), (x @ y)[::-1].copy(), np.random.default_rng(1).permutation(x @ y)):
+        found = fl.compare(x @ y, moved, inputs=(x, y)).diagnosis
+        assert found.names in (("rows-moved",), ("columns-moved",)), found.first

@@ -24,6 +24,7 @@ from floatlab.reduce.explain.residuals import (
     find_places,
     has_few_bits,
     is_flat,
+    mask_of,
     moved_rows,
     runs_of,
     share_of,
@@ -35,6 +36,8 @@ from floatlab.reduce.results.diagnosis_record import Evidence, Place
 
 NEAR = 3.0  # largest median error that counts as rounding, in sigmas (expected root mean square errors)
 _REPLAYED = 0.98  # flushing is reported if simulated sums with flushing reproduce at least this share of the elements
+_MOSTLY_WRONG = 0.5  # a rectangle is wrong if more than this share of it is, and all other elements are right
+_LISTED = 16  # the right elements must have at least this many different numbers
 _LEAST = 3  # a fault must explain at least this many more elements than it has free parameters
 _DOUBT = 14.0  # transposed operands are reported if a coincidence has a probability below about exp(−14)
 _SAME_NUMBERS = 4  # a result of equal elements is reported as constant if it has at least this many
@@ -165,32 +168,38 @@ class FaultFinder(ShiftFinder):
             off, filled = (np.asarray(each.any(axis=1)) for each in (mask, values))
             zero = off & ~filled
             to = moved_rows(values, goal, off & filled)
-            if to is None or goal.shape[1] < 2:
+            if to is None:
                 continue
             at = np.flatnonzero(to != np.arange(len(to)))
-            if (np.ptp(values[at], axis=1) == 0).any():
+            if (is_wide := goal.shape[1] > 1) and (np.ptp(values[at], axis=1) == 0).any():
                 continue  # rows of one number do not show where they come from
             index = list(everything)
             index[axis] = to
             left = view.against(view.totals.take(*index)).fit().wrong
-            if (mask & ~zero[:, None]).sum() >= len(at) + _LEAST and not (left.T if turned else left)[~zero].any():
+            are_enough = (mask & ~zero[:, None]).sum() >= len(at) + _LEAST or not is_wide
+            if are_enough and not (left.T if turned else left)[~zero].any():
                 pairs = tuple((int(i), int(to[i])) for i in at)
                 kind = "copied" if len(set(to[~zero].tolist())) < (~zero).sum() else "permuted"
                 noun = name.partition("-")[0]
                 zeros = ((f"{noun} of zeros", ", ".join(map(str, np.flatnonzero(zero).tolist()))),) * bool(zero.any())
-                return Fault(name, pairs, (("kind", kind), *zeros), wrong)
+                fault = Fault(name, pairs, (("kind", kind), *zeros), wrong)
+                if is_wide or (kind == "permuted" and self._are_surely_moved(view, fault, wrong)):
+                    return fault
         return None
 
     def _are_surely_moved(self, view: View, moved: Fault, wrong: Array) -> bool:
         """Return whether it is unlikely that moved rows or columns agree with the product by chance.
 
-        They were chosen from all rows or columns, so each of them needs evidence of its own, and must agree with only
-        one row or column of the product.
+        They were chosen from all rows or columns, so each of them needs evidence of its own, unless all of them are
+        rotated, or in reverse order. Each must agree with only one row or column of the product.
         """
         error, room, _ = view.errors()
         axis = int(moved.name == "columns-moved")
-        choices = log2(wrong.shape[axis])
-        if shift_bits(self.problem.independent, error, room, wrong) <= PROVED + len(moved.where) * choices:
+        count = wrong.shape[axis]
+        here, source = np.array(moved.where, np.int64).T
+        is_regular = np.ptp((source - here) % count) == 0 or np.ptp(source + here) == 0
+        choices = 1 if is_regular else len(here)
+        if shift_bits(self.problem.independent, error, room, wrong) <= PROVED + choices * log2(count):
             return False
         goal = view.totals.product
         limit, half = view.noise.limit(view.totals), np.broadcast_to(view.half, goal.shape)
@@ -240,6 +249,20 @@ class FaultFinder(ShiftFinder):
             times = 1 + int(counts[at[0]])
             evidence: Evidence = (("terms", str(len(at))), *((("times", str(times)),) * (times > 2)))
             return Fault(name, tuple(runs_of(counts != 0)), evidence, wrong)
+        return None
+
+    def region_alone(self, view: View, wrong: Array) -> Fault | None:
+        """Return the rectangles that contain all wrong elements, if all others are right beyond doubt."""
+        usual = np.full(wrong.shape, np.median(np.abs(view.totals.error(view.values))[wrong]))
+        for filled in (EXACT, _MOSTLY_WRONG):
+            places = find_places(wrong, filled)
+            if places is None or places.name != "region":
+                continue
+            right = view.right(wrong) & ~mask_of(places.where, wrong.shape)
+            bits = shift_bits(self.problem.independent, usual, view.errors()[1], right)
+            if bits >= PROVED and np.unique(view.values[right]).size >= _LISTED:
+                known = ("holds", "other numbers")
+                return placed(view, wrong) if filled == EXACT else Fault("region", places.where, (known,), wrong)
         return None
 
     def part_without_terms(self, view: View, wrong: Array) -> Fault | None:

@@ -15,7 +15,8 @@ from floatlab.fpmode import in_default_mode
 from floatlab.record import Individual
 from floatlab.reduce.explain.diagnosis import diagnose
 from floatlab.reduce.explain.first_line import bug_line, faults_among, identical_line, shared_line
-from floatlab.reduce.explain.grid import NUMPY, Replaying
+from floatlab.reduce.explain.grid import NUMPY, Replaying, own_accumulator
+from floatlab.reduce.explain.noise import half_ulp
 from floatlab.reduce.explain.operations.axes import products_of
 from floatlab.reduce.explain.operations.boxes import all_boxes, box_text
 from floatlab.reduce.explain.operations.places import mark_wrong, places_of
@@ -29,7 +30,7 @@ _MOST_SHOWN = 3  # a first line names at most this many parts of the result
 _ORDER = ("bug", "unknown", "rounding", "identical")  # the status of a product, the most serious first
 _SWAPPED = {"rows-moved": "columns-moved", "columns-moved": "rows-moved"}
 _LOCAL = ("elements", "region", "nan")  # causes whose positions are indices of the result
-_SAME = 2.0  # to find products at wrong positions, errors of up to this many u·n·Σ|x·y| are allowed
+_SAME = 2.0  # to find products at wrong positions, errors of up to this many u·n·Σ|x·y|, and one ulp, are allowed
 
 
 @in_default_mode
@@ -307,7 +308,8 @@ class _JointDiagnosis:
         """
         block = self.products.result(result, number)
         values = np.asarray(decode(block.codes, block.format), np.float64)
-        limit = _SAME * 2.0**-block.format.precision * self.products.terms
+        limit = _SAME * 2.0 ** -own_accumulator(block.format).precision * self.products.terms
+        half = 2 * half_ulp(values, block.format)
         with np.errstate(all="ignore"):
-            fits = [bool((np.abs(values - product) <= limit * size).all()) for product, size in exact]
+            fits = [bool((np.abs(values - product) <= limit * size + half).all()) for product, size in exact]
         return number if fits[number] else next((other for other, fit in enumerate(fits) if fit), None)
