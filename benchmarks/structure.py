@@ -29,10 +29,10 @@ COMMANDS = {
 COMMAND_GOALS = {"show": (35, 22), "compare": (None, 35), "train": (75, 45)}
 _NO_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 _COUNTED = """
-import contextlib, io, sys
+import contextlib, inspect, io, sys
 entered = set()
 def enter(frame, event, argument):
-    if event == "call" and frame.f_code.co_name != "<module>":
+    if event == "call" and frame.f_code.co_flags & inspect.CO_OPTIMIZED:  # a function; not a module, not a class
         entered.add(frame.f_code.co_filename)
 from floatlab.cli.main import main
 sys.setprofile(enter)

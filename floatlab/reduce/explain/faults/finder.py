@@ -253,6 +253,8 @@ class FaultFinder(ShiftFinder):
 
     def region_alone(self, view: View, wrong: Array) -> Fault | None:
         """Return the rectangles that contain all wrong elements, if all others are right beyond doubt."""
+        if not wrong.any():
+            return None
         usual = np.full(wrong.shape, np.median(np.abs(view.totals.error(view.values))[wrong]))
         for filled in (EXACT, _MOSTLY_WRONG):
             places = find_places(wrong, filled)
