@@ -222,7 +222,7 @@ def cause_text(cause: DiagnosedCause, most: int = _MOST) -> str:
     are = "are" if cause.side == "both" else "is"
     if cause.name in ("elements", "nan"):
         return f"{_elements(cause, most)} of {whose} {'is' if len(cause.where) == 1 else 'are'} {_state(cause, known)}"
-    boxes = _boxes(cause, most)
+    boxes = _boxes(cause, most) if cause.name == "region" or cause.name in _NOUNS else ""
     if cause.name in _NOUNS and boxes:
         whose = f"{boxes} of {whose}"
     if cause.name == "region":

@@ -464,3 +464,10 @@ def test_numbers_of_a_vector_are_moved(shape):
     for moved in (np.roll(x @ y, 3), (x @ y)[::-1].copy(), np.random.default_rng(1).permutation(x @ y)):
         found = fl.compare(x @ y, moved, inputs=(x, y)).diagnosis
         assert found.names in (("rows-moved",), ("columns-moved",)), found.first
+
+
+def test_images_in_another_order_after_a_convolution():
+    x, w = normal(106, 2, 8, 12, 12), normal(107, 14, 8, 1, 1)
+    made = np.einsum("nchw,oc->nohw", x, w[:, :, 0, 0])
+    found = fl.compare(made, made[::-1].copy(), inputs=(x, w), op="conv2d").diagnosis
+    assert (found.status, found.names) == ("bug", ("rows-moved",)), found.first

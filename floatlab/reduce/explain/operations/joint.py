@@ -233,7 +233,8 @@ class _JointDiagnosis:
         evidence = list(first.evidence)
         share = sum(cause.share for _, cause in alike) / len(self.parts)
         where = tuple(dict.fromkeys(place for _, cause in alike for place in self._along(cause)))
-        if any(isinstance(span, tuple) for place in where for span in place):  # parts of some products
+        if any(isinstance(span, tuple) for _, cause in alike for place in cause.where for span in place):
+            # The cause affects rectangles of some products.
             where = places_of(mark_wrong(self.products, self.results[first.side == "expected"], alike))[1]
         if (axes := self._axes(first.name)) and not self.products.is_transposed:
             evidence.append(("axes", ", ".join(map(str, axes))))
