@@ -76,6 +76,7 @@ _SUMS = 8  # sums of narrow formats are computed for this many rows and columns
 _STAGNANT = 2.0**-8  # sums in bfloat16 may lose this share of Σ|x·y| in each step
 _MOST_WRONG = 0.5  # a larger share of wrong elements is not reported as wrong elements but as another product
 _MOST_OF_ALL = 0.75  # rectangles with a larger share of the elements are not reported as wrong regions
+_RIGHT = 0.2  # if a larger share of the elements is right, a part of the result is the product
 _LISTED = 16  # up to this many wrong elements are listed even if they are most elements of the result
 
 
@@ -362,9 +363,10 @@ class SideExplainer(ModelSearch):
             return both
         if part := self.faults.part_without_terms(view, fit.wrong):
             return self._found("bug", (part,), view=view)
-        if region := self.faults.region_alone(view, fit.wrong):
+        known = unrelated(self.problem, view, self.side)
+        if known and (region := self.faults.region_alone(view, fit.wrong)):
             return self._found("bug", (region,), view=view)
-        if known := unrelated(self.problem, view, self.side):
+        if known and share_of(~fit.wrong[usable]) <= _RIGHT:
             return self._found("bug", (Fault("not-the-product", (), known),), view=view)
         places = find_places(fit.wrong)
         if places is not None and fit.wrong[usable].sum() < _MOST_WRONG * usable.sum() and places.name == "region":

@@ -19,7 +19,6 @@ _FAR = 0.2  # errors above this multiple of √Σ(x·y)² exceed those of inputs
 _UNRELATED = 0.5  # smallest share of unrelated elements in a result that is not the product
 _FEW = 4  # fewer wrong elements than this are reported one by one, unless they are most elements
 _LEAST_SHARE = 0.3  # smallest share of unrelated elements if a lost correlation shows that a result is another product
-_RIGHT = 0.2  # if a larger share of the elements is right, a part of the result is the product
 _UNSURE = 8.0  # the median of n errors may be larger than that of all errors by the factor 1 + 8/n
 _FEW_VALUES = 256  # a result with at most this many different numbers may have been quantised
 # The coarsest computations must keep a correlation of at least _KEPT with the product. A result is unrelated if its
@@ -37,9 +36,7 @@ def unrelated(problem: ProductProblem, view: View, side: Side) -> Evidence:
     far = times > 1 + _UNSURE / view.values.size and (share >= _UNRELATED or view.values.size < ENOUGH)
     if far and not are_few and not is_shifted(problem, view, side):
         return (("beyond", f"{times:.3g} times inputs of 4 bits"),)
-    if share < _LEAST_SHARE or share_of(~wrong[view.usable]) > _RIGHT:
-        return ()
-    return _lost_correlation(problem, side)
+    return () if share < _LEAST_SHARE else _lost_correlation(problem, side)
 
 
 def is_shifted(problem: ProductProblem, view: View, side: Side) -> bool:
