@@ -291,7 +291,8 @@ class SideExplainer(ModelSearch):
         least = BITS_OF_SUMS + BITS_EACH * int(missed.sum())
         places = find_places(replay.wrong(plain.values, missed), _MOST_WRONG) if bits >= _BITS_ENOUGH else None
         if places is not None and places.name == "region":
-            return self._found("bug", (Fault("region", places.where, (), missed), fault), PLAIN, SINGLE)
+            beside = self._found("bug", (Fault("region", places.where, (), missed), fault), PLAIN, SINGLE)
+            return self._lines_of_bias() or beside
         gained = int((wrong & ~missed).sum()) >= max(GAIN, int(missed.sum()))
         if not gained or share_of(missed) > _SCATTERED or bits < min(least, _BITS_ENOUGH):
             return None

@@ -35,8 +35,8 @@ def codes_page(found: RecipeSearch) -> Page:
     blocks += [Row("" if at else "remarks", Span(words, Role.FLAG)) for at, words in enumerate(found.remarks)]
     others = found.nearest if found.is_found else found.nearest[1:]
     if others:
-        title = "Recipes that do not give these codes" if found.is_found else "The next nearest recipes"
-        blocks += [Gap(), Note(title), _table(others)]
+        caption = "Recipes that do not give these codes" if found.is_found else "The next nearest recipes"
+        blocks += [Gap(), Note(caption), _table(others)]
     if found.element is not None:
         blocks += [Gap(), heading(_element_title(found)), *_element_rows(found.element)]
     for example in found.examples:
