@@ -147,7 +147,7 @@ class DerivationBuilder:
     @property
     def is_finite(self) -> bool:
         """Whether every operand is a finite number: no NaN, infinity, or code that is treated as a NaN."""
-        for value in self.values:  # noqa: SIM110 (a generator would cost as much as adding)
+        for value in self.values:  # noqa: SIM110 (a generator would take as long as a whole addition)
             if value is None:
                 return False
         return True
@@ -273,7 +273,7 @@ def exact_integer(n: int, format: Format) -> Datum:
 
 
 def _typed(value: object) -> str | None:
-    """Return the text that a derivation was read from, or None for other values."""
+    """Return the text if the value is a derivation that reads a text; otherwise None."""
     if isinstance(value, Derivation) and isinstance(value.operands[0], Literal):
         return value.operands[0].text
     return None

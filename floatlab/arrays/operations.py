@@ -65,7 +65,10 @@ def _asked(
 def _work(
     asked: _Asked, sources: tuple[Format, ...], dtypes: tuple[DType | None, ...], with_flags: bool, as_codes: bool
 ) -> tuple[Work, DType]:
-    """Return a function that computes blocks, and the dtype of its results, which may depend on the operands."""
+    """Return a function that computes the results for one chunk of the arrays at a time, and the dtype of the results.
+
+    The dtype may depend on the operands.
+    """
     from floatlab.arrays.lanes.numpy_operations import OPERATIONS, calculator
 
     fmt, lane = asked.format, asked.lane

@@ -232,14 +232,14 @@ def _operands(
 
 
 def _numbers(format: Format, name: str) -> Callable[[Array], Array]:
-    """Return a function that decodes blocks of a format's codes into binary64."""
+    """Return a function that decodes arrays of a format's codes into binary64."""
     if not holds(DOUBLE, format):
         raise FormatError(f"{name} is of {format.name}, which has numbers that float64 does not hold")
     return dispatch.float_reader(format, DOUBLE, None)
 
 
 def _reader(source: Source, format: Format, name: str) -> Callable[[Array], Array]:
-    """Return a function that converts blocks of an operand's codes to a format, which must represent its numbers."""
+    """Return a function that converts arrays of an operand's codes to a format, which must represent its numbers."""
     if source.format == format:
         return lambda codes: codes
     into = dispatch.rounder(source.format, format, Context(), None)

@@ -50,9 +50,9 @@ class Setup(Record):
     binary32 if binary32 contains the format of the weights. The state has the format of the update. These defaults use
     binary32 instead of the format of the weights if it is a block format.
 
-    Raises UnsupportedError for formats that lack a sign or a zero, for block formats except for weights, if weights in
-    a block format are compensated without a master copy, and if the loss scale is dynamic but `grads` has neither NaN
-    nor infinity. Raises FormatError for an unknown format.
+    Raises UnsupportedError for formats that lack a sign or a zero, and for a block format of anything but the weights.
+    Also raises it if weights in a block format are compensated without a master copy, and if the loss scale is dynamic
+    but `grads` has neither NaN nor infinity. Raises FormatError for an unknown format.
 
     >>> setup = Setup("fp16", master="fp32")
     >>> setup.grads.name, setup.update.name, setup.accumulator.name

@@ -171,7 +171,9 @@ def common_members(operation: str = "") -> dict[str, Member]:
 
 
 def field_codecs(kind: type[Record], *names: str) -> dict[str, Codec]:
-    """Return the codecs of a record's fields, or of the named fields, by their types.
+    """Return the codecs of a record's fields (or of the named fields only), by field name.
+
+    The type of a field determines its codec.
 
     >>> from floatlab.formats.census import Census
     >>> list(field_codecs(Census))[:3]

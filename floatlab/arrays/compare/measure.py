@@ -71,7 +71,8 @@ def compare(
         As in `numpy.allclose`.
     format
         Format whose ulps are counted; arrays of other formats are first rounded into it. Default: the format of the
-        arrays. If it differs: the narrower one, if the other contains it; else a format that contains both.
+        arrays. If the two arrays have different formats: the narrower format if the wider one contains it, else a
+        format that contains both.
     torch_tolerances
         (rtol, atol) of `torch.testing.assert_close`; by default they depend on the dtype. Arrays of 8-bit floats must
         always be equal.
@@ -198,7 +199,8 @@ class _Measure:
             x, y = _spread(x, shape), _spread(y, shape)
         self.x, self.y = x, y
         self.by_columns = self.x.by_columns
-        self.counted = shape[::-1] if self.by_columns else shape  # the shape in reading order
+        # The shape, its axes reversed if the arrays are read in column-major order.
+        self.counted = shape[::-1] if self.by_columns else shape
         self.size = int(np.prod(shape, dtype=object))
         self.judge, self.second, self.steps, self.most = judge, second, steps, worst
         self.distances, self.absolute, self.relative = Distances(), _RunningErrors(), _RunningErrors()
@@ -243,7 +245,8 @@ class _Measure:
         self.equal += int(np.count_nonzero(p == q))
         self.specials += _count_specials(p, q)
         if self.judge.equal_nan:
-            # With equal_nan, two NaNs are no difference. If the formats are equal, their codes must be equal, too.
+            # With equal_nan, two NaNs count as equal. If both arrays have the same format, the codes of the NaNs must
+            # be equal, too.
             alike = np.isnan(p) & np.isnan(q) & (same[rest] | (a.format != b.format))
             rest, p, q, finite, index = (each[~alike] for each in (rest, p, q, finite, index))
             if not len(rest):

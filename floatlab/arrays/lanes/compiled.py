@@ -6,7 +6,8 @@ elements for which binary32 may be too narrow: products of numbers far from 1, o
 zero. Marked elements are computed again in binary64. If they are marked again, `numpy_operations` computes them as
 exact pairs of binary64.
 
-A *word* is the integer of the bits of a binary32 or binary64 number; a parameter `word` is the format of such numbers.
+A *word* is the bit pattern of a binary32 or binary64 number, read as an unsigned integer. A parameter `word` is the
+format of such numbers.
 """
 
 from __future__ import annotations
@@ -224,7 +225,7 @@ def rounder(rule: RoundingRule, source: Format, target: Format | None) -> Rounde
 
 
 def run_in_passes(passes: list[KernelPass], rest: Callable[[], Work]) -> Work:
-    """Return a function that computes blocks by several passes.
+    """Return a function that computes the results for one chunk of the arrays at a time, in several passes.
 
     The first pass computes all elements, and each further pass those that the previous one marked. Elements that the
     last pass marks go to the function that `rest()` returns.
@@ -257,7 +258,7 @@ def reading_program(format: Format, target: Format) -> bytes:
 
 
 def reader(format: Format, word: Format) -> Reader:
-    """Return a function that decodes blocks of a format's codes into words."""
+    """Return a function that decodes arrays of a format's codes into words."""
     packed, program = packed_reading(format, word), reading_program(format, word)
 
     def read_block(codes: Array, words: Array) -> None:

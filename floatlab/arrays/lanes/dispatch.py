@@ -1,6 +1,7 @@
 """Chooses the lane that does a computation (compiled, NumPy or scalar), and splits arrays into blocks for it.
 
-A *word* is the integer of the bits of a binary32 or binary64 number. A parameter `word` is the format of such numbers.
+A *word* is the bit pattern of a binary32 or binary64 number, read as an unsigned integer. A parameter `word` is the
+format of such numbers.
 """
 
 from __future__ import annotations
@@ -182,7 +183,7 @@ def _numpy_lane() -> Any:
 
 @lru_cache(maxsize=256)
 def reader(format: Format, target: Format, lane: str | None) -> Reader:
-    """Return a function that converts blocks of a format's codes into codes of `target`, a format that contains it."""
+    """Return a function that converts arrays of a format's codes into codes of `target`, a format that contains it."""
     if format.is_table and format.width <= 16 and lane != "scalar":
         from floatlab.arrays.lanes import tables
 
@@ -201,7 +202,7 @@ def reader(format: Format, target: Format, lane: str | None) -> Reader:
 
 
 def float_reader(format: Format, word: Format, lane: str | None) -> Callable[[Array], Array]:
-    """Return a function that decodes blocks of a format's codes into floats of `word`, a format that contains it."""
+    """Return a function that decodes arrays of a format's codes into floats of `word`, a format that contains it."""
     read, held = None if format == word else reader(format, word, lane), container(word)
     number = np.dtype(f"f{held.itemsize}")
 

@@ -234,7 +234,7 @@ def _is_processors_own(
 
 
 def _by_processor(operation: Operation, alone: ScalarOperation, lane: str | None) -> Work:
-    """Return a function that computes blocks by the processor's own operation.
+    """Return a function that computes one chunk of the arrays at a time, by the processor's own operation.
 
     The format is binary32 or binary64. Results are rounded to nearest even, and no flags are returned.
     """

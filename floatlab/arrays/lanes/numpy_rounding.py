@@ -4,7 +4,7 @@
 which supports all rules. Most numbers take a faster path (`numpy_shortcuts`), or are looked up in a table that the
 general path computed.
 
-A *word* is the integer of the bits of a binary32 or binary64 number.
+A *word* is the bit pattern of a binary32 or binary64 number, read as an unsigned integer.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def _cut(
 
 
 def encode_block(bits: Array, rule: RoundingRule, drawn: Array | None = None) -> tuple[Array, Array]:
-    """Return the codes (uint64) and the flags (uint8) of a block of floats, given as the integers of their bits.
+    """Return the codes (uint64) and the flags (uint8) of a block of floats, which are given as bit patterns.
 
     `drawn` has the results of `compared_draws` if the rounding is stochastic. Raises UnsupportedError if the context
     makes a value an error (`absent="error"`).
@@ -299,7 +299,7 @@ def _look_up(tables: tuple[Array, Array], words: Array, codes: Array, flags: Arr
 
 
 def reader(fmt: Format, word: Format) -> Reader:
-    """Return a function that decodes blocks of a format's codes into words."""
+    """Return a function that decodes arrays of a format's codes into words."""
     reading = decoding_rule_for(fmt, word)
     unsigned: Any = container(word).type
     number: Any = np.float32 if word.width == 32 else np.float64

@@ -8,7 +8,8 @@ comparing it with |x| gives the other rounding directions and the flag *inexact*
 of the source, every number is rounded at the same bit, which is faster in integer operations.
 
 Rare elements (such as NaNs, infinities and overflows to a NaN) are collected and go through the general path, which is
-`numpy_rounding.encode_block`. A *word* is the integer of the bits of a binary32 or binary64 number.
+`numpy_rounding.encode_block`. A *word* is the bit pattern of a binary32 or binary64 number, read as an unsigned
+integer.
 """
 
 from __future__ import annotations

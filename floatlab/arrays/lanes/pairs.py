@@ -91,7 +91,7 @@ def _cut(pair: Pair) -> tuple[Array, Array | np.bool, Array | np.bool]:
 def to_odd(pair: Pair) -> Array:
     """Return a pair rounded to odd: truncated toward zero, with the last bit set if bits are lost.
 
-    The floats are returned as the integers of their bits.
+    The floats are returned as their bit patterns, read as unsigned integers.
     """
     kept, inexact, _ = _cut(pair)
     return kept | inexact

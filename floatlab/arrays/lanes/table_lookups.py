@@ -1,9 +1,9 @@
 """Look-ups from words of binary32 to codes of formats given by a table: faster than a search, and exact.
 
-A word is the integer of a number's bits. Its upper bits select a bucket, and each bucket has an entry. Each class
-computes its entries from the starts of `table_segments`; a start is the first word that is rounded to a code. A few
-"open" buckets have no correct entry; a binary search finds the codes of their words. The compiled forms are in
-_kernels/table.h.
+A word is the bit pattern of a number, read as an unsigned integer. Its upper bits select a bucket, and each bucket has
+an entry. Each class computes its entries from the starts of `table_segments`; a start is the first word that is rounded
+to a code. A few "open" buckets have no correct entry; a binary search finds the codes of their words. The compiled
+forms are in _kernels/table.h.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from floatlab.arrays.lanes.parameters import SINGLE, RoundingRule
 from floatlab.arrays.lanes.table_segments import search, segments
 from floatlab.arrays.types import Array
 
-_OPEN_ENTRY = np.uint64(1 << 63)  # the entry of an open bucket or binade, or a flag in it
+# Marks an open bucket or binade: the whole entry of a binade, the top bit of the entry of a bucket.
+_OPEN_ENTRY = np.uint64(1 << 63)
 # An entry of `WideLookup` has the height of a line, with _FRACTION bits after the binary point, as in _kernels/table.h.
 # The bit before the binary point is bit _POINT of the entry.
 _FRACTION = 26
@@ -72,8 +73,8 @@ class NarrowLookup:
     def plain(self) -> Callable[[Array, Array], None]:
         """Return the same function in NumPy. It looks up the upper 16 bits of a word; if needed, it searches."""
         rule = self.rule
-        # An index is the upper 16 bits of a word, with the last bit also set if a lower bit is. So an even index stands
-        # for a single word, and an odd one for all words between the two even ones.
+        # An index is the upper 16 bits of a word; its last bit is also set if any of the lower 16 bits of the word is
+        # set. So an even index stands for a single word, and an odd one for all words between the two even ones.
         evens = np.arange(0, 1 << 16, 2, dtype=np.uint32) << np.uint32(16)
         at, after, last = (search(rule, evens + np.uint32(more))[0] for more in (0, 1, (1 << 17) - 1))
         table = np.stack([at, after], axis=1).reshape(-1)
@@ -109,8 +110,9 @@ def _wide_starts(rule: RoundingRule, negative: bool) -> Array | None:
 class BinadeLookup:
     """A look-up of 16-bit codes in two's complement whose starts are evenly spaced in each binade of binary32.
 
-    The entry of a sign and an exponent has the rank at the binade's start, and how to round the significand: a number
-    to add, a right shift, and whether to add 1 if the truncated rank is odd.
+    There is one entry for each sign and exponent. It holds the rank at the binade's start and three numbers for
+    rounding the significand: a number to add, a right shift that follows, and a flag that adds 1 more if the truncated
+    rank is odd.
     """
 
     shift = SINGLE.trailing_bits
@@ -209,7 +211,8 @@ class WideLookup:
         both = [each for negative in (False, True) if (each := _wide_starts(rule, negative)) is not None]
         if len(both) < len((False, True)):
             return
-        # The second half has the starts of negative numbers, if these differ from those of positive numbers.
+        # The second half of `starts` belongs to negative numbers. Their entries refer to it only if these starts differ
+        # from those of positive numbers.
         side = 0 if np.array_equal(both[0], both[1]) else 1 << _POINT + 15
         self.entries = np.concatenate([self._lines(starts) for starts in both])
         self.entries[len(self.entries) // 2 :] += np.uint64(side)

@@ -1,7 +1,8 @@
 """Rounds words of binary32 to codes of up to 8 bits, by tables that fit into vector registers (_kernels/registers.h).
 
-A word is the integer of a number's bits. Each class computes its tables from the starts in `table_segments`: the first
-word that is rounded to each code. For other processors, `table_lookups` gives the same codes.
+A word is the bit pattern of a number, read as an unsigned integer. Each class computes its tables from the starts in
+`table_segments`: a start is the first word that is rounded to a code. For other processors, `table_lookups` gives the
+same codes.
 """
 
 from __future__ import annotations

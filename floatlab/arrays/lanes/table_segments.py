@@ -1,8 +1,8 @@
 """The segments of a rounding into a format given by a table: the words that are rounded to the same code.
 
-A *word* is the integer of the bits of a binary32 or binary64 number. The *start* of a segment is its first word. The
-scalar arithmetic determines the starts, once for each format, direction and sign. The other lanes only look them up, by
-a search or, faster, by `table_lookups`.
+A *word* is the bit pattern of a binary32 or binary64 number, read as an unsigned integer. The *start* of a segment is
+its first word. The scalar arithmetic determines the starts, once for each format, direction and sign. The other lanes
+only look them up, by a search or, faster, by `table_lookups`.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ def first_word(x: Real, strict: bool, word: Format) -> int:
 
 @lru_cache(maxsize=64)
 def _starts(format: TableFormat, direction: Direction, negative: bool, word: Format) -> Array:
-    """Return the first word, without sign, that is rounded to each of the ranks 1, 2, … of one sign.
+    """Return, for each of the ranks 1, 2, … of one sign, the first word (without its sign) that is rounded to it.
 
-    Ranks number the magnitudes of a sign in ascending order, from 0 for zero. If numbers can overflow, the last entry
-    is the first word that overflows.
+    The magnitudes of a sign have ranks, in ascending order; zero has rank 0. If numbers can overflow, the last entry is
+    the first word that overflows.
     """
     most, beyond = format.most(negative), format.next_beyond()
     exact = not format.is_irrational

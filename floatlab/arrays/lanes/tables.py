@@ -1,6 +1,6 @@
 """Formats given by a table, in the NumPy and the compiled lane: look-ups from words to codes and back.
 
-A *word* is the integer of the bits of a binary32 or binary64 number.
+A *word* is the bit pattern of a binary32 or binary64 number, read as an unsigned integer.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def words_table(format: Format, word: Format) -> Array:
 
 
 def reader(format: Format, word: Format, kernels: ModuleType | None) -> Reader:
-    """Return a function that decodes blocks of a table's codes into words."""
+    """Return a function that decodes arrays of codes of a format given by a table into words."""
 
     def read(codes: Array, words: Array) -> None:
         table = words_table(format, word)

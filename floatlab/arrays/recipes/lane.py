@@ -1,4 +1,4 @@
-"""Applies to arrays the scale rules of libraries, and rules that choose between scales.
+"""Applies scale rules of libraries, and rules that choose between scales, to arrays.
 
 The rule's formulas are evaluated for all blocks at once, then for all elements, which are rounded once to their format.
 For the exact rules of floatlab on blocks along one axis, `arrays.block_job` is faster.
@@ -52,8 +52,9 @@ class FormulaLane:
     ) -> tuple[Array, Array, Array | None, tuple[Array, ...]]:
         """Return codes of scales and of elements, the scale of the tensor (or of each row), and the groups' exponents.
 
-        A group is a part of a block that has its own exponent, 0 or 1, as in HiF4. If each row has its own tensor
-        scale, `rows` has the row number of each block. `width` is the number of columns of a block.
+        A group is a part of a block that has its own exponent, 0 or 1, as in HiF4. Some formats have a
+        tensor scale for each row of the original array. Then `rows` has the number of this row for each block. `width`
+        is the number of columns of a block.
         """
         amax = np.abs(blocks).max(axis=1, keepdims=True, initial=0)
         known: dict[str, Array] = {**self.constants, "amax": amax, "x": blocks, "tensor": np.ones((1, 1), np.float32)}

@@ -64,7 +64,10 @@ class Tiling:
         return np.ascontiguousarray(np.moveaxis(kept.reshape(turned), -1, self.axis))
 
     def row_of_block(self) -> Array:
-        """Return, for each block, the index of its row of blocks; rows are numbered through all outer axes."""
+        """Return, for each block, the index of its row of blocks.
+
+        These rows are numbered consecutively, over all outer axes.
+        """
         outer, rows, columns = np.indices((self.outer, *self.counts))
         return (outer * self.counts[0] + rows).reshape(-1) if columns.size else np.zeros(0, np.intp)
 
@@ -95,7 +98,7 @@ def joined(blocks: Array, shape: tuple[int, int], tile: tuple[int, int]) -> Arra
 
 
 def in_tiles(matrix: Array, tile: tuple[int, int]) -> Array:
-    """Return the elements of a matrix along one axis, tile by tile."""
+    """Return all elements of a matrix as a one-dimensional array, tile after tile."""
     rows, columns = matrix.shape
     if tile[0] == 1 or tile[1] == columns:
         return np.ascontiguousarray(matrix).reshape(-1)

@@ -91,8 +91,8 @@ class SideExplainer(ModelSearch):
         found, view = self._first_found(), view_of(self.problem, self.side, self.accumulators[0])
         names = {each.name for each in found.causes}
         is_local = found.status == "bug" and bool(names & _LOCAL)
-        # A computation that changes all errors cannot explain the wrong elements if all others have the bits of the
-        # other result.
+        # If all elements except the wrong ones have the same bits in both results, the wrong ones cannot come from a
+        # different computation, since that would change the errors of all elements.
         if found.model is PLAIN or found.wrong is None:
             wrong = view.fit().wrong
             is_alone = is_local and agree_elsewhere(view, wrong, self.differing, self.problem.x, self.problem.y)
@@ -131,7 +131,7 @@ class SideExplainer(ModelSearch):
         searches += [self._lines_of_bias, self._cast_with_fault, self._models_with_fault, self._pairs_with_fault]
         product, values = self.problem.totals.product, self.side.values
         if is_flat(values) and values.any() and (is_flat(product) or has_few_bits(float(values.flat[0]))):
-            searches = [*searches[:3], self._of_one_number]  # one number is no evidence of a pair of changes
+            searches = [*searches[:3], self._of_one_number]  # equal numbers are too few observations for two changes
         searches += [self._with_all_wrong, self._models_beside_fault, self._of_sums]
         plain = view_of(self.problem, self.side, self.accumulators[0])
         if has_exact_sums(self.problem) and plain.fit().wrong.any() and self.side.format.precision >= SINGLE.precision:
@@ -158,7 +158,8 @@ class SideExplainer(ModelSearch):
     def _without_model(self, found: SideExplanation) -> SideExplanation | None:
         """Return one fault of the plain product if it explains all errors alone.
 
-        This is simpler than such a fault beside changed inputs, or than many wrong elements beside a rounding.
+        One such fault alone is a simpler explanation than a fault together with changed inputs, or than many wrong
+        elements together with a rounding.
         """
         names = {each.name for each in found.causes}
         if self.stray.any() or len(names) < 2 or not names & (_LOCAL | MOVED | _SHIFTS):
@@ -178,7 +179,10 @@ class SideExplainer(ModelSearch):
         return None
 
     def _plain_or_flushed(self) -> SideExplanation | None:
-        """Recognise the plain product, perhaps flushed, printed, rounded again, or summed with directed rounding."""
+        """Recognise the plain product, perhaps with subnormals flushed or sums rounded in one direction.
+
+        Its values may also be rounded again, or to a few digits (as if printed).
+        """
         view = view_of(self.problem, self.side, self.accumulators[0])
         fit = view.fit()
         flushed = self.faults.flushed(view, None, fit.wrong) if fit.wrong.any() else None
@@ -247,7 +251,7 @@ class SideExplainer(ModelSearch):
         return None
 
     def _of_one_number(self) -> SideExplanation:
-        """Explain a result of equal numbers, as constant inputs give. All of them count as one observation."""
+        """Explain a result whose elements are all equal (as with constant inputs): they count as one observation."""
         view = view_of(self.problem, self.side, self.accumulators[0])
         wrong = view.fit().wrong
         if are_exact(view, wrong) and wrong.size == 1:
@@ -386,7 +390,7 @@ class SideExplainer(ModelSearch):
         return self._found("unknown", (), z=fit.z, view=view)
 
     def _placed(self, view: View, wrong: Array) -> Fault:
-        """Return the places of the wrong elements. If most elements are wrong everywhere, it is another product."""
+        """Return the places of the wrong elements, or the fault `not-the-product` if most are wrong everywhere."""
         fault, count = placed(view, wrong), int(wrong.sum())
         if fault.name == "elements" and count > max(_LISTED, _MOST_WRONG * view.usable.sum()):
             places = find_places(wrong, _MOST_WRONG)

@@ -22,16 +22,17 @@ from floatlab.reduce.reveal.sized_target import values_of
 _SINGLE = parse_format("fp32")
 _WORK = 1 << 22  # products with more multiply-adds are not probed, because that would take seconds
 _TERMS = 1 << 10  # products with more terms per element are not probed either
-_CLASSES = 8  # products whose elements are added in more orders than this are not examined
+_CLASSES = 8  # products are not examined if their elements are sums in more different orders than this
 _TARGET = "numpy.matmul"
 _UNMAPPED = 0.1  # a map of orders is compared if at most this share of its elements has no order
 
 
 def installed_ways(problem: ProductProblem, side: Side) -> list[Way]:
-    """Return one way if every element agrees with some order of the installed numpy.matmul; otherwise an empty list.
+    """Return a list with one `Way` if some order of the installed numpy.matmul gives each element bit for bit.
 
-    numpy.matmul uses different orders in different parts of a product. Every order is tried at every element, because
-    the result may have been computed as a part of a larger product, in which the orders occur at other positions.
+    Otherwise return an empty list. numpy.matmul uses different orders in different parts of a product. Every order is
+    tried at every element, because the result may have been computed as a part of a larger product, in which the orders
+    occur at other positions.
     """
     (x, y), (rows, columns) = problem.sources, problem.shape
     kind = native_dtype(side.format)

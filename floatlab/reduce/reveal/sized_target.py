@@ -31,7 +31,8 @@ class SizedTarget:
     `shape` is the shape of the results: () for sums and dot products, (rows,) or (rows, columns) for products. Operands
     are prepared in the NumPy dtype `carrier`. This is the dtype of their format. If NumPy has none, it is float32,
     which contains the format. If `mode` is given, the target runs in the caller's floating-point mode: the one before
-    `mode` was entered. In a batch, all products have the same right operand, and their rows are counted together.
+    `mode` was entered. In a batch, all products have the same right operand, and `shape` has the
+    rows of all products together: rows = products × rows of each.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Repeated timings: makes them in turns, computes their statistics, and finds the fastest if runs distinguish it."""
+"""Repeated timings: takes them in turns, computes their statistics, and finds the one that is clearly the fastest."""
 
 from __future__ import annotations
 

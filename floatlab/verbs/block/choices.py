@@ -106,7 +106,7 @@ class ShownBlocks:
     """What the screen Block shows: all blocks of an answer, or one part of an array."""
 
     def __init__(self, found: tuple[BlockDerivation, ...] | BlockPart) -> None:
-        """Take `Answer.found` of an answer of `block`."""
+        """Take the field `found` of an `Answer` to the verb `block`."""
         self._part = found if isinstance(found, BlockPart) else None
         self._blocks = (found.block,) if isinstance(found, BlockPart) else found
 
@@ -116,7 +116,10 @@ class ShownBlocks:
         return self._blocks[0].recipe
 
     def table(self) -> Table:
-        """Return the table of the elements. The elements of an array have their indices."""
+        """Return the table of the elements.
+
+        For a part of an array, an additional first column shows the index of each element.
+        """
         part = self._part
         names = None if part is None else [index_text(part, place) for place in part.places]
         return elements_table(self._blocks, names)

@@ -1,7 +1,8 @@
-"""Find the rows and columns of the product that a result holds, if both were moved, or if some elements are also wrong.
+"""Find out which rows and columns of the product a result holds at which places.
 
-A permutation of the columns does not change the sorted numbers of a row. So rows are recognised by their sorted
-numbers, and columns by the rows that are then known.
+This also works if both rows and columns were moved, and if some elements are wrong besides. A permutation of the
+columns does not change the sorted numbers of a row. So rows are recognised by their sorted numbers. Once the order of
+the rows is known, columns are compared number by number.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ _TURNS = 2  # rows and columns are matched this many times, because each match m
 def moved_lines(view: View, independent: int, wrong: Array) -> tuple[Fault, ...]:
     """Return moved rows, moved columns or both, and the elements that are wrong besides. Return none if none fit.
 
-    `independent` is the number of independent errors of changed inputs (`ProductProblem.independent`).
+    `independent` is the largest number of independent errors that changed inputs may cause
+    (`ProductProblem.independent`).
     """
     (m, n), exact = wrong.shape, view.totals.product
     if not view.usable.all() or not np.isfinite(exact).all() or max(m, n) ** 2 > _MOST or min(m, n) < 2:
@@ -52,7 +54,7 @@ def moved_lines(view: View, independent: int, wrong: Array) -> tuple[Fault, ...]
 
 
 def _fault(name: str, to: Array, wrong: Array) -> Fault:
-    """Return the fault of lines that hold the lines `to` of the product."""
+    """Return a fault that says: line i of the result holds line `to[i]` of the product."""
     kind = "permuted" if np.unique(to).size == to.size else "copied"
     pairs = tuple((int(i), int(to[i])) for i in np.flatnonzero(to != np.arange(len(to))))
     return Fault(name, pairs, (("kind", kind),), wrong)
@@ -71,10 +73,10 @@ def _places(values: Array, exact: Array) -> Iterator[tuple[Array, Array]]:
 
 
 def matched(values: Array, product: Array) -> Array:
-    """Return, for each row of a result, the most similar row of the product, even if some of its elements are wrong.
+    """Return, for each row of a result, the index of the most similar row of the product.
 
-    Two rows are proposed for each row: the nearest one, and the one that has the nearest number in most columns. The
-    one with the smaller median error is chosen.
+    Some elements of the row of the result may be wrong. Two rows are proposed for each row: the nearest one, and the
+    one that has the nearest number in most columns. The one with the smaller median error is chosen.
 
     >>> product = np.array([[1.0, 8.0, 5.0], [4.0, 2.0, 9.0]])
     >>> matched(np.array([[4.0, 2.0, -99.0], [1.0, 8.0, 5.0]]), product).tolist()
@@ -91,7 +93,7 @@ def matched(values: Array, product: Array) -> Array:
 
 
 def _elected(values: Array, product: Array) -> Array:
-    """Return, for each row of a result, the row of the product that has the nearest number in most columns."""
+    """Return, for each row of a result, the index of the row of the product with the nearest number in most columns."""
     votes = np.zeros((len(values), len(product)), np.int32)
     every = np.arange(len(values))
     for k in spread_indices(values.shape[1], _VOTERS):

@@ -204,10 +204,10 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         if now == before + 1 and scene.frames and self.app.settings.get("slide", True):
             player.slide(scene.frames, scene.page)
         player.show_newest()
-        self.call_after_refresh(player.show_newest)  # the height of the reason changes the height of the player
+        self.call_after_refresh(player.show_newest)  # the explanation's height changes the player's
 
     def action_step(self, by: int) -> None:
-        """Go a step forward or back; after the last step, to the first. In practice, ask before a step forward."""
+        """Go a step forward or back (from the last to the first). In practice mode, ask before a step forward."""
         self.player.stop()
         self._advance(by)
         self._draw_controls()
@@ -225,7 +225,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         self.scene = wanted
 
     def action_jump(self, step: int) -> None:
-        """Go to a step (-1 is the last); in practice, show a hint instead."""
+        """Go to a step (-1 is the last); in practice mode, show a hint instead."""
         self.player.stop()
         if self.practice.on:
             self._refuse_jump()

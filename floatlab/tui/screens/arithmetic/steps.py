@@ -140,7 +140,7 @@ class StepPlayer(PageView, can_focus=True):
         top = self.virtual_region.y + self.newest
         for widget in self.ancestors:
             if isinstance(widget, ScrollableContainer):
-                # Scroll down to show the reason and the flags, but keep the newest line visible.
+                # Scroll down to show the explanation and the flags, but keep the newest line visible.
                 widget.scroll_to(y=min(top, widget.max_scroll_y), animate=False)
                 break
             top += widget.virtual_region.y if isinstance(widget, Widget) else 0
