@@ -163,12 +163,12 @@ class _PairDiagnosis:
         return self._rounding(causes)
 
     def _explain(self, side: Side) -> SideExplanation:
-        found = SideExplainer(self.problem, side, self.differing, self.tick).explain()
-        self.found.append(parts_in_another_precision(self.problem, found, self._explain_part))
+        found = self._search(self.problem, side, self.differing)
+        self.found.append(parts_in_another_precision(self.problem, found, self._search))
         return self.found[-1]
 
-    def _explain_part(self, problem: ProductProblem, part: Side, differing: Array) -> SideExplanation:
-        return SideExplainer(problem, part, differing, self.tick).explain()
+    def _search(self, problem: ProductProblem, side: Side, differing: Array) -> SideExplanation:
+        return SideExplainer(problem, side, differing, self.tick).explain()
 
     def _with_overflow(self, found: SideExplanation, other: Side) -> SideExplanation:
         """If overflowed elements are finite in the other result, add them as a cause, with the status "bug"."""

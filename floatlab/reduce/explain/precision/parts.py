@@ -33,14 +33,14 @@ def parts_in_another_precision(problem: ProductProblem, found: SideExplanation, 
     if fault.share == 1 or dict(fault.evidence).keys() & {"all", "element", "there"}:
         return found
     boxes = fault.where if fault.name == "region" else _around(found.wrong) if fault.name == "elements" else ()
+    if not 0 < len(boxes) <= _MOST:
+        return found
     causes: tuple[DiagnosedCause, ...] = ()
-    for place in boxes[:_MOST]:
+    for place in boxes:
         part = _part(problem, found.side, place, explain)
         if part is None or (causes and part != causes):
             return found
         causes = part
-    if not 0 < len(boxes) <= _MOST:
-        return found
     here = tuple(each.replace(share=fault.share, where=boxes) for each in causes)
     return found.replace(status="rounding", causes=here)
 
