@@ -21,7 +21,7 @@ from floatlab.reduce.plan.plan import Plan
 class Batch(Record):
     """Parallel chains of additions.
 
-    The arrays of slots are `first`, of shape (lanes,), and `rest` (steps, operands, lanes).
+    `first` and `rest` are arrays of slot numbers, of shapes (lanes,) and (steps, operands, lanes).
     """
 
     first: Array
@@ -75,7 +75,7 @@ class Batches(Record):
         """The number of nodes on the longest path from a term to the result."""
         levels = np.zeros(self.terms + self.slots, np.int64)
         for batch, results in self._with_results():
-            # Step k and all later steps of the chain are on the path from an operand of step k to the result.
+            # The path from an operand of step k to the chain's result passes through step k and all later steps.
             entered = levels[batch.rest].max(axis=1) + np.arange(batch.steps, 0, -1)[:, None]
             levels[results] = np.maximum(levels[batch.first] + batch.steps, entered.max(axis=0))
         return int(levels[self.root])

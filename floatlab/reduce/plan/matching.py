@@ -77,8 +77,8 @@ def _along(plan: Plan) -> list[int]:
 def _strides(plan: Plan) -> list[int]:
     """Return candidates for the stride of lanes.
 
-    In lanes with stride s, term s is the first number that is added to term 0. So the first candidates are the lowest
-    terms of the numbers that the first few nodes on the path of term 0 add. Then come powers of two.
+    In lanes with stride s, term s is the first number that is added to term 0. The first candidates are therefore the
+    lowest terms of the operands of the first few nodes on the path from term 0 to the result. Powers of two follow.
     """
     n, first = plan.terms, plan.first_terms
     met = (min(first[each] for each in plan.nodes[id - n] if first[each]) for id in _along(plan)[:_MOST_STRIDES])
@@ -119,7 +119,7 @@ class OutlinePart(Record):
 
 
 class Outline(Record):
-    """A tree of parts. `tree` has nested tuples of indices of `parts`. It is 0 if there is only one part."""
+    """A tree of parts. `tree` has nested tuples of indices into `parts`; with only one part, `tree` is 0."""
 
     tree: object
     parts: tuple[OutlinePart, ...]

@@ -72,7 +72,7 @@ class Schedule(Record):
         return self.batches_of(np.arange(terms))
 
     def batches_of(self, places: Array) -> Batches:
-        """Return the order as batches, in which term `places[i]` takes the place of term i."""
+        """Return the order as batches, after a permutation that moves term `places[i]` to position i."""
         into = BatchBuilder(len(places))
         return into.finished(self.add_batches(places[:, None], into))
 

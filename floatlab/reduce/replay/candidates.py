@@ -45,7 +45,7 @@ T = TypeVar("T")
 class InputRounding(Record):
     """Rounding of all inputs to `format` in direction `rounding`.
 
-    The directions in `alike` round them to the same numbers.
+    The directions in `alike` round these inputs to the same numbers.
     """
 
     format: Format
@@ -140,8 +140,9 @@ def list_candidates(
     """Return candidates for sums of n terms, or of n products of two factors, simple ones first.
 
     Models of machines have their own rounding; all other candidates use `context`. Two orders with the same tree give
-    one candidate, unless n is above 2^11. If `schedules`, `formats` or `machines` is None, usual ones are tried.
-    `elements` is the number of sums. If n·`elements` is large, the orders `FUSED` are left out of the usual schedules.
+    one candidate, unless n is above 2^11. If `schedules`, `formats` or `machines` is None, a default list of them is
+    tried. `elements` is the number of sums. If n·`elements` is large, the orders `FUSED` are left out of the usual
+    schedules.
     """
     usual = SCHEDULES + FUSED * (n * elements <= _FEW)
     orders = _orders(n, usual if schedules is None else _listed(schedules, "schedules"))
@@ -213,9 +214,9 @@ def list_adders(
 ) -> list[Adder]:
     """Return candidate adders for each accumulator format in `kinds`. Terms are products if `factors` has two formats.
 
-    For products, some adders use FMA, if FMA can give other results. Some round products to the format of a factor. By
-    default, `kinds` are `into`, a format in `factors` that contains all the others, and the formats in WIDER that
-    contain `into`.
+    For products, some adders use FMA, unless FMA cannot change the results. Other adders round products to the format
+    of a factor. By default, `kinds` are `into`, a format in `factors` that contains all the others, and the formats in
+    WIDER that contain `into`.
 
     >>> half, single = parse_format("fp16"), parse_format("fp32")
     >>> [(each.accumulator.name, each.products.name, each.fma) for each in list_adders((half, half), single)][1:3]

@@ -64,7 +64,7 @@ def verdict_of(causes: tuple[Cause, ...]) -> Verdict:
 
 
 class Path(Individual):
-    """The changes from one result to the other, one cause at a time.
+    """The steps from one result to the other; each step changes one cause.
 
     `codes` holds the codes of the first result, and of the result after each cause.
     """
@@ -79,19 +79,19 @@ class Path(Individual):
 
     @property
     def moves(self) -> list[Array]:
-        """The changes of all elements that each cause makes; see `moved`."""
+        """For each cause, the change of every element; see `moved`."""
         return [moved(before, after, self.format) for before, after in pairwise(self.codes)]
 
     @property
     def steps(self) -> list[tuple[Cause, int]]:
-        """Each cause, and the largest change of an element that it makes, in the steps of `moved`."""
+        """Each cause, and its largest change of an element, counted as in `moved`."""
         return [
             (cause, int(moves[np.abs(moves).argmax()])) for cause, moves in zip(self.causes, self.moves, strict=True)
         ]
 
 
 def moved(before: Array, after: Array, format: Format) -> Array:
-    """Return how many numbers of the format each element moved up, as int64; 0 if either number is NaN."""
+    """Return by how many numbers of the format each element increased, as int64; 0 if either number is NaN."""
     first, second = (ordinal(Source(codes, format)) for codes in (before, after))
     return np.where((first == NAN_RANK) | (second == NAN_RANK), 0, second - first)
 
@@ -108,8 +108,8 @@ class ExplanationPair(Individual):
 class Refutation(Individual):
     """A cause that does not explain why two results differ.
 
-    Of the candidates, `tried` pairs differ in this cause alone. None of these pairs reproduces both results. `first`
-    and `second` are the pair chosen by `refutations_of`, and `path` shows how their results differ.
+    `tried` is the number of pairs of candidates that differ in this cause alone. None of these pairs reproduces both
+    results. `first` and `second` are the pair chosen by `refutations_of`, and `path` shows how their results differ.
     """
 
     cause: Cause
@@ -128,8 +128,8 @@ def pairs_of(
 ) -> tuple[tuple[ExplanationPair, ...], int]:
     """Return up to 256 pairs of candidates that reproduce both results, and the number of all such pairs.
 
-    The difference of the two results must also be `apart`, unless that is None. Pairs that differ in the fewest causes
-    come first.
+    Unless `apart` is None, the two results must also differ by this amount. Pairs that differ in the fewest causes come
+    first.
     """
     firsts, seconds = ([each for each in ranked if each.fits] for ranked in explanations)
     found = [(first, second) for first in firsts for second in seconds if _is_apart(first, second, apart)]
@@ -144,10 +144,11 @@ def pairs_of(
 def refutations_of(
     evaluator: Evaluator, explanations: tuple[tuple[Explanation, ...], ...], tried: list[Candidate]
 ) -> tuple[Refutation, ...]:
-    """Show that neither FMA alone nor order alone explains a difference. The caller has found no such explanation.
+    """Return the evidence that neither FMA alone nor order alone explains a difference.
 
-    For each of the two causes, the refutation has one pair of candidates that differ in this cause alone. Without such
-    a pair, there is no refutation. Pairs that reproduce one of the results are preferred, then simple pairs.
+    The caller has found no such explanation. For each of the two causes, the refutation has one pair of candidates that
+    differ in this cause alone. Without such a pair, the cause has no refutation. Pairs that reproduce one of the
+    results are preferred, then simple pairs.
     """
     simplicity = {each: i for i, each in enumerate(tried)}
     firsts, seconds = ([each for each in ranked if each.candidate in simplicity] for ranked in explanations)

@@ -204,7 +204,7 @@ def candidate_codes(candidate: Candidate, sides: Sides, into: Format, context: C
     adder, format = candidate.adder, candidate.adder.accumulator
     separate = isinstance(adder, Adder) and not adder.fma and adder.products != format
     if isinstance(adder, Adder) and separate and sides[0].codes.ndim == 2 == len(sides):
-        # With rounded products as its terms, the sum can be left to the processor.
+        # Rounded products are ordinary terms, so the processor can add them.
         products = operate("multiply", [*sides], adder.products, context=adder.context, as_codes=True)
         sides = (Source(products, adder.products),)
     sums = simulate(sides, candidate.schedule, adder)

@@ -156,7 +156,7 @@ def _matching(codes: Array, goal: Observed, format: Format) -> int:
 
 
 def agreement(codes: Array, goal: Source, format: Format) -> Array:
-    """Return a mask of the elements whose codes are equal or both NaN. If the candidate gives −0, +0 is equal, too.
+    """Return a mask of the elements whose codes are equal or both NaN; +0 also counts as equal to a candidate's −0.
 
     The sum of terms that are all −0 is −0, but a library whose accumulator starts at +0 returns +0.
     """

@@ -71,7 +71,7 @@ class PrintedArray(Individual):
         return PrintedArray(self.codes[places], self.format, self.low[places], self.high[places])
 
     def fits(self, codes: Array, format: Format) -> Array:
-        """Return a mask of the codes whose numbers the printed elements at the same places may stand for.
+        """Return a mask of the codes whose numbers lie between `low` and `high` of the element at the same place.
 
         The mask is false for NaNs.
         """
@@ -83,9 +83,10 @@ class PrintedArray(Individual):
 def printed_array(source: Source) -> PrintedArray | None:
     """Return the numbers that may have been printed as the elements of an array.
 
-    Libraries may omit trailing zeros. Therefore they are added to every element until it has as many digits as the
-    longest one, or as many decimal places as the element with the most places. The result is None if no element is
-    finite, if NumPy has no dtype for the format, or if the printed digits identify each number of the format.
+    Libraries may omit trailing zeros. They are restored: an element gets zeros until it has as many digits as the
+    element with the most digits, or as many decimal places as the element with the most places. The result is None if
+    no element is finite, if NumPy has no dtype for the format, or if the printed digits identify each number of the
+    format.
 
     >>> found = printed_array(source_of(np.float32([[3.042, -12.3456, 0]])))
     >>> found.low.round(6).tolist(), found.high.round(6).tolist()
@@ -145,7 +146,7 @@ def format_of_result(observed: object, name: str) -> Format | None:
 
 
 def read_observed(observed: object, name: str, into: Format, shape: tuple[int, ...]) -> Observed:
-    """Return the codes of all elements in the format `into`, or the printed decimals: candidates must reproduce these.
+    """Return what candidates must reproduce: the codes of all elements in the format `into`, or the printed decimals.
 
     Raises UnsupportedError if the shape of the result is not `shape`, or if `into` cannot represent the result; raises
     LiteralError for invalid text.
@@ -185,9 +186,9 @@ def read_observed(observed: object, name: str, into: Format, shape: tuple[int, .
 
 
 def difference_of(difference: object, results: int, shape: tuple[int, ...]) -> PrintedDecimal | Fraction | None:
-    """Read the absolute difference of two results. It is a printed decimal, a number, or None.
+    """Return the absolute difference of two results, which is given as a printed decimal, a number, or None.
 
-    Raises UnsupportedError if there are not two single results, or if the difference is not finite.
+    Raises UnsupportedError unless there are two results of one element each, or if the difference is not finite.
     """
     if difference is None:
         return None

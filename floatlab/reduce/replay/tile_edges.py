@@ -1,4 +1,4 @@
-"""Finds rows or columns of a product, usually edges of tiles, that were computed in another way than the rest."""
+"""Finds rows or columns of a product, usually edges of tiles, that were computed differently from the rest."""
 
 from __future__ import annotations
 

@@ -31,8 +31,8 @@ from floatlab.reduce.simulate.simulation import AnyAdder
 
 _DEEPEST = 64  # the largest number of axes of a NumPy array
 _MOST_INTEGER = 1 << 53  # float64 represents every integer up to this one
-# Lists with numbers of these types are read one by one, because NumPy may round or reject them. `_given` names two
-# exceptions.
+# Lists with numbers of these types are read one by one, because NumPy may round or reject them. The docstring of
+# `_given` names two exceptions.
 _ONE_BY_ONE = (Datum, Derivation, Literal, Exact, str, Fraction, Decimal, int, np.generic)
 
 
@@ -117,8 +117,8 @@ def _given(x: object, name: str) -> _Given:
     """Inspect an operand; raises the same errors as `source_of` and `common_format`.
 
     A Datum, a Python float and a NumPy float have a format. A list has the smallest format that contains the formats of
-    its numbers. Text, fractions and integers have no format. NumPy reads two kinds of lists: NumPy numbers of one type,
-    and Python floats mixed with integers up to 2^53.
+    its numbers. Text, fractions and integers have no format. NumPy converts two kinds of lists at once: NumPy numbers
+    of one type, and Python floats mixed with integers up to 2^53.
     """
     if not isinstance(x, list | tuple):
         source = source_of(x, name)
@@ -174,7 +174,7 @@ def _leaves(x: Iterable[object], depth: int = 0) -> list[object]:
 
 
 def _encoded(x: object, name: str, format: Format, reading: Context) -> Source:
-    """Read numbers one by one and return their codes; `origin` names their previous format if all had the same."""
+    """Read numbers one by one and return their codes; `origin` names the format that all of them had, if any."""
     origins: set[Format | None] = set()
     inexact: list[bool] = []
 

@@ -196,8 +196,8 @@ def matmul(
     **options
         fma, terms, products, accumulator, adder, context and machine: as for `dot`. A machine with block scales, such
         as "blackwell.nvf4.f32", also takes scales: a pair of arrays of shapes (…, n / size) and (n / size, …), where
-        the quotient is rounded up. An array of scales has numbers, or codes if it is a uint8 array. A factor that is a
-        `FloatArray` in a format of the unit keeps its codes.
+        the quotient is rounded up. A uint8 array of scales holds codes; any other array holds numbers. A factor that is
+        a `FloatArray` in a format of the unit keeps its codes.
 
     Returns
     -------

@@ -104,7 +104,7 @@ class Reduction(Answering, Individual):
 
     @property
     def nodes(self) -> list[Node]:
-        """Every node with its value and derivations, in order; with a single term, the only node converts it.
+        """Every node with its value and derivations, in order. For a single term, the only node converts this term.
 
         Raises UnsupportedError for more than 2^14 terms.
 
@@ -233,7 +233,7 @@ def _totals(reduction: Reduction) -> tuple[Fraction, Fraction] | tuple[None, Non
 
 
 def last_context(schedule: Schedule, adder: AnyAdder, terms: int) -> Context:
-    """Return the context of the final rounding to the result's format; its random draw comes after those of nodes."""
+    """Return the context of the final rounding to the result's format; its random draw follows those of the nodes."""
     inner = schedule.inner if isinstance(schedule, Sorted) else schedule
     return stream_context(adder.context, terms + inner.batches(terms).nodes)
 

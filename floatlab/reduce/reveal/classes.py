@@ -77,8 +77,8 @@ class Classes:
 class Prober:
     """Find the plan of the first element of a target's result.
 
-    Probes are read at all elements that are computed in the same way. The mask `alike` marks the elements that no probe
-    has distinguished from the first one yet.
+    Probes are read at all elements that are computed in the same way as the first. The mask `alike` marks the elements
+    that no probe has distinguished from the first one yet.
     """
 
     def __init__(self, sized: SizedTarget) -> None:

@@ -32,8 +32,8 @@ _REPEATED = 4  # this many results that differ from the first one are computed a
 _AGAIN = "the same product again"
 _UNSTEADY = "the same product has other bits in another run"
 
-# A tuple for each value of a circumstance: the value, the result (a product or a row), and a function that computes the
-# result again.
+# One tuple for each value of a circumstance: the value, the result (a product or a row), and a function that computes
+# this result again.
 Results = Iterator[tuple[int, Source, Callable[[], Source]]]
 
 
@@ -182,7 +182,7 @@ class _Trials:
         """Return the product of x and the right operand.
 
         Both operands begin `offset` bytes after the start of a memory page. Only NumPy's arrays can be placed like
-        this. All trials fix the place, so that the alignment does not change while another circumstance is tried.
+        this. All trials set the offset, so that the alignment does not change while another circumstance is tried.
         """
         sized = self.of(len(x))
         if self.target.device.library != "numpy":
@@ -310,11 +310,11 @@ def invariance(
 
 
 class _Unsteady(Exception):
-    """The same product was computed twice, with these two different results."""
+    """Raised with two different results of the same product."""
 
 
 def _tried_in(batches: list[int], name: str, meaning: str, results: Callable[[int], Results]) -> Circumstance:
-    """Return the effect of a circumstance in the first batch whose bits it changes, or else in the first batch of all.
+    """Return the effect of a circumstance in the first batch whose bits it changes. If there is none, use `batches[0]`.
 
     `batches` has the numbers of rows to try. The target may refuse all but the first.
     """

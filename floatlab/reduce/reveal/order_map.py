@@ -178,7 +178,7 @@ class _Mapping:
     def _claim(self, way: Plan | Candidate, reader: ProbeReader | None, places: Array) -> Array:
         """Replay `way`, or candidates with the plan `way`, on the elements at `places`.
 
-        The elements that the best replay gives bit for bit become a class. Return their mask.
+        The elements that the best replay reproduces bit for bit become a class. Return their mask.
         """
         self.trials.make(-(-_REPLAYED // int(places.sum())))
         searches: list[Callable[[], Iterable[Candidate]]] = (
@@ -210,8 +210,8 @@ class _Mapping:
         """Return the mask of the elements that a candidate also reproduces in further random products.
 
         Some elements may have agreed by chance. Each round doubles the number of products, until all remaining elements
-        agree. If that takes too many products, a sample of the elements is replayed in a few more. If one of these
-        differs, no element is returned.
+        agree. If that takes too many products, a sample of the elements is replayed in a few more products. If an
+        element of the sample differs, the returned mask is empty.
         """
         while new := self.trials.make(2 * len(self.trials.kept)):
             fits = places
@@ -228,7 +228,8 @@ class _Mapping:
     def _best_fit(self, ways: list[Candidate], places: Array) -> tuple[Candidate | None, Array]:
         """Return the candidate that reproduces the most elements bit for bit, and the mask of these elements.
 
-        Samples choose the candidates to compare. An element counts only if it is equal in all random products.
+        Only candidates that are best on a sample are replayed on all elements. An element counts only if it is equal in
+        all random products.
         """
         failed, best = np.zeros((len(self.trials.kept), *self.shape), np.bool_), np.zeros_like(places)
         tried: list[Candidate] = []
@@ -356,7 +357,7 @@ def order_map(
 
     Notes
     -----
-    A class has a candidate only if a replay of it on random matrices gives all elements of the class bit for bit.
+    A class has a candidate only if this candidate reproduces all elements of the class bit for bit on random matrices.
 
     Examples
     --------
@@ -377,7 +378,7 @@ def order_map(
         sized = SizedTarget(asked, terms, dtype, (batch * rows, *columns), layout, check_mode(asked, mode), batch)
         mapping = _Mapping(sized, seed, progress)
         mapping.run()
-        sized.before_product()  # reports the last elements
+        sized.before_product()  # makes the last progress report
         if all(each.plan is None for each in mapping.classes) and mapping.refusal is not None:
             raise NotASum(f"{asked.name} is not a sum along a tree: {mapping.refusal}")
         order = sorted(range(len(mapping.classes)), key=lambda i: -mapping.classes[i].elements)

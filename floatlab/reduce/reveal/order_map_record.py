@@ -45,7 +45,7 @@ class OrderClass(Record):
 
     `plan` is None if the order was not found, and `candidate` is None if the arithmetic of the nodes was not found.
     `reason` then says why. `share` is the fraction of all elements that belong to the class. `agreement` is 1 if a
-    replay on random data gave all elements of the class bit for bit, and 0 if there is no candidate.
+    replay on random data reproduced all elements of the class bit for bit, and 0 if there is no candidate.
     """
 
     plan: Plan | None

@@ -16,7 +16,7 @@ from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.reveal.probing import NotASum
 from floatlab.reduce.reveal.sized_target import SizedTarget, values_of
 
-# Partial sums are tested for having fewer significand bits than each of these numbers.
+# `ProbeReader.kept` tests whether partial sums have fewer significand bits than each of these numbers.
 _DIGITS = (25, 24, 11)
 _SINGLE, _HALF = 127, 15  # the largest exponents of binary32 and binary16
 
@@ -196,7 +196,8 @@ class ProbeReader:
             return [(one, 1.0), (other, little), *((term, -1.0) for term in beside)]
 
         rests = self._values_of((vector(*each) for each in asked), len(asked), 16.0)
-        # If the number is lost, subtracting the 1 leaves 0. The 1 is not subtracted from the root, which is the result.
+        # If the number is lost, subtracting the 1 leaves 0. For the root, nothing is subtracted, because its sum is the
+        # result.
         return [rest == (256.0 if id == plan.root else 0.0) for (id, _), rest in zip(asked, rests, strict=True)]
 
     def _values_of(self, vectors: Iterable[list[tuple[int, float]]], count: int, factor: float) -> Iterator[float]:

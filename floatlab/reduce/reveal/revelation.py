@@ -1,7 +1,7 @@
 """Find out how a real implementation adds: its tree by probing, and its arithmetic by a replay on random data.
 
 A replay simulates the revealed plan, with or without fused multiply-add, in the format of the terms or in a wider
-accumulator. The arithmetic is claimed only if a replay gives all real results bit for bit. Otherwise, the share of
+accumulator. The arithmetic is claimed only if a replay reproduces all real results bit for bit. Otherwise, the share of
 results that match is given.
 """
 
@@ -45,7 +45,7 @@ class Findings(Answering, Record):
     plan: Plan
     schedule: Schedule | None  # a schedule that gives the plan; None if none was found
     replays: tuple[Explanation, ...]  # sorted, the best first; for a product, they are replays of its first element
-    agreeing: int | None  # the number of elements that the claim gives in every trial; None without a claim
+    agreeing: int | None  # the number of elements that the claim reproduces in every trial; None without a claim
     flushes: bool  # True if subnormal results become zero
     probes: int
     seconds: float
@@ -63,7 +63,7 @@ class Findings(Answering, Record):
 
     @property
     def claim(self) -> Explanation | None:
-        """The replay that gives all results bit for bit, or None if no replay does."""
+        """The replay that reproduces all results bit for bit, or None if no replay does."""
         best = self.replays[0] if self.replays else None
         return best if best is not None and best.fits else None
 
@@ -179,7 +179,7 @@ def examine(
     Returns
     -------
     Findings
-        The plan, the schedule that gives it, the replays, and the claim. The claim is the replay that gives every
+        The plan, the schedule that gives it, the replays, and the claim. The claim is the replay that reproduces every
         result, or None.
 
     Raises

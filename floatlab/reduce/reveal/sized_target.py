@@ -29,10 +29,10 @@ class SizedTarget:
     """A target, the type and number of its terms, and the shape and layout of its operands.
 
     `shape` is the shape of the results: () for sums and dot products, (rows,) or (rows, columns) for products. Operands
-    are prepared in the NumPy dtype `carrier`. This is the dtype of their format. If NumPy has none, it is float32,
-    which contains the format. If `mode` is given, the target runs in the caller's floating-point mode: the one before
-    `mode` was entered. In a batch, all products have the same right operand, and `shape` has the
-    rows of all products together: rows = products × rows of each.
+    are prepared in the NumPy dtype `carrier`: the dtype of their format, or float32 if NumPy has no dtype for it
+    (float32 contains all such formats). If `mode` is given, the target runs in the caller's floating-point mode: the
+    one before `mode` was entered. In a batch, all products have the same right operand, and `shape` has the rows of all
+    products together: rows = products × rows of each.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
 """Guess the order of a class with too few elements for probing, from the orders in smaller products of the target.
 
 A library computes the last rows and columns of a large product by the routines that it uses for a small product. If
-only one element has a certain order, each probe of it takes a whole product. A product with few rows and columns is
-much cheaper. A replay then decides whether the element of the large product is computed in the order found.
+only one element has a certain order, every probe of this element takes a whole product. A product with few rows and
+columns is much cheaper. A replay then decides whether the element of the large product is computed in the order found.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class SmallerProducts:
 
 
 def _side(length: int, period: int) -> int:
-    """Return a length below two periods with the remainder of `length` modulo `period`.
+    """Return a length below two periods that has the same remainder modulo `period` as `length`.
 
     Lengths below two periods are returned unchanged; other results are at least `period`.
 

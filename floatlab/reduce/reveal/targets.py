@@ -199,7 +199,7 @@ def _imported(module: str) -> Foreign:
 
 
 def _current_folder(module: str) -> str:
-    """Return the current folder if it contains a module, may be searched and is not searched yet; else ""."""
+    """Return the current folder if it contains the module and Python may search it but does not yet; else ""."""
     if sys.flags.safe_path:
         return ""
     with suppress(OSError):  # the folder may have been deleted

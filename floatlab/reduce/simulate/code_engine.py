@@ -189,8 +189,8 @@ class CodeEngine:
     def _sum_doubles(self, numbers: list[Array], sums: Array) -> Array:
         """Add binary64 numbers exactly, round once, and write the results to `sums`; return where they may be wrong.
 
-        Sums that are infinite or NaN may be wrong, and sums that vanish only when they are rounded to binary64. If the
-        format is so wide that rounding to odd in binary64 first could change a result, sums that are inexact in
+        Two kinds of sums may be wrong: infinite or NaN sums, and nonzero sums that round to zero in binary64. If the
+        format is so wide that rounding to odd in binary64 first could change a result, all sums that are inexact in
         binary64 may be wrong, too.
         """
         total, exact = np.zeros(sums.shape), np.ones(sums.shape, np.bool_)

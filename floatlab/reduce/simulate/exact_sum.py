@@ -109,7 +109,7 @@ def matrix_totals(a: Array, b: Array) -> tuple[Array, Array, Array]:
 def pair_totals(x: Array, y: Array, narrow: bool) -> tuple[Array, Array]:
     """Return the sums of x·y along the first axis as pairs (high, low), as `matrix_totals` does.
 
-    x and y are float64 arrays that broadcast. `narrow` promises that binary64 represents all products exactly.
+    x and y are float64 arrays that broadcast. `narrow` may be true only if binary64 represents all products exactly.
     """
     shape = np.broadcast_shapes(x.shape[1:], y.shape[1:])
     high, low = np.zeros(shape), np.zeros(shape)

@@ -298,8 +298,8 @@ def _tiles(
 ) -> Iterator[tuple[tuple[slice, ...], int]]:
     """Split the array of sums, of shape `batch`, into tiles that are simulated one at a time.
 
-    Yield the slices of each tile, and the index of its first sum. Only random draws need this index. It is 0 if a tile
-    has parts of rows, which happens only without random draws. `more` is the number of values per sum that the caller
+    Yield the slices of each tile, and the index of its first sum. Only random draws need this index. Without random
+    draws, a tile may have parts of rows; the index is then 0. `more` is the number of values per sum that the caller
     also holds in memory.
     """
     most = max((chains.lanes * (1 + chains.rest.shape[1]) for chains in batches.each), default=1)

@@ -1,4 +1,4 @@
-"""The devices of NumPy and other libraries: they make arrays, wait until they are computed, and fetch them.
+"""Devices of NumPy and other libraries. A device makes arrays, waits for their computation, and fetches them.
 
 Many libraries return an array before the device has computed it. Without waiting, a clock would measure only the time
 of the call. Only timing needs `wait`, since `fetch` waits by itself.

@@ -149,7 +149,7 @@ def _shorter(one: Timing, other: Timing) -> bool:
 
 
 def check_counts(**counts: object) -> None:
-    """Raise UnsupportedError, which names the count, for a count that is not a positive integer."""
+    """Raise UnsupportedError for a count that is not a positive integer; the message names the count."""
     for name, count in counts.items():
         if not isinstance(count, int) or count < 1:
             raise UnsupportedError(f"{name} must be a whole number of at least 1, not {count!r}")
