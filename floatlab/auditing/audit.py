@@ -32,7 +32,7 @@ Progress = Callable[[int], None]
 _DROPPED = "the original has this bias, but the checkpoint does not"
 _LOST = "the original has this weight, but the checkpoint does not, though it has other weights of its layer"
 _ORDER = (BROKEN, UNKNOWN, SOUND)
-_CODES = 8  # bits; floats of this width or less are codes
+_CODES = 8  # bits; signed floats of this width or less count as codes
 
 
 class Audit(Record, Answering):
@@ -41,8 +41,8 @@ class Audit(Record, Answering):
     `original` is the name of the original checkpoint; it is empty if none was given. Only quantised weights are
     audited. The other tensors are counted by dtype. `unscaled` counts tensors of signed floats of 8 bits or less: these
     are probably codes whose scales are missing. `unchecked` counts the rest. `missing` has the tensors of the original
-    that the checkpoint lacks. A missing weight is broken if the checkpoint has other tensors of its layer. `unchecked`,
-    `missing` and `unscaled` are empty if weights were chosen by a glob (`only`).
+    that the checkpoint lacks. A missing weight counts as broken if the checkpoint has other tensors of its layer.
+    `unchecked`, `missing` and `unscaled` are empty if weights were chosen by a glob (`only`).
     """
 
     _ASKS = ".is_sound"

@@ -36,7 +36,7 @@ from floatlab.record import Individual
 _SMALL_SAMPLE = 1 << 16
 _MOSTLY = 0.4  # if a weight has a small error, a repair must leave less than this share of the error
 _UNRELATED = 0.1  # numbers with a smaller cosine are unrelated
-_TURNED = 0.5  # after a rotation, the cosine of a weight and its original is smaller
+_TURNED = 0.5  # after a rotation, the cosine of a weight and its original is smaller than this
 # A repaired weight is right if it looks like the result of one of three kinds of quantisers:
 # * rounding to nearest: at least the share _ROUNDED of the codes is nearest to the original;
 # * error feedback: at least the share _FED_BACK is nearest to the original, and at most the share _FAR is far from it;
@@ -44,11 +44,11 @@ _TURNED = 0.5  # after a rotation, the cosine of a weight and its original is sm
 _ROUNDED, _FED_BACK, _FAR, _NONE_FAR = 0.97, 0.7, 0.06, 0.002
 _BETTER = 0.02
 _MOST_FED_BACK, _FEW_BITS = 0.6, 3.0  # error feedback leaves a smaller relative error if codes have at least 3 bits
-_COARSE = 0.1  # rounding a normal scale to 8 bits changes it by a smaller share
+_COARSE = 0.1  # rounding a normal scale to 8 bits changes it by less than this share
 _CERTAIN = 0.99  # if a repair makes this share of the codes nearest, no other repair is tried
-_ABOUT = 50  # repairs whose shares of nearest codes differ by less than 1/50 are equally good: the simplest one counts
+_ABOUT = 50  # if the shares of nearest codes after two repairs differ by less than 1/50, the simpler one is chosen
 _FINER = 0.008  # the relative distance between factors that are tried
-_LEAST_FACTOR = 0.01  # factors nearer to 1 cannot be distinguished from rounding
+_LEAST_FACTOR = 0.01  # factors that differ less from 1 cannot be distinguished from rounding
 
 
 class ComparedWeight(Individual):
@@ -180,7 +180,7 @@ def cause_of(found: ComparedWeight) -> WeightCause | None:
 
 
 def _other_groups(found: ComparedWeight) -> WeightCause | None:
-    """Return a cause if the columns were grouped differently when the codes were made."""
+    """Return a cause if the columns were in other groups when the codes were computed, else None."""
     order = next((name for name in found.weight.parts if name.endswith("g_idx")), None)
     if order is None or found.agreement is None:
         return None
@@ -206,7 +206,8 @@ def _corrected(found: ComparedWeight, words: str, error: float) -> WeightCause:
 def owner_of_codes(found: ComparedWeight, originals: Callable[[Weight], Counterpart | None]) -> str:
     """Return the name of another weight to which the codes belong, or "".
 
-    With the scales of the other weight, the codes must give its original. `originals` finds originals.
+    The codes, with the scales of the other weight, must give the original of that weight. `originals` returns the
+    original of a weight.
     """
     own = found.read.checkpoint.tensors[found.weight.codes]
     for other in similar_weights(found.read, found.weight):
@@ -246,7 +247,7 @@ def small_cause(found: ComparedWeight) -> WeightCause | None:
 def _one_factor(found: ComparedWeight) -> WeightCause | None:
     """Return a factor by which all numbers are wrong. Dividing by it must make nearly all codes the nearest ones.
 
-    If rounding in one direction explains the codes as well, there is no factor unless it removes most of a large error.
+    If directed rounding also explains the codes, a factor is returned only if it removes most of a large error.
     """
     grid = grid_of(found.read.parts, found.weight)
     if grid is None:
@@ -331,7 +332,7 @@ def _nearest_after(found: ComparedWeight, repair: Repair, sample: int) -> float:
         return 0.0
     is_fed_back = near >= _FED_BACK and far <= _FAR
     if not repair.is_exchange and abs(found.fidelity.cosine) < _TURNED:
-        is_fed_back |= after.is_fed_back  # the repair made unrelated numbers similar, so fewer codes must fit
+        is_fed_back |= after.is_fed_back  # the repair made unrelated numbers similar, so fewer codes need to fit
     return near if near >= _ROUNDED or is_fed_back or (far <= _NONE_FAR and not repair.is_exchange) else 0.0
 
 

@@ -11,9 +11,9 @@ from floatlab.arrays.sources import BLOCK, ArraySource
 from floatlab.arrays.types import Array
 from floatlab.record import Record
 
-# If a block has a scale of its own, and this scale is right, every quantiser leaves a smaller relative error. The worst
-# case is a block of 32 in e2m1: OCP's rule saturates the largest element from 7.9 to 6, and all others become 0. This
-# leaves about 0.3.
+# If a block has its own scale, and this scale is right, every quantiser leaves a relative error below MOST_LEFT. The
+# worst case is a block of 32 in e2m1: OCP's rule saturates the largest element from 7.9 to 6, and all others become 0.
+# This leaves about 0.3.
 MOST_LEFT = 0.5
 # Quantisers of less than 3 bits may leave a larger error, even with the right scales.
 MOST_LEFT_OF_FEW_BITS = 0.9
@@ -48,8 +48,8 @@ class Fidelity(Record):
     q and x; it is 0 if q or x has only zeros. `largest_error` and `mse` are absolute. `largest` is the largest
     magnitude in x. `nans` counts the elements that are NaN or infinite in q but finite in x. `unknown` counts the
     elements that are NaN or infinite in x. Both kinds are left out of the errors. They still count in `elements`, and
-    in `mse` as elements without an error. `blocks` counts blocks of 32 or 16 neighbouring elements. `bad_blocks` of
-    them have a larger error than any quantiser causes. `most` and `nearest` are upper limits of the relative error:
+    in `mse` as elements without an error. `blocks` counts blocks of 32 or 16 neighbouring elements. `bad_blocks` counts
+    those whose error is larger than any quantiser causes. `most` and `nearest` are upper limits of the relative error:
     `most` for any quantiser with the right scales, `nearest` for rounding x to nearest in the weight's format.
     """
 
@@ -188,7 +188,7 @@ def _sum(column: tuple[float, ...]) -> float:
 
 
 def _least_bad(largest: float, own_scales: bool) -> int:
-    """Return the index in the counts of `_bad_blocks` from which on blocks count as bad."""
+    """Return the lowest index in the counts of `_bad_blocks` at which blocks are bad."""
     limit = _exponent(largest) - _ANYWHERE
     if own_scales:
         limit = min(limit, max(_exponent(largest) - _ANYWHERE_OF_GROUPS, _exponent(_TINY)))

@@ -103,7 +103,7 @@ def scales_and_minima(packed: Array) -> tuple[Array, Array]:
 
 
 def _of_k(blocks: Array, codes: Array) -> Array:
-    """Return the numbers of K blocks, d·scale·code − dmin·minimum; `codes` has eight groups of 32 codes a block."""
+    """Return the numbers of K blocks, d·scale·code − dmin·minimum; `codes` has eight groups of 32 codes per block."""
     scales, minima = scales_and_minima(blocks[:, 4:16])
     d, least = (_half(blocks, 0) * scales)[..., None], (_half(blocks, 2) * minima)[..., None]
     found: Array = d * codes - least

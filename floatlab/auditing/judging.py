@@ -34,8 +34,8 @@ SOUND, BROKEN, UNKNOWN = "sound", "broken", "cannot tell"
 # Usual relative errors, as pairs: the least size of a code in bits, and the error. For smaller errors, only mistakes
 # that `small_cause` finds are reported.
 _USUAL = ((7.0, 0.05), (3.0, 0.15))
-# Bad scales may lose most of a weight, even if the codes suit them. Such a weight is not sound: its relative error and
-# its share of zeros exceed the first two limits, or its share of clipped numbers exceeds the third.
+# Bad scales may lose most of a weight, even if the codes are right for these scales. Such a weight is not sound: its
+# relative error and its share of zeros exceed the first two limits, or its share of clipped numbers exceeds the third.
 _LOST, _MOST_FLUSHED, _MOST_CLIPPED = 0.9, 0.9, 0.3
 _SEVERAL = 0.02  # zeros and clipped numbers explain an error only if their share is at least this
 _OTHER = 0.75  # with a smaller cosine, numbers may be those of another tensor
@@ -48,7 +48,7 @@ class AuditedTensor(Record):
     `verdict` is sound, broken or cannot tell. `fidelity` has the errors relative to the original, or None if the weight
     was not compared. `largest` is the largest finite magnitude of the weight's numbers, or None if they were not read.
     `original` names the tensors with which the weight was compared, and says how they were found. It is empty if the
-    tensor has the weight's name.
+    original has the same name as the weight.
     """
 
     name: str

@@ -1,6 +1,7 @@
 """Possible repairs of a weight that has errors: each changes one stored part and reads the weight again.
 
-`causes` measures the repaired weights, and reports a cause only if one of them has the errors of a right weight.
+`causes` measures the repaired weights, and reports a cause only if one of them has no larger errors than a correct
+weight.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Layer 3: training in mixed precision. It shows why updates vanish, and which techniques prevent this.
+"""Layer 3: training in mixed precision. This layer shows why updates vanish, and which techniques prevent this.
 
 The main modules are:
 

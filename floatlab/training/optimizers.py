@@ -173,7 +173,7 @@ def _from_zero(value: object, name: str) -> float:
 
 @in_default_mode
 def parse_optimizer(given: object, lr: object, adds: bool) -> Optimizer:
-    """Return the optimizer with a name and a learning rate.
+    """Return the optimizer that a name and a learning rate describe.
 
     Parameters
     ----------

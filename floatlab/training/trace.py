@@ -36,7 +36,7 @@ class Why(Enum):
     GRADIENT_VANISHED = "gradient vanished"  # the gradient is zero in its format
     UPDATE_VANISHED = "update vanished"  # the gradient is not zero, but the update computed from it is
     BELOW_HALF = "below half"  # the sum is nearer to w than to its neighbour
-    TIE = "tie"  # exactly half the distance to w's neighbour, and the tie was rounded to w
+    TIE = "tie"  # the sum is halfway between w and its neighbour, and was rounded to w
     BY_DIRECTION = "direction"  # a directed rounding gave w
     DRAWN = "drawn"  # a stochastic rounding gave w
     CONVERTED = "converted"  # the sum differs from w, but its conversion to the format of stored weights gave w
@@ -57,10 +57,10 @@ class TracedStage(Record):
 class UpdateTrace(Answering, Record):
     """One update of one weight, rounding by rounding.
 
-    `readings` shows how the given numbers were rounded to the formats of their rows; each has the row's name. `stages`
-    has the operations in order. `before` and `after` are the weight before and after the step. `carried` is the exact
-    value of the master copy or of the compensated weight after the step; it is None if there is neither, or if the
-    value is not finite. `update` is the number that is added to w or subtracted from it.
+    `readings` pairs the name of a row with the rounding of the given number to the row's format. `stages` has the
+    operations in order. `before` and `after` are the weight before and after the step. `carried` is the exact value of
+    the master copy or of the compensated weight after the step; it is None if there is neither, or if the value is not
+    finite. `update` is the number that is added to w or subtracted from it.
     """
 
     program: Program

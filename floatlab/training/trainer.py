@@ -248,7 +248,7 @@ class Trainer:
 
     @property
     def _format_without_nan(self) -> str:
-        """The name of the first format without NaN, of the gradients' and stages' formats; empty if all have NaN."""
+        """The first format without NaN among those of the gradients and the stages; empty if all have NaN."""
         formats = (self.setup.grads, *(stage.format for stage in self.program.stages))
         return next((each.name for each in formats if isinstance(each, Format) and not each.has_nan), "")
 
