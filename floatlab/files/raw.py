@@ -38,7 +38,7 @@ class RawSource(ArraySource):
         by_columns: bool = False,
         swapped: bool = False,
     ) -> None:
-        """Take an open file whose length has been checked; `swapped` codes are not in the machine's byte order."""
+        """Take an open file whose length has been checked; if `swapped`, its codes have the opposite byte order."""
         super().__init__(name, shape, kind, by_columns)
         self.path, self.file, self.offset = path, file, offset
         self.stored = container(kind) if isinstance(kind, Format) else kind

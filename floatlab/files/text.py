@@ -108,8 +108,8 @@ class Reader:
     def _settle(self) -> None:
         """Round the literals that have been taken but not rounded.
 
-        Two kinds are read exactly: literals whose binary64 value is a tie, since they may lie beside it, and literals
-        at the end of the format's range.
+        Two kinds are read exactly: literals whose binary64 value is a tie, since the literal may lie slightly below or
+        above the tie, and literals at the end of the format's range.
         """
         values = np.array(self._values, np.float64)
         codes = np.asarray(encode_all(values, self.format))

@@ -113,7 +113,7 @@ def _exponent_words(datum: Datum) -> str:
 def significand_row(datum: Datum, label: str = "") -> Row:
     """Return a row that shows a finite datum as d.ddd × 2^e.
 
-    If a table gives the format, the row explains the fields of the code instead.
+    If the format is defined by a table, the row explains the fields of the code instead.
     """
     if given_by_table(datum.format):
         return Row(label or "fields", datum.format.reading(datum.code) if datum.magnitude else "zero")

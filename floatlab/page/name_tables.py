@@ -9,7 +9,8 @@ from floatlab.page.model import Line, Role, Span, Table, aligned, columns_of, li
 
 # The smallest width of the column of names, if 0, 1 or more of the optional columns are shown; short names need less.
 _LEAST_WIDTHS = (16, 30, 39)
-# How much of a shortened name is its beginning. If different names become equal, the next share is tried.
+# The share of a shortened name that is taken from its beginning. If different names become equal, the next share is
+# tried.
 _HEADS = (1 / 2, 1 / 3, 2 / 3)
 
 

@@ -235,7 +235,7 @@ def _offsets(derivation: Derivation) -> list[Line]:
     offsets = [(datum, error)]
     if (other := _step(datum, up=error < 0)) is not None:
         offset = error + (other.exact - datum.exact).as_fraction()
-        if (offset < 0) != (error < 0):  # after flushing, both may be on one side of the typed number
+        if (offset < 0) != (error < 0):  # after flushing, both numbers may be on one side
             offsets.append((other, offset))
     offsets.sort(key=lambda pair: pair[1])
     return [line(Span(hexadecimal_code(each), Role.CODE), f" {plain_error(offset)}") for each, offset in offsets]

@@ -252,7 +252,7 @@ def cut(rounded: Rounded, format: Format) -> tuple[str, str]:
 def rounded_digits(rounded: Rounded, format: Format) -> Line:
     """Return the number before rounding: the digits kept, a `|` at the rounding position, the discarded digits.
 
-    If a table gives the format, return the two entries between which the number lies.
+    If the format is defined by a table, return the two entries between which the number lies.
     """
     if rounded.between is not None:
         codes = dict.fromkeys((rounded.between.lower, rounded.between.upper))

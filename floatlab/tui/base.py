@@ -67,7 +67,7 @@ class ExplorerBase(App[None]):
         raise NotImplementedError
 
     def standing(self, name: str) -> Question:
-        """Return the question that a screen shows, or with which it would open."""
+        """Return the question that a screen shows, or would show when it is opened."""
         raise NotImplementedError
 
     def go(self, name: str, question: Question | None = None) -> None:

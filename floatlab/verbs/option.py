@@ -93,7 +93,7 @@ class Option(Record):
     Parameters
     ----------
     name
-        Its name in `Question.options`, or the field of `Context` that it sets.
+        Its name in `Question.options`, or the name of the field of `Context` that the option sets.
     metavar
         Placeholders of its arguments, such as `N` or `X Y`. An option without a metavar is a switch. Typing a switch
         sets the option to `value`.
@@ -198,7 +198,7 @@ class OptionRule(Record):
 
 
 def grouped(group: str, *options: Option, part: str = "options", forms: tuple[str, ...] = ()) -> tuple[Option, ...]:
-    """Return the options under a heading of `--help`. Options without subcommands of their own get those in `forms`."""
+    """Return the options under a heading of `--help`. Options that name no subcommands get those in `forms`."""
     return tuple(option.replace(group=group, part=part, forms=option.forms or forms) for option in options)
 
 

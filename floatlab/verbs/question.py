@@ -212,7 +212,7 @@ class Verb(Record):
         `reads_array`: whether `-` as a value means an array from standard input. `reads_files`: whether values may be
         names of files.
     takes_long
-        Whether an answer can take minutes: its progress is then also written if standard error is not a terminal.
+        Whether an answer can take minutes. If so, progress is written even if standard error is not a terminal.
     seeds_more
         Whether `--seed` has an effect without stochastic rounding, because the verb draws other random numbers.
     plot

@@ -23,10 +23,10 @@ class Counterpart(Individual):
     `words` says of which tensors it consists, how they were found, and how they are arranged. It is empty for a tensor
     of the same name and shape. `names` are the names of these tensors. `by_content` is true if they were found by their
     numbers, not by their names. `doubt` is a reason why a weight that fits may nevertheless be wrong; it is empty if
-    there is none. If the rows of the weight were found in another order than in the stored tensor, `straight`
-    opens the tensor in its stored order. Some libraries permute the rows of q and k for rotary position embeddings
-    (rope): `rope_heads` is the number of heads of the permutation, or 0 without one. It is None for weights other than
-    q and k, and if several orders fit.
+    there is none. If the rows of the weight were found in another order than in the stored tensor, `straight` opens the
+    tensor in its stored order. Some libraries permute the rows of q and k for rotary position embeddings (rope):
+    `rope_heads` is the number of heads of the permutation, or 0 without one. `rope_heads` is None for weights other
+    than q and k, and if several orders fit.
     """
 
     words: str

@@ -25,8 +25,8 @@ def missing_tensors(
 
     `originals` has the names of the original's tensors, `judged` the names of weights with a verdict, and `matches` the
     original of each weight. If `are_renamed` is true, weights have other names than their originals. Then a tensor
-    counts as missing if it is the original of no weight, but the same tensor of another layer is. In this case, the
-    result is empty if the original of some weight is unknown.
+    counts as missing if no weight has it as its original, but a weight has the same tensor of another layer. In this
+    case, the result is empty if the original of some weight is unknown.
     """
     if not are_renamed:
         there = {*read.names, *judged}
@@ -58,7 +58,7 @@ def lost_weights(read: QuantizedCheckpoint, missing: Collection[str], originals:
 
 
 def partly_there(missing: Collection[str], originals: Mapping[str, Shape]) -> list[str]:
-    """Return the missing tensors of layers that have other tensors.
+    """Return the missing tensors of layers that still have other tensors.
 
     Only tensors of at least two axes are returned, and only those that at least half of the layers have.
 

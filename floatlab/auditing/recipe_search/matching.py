@@ -85,7 +85,7 @@ class Evidence(Individual):
     """The data of a search: the original, facts about it, and the stored codes and scales.
 
     `layouts` are the possible ways to read the codes, and `readings` are the possible ways to read the scales. `tensor`
-    has the scale of the tensor, one scale for each row, or None. `nested` are scales that are quantised themselves;
+    has the scale of the tensor, one scale for each row, or None. `nested` are scales that are themselves quantised;
     `readings` does not contain them.
     """
 
@@ -108,7 +108,7 @@ class Evidence(Individual):
 
 
 def check_original(original: ArraySource) -> None:
-    """Raise UnsupportedError for integers, for a single number, and for an array without elements; read nothing."""
+    """Raise UnsupportedError for integers, for a single number, and for an array without elements; reads no element."""
     if original.dtype is not None and original.dtype.kind in "iub":
         kind = original.kind
         raise UnsupportedError(f"{quoted(original.name, 90)} has integers ({kind}), but an original has floats")
@@ -194,7 +194,7 @@ def canonical(element: Format | Integers) -> Array:
 
 
 def compared(trial: Trial, encoded: Encoded, part: Part, evidence: Evidence, before: Agreement) -> Agreement:
-    """Compare one more part with the stored codes and scales; return the tally `before` with its counts added."""
+    """Compare one more part with the stored codes and scales; return the tally `before` plus its counts."""
     candidate = trial.candidate
     table = canonical(candidate.recipe.format.element)
     stored = trial.layout.read(part.first, part.codes.size)

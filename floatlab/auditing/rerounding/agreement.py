@@ -30,7 +30,7 @@ _FED_BACK = 0.5, 0.15, 0.5
 _LOCAL = 0.2  # damage is local if at most this share of the blocks is wrong
 _FEW_BAD = 0.1  # if at most this share of the blocks is bad and all other codes are nearest, no errors were fed back
 _LARGE = 0.12  # like _BAD, but for `other_blocks` (see `CodeAgreement`)
-# After directed or stochastic rounding, a larger share of the codes is nearest; with a wrong scale, a smaller one.
+# After directed or stochastic rounding, more than this share of the codes is nearest; with a wrong scale, less.
 _ALL_NEXT = 0.4
 # A code is deep if it is more than _DEEP_FROM steps from the original, but not far. After directed or
 # stochastic rounding, at least the share _DEEP of the codes that are not nearest is deep; after noise, a smaller share.
@@ -61,8 +61,8 @@ class CodeAgreement(Record):
 
     A block has 16 elements of a row. Of the `blocks`, `exact_blocks` have only nearest codes, and `bad_blocks` have far
     codes that cause a large error. `stray` counts far codes outside of bad blocks. `pushed_blocks` are bad blocks that
-    error feedback may explain, because numbers are clipped or very small. `other_blocks` are further bad blocks:
-    multiples of the original, or other numbers.
+    error feedback may explain, because numbers are clipped or very small. `other_blocks` are further bad blocks: they
+    hold multiples of the original, or unrelated numbers.
 
     `deep` codes are not far, but more than 0.75 steps from the original. `odd_blocks` are multiples of the original in
     which most codes are not nearest; `in_odd` counts these codes. `heavy_blocks` are the blocks among `other_blocks`

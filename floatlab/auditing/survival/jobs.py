@@ -240,7 +240,7 @@ def joint_peak(peaks: list[float | None]) -> float | None:
     return max(found, key=abs, default=None)
 
 
-# Each process keeps the checkpoints open that it read last, with their headers.
+# Each process keeps open the checkpoints that it read last, with their headers.
 _KEPT: dict[object, tuple[str, QuantizedCheckpoint]] = {}
 _MOST_KEPT = 4
 _lock = threading.Lock()

@@ -122,7 +122,7 @@ def _same(guess: object, meaning: object) -> bool:
 def exercises(scenes: tuple[Scene, ...]) -> tuple[Exercise | None, ...]:
     """Return the exercise of each scene of an operation.
 
-    It is None for the first scene, for a scene without a question, and where the page before already shows the answer.
+    It is None for the first scene, for a scene without a question, and if the preceding page already shows the answer.
 
     >>> from floatlab import add
     >>> from floatlab.verbs.arithmetic.scenes import scenes_of
