@@ -95,7 +95,7 @@ def test_a_directions_name_stands_for_a_context_everywhere(name):
     assert call("RTZ") == call("minMag") == call(fl.Direction.RTZ) == call(_RTZ)
     with pytest.raises(fl.ContextError, match="unknown rounding direction 'RTX'"):
         call("RTX")
-    with pytest.raises(fl.ContextError, match=r"context is a floatlab\.Context, or a rounding|unknown rounding"):
+    with pytest.raises(fl.ContextError, match=r"context must be a floatlab\.Context, or a rounding|unknown rounding"):
         call(3)
 
 

@@ -163,13 +163,13 @@ def test_a_subclass_may_add_fields_or_its_own_initializer():
     [
         ({"rounding": "RNX"}, "unknown rounding direction 'RNX'"),
         ({"overflow": "saturat"}, "did you mean 'saturate'?"),
-        ({"absent": "null"}, "absent is one of largest zero nan error"),
-        ({"tininess": "during"}, "tininess is one of after before"),
-        ({"nan": "mips"}, "the NaN rule is one of first x86 arm riscv"),
-        ({"seed": -1}, "a seed is an integer"),
-        ({"seed": 1 << 64}, "a seed is an integer"),
-        ({"seed": 1.5}, "a seed is an integer"),
-        ({"seed": "x" * 1000}, "a seed is an integer"),
+        ({"absent": "null"}, "absent must be one of largest zero nan error"),
+        ({"tininess": "during"}, "tininess must be one of after before"),
+        ({"nan": "mips"}, "the NaN rule must be one of first x86 arm riscv"),
+        ({"seed": -1}, "a seed must be an integer"),
+        ({"seed": 1 << 64}, "a seed must be an integer"),
+        ({"seed": 1.5}, "a seed must be an integer"),
+        ({"seed": "x" * 1000}, "a seed must be an integer"),
     ],
 )
 def test_a_context_says_what_its_words_are(arguments, words):

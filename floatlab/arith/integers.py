@@ -33,7 +33,7 @@ class Integer(Record):
     def __post_init__(self) -> None:
         """Raise for an unsupported width."""
         if not isinstance(self.width, int) or not 1 <= self.width <= MAX_INTEGER_BITS:
-            raise FormatError(f"an integer type has 1 to {MAX_INTEGER_BITS} bits, not {self.width}")
+            raise FormatError(f"an integer type must have 1 to {MAX_INTEGER_BITS} bits, not {self.width}")
 
     @property
     def name(self) -> str:
@@ -72,7 +72,7 @@ def parse_integer(name: str) -> Integer:
     found = _INTEGER.fullmatch(name.strip().lower())
     if not found or not (found[1] or found[2]):
         hint = f"; did you mean 'i{found[3]}' or 'ui{found[3]}'?" if found else ""
-        raise FormatError(f"an integer type is i or ui and 8, 16, 32, 64 or 128 bits, not {quoted(name)}{hint}")
+        raise FormatError(f"an integer type must be i or ui followed by 8, 16, 32, 64 or 128, not {quoted(name)}{hint}")
     return INTEGERS[f"{found[1]}i{found[3]}"]
 
 

@@ -41,7 +41,7 @@ class ScaledBlock(Record):
     def __post_init__(self) -> None:
         """Raise for elements of several formats."""
         if len({element.format for element in self.elements}) > 1:
-            raise FormatError("the elements of a block have one format")
+            raise FormatError("the elements of a block must have one format")
 
     @property
     def values(self) -> tuple[Exact | Infinity | None, ...]:

@@ -279,14 +279,14 @@ def _power(n: object) -> int:
     elif isinstance(given, Datum) and given.is_finite and given.exact.as_fraction().denominator == 1:
         whole = int(given.exact.as_fraction())
     if whole is None or not -MOST_SCALED <= whole <= MOST_SCALED:
-        raise LiteralError(f"scaleB takes an integer from −2^20 to 2^20 as its power, not {quoted(str(n))}")
+        raise LiteralError(f"the power of scaleB must be an integer from −2^20 to 2^20, not {quoted(str(n))}")
     return whole
 
 
 def _neighbour(work: DerivationBuilder, up: bool) -> Derivation:
     x = work.operands[0]
     if x.format != work.format:
-        raise FormatError(f"a neighbour is a number of the operand's own format, {x.format.name}: leave out -f")
+        raise FormatError(f"a neighbour must be a number of the operand's own format, {x.format.name}: leave out -f")
     if counts_as_nan(x):
         return propagate(work, work.operands)
     if not x.is_infinite and not work.exact(0):  # zero, or a subnormal number that is read as zero

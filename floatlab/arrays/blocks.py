@@ -311,7 +311,7 @@ def decode_blocks(
     try:
         scales, codes = pair
     except (TypeError, ValueError):
-        raise UnsupportedError("blocks is a pair of scales and codes, as encode_blocks returns it") from None
+        raise UnsupportedError("blocks must be a pair of scales and codes, as encode_blocks returns it") from None
     width = fmt.scale_bits if fmt.first_scale else fmt.scale
     scales, codes = checked_codes(scales, width, "scales"), checked_codes(codes, fmt.element.width)
     if tensor_scale is None and isinstance(blocks, Blocks):

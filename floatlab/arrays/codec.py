@@ -284,7 +284,7 @@ def written(
         if not isinstance(return_flags, bool) and return_flags not in ("each", "counts"):
             hint = guess(str(return_flags), ["each", "counts"])
             known = 'False, True or "each", or "counts"'
-            raise UnsupportedError(f"return_flags is {known}, not {quoted(str(return_flags))}{hint}")
+            raise UnsupportedError(f"return_flags must be {known}, not {quoted(str(return_flags))}{hint}")
         if return_flags == "counts":
             counts = []
             work = _counting(work, counts)
@@ -348,7 +348,7 @@ def _check_out(out: object, shape: tuple[int, ...], dtype: DType) -> None:
     if out is None:
         return
     if not isinstance(out, np.ndarray):
-        raise UnsupportedError(f"out is a NumPy array, not {type(out).__name__}")
+        raise UnsupportedError(f"out must be a NumPy array, not {type(out).__name__}")
     if out.shape != shape or out.dtype != dtype:
         raise UnsupportedError(f"out has shape {out.shape} and dtype {out.dtype}; {shape} and {dtype} fit")
     if not out.flags.writeable:

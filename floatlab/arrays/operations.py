@@ -51,7 +51,7 @@ def _asked(
 
     if not isinstance(operation, str) or operation not in OPERATIONS:
         known, word = " ".join(OPERATIONS), str(operation)
-        raise UnsupportedError(f"operation is one of {known}, not {quoted(word)}{guess(word, [*OPERATIONS])}")
+        raise UnsupportedError(f"operation must be one of {known}, not {quoted(word)}{guess(word, [*OPERATIONS])}")
     fmt, rules = parse_format(format), rules_of(context, rounding, overflow)
     names = OPERATIONS[operation].operands
     if count != len(names):

@@ -27,7 +27,7 @@ def _width(width: int | str | Format) -> int:
     found = width if isinstance(width, int) else parse_format(width).width
     if isinstance(width, bool) or not 1 <= found <= MAX_WIDTH:
         told = f"{width!r}" if format is None else f"{format.name}, which has {found}"
-        raise UnsupportedError(f"width is 1 to {MAX_WIDTH} bits, or a format of that width, not {told}")
+        raise UnsupportedError(f"width must be 1 to {MAX_WIDTH} bits, or a format of that width, not {told}")
     return found
 
 

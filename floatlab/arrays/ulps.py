@@ -191,7 +191,9 @@ def next_after(x: object, toward: object, format: Format | str | None = None) ->
     read, sources, aimed, side = _reader(source, fmt, "x"), [source], None, 0
     if isinstance(toward, str):
         if toward not in _SIDES:
-            raise UnsupportedError(f"toward is up, down or numbers, not {quoted(toward)}{guess(toward, [*_SIDES])}")
+            raise UnsupportedError(
+                f"toward must be up, down or numbers, not {quoted(toward)}{guess(toward, [*_SIDES])}"
+            )
         side = _SIDES[toward]
     else:
         aims = source_of(toward, "toward")

@@ -143,7 +143,7 @@ def target_format(name: str) -> Format:
     format = array_format(name)
     if not any(format == array_format(each) for each in TARGETS):
         raise UnsupportedError(
-            f"numbers are written as {', '.join(TARGETS)}, not as {quoted(name)}{guess(name, list(TARGETS))}"
+            f"numbers must be written as {', '.join(TARGETS)}, not as {quoted(name)}{guess(name, list(TARGETS))}"
         )
     return format
 

@@ -94,7 +94,7 @@ def parse_random(text: str, format: Format) -> ArraySource:
             raise UnsupportedError(f"{quoted(text)}: unknown parameter {quoted(each)}; known: {parameters}")
         if name == "seed":
             if not (value.isascii() and value.isdigit() and len(value) < 20 and int(value) < 1 << 63):
-                raise UnsupportedError(f"{quoted(text)}: a seed is an integer from 0 to 2^63 − 1")
+                raise UnsupportedError(f"{quoted(text)}: a seed must be an integer from 0 to 2^63 − 1")
             seed = int(value)
             continue
         try:

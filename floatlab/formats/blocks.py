@@ -118,10 +118,13 @@ class BlockFormat(Record):
                 continue
             if not isinstance(size, int) or isinstance(size, bool) or not 1 <= size <= LARGEST_BLOCK:
                 raise FormatError(
-                    f"{self.name}: block is a number of elements from 1 to {LARGEST_BLOCK:,}, not {quoted(str(size))}"
+                    f"{self.name}: block must be a number of elements from 1 to {LARGEST_BLOCK:,}, "
+                    f"not {quoted(str(size))}"
                 )
         if self.groups and (self.block is None or self.block % max(self.groups)):
-            raise FormatError(f"{self.name}: a block is a multiple of {max(self.groups)} elements, the size of a group")
+            raise FormatError(
+                f"{self.name}: a block must be a multiple of {max(self.groups)} elements, the size of a group"
+            )
 
     @property
     def magnitudes(self) -> Format:
@@ -296,5 +299,5 @@ def parse_block_format(name: str | BlockFormat) -> BlockFormat:
     if isinstance(name, BlockFormat):
         return name
     if not isinstance(name, str):
-        raise FormatError(f"a block format is a name or a BlockFormat, not {type(name).__name__}")
+        raise FormatError(f"a block format must be a name or a BlockFormat, not {type(name).__name__}")
     return _lookup(name)

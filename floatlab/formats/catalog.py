@@ -264,7 +264,7 @@ def parse_format(name: str | Format) -> Format:
     if isinstance(name, Format):
         return name
     if not isinstance(name, str):
-        raise FormatError(f"a format is a name or a Format, not {type(name).__name__}")
+        raise FormatError(f"a format must be a name or a Format, not {type(name).__name__}")
     return _lookup(name)
 
 

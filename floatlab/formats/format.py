@@ -124,7 +124,7 @@ class Format(Record):
         for field, settled_value in settled.items():
             object.__setattr__(self, field, settled_value)
         if not zero and t:
-            raise FormatError(f"{name}: a format without zero has precision 1, not {p}")
+            raise FormatError(f"{name}: a format without zero must have precision 1, not {p}")
         if not zero and signed:
             raise FormatError(f"{name}: a format without zero has no sign (signed=False)")
         if self.largest_magnitude < self.smallest_normal_magnitude:

@@ -103,7 +103,7 @@ def _atom(tokens: list[str]) -> tuple[Formula, list[str]]:
         term, rest = _sum(rest)
         return term, _closed(rest)
     if not first.isidentifier():
-        raise FormatError(f"a formula has a number, a name or '(' here, not {first!r}")
+        raise FormatError(f"a formula must have a number, a name or '(' here, not {first!r}")
     if rest[:1] != ["("]:
         return Formula(first), rest
     arguments: list[Formula] = []

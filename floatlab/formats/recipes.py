@@ -154,7 +154,7 @@ def parse_rule(word: str | ScaleRule | None, format: BlockFormat) -> ScaleRule:
         libraries = f", or the rule of a library (floatlab formats {format.name})" * any(
             not rule.is_exact for rule in known.values()
         )
-        raise ContextError(f"scale is one of {own} for {format.name}{libraries}, not {quoted(plain)}{near}")
+        raise ContextError(f"scale must be one of {own} for {format.name}{libraries}, not {quoted(plain)}{near}")
     return known[plain]
 
 
@@ -190,9 +190,9 @@ def parse_recipe(text: str | BlockFormat | Recipe) -> Recipe:
     if isinstance(text, BlockFormat):
         return Recipe(text, default_rule(text))
     if not isinstance(text, str):
-        raise FormatError(f"a recipe is text, a BlockFormat or a Recipe, not {type(text).__name__}")
+        raise FormatError(f"a recipe must be text, a BlockFormat or a Recipe, not {type(text).__name__}")
     if len(text) > _LONGEST:
-        raise FormatError(f"a recipe has at most {_LONGEST} characters, not {len(text):,}")
+        raise FormatError(f"a recipe must have at most {_LONGEST} characters, not {len(text):,}")
     return _read(text)
 
 
@@ -212,7 +212,7 @@ def parse_recipes(text: str | Recipe | Sequence[str | Recipe]) -> tuple[Recipe, 
     ['mxfp4', 'block(e2m1, ue5m3, 16)']
     """
     if not isinstance(text, str | Recipe | BlockFormat | list | tuple):
-        raise FormatError(f"recipes are a text such as 'e4m3,mxfp4' or a list, not {type(text).__name__}")
+        raise FormatError(f"recipes must be a text such as 'e4m3,mxfp4' or a list, not {type(text).__name__}")
     words = _split(text) if isinstance(text, str) else list(text) if isinstance(text, list | tuple) else [text]
     if not words or any(isinstance(word, str) and not word.strip() for word in words):
         raise RecipeError("a recipe is missing between commas" if len(words) > 1 else "at least one recipe is needed")
@@ -368,9 +368,9 @@ class _Reader:
             return *_WHOLE[word.lower()], False
         found = _SHAPE.fullmatch(word.lower())
         if not found:
-            raise self._refuse("a shape is N, RxC, tensor, channel or flatN", place)
+            raise self._refuse("a shape must be N, RxC, tensor, channel or flatN", place)
         if not all(1 <= int(size) <= LARGEST_BLOCK for size in (found[1] or 1, found[3])):
-            raise self._refuse(f"the numbers of a shape go from 1 to {LARGEST_BLOCK:,}", place)
+            raise self._refuse(f"the numbers of a shape must be from 1 to {LARGEST_BLOCK:,}", place)
         return int(found[1] or 1), int(found[3]), bool(found[2])
 
     def _shaped(self, format: BlockFormat, word: str, place: int, bare: bool) -> BlockFormat:

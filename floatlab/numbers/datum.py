@@ -310,7 +310,7 @@ def decode(code: int, format: Format | str) -> Datum:
     """
     fmt = parse_format(format)
     if not hasattr(code, "__index__"):
-        raise FormatError(f"a code is an integer, not {type(code).__name__}")
+        raise FormatError(f"a code must be an integer, not {type(code).__name__}")
     number = code.__index__()
     if not 0 <= number < 1 << fmt.width:
         raise FormatError(

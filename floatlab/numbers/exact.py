@@ -47,7 +47,7 @@ class Exact(Record):
     def __post_init__(self) -> None:
         """Raise UnsupportedError for a negative c: the sign has its own field."""
         if self.c < 0:
-            raise UnsupportedError("Exact takes its sign in `negative`; c is at least 0")
+            raise UnsupportedError("Exact takes its sign in `negative`; c must be at least 0")
 
     @property
     def exponent(self) -> int:

@@ -132,7 +132,7 @@ def _payload(text: str | None, signaling: bool, whole: str) -> int:
         return int(signaling)
     value = _number(text.strip(), False, whole)
     if value is None or not value.is_dyadic or value.twos < 0 or value.twos + value.tens > MAX_CODE_BITS:
-        raise LiteralError(f"{quoted(whole)}: a NaN's payload is an unsigned integer such as 1 or 0x1f")
+        raise LiteralError(f"{quoted(whole)}: a NaN's payload must be an unsigned integer such as 1 or 0x1f")
     payload: int = value.numerator * 10**value.tens << value.twos
     return payload
 
@@ -146,7 +146,7 @@ def parse_code(text: str, whole: str | None = None) -> Code:
     found = re.fullmatch(_CODE, text.strip().lower())
     if not found:
         raise LiteralError(
-            f"{quoted(whole or text)}: a code is hexadecimal with 0x, such as 0x3c7c, "
+            f"{quoted(whole or text)}: a code must be hexadecimal with 0x, such as 0x3c7c, "
             "or binary digits, such as 0_01111_0001111100"
         )
     digits = (found[1] or found[2]).replace("_", "")

@@ -298,7 +298,7 @@ def _choose(kind: type[Choice], what: str, word: str | Choice) -> Choice:
     known = [str(member.value) for member in kind]
     plain = str(word).lower()
     if plain not in known:
-        raise ContextError(f"{what} is one of {' '.join(known)}, not {quoted(str(word))}{guess(plain, known)}")
+        raise ContextError(f"{what} must be one of {' '.join(known)}, not {quoted(str(word))}{guess(plain, known)}")
     return kind(plain)
 
 
@@ -343,15 +343,17 @@ class Context(Record):
     ) -> None:
         """Convert names to enum members, and validate."""
         if not isinstance(seed, int) or not 0 <= seed < 1 << 64:
-            raise ContextError(f"a seed is an integer from 0 to 2^64 − 1, not {quoted(str(seed))}")
+            raise ContextError(f"a seed must be an integer from 0 to 2^64 − 1, not {quoted(str(seed))}")
         direction = parse_direction(rounding)
         if not isinstance(random_bits, int) or not 0 <= random_bits <= MOST_RANDOM_BITS:
-            raise ContextError(f"random_bits is a number from 0 to {MOST_RANDOM_BITS}, not {quoted(str(random_bits))}")
+            raise ContextError(
+                f"random_bits must be a number from 0 to {MOST_RANDOM_BITS}, not {quoted(str(random_bits))}"
+            )
         most = (1 << (random_bits if direction.has_few_bits else 32)) - 1
         if draw is not None and not (isinstance(draw, int) and 0 <= draw <= most):
-            raise ContextError(f"a draw is an integer from 0 to {most} here, not {quoted(str(draw))}")
+            raise ContextError(f"a draw must be an integer from 0 to {most} here, not {quoted(str(draw))}")
         if precision not in PRECISIONS or type(precision) is not int:
-            raise ContextError(f"the x87's precision is 24, 53 or 64 bits, not {quoted(str(precision))}")
+            raise ContextError(f"the x87's precision must be 24, 53 or 64 bits, not {quoted(str(precision))}")
         put = object.__setattr__
         put(self, "rounding", direction)
         put(self, "overflow", _choose(Overflow, "overflow", overflow))
@@ -391,5 +393,5 @@ def as_context(given: AnyContext) -> Context:
     if isinstance(given, str | Direction):
         return Context(given)
     raise ContextError(
-        f"context is a floatlab.Context, or a rounding direction such as 'RTZ', not {type(given).__name__}"
+        f"context must be a floatlab.Context, or a rounding direction such as 'RTZ', not {type(given).__name__}"
     )

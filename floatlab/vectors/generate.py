@@ -122,7 +122,7 @@ def generate_lines(
     """
     rules = as_context(context)
     if level not in LINES:
-        raise FloatlabError(f"the level is 1 or 2, not {level}")
+        raise FloatlabError(f"the level must be 1 or 2, not {level}")
     count = LINES[level] if lines is None else lines
     for operands in islice(operand_codes(function, level, seed), count):
         code, flags = function.run(operands, rules)

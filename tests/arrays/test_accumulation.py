@@ -124,7 +124,7 @@ def test_tiles_do_not_change_a_product(monkeypatch):
 @pytest.mark.parametrize(
     ("ask", "named"),
     [
-        (lambda x: x.sum(schedule="tree"), "schedule is one of serial adjacent"),
+        (lambda x: x.sum(schedule="tree"), "schedule must be one of serial adjacent"),
         (lambda x: x.sum(accumulator="fp17"), "fp17"),
         (lambda x: x[:0].mean(), "empty array"),
         (lambda x: x[:0].max(), "an empty array has no largest value"),

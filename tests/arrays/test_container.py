@@ -386,7 +386,7 @@ def test_without_torch_the_way_to_it_is_said(monkeypatch):
         (lambda x: FloatArray(["a"], "fp16"), "array of str"),
         (lambda x: FloatArray(None, "fp16"), "array of object"),
         (lambda x: FloatArray([1.0], "fp16", "RTX"), "unknown rounding direction 'RTX'"),
-        (lambda x: FloatArray([1.0], "fp16", 1), "context is a floatlab.Context, or a rounding direction"),
+        (lambda x: FloatArray([1.0], "fp16", 1), "context must be a floatlab.Context, or a rounding direction"),
         (lambda x: FloatArray.from_codes([256], "e4m3"), "not 8 bits"),
         (lambda x: FloatArray.from_codes([-1], "e4m3"), "not 8 bits"),
         (lambda x: FloatArray.from_codes([1.0], "e4m3"), "codes are integers"),

@@ -74,11 +74,11 @@ def test_the_worked_facts():
         (lambda: encode(np.array([2**63 - 1]), "fp16"), "integers beyond 2"),
         (lambda: encode([1.0], "fp17"), "fp17"),
         (lambda: encode([1.0], "fp128"), "at most 64"),
-        (lambda: encode([1.0], "fp16", lane="fast"), "lane is one of"),
+        (lambda: encode([1.0], "fp16", lane="fast"), "lane must be one of"),
         (lambda: encode([1.0], "fp16", rounding="sideways"), "rounding"),
         (lambda: encode([1.0], "fp16", out=np.empty(2, np.uint16)), "out has shape"),
         (lambda: encode([1.0], "fp16", out=np.empty(1, np.uint8)), "out has shape"),
-        (lambda: encode([1.0], "fp16", out=[0]), "out is a NumPy array"),
+        (lambda: encode([1.0], "fp16", out=[0]), "out must be a NumPy array"),
         (lambda: decode([0.5], "fp16"), "codes are integers"),
         (lambda: decode([256], "e4m3"), "not 8 bits"),
         (lambda: decode([-1], "e4m3"), "not 8 bits"),
@@ -166,15 +166,15 @@ def test_what_is_flushed_is_zero_where_minus_zero_is_a_nan():
 def test_a_word_that_is_none_is_named_whatever_it_is():
     x = np.ones(3, np.float32)
     for ask, named in (
-        (lambda: encode(x, ["e4m3"]), "a format is a name or a Format, not list"),
+        (lambda: encode(x, ["e4m3"]), "a format must be a name or a Format, not list"),
         (lambda: encode(x, "e4m3", ["RNE"]), "unknown rounding direction"),
-        (lambda: encode(x, "e4m3", overflow=["native"]), "overflow is one of"),
-        (lambda: encode(x, "e4m3", lane=["numpy"]), "lane is one of"),
-        (lambda: add(x, x, ["e4m3"]), "a format is a name or a Format, not list"),
+        (lambda: encode(x, "e4m3", overflow=["native"]), "overflow must be one of"),
+        (lambda: encode(x, "e4m3", lane=["numpy"]), "lane must be one of"),
+        (lambda: add(x, x, ["e4m3"]), "a format must be a name or a Format, not list"),
         (lambda: add(x, x, "e4m3", ["RNE"]), "unknown rounding direction"),
-        (lambda: add(x, x, "e4m3", lane=["numpy"]), "lane is one of"),
-        (lambda: encode(x, "e4m3", threads=0), "threads is a number from 1"),
-        (lambda: encode(x, "e4m3", return_flags="all"), "return_flags is"),
+        (lambda: add(x, x, "e4m3", lane=["numpy"]), "lane must be one of"),
+        (lambda: encode(x, "e4m3", threads=0), "threads must be a number from 1"),
+        (lambda: encode(x, "e4m3", return_flags="all"), "return_flags must be"),
     ):
         with pytest.raises(FloatlabError, match=named):
             ask()

@@ -279,11 +279,11 @@ def test_empty_and_single():
 @pytest.mark.parametrize(
     ("given_", "named"),
     [
-        ({"rtol": -1}, "rtol is -1"),
-        ({"atol": math.nan}, "atol is nan"),
-        ({"rtol": math.inf}, "rtol is inf"),
-        ({"torch_tolerances": (0, "x")}, "torch_tolerances is 'x'"),
-        ({"worst": -1}, "worst is -1"),
+        ({"rtol": -1}, "rtol must be a finite number from 0 up, not -1"),
+        ({"atol": math.nan}, "atol must be a finite number from 0 up, not nan"),
+        ({"rtol": math.inf}, "rtol must be a finite number from 0 up, not inf"),
+        ({"torch_tolerances": (0, "x")}, "each of torch_tolerances must be a finite number from 0 up, not 'x'"),
+        ({"worst": -1}, "worst must be a number of elements from 0 to .*, not -1"),
         ({"format": "fp128"}, "format is binary128"),
     ],
 )

@@ -161,7 +161,7 @@ def test_four_over_six_takes_the_scale_with_the_smaller_error():
         (
             lambda x: encode_blocks(x, "nvfp4", scale="flor"),
             ContextError,
-            "scale is one of nearest up 4over6 for nvfp4",
+            "scale must be one of nearest up 4over6 for nvfp4",
         ),
         (
             lambda x: encode_blocks(x, "nvfp4/16x16", rounding="SR"),

@@ -97,7 +97,7 @@ def test_fortran_order_is_written_by_rows(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--to", "e4m3"], "numbers are written as fp32, bf16, fp16, fp64, not as 'e4m3'"),
+        (["--to", "e4m3"], "numbers must be written as fp32, bf16, fp16, fp64, not as 'e4m3'"),
         (["--to", "fp33"], "fp33"),
         (["--only", "q"], "--only 'q' matches no tensor of"),
         (["-f", "fp16"], "--to bf16 names the format of the numbers"),

@@ -47,7 +47,7 @@ def test_subnormal_elements_are_flushed_on_request(command):
         (["block", "1", "--to", "mxfp4", "--scale", "cel"], "did you mean 'ceil'?"),
         (["block", "1", "--to", "mxfp4", "--overflow", "native"], "unknown option '--overflow'"),
         (["block", "1", "--to", "mxfp4", "--seed", "x"], "--seed takes an integer"),
-        (["block", "1", "--to", "nvfp4", "--tensor-scale", "-1"], "tensor_scale is a positive number of binary32"),
+        (["block", "1", "--to", "nvfp4", "--tensor-scale", "-1"], "tensor_scale must be a positive number of binary32"),
         (["block", "1", "--to", "nvfp4", "--tensor-scale", "-1@bf16"], "of binary32, not '-1@bf16'"),
         (["block", "1,2;3", "--to", "mxfp4"], "the rows of '1,2;3' have 2 and 1 values"),
         (["block", "1,,2", "--to", "mxfp4"], "a number is missing between commas in '1,,2'"),

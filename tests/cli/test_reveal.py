@@ -80,10 +80,10 @@ def test_without_a_matching_replay_there_is_no_claim(capsys):
         (["numpy.sum", "numpy.dot"], "reveal takes one target, not 2"),
         (["numpy.sum", "--terms", "0"], "--terms"),
         (["numpy.sum", "--terms", "9e9"], "--terms"),
-        (["numpy.sum", "--dtype", "float8"], "dtype is one of"),
-        (["numpy.sum", "--dtype", "e4m3"], "dtype is one of"),
+        (["numpy.sum", "--dtype", "float8"], "dtype must be one of"),
+        (["numpy.sum", "--dtype", "e4m3"], "dtype must be one of"),
         (["numpy.sum", "--fp16"], "reveal has no --fp16: --dtype fp16"),
-        (["numpy.sum", "--kind", "add"], "kind is one of"),
+        (["numpy.sum", "--kind", "add"], "kind must be one of"),
     ],
 )
 def test_bad_questions_get_one_line(capsys, words, said):

@@ -107,7 +107,7 @@ def test_no_name_is_a_formats_too():
         ("x" * 500, "unknown block format"),
         ("mxfp8", "a family of block formats: name one of mxfp8_e4m3 mxfp8_e5m2"),
         ("bf16", "bfloat16 is a format of single numbers; the block formats are mxfp8_e4m3"),
-        (7, "a block format is a name or a BlockFormat, not int"),
+        (7, "a block format must be a name or a BlockFormat, not int"),
     ],
 )
 def test_other_names_are_refused_with_a_guess(name, words):
@@ -117,7 +117,7 @@ def test_other_names_are_refused_with_a_guess(name, words):
 
 @pytest.mark.parametrize("size", [0, -1, 1.5, "32", True, 1 << 30])
 def test_a_block_has_a_number_of_elements(size):
-    with pytest.raises(FormatError, match="block is a number of elements from 1 to"):
+    with pytest.raises(FormatError, match="block must be a number of elements from 1 to"):
         parse_block_format("mxfp4").replace(block=size)
 
 

@@ -107,7 +107,7 @@ def test_the_quiet_bit_exists_only_where_every_code_above_infinity_is_a_nan():
         ({"precision": 11, "exponent_bits": 5, "bias": 1.5}, "bias must be an integer"),
         ({"precision": 11, "exponent_bits": 5, "bias": 1 << 41}, "bias must be an integer"),
         ({"precision": 11, "exponent_bits": 5, "nans": -1}, "NaN codes per sign must be an integer"),
-        ({"precision": 11, "exponent_bits": 5, "zero": False}, "a format without zero has precision 1, not 11"),
+        ({"precision": 11, "exponent_bits": 5, "zero": False}, "a format without zero must have precision 1, not 11"),
         ({"precision": 2, "exponent_bits": 1}, "no normal number is left"),
         ({"precision": 1, "exponent_bits": 1}, "no normal number is left"),
         ({"precision": 3, "exponent_bits": 3, "nans": 28}, "no normal number is left"),

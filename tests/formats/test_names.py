@@ -169,5 +169,5 @@ def test_what_is_no_format_is_named_in_one_line(name, words):
 
 @pytest.mark.parametrize("thing", [None, 16, b"fp16", 1.5, ["fp16"]])
 def test_what_is_no_name_is_refused(thing):
-    with pytest.raises(FormatError, match="a format is a name or a Format"):
+    with pytest.raises(FormatError, match="a format must be a name or a Format"):
         parse_format(thing)

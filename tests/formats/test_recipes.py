@@ -60,9 +60,9 @@ def test_recipes_are_read(text, element, scale, shape, tensor, rule, name):
 @pytest.mark.parametrize(
     ("text", "place", "words"),
     [
-        ("mxfp4/", 6, "a shape is N, RxC, tensor, channel or flatN"),
+        ("mxfp4/", 6, "a shape must be N, RxC, tensor, channel or flatN"),
         ("mxfp4/0", 6, "from 1 to 1,048,576"),
-        ("nf4/flat", 4, "a shape is N, RxC, tensor, channel or flatN"),
+        ("nf4/flat", 4, "a shape must be N, RxC, tensor, channel or flatN"),
         ("nf4/flat0", 4, "from 1 to 1,048,576"),
         ("q4_k/64", 5, "q4_k has one shape, blocks of 32 in groups of 256"),
         ("int8/channel:te", 13, "nearest up none for int8/channel"),
@@ -80,7 +80,7 @@ def test_recipes_are_read(text, element, scale, shape, tensor, rule, name):
         ("", 0, "a recipe begins with a format"),
         ("mxfp5", 0, "did you mean 'mxfp4'"),
         ("mx", 0, "a family of block formats"),
-        ("mxfp4/٣", 6, "a shape is"),
+        ("mxfp4/٣", 6, "a shape must be"),
         ("hif4/12", 5, "a multiple of 8"),
         ("hif4/channel", 5, "a multiple of 8"),
         ("takum_log8/32", 0, "powers of √e"),
@@ -99,7 +99,7 @@ def test_errors_have_their_place(text, place, words):
 
 
 def test_other_things_are_refused():
-    with pytest.raises(FormatError, match="a recipe is text"):
+    with pytest.raises(FormatError, match="a recipe must be text"):
         parse_recipe(7)
     with pytest.raises(FormatError, match="at most 200 characters"):
         parse_recipe("e" * 201)
@@ -176,8 +176,8 @@ def test_a_recipe_has_one_rule():
         (["e4m3", "fp8"], "fp8 is not one recipe"),
         ("e4m3,,mxfp4", "a recipe is missing between commas"),
         ("", "at least one recipe is needed"),
-        (5, "recipes are a text such as 'e4m3,mxfp4' or a list, not int"),
-        ([None], "a recipe is text, a BlockFormat or a Recipe, not NoneType"),
+        (5, "recipes must be a text such as 'e4m3,mxfp4' or a list, not int"),
+        ([None], "a recipe must be text, a BlockFormat or a Recipe, not NoneType"),
     ],
 )
 def test_lists_that_do_not_name_recipes(text, said):

@@ -207,7 +207,7 @@ async def test_the_scale_of_the_tensor_is_picked_where_there_is_one():
         await person.press("x")
         await person.type("-1")
         await person.press("enter")
-        assert "tensor_scale is a positive number of binary32" in complaint(person)
+        assert "tensor_scale must be a positive number of binary32" in complaint(person)
         task.take_format("mxfp4")
         await person.pilot.pause()
         assert task.question.option("tensor_scale") is None

@@ -152,7 +152,7 @@ def test_integer_types_are_also_known_by_the_names_that_languages_give_them(name
 
 @pytest.mark.parametrize("name", ["32", "i33", "u", "int", "fp16", "i32i", "u i32", "us32"])
 def test_other_words_are_no_integer_types(name):
-    with pytest.raises(FloatlabError, match="an integer type is i or ui and 8"):
+    with pytest.raises(FloatlabError, match="an integer type must be i or ui followed by 8"):
         parse_integer(name)
 
 

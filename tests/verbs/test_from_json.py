@@ -180,7 +180,7 @@ def test_order_maps_come_back_and_replay_the_same_products(target, shape, option
         (("shape",), [6, 5], "not a shape of 1 products"),
         (("shape",), [6, 5, 5], "cover each of the 30 elements exactly once"),
         (("shape",), [1 << 26, 5, 1 << 26], "too large"),
-        (("shape",), [6, 1 << 40, 4], "a map has at most"),
+        (("shape",), [6, 1 << 40, 4], "a map must have at most"),
         (("batch",), 4, "not a shape of 4 products"),
         (("layout",), "A@A.T", "does not fit 1 product of 6 × 5 × 4"),
         (("classes", 0, "regions"), [], "do not cover"),

@@ -134,5 +134,5 @@ def test_bytes_in_their_right_order_need_no_option(value):
 def test_what_cannot_be_read_as_a_code_cannot_be_spelled_out():
     with pytest.raises(FloatlabError, match="--little-endian takes a code"):
         Question("show", ("1.5",)).having(little_endian=True).spelled_out()
-    with pytest.raises(FloatlabError, match="a code is hexadecimal"):
+    with pytest.raises(FloatlabError, match="a code must be hexadecimal"):
         Question("add", ("1.5", "0x3c00")).having(bits=True).spelled_out()

@@ -28,7 +28,7 @@ def read_tensor_scale(value: object, kind: Format) -> Datum:
     scale = encode(value.result if isinstance(value, Derivation) else value, kind)
     if not scale.is_finite or scale.sign_bit or not scale.magnitude:
         raise UnsupportedError(
-            f"tensor_scale is a positive number of {kind.name}, not {quoted(typed_text(value) or str(value))}"
+            f"tensor_scale must be a positive number of {kind.name}, not {quoted(typed_text(value) or str(value))}"
         )
     return scale
 

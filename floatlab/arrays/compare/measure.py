@@ -44,7 +44,7 @@ def _pair(tolerances: object) -> tuple[object, ...]:
     if tolerances is None:
         return ()
     if not isinstance(tolerances, tuple | list) or len(tolerances) != 2:
-        raise UnsupportedError("torch_tolerances are two numbers, (rtol, atol)")
+        raise UnsupportedError("torch_tolerances must be two numbers, (rtol, atol)")
     return tuple(tolerances)
 
 
@@ -102,13 +102,13 @@ def compare(
     for name, value in (
         ("rtol", rtol),
         ("atol", atol),
-        *(("torch_tolerances", each) for each in _pair(torch_tolerances)),
+        *(("each of torch_tolerances", each) for each in _pair(torch_tolerances)),
     ):
         # math.isfinite raises an error for large integers.
         if not isinstance(value, int | float | np.floating | np.integer) or not 0 <= value <= _LARGEST:
-            raise UnsupportedError(f"{name} is {value!r}; a tolerance is a finite number from 0 on")
+            raise UnsupportedError(f"{name} must be a finite number from 0 up, not {value!r}")
     if type(worst) is not int or not 0 <= worst <= MOST_WORST:
-        raise UnsupportedError(f"worst is {worst!r}; it is the number of elements to list, 0 to {MOST_WORST:,}")
+        raise UnsupportedError(f"worst must be a number of elements from 0 to {MOST_WORST:,}, not {worst!r}")
     x, y = (
         each if isinstance(each, ArraySource) else HeldSource(each, name)
         for each, name in ((actual, "actual"), (expected, "expected"))

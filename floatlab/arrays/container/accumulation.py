@@ -121,7 +121,7 @@ def folded(terms: Array, accumulator: Accumulator, schedule: str, operation: str
     if schedule not in SCHEDULES:
         known = " ".join(SCHEDULES)
         raise UnsupportedError(
-            f"schedule is one of {known}, not {quoted(str(schedule))}{guess(str(schedule), list(SCHEDULES))}"
+            f"schedule must be one of {known}, not {quoted(str(schedule))}{guess(str(schedule), list(SCHEDULES))}"
         )
     if schedule == "serial":
         if accumulator.native is not None and terms.ndim == 1:

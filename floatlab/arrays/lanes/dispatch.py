@@ -46,7 +46,9 @@ def parse_lane(name: str | None) -> str | None:
     if name is None:
         return None
     if name not in LANES:
-        raise UnsupportedError(f"lane is one of {' '.join(LANES)}, not {quoted(str(name))}{guess(str(name), [*LANES])}")
+        raise UnsupportedError(
+            f"lane must be one of {' '.join(LANES)}, not {quoted(str(name))}{guess(str(name), [*LANES])}"
+        )
     if name == "compiled" and not compiled.is_built():
         raise MissingPartError("lane compiled was not built (no C compiler at installation): use lane numpy")
     return name
@@ -221,7 +223,7 @@ def threads_for(count: int, threads: int | None) -> int:
     if threads is None:
         return min(os.cpu_count() or 1, 8) if count >= _WORTH_THREADS and not getattr(_local, "alone", False) else 1
     if not hasattr(threads, "__index__") or isinstance(threads, bool) or not 1 <= threads <= _MOST_THREADS:
-        raise UnsupportedError(f"threads is a number from 1 to {_MOST_THREADS}, not {quoted(str(threads))}")
+        raise UnsupportedError(f"threads must be a number from 1 to {_MOST_THREADS}, not {quoted(str(threads))}")
     return int(threads)
 
 

@@ -75,8 +75,8 @@ def tally(
         raise UnsupportedError(f"x has {flat.size:,} elements; at most {_MOST:,} are tallied at once: merge pieces")
     if flat.dtype not in _KINDS or flat.dtype != rounded.dtype or np.shape(x) != np.shape(y):
         raise UnsupportedError(
-            f"x and y are arrays of one shape, both float32 or both float64, not {flat.dtype.name} {np.shape(x)} and "
-            f"{rounded.dtype.name} {np.shape(y)}"
+            "x and y must be arrays of one shape, both float32 or both float64, "
+            f"not {flat.dtype.name} {np.shape(x)} and {rounded.dtype.name} {np.shape(y)}"
         )
     length = max(flat.size if run is None else run, 1)
     limits = _limits(smallest, "smallest", length, flat.size), _limits(threshold, "threshold", length, flat.size)

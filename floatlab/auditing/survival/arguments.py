@@ -30,7 +30,7 @@ def check_options(places: Sequence[object], only: object, options: RecipeOptions
     >>> check_options([{}], None, {"min_sqnr": "20"})
     Traceback (most recent call last):
       ...
-    floatlab.errors.UnsupportedError: min_sqnr is a number of decibels, such as 20, not '20'
+    floatlab.errors.UnsupportedError: min_sqnr must be a number of decibels, such as 20, not '20'
     """
     if unknown := [name for name in options if name not in RecipeOptions.__annotations__]:
         known = ", ".join(RecipeOptions.__annotations__)
@@ -38,23 +38,23 @@ def check_options(places: Sequence[object], only: object, options: RecipeOptions
     if not places:
         raise UnsupportedError("at least one checkpoint is needed")
     for place in places:
-        _check_place(place, "a checkpoint is")
+        _check_place(place, "a checkpoint")
     if (activations := options.get("activations")) is not None:
-        _check_place(activations, "activations are")
+        _check_place(activations, "activations")
     if only is not None and not isinstance(only, str):
-        raise UnsupportedError(f"only is a text such as '*.mlp.*', not {_kind(only)}")
+        raise UnsupportedError(f"only must be a text such as '*.mlp.*', not {_kind(only)}")
     overflow, least = options.get("overflow", "native"), options.get("min_sqnr")
     if overflow not in ("native", "saturate"):
-        raise UnsupportedError(f"overflow is native or saturate, not {quoted(str(overflow))}")
+        raise UnsupportedError(f"overflow must be native or saturate, not {quoted(str(overflow))}")
     if least is not None and not _is_finite(least):
-        raise UnsupportedError(f"min_sqnr is a number of decibels, such as 20, not {least!r:.40}")
+        raise UnsupportedError(f"min_sqnr must be a number of decibels, such as 20, not {least!r:.40}")
     executor, resume, notice = options.get("executor"), options.get("resume"), options.get("notice")
     if executor is not None and not hasattr(executor, "submit"):
-        raise UnsupportedError(f"executor is one of concurrent.futures or of Dask, not {_kind(executor)}")
+        raise UnsupportedError(f"executor must be an executor of concurrent.futures or of Dask, not {_kind(executor)}")
     if resume is not None and not isinstance(resume, str | os.PathLike):
-        raise UnsupportedError(f"resume is the path of a file, not {_kind(resume)}")
+        raise UnsupportedError(f"resume must be the path of a file, not {_kind(resume)}")
     if notice is not None and not callable(notice):
-        raise UnsupportedError(f"notice is a function that takes a text, not {_kind(notice)}")
+        raise UnsupportedError(f"notice must be a function that takes a text, not {_kind(notice)}")
 
 
 def _check_place(place: object, what: str) -> None:
@@ -62,7 +62,7 @@ def _check_place(place: object, what: str) -> None:
         return
     hint = ": give its state_dict()" if hasattr(place, "state_dict") else ""
     hint = ": give {'name': array}" if hasattr(place, "__array__") else hint
-    raise UnsupportedError(f"{what} a path or a mapping of names to arrays, not {_kind(place)}{hint}")
+    raise UnsupportedError(f"{what} must be a path or a mapping of names to arrays, not {_kind(place)}{hint}")
 
 
 def _is_finite(number: object) -> bool:

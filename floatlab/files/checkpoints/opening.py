@@ -65,7 +65,7 @@ def open_checkpoint(place: str | os.PathLike[str] | Mapping[str, object]) -> Che
         path = os.fspath(place)
     except TypeError:
         kind = type(place).__name__
-        raise UnsupportedError(f"a checkpoint is a path or a mapping of names to arrays, not {kind}") from None
+        raise UnsupportedError(f"a checkpoint must be a path or a mapping of names to arrays, not {kind}") from None
     if path.startswith(RANDOM) and not exists(path):
         return _of_random(path)
     if not is_url(path):

@@ -213,7 +213,7 @@ def attribute(
     results = observed if isinstance(observed, tuple) else (observed,)
     names = ["observed"] if len(results) == 1 else ["the first result", "the second result"]
     if not 1 <= len(results) <= 2:
-        raise UnsupportedError(f"observed is one result or a tuple of two, not of {len(results)}")
+        raise UnsupportedError(f"observed must be one result or a tuple of two, not of {len(results)}")
     typed = [format_of_result(each, name) for each, name in zip(results, names, strict=False)]
     own = next((each for each in typed if each is not None), None)
     if any(each not in (None, own) for each in typed):

@@ -97,5 +97,5 @@ def compare(
 def _pair(inputs: object) -> tuple[object, object]:
     if not isinstance(inputs, tuple | list) or len(inputs) != 2:
         count = f" of {len(inputs)}" if isinstance(inputs, tuple | list) else ""
-        raise UnsupportedError(f"inputs is a pair (x, y), not {type(inputs).__name__}{count}; y is None for a sum")
+        raise UnsupportedError(f"inputs must be a pair (x, y), not {type(inputs).__name__}{count}; y is None for a sum")
     return inputs[0], inputs[1]

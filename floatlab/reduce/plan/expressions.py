@@ -53,9 +53,9 @@ def parse_schedule(text: str | Schedule | Plan) -> Schedule:
     if isinstance(text, Plan):
         return ExplicitTree(text)
     if not isinstance(text, str):
-        raise PlanError(f"a schedule is text, a Schedule or a Plan, not {type(text).__name__}")
+        raise PlanError(f"a schedule must be text, a Schedule or a Plan, not {type(text).__name__}")
     if len(text) > MAX_LENGTH:
-        raise PlanError(f"a schedule has at most {MAX_LENGTH:,} characters, not {len(text):,}")
+        raise PlanError(f"a schedule must have at most {MAX_LENGTH:,} characters, not {len(text):,}")
     return _Reader(text).whole()
 
 
@@ -131,7 +131,7 @@ class _Reader:
             return self._schedule(depth + 1)
         if what == "order":
             if token != "(":
-                raise self._refuse(f"{kind.word} takes terms such as (2 0 1), not {_named(token)}", place)
+                raise self._refuse(f"{kind.word} must be given terms such as (2 0 1), not {_named(token)}", place)
             self.tokens.take()
             tree = self._tree(place)
             if not all(isinstance(each, int) for each in tree):
@@ -140,7 +140,7 @@ class _Reader:
         self.tokens.take()
         if what == "way":
             if token.lower() not in ("up", "down"):
-                raise self._refuse(f"{kind.word} goes up or down, not {_named(token)}", place)
+                raise self._refuse(f"the direction of {kind.word} must be up or down, not {_named(token)}", place)
             return token.lower()
         return self._number(token, place, f"{kind.word} takes a number")
 

@@ -48,12 +48,12 @@ class Plan(Answering, Record):
         except PlanError:
             raise
         except (TypeError, ValueError, LookupError, OverflowError):
-            raise PlanError("a plan is a number of terms and a tuple of nodes; a node is a tuple of ids") from None
+            raise PlanError("a plan must be a number of terms and a tuple of nodes; a node is a tuple of ids") from None
 
     def _check(self) -> None:
         n, added = self.terms, sum(map(len, self.nodes))
         if n < 1:
-            raise PlanError(f"a plan has at least one term, not {n}")
+            raise PlanError(f"a plan must have at least one term, not {n}")
         if n > added + _MANY:  # checked before n bytes are allocated
             raise PlanError(f"nodes that add {added} numbers cannot make a plan of more than {added + 1} terms")
         used = bytearray(n + len(self.nodes))
@@ -179,10 +179,10 @@ class Plan(Answering, Record):
                 leaves += 1
                 done.append(branch)
             else:
-                raise PlanError(f"a tree consists of term numbers and tuples of them, not {type(branch).__name__}")
+                raise PlanError(f"a tree must consist of term numbers and tuples of them, not {type(branch).__name__}")
         ids = tuple(tuple(leaves + ~id if id < 0 else _term(id, leaves) for id in node) for node in nodes)
         if not ids and done != [0]:
-            raise PlanError(f"the only term is number 0, not {done[0]}")
+            raise PlanError(f"the only term must be number 0, not {done[0]}")
         return cls(leaves, ids)
 
     def to_tree(self) -> Tree:

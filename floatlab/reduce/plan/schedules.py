@@ -190,7 +190,7 @@ class Sorted(Schedule):
         """Check that the argument is `up` or `down`."""
         super().__post_init__()
         if not isinstance(self.way, str) or self.way not in ("up", "down"):
-            raise PlanError(f"sorted goes up or down, not {self.way!r}")
+            raise PlanError(f"the direction of sorted must be up or down, not {self.way!r}")
 
     def places(self, magnitudes: Array) -> Array:
         """Return the indices that sort the terms along the first axis; the sort is stable, and NaNs are last.

@@ -190,7 +190,7 @@ def adders_along(
 
 def _listed(tried: Iterable[T], name: str) -> list[T]:
     if isinstance(tried, str) or not isinstance(tried, Iterable):
-        raise UnsupportedError(f"{name} is a list of {name} to try, not {type(tried).__name__}")
+        raise UnsupportedError(f"{name} must be a list of {name} to try, not {type(tried).__name__}")
     return list(tried)
 
 

@@ -198,5 +198,5 @@ def difference_of(difference: object, results: int, shape: tuple[int, ...]) -> P
         return PrintedDecimal(printed.text.lstrip("+-"), abs(printed.digits), printed.place)
     found = difference if isinstance(difference, Datum) else read(difference, "binary64").result
     if not found.is_finite:
-        raise UnsupportedError(f"difference is a number, not {difference}")
+        raise UnsupportedError(f"difference must be a number, not {difference}")
     return abs(found.exact.as_fraction())

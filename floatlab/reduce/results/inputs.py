@@ -60,9 +60,9 @@ def read_operands(
 ) -> tuple[Sides, Settings]:
     """Return the terms of named operands, and the settings of the reduction; raises errors as `sum` and `dot` do."""
     if not isinstance(adder, str):
-        raise UnsupportedError(f"adder is a name such as kahan, not {type(adder).__name__}")
+        raise UnsupportedError(f"adder must be a name such as kahan, not {type(adder).__name__}")
     if not isinstance(fma, bool | np.bool_):
-        raise UnsupportedError(f"fma is True or False, not {type(fma).__name__}")
+        raise UnsupportedError(f"fma must be True or False, not {type(fma).__name__}")
     rules, model = rules_of(context, "RNE"), None if machine is None else parse_machine(machine)
     inputs = [_given(x, name) for name, x in operands.items()]
     made: AnyAdder

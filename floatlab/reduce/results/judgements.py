@@ -202,7 +202,7 @@ class ProductJudge:
 def _matrix(x: object, name: str) -> Array:
     array = np.asarray(x)
     if array.ndim != 2 or format_of(array.dtype) is None:
-        raise UnsupportedError(f"{name} is a matrix of floats, not {array.dtype.name} of shape {array.shape}")
+        raise UnsupportedError(f"{name} must be a matrix of floats, not {array.dtype.name} of shape {array.shape}")
     if not np.isfinite(array).all():
         raise UnsupportedError(f"{name} has elements that are not finite; compare shows where")
     return array

@@ -47,19 +47,18 @@ class SizedTarget:
     ) -> None:
         """Take the shape of the results, by default `target.shape`. Raises UnsupportedError for invalid arguments."""
         if not isinstance(terms, int) or isinstance(terms, bool) or not 1 <= terms <= MOST_TERMS:
-            raise UnsupportedError(f"n is a number of terms from 1 to {MOST_TERMS:,}, not {terms!r}")
+            raise UnsupportedError(f"n must be a number of terms from 1 to {MOST_TERMS:,}, not {terms!r}")
         if not isinstance(dtype, str):
-            raise UnsupportedError(f"dtype is a name such as float32, not {type(dtype).__name__}")
+            raise UnsupportedError(f"dtype must be a name such as float32, not {type(dtype).__name__}")
         if layout not in LAYOUTS:
-            raise UnsupportedError(
-                f"a layout is one of {' '.join(LAYOUTS)}, not {quoted(str(layout))}{guess(str(layout), [*LAYOUTS])}"
-            )
+            near = guess(str(layout), [*LAYOUTS])
+            raise UnsupportedError(f"layout must be one of {' '.join(LAYOUTS)}, not {quoted(str(layout))}{near}")
         if layout != LAYOUTS[0] and target.kind != "matmul":
             raise UnsupportedError(f"only products of two matrices have a layout; {target.name} has other operands")
         self._mode, self.batch, self.products = mode, batch, 0
         self.before_product: Callable[[], object] = lambda: None  # it may raise an exception to stop the search
         if batch > 1 and layout != LAYOUTS[0]:
-            raise UnsupportedError(f"batches of products are examined in the layout {LAYOUTS[0]}, not {layout}")
+            raise UnsupportedError(f"the layout of a batch of products must be {LAYOUTS[0]}, not {layout}")
         self.target, self.terms, self.layout = target, terms, layout
         self.dtype = target.dtype(dtype)
         format = format_called(str(self.dtype).rpartition(".")[2])
@@ -69,7 +68,9 @@ class SizedTarget:
         self.carrier = self.dtype if isinstance(self.dtype, np.dtype) else native_dtype(format) or np.dtype(np.float32)
         self.is_gram = "B" not in layout
         if self.is_gram and len(set(self.shape)) > 1:
-            raise UnsupportedError(f"{layout} has equally many rows and columns, not {self.shape[0]} × {self.shape[1]}")
+            raise UnsupportedError(
+                f"{layout} must have equally many rows and columns, not {self.shape[0]} × {self.shape[1]}"
+            )
 
     def resized(self, terms: int, shape: tuple[int, ...], layout: str) -> SizedTarget:
         """Return the same target for another number of terms, shape and layout; the copy has no batch."""
@@ -177,7 +178,7 @@ def checked_shape(shape: object, kind: str | None = None) -> tuple[int, ...]:
     numbers = tuple(shape) if isinstance(shape, tuple | list) else ()
     if len(numbers) not in (2, 3, 4) or not all(type(each) is int and each > 0 for each in numbers):
         raise UnsupportedError(
-            "a shape is (rows, terms, columns), (products, rows, terms, columns) for several products, "
+            "a shape must be (rows, terms, columns), (products, rows, terms, columns) for several products, "
             f"or (rows, terms) for a matvec, not {shape!r}"
         )
     if kind not in (None, "matvec" if len(numbers) == 2 else "matmul"):

@@ -90,9 +90,11 @@ def target_of(what: object, kind: str | None = None, device: str = "cpu") -> Tar
     'dot'
     """
     if not isinstance(device, str):
-        raise UnsupportedError(f"device is a name such as cuda:1, not {type(device).__name__}")
+        raise UnsupportedError(f"device must be a name such as cuda:1, not {type(device).__name__}")
     if kind is not None and (not isinstance(kind, str) or kind not in KINDS):
-        raise UnsupportedError(f"kind is one of {' '.join(KINDS)}, not {quoted(str(kind))}{guess(str(kind), [*KINDS])}")
+        raise UnsupportedError(
+            f"kind must be one of {' '.join(KINDS)}, not {quoted(str(kind))}{guess(str(kind), [*KINDS])}"
+        )
     call, name = (import_target(what), what) if isinstance(what, str) else (what, _name_of(what))
     if not callable(call):
         raise UnsupportedError(f"{quoted(name)} is not a function, but {type(call).__name__}")
@@ -145,7 +147,7 @@ def import_target(name: str) -> Foreign:
     """
     module, _, path = name.partition(":") if ":" in name else name.partition(".")
     if not module or not path:
-        raise UnsupportedError(f"a target is library.function or module:function, not {quoted(name)}")
+        raise UnsupportedError(f"a target must be library.function or module:function, not {quoted(name)}")
     if confined() and (":" in name or path.removeprefix("numpy.") not in _KNOWN):
         raise RefusedError(
             f"{quoted(name)} is refused here: visitors of a served explorer can use only functions like numpy.sum "

@@ -190,7 +190,7 @@ class Compensated(Record):
         """Raise UnsupportedError for an unknown rule."""
         if self.rule not in RULES:
             raise UnsupportedError(
-                f"adder is rounded or one of {' '.join(RULES)}, not {quoted(str(self.rule))}"
+                f"adder must be rounded or one of {' '.join(RULES)}, not {quoted(str(self.rule))}"
                 f"{guess(str(self.rule), [*RULES])}"
             )
 

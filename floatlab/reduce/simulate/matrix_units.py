@@ -229,7 +229,7 @@ def parse_machine(name: str | Machine) -> Machine:
     if isinstance(name, Machine):
         return name
     if not isinstance(name, str):
-        raise UnsupportedError(f"machine is a name such as hopper.f16.f32, not {type(name).__name__}")
+        raise UnsupportedError(f"machine must be a name such as hopper.f16.f32, not {type(name).__name__}")
     first, dot, rest = name.strip().lower().replace("fp16", "f16").replace("fp32", "f32").partition(".")
     plain = f"{_FAMILIES.get(first, first)}{dot}{rest}"
     if plain in MACHINES or plain in VARIANTS:

@@ -61,7 +61,7 @@ class Device:
         """
         known = [*DTYPES.values()]
         if name not in known:
-            raise UnsupportedError(f"dtype is one of {' '.join(known)}, not {quoted(name)}{guess(name, known)}")
+            raise UnsupportedError(f"dtype must be one of {' '.join(known)}, not {quoted(name)}{guess(name, known)}")
         if name == "bfloat16":
             try:
                 return np.dtype(import_module("ml_dtypes").bfloat16)

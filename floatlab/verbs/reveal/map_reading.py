@@ -57,7 +57,7 @@ def order_map_of(
         these = f"{counted(batch, 'product')} of {rows // batch} × {terms} × {columns}"
         raise FileFormatError(f"the layout {quoted(layout)} does not fit {these}")
     if terms > MOST_TERMS:
-        raise FileFormatError(f"a map has at most {MOST_TERMS:,} terms, not {terms:,}")
+        raise FileFormatError(f"a map must have at most {MOST_TERMS:,} terms, not {terms:,}")
     if not 0 <= probes < _MOST_PROBES or not 0 <= products < _MOST_PROBES:
         raise FileFormatError("the number of probes or products is impossible")
     for each in (terms_format, format):
@@ -121,7 +121,7 @@ def _candidate(plan: Plan | None, adders: tuple[NodeAdder, ...]) -> Candidate | 
         raise FileFormatError(
             "a class without a tree cannot have adders"
             if plan is None
-            else f"a class has at most two adders, not {len(adders)}"
+            else f"a class must have at most two adders, not {len(adders)}"
         )
     rounded = [each for each in adders if not isinstance(each, Compensated)]
     if len(rounded) < len(adders):

@@ -213,10 +213,12 @@ def test_rules_have_their_names():
     assert parse_rule("OCP", FORMATS["mxfp4"]).name == "floor"
     assert parse_rule("up", FORMATS["nvfp4"]).name == "up"
     assert [rule.name for rule in rules_for(FORMATS["mxint8"])] == OWN
-    message = "scale is one of floor even ceil up nearest for mxfp4, or the rule of a library .*, not 'flor'; did you"
+    message = (
+        "scale must be one of floor even ceil up nearest for mxfp4, or the rule of a library .*, not 'flor'; did you"
+    )
     with pytest.raises(ContextError, match=message):
         parse_rule("flor", FORMATS["mxfp4"])
-    with pytest.raises(ContextError, match=r"scale is one of nearest up 4over6 for nvfp4, or .*, not 'even'"):
+    with pytest.raises(ContextError, match=r"scale must be one of nearest up 4over6 for nvfp4, or .*, not 'even'"):
         parse_rule("even", FORMATS["nvfp4"])
 
 
@@ -236,10 +238,10 @@ def test_contexts_saturate_and_do_not_flush_inputs():
         (["bits:0x3c"], "mxfp4", None, LiteralError, "write VALUE@FORMAT"),
         (["1e999999"], "mxfp4", None, UnsupportedError, "too long for the exact"),
         (["1"], "mxfp4", "1", UnsupportedError, "mxfp4 has no scale for a whole tensor"),
-        (["1"], "nvfp4", "0", UnsupportedError, "tensor_scale is a positive number of binary32, not '0'"),
-        (["1"], "nvfp4", "-1", UnsupportedError, "tensor_scale is a positive"),
-        (["1"], "nvfp4", "nan", UnsupportedError, "tensor_scale is a positive"),
-        (["1"], "nvfp4", "1e99", UnsupportedError, "tensor_scale is a positive"),
+        (["1"], "nvfp4", "0", UnsupportedError, "tensor_scale must be a positive number of binary32, not '0'"),
+        (["1"], "nvfp4", "-1", UnsupportedError, "tensor_scale must be a positive"),
+        (["1"], "nvfp4", "nan", UnsupportedError, "tensor_scale must be a positive"),
+        (["1"], "nvfp4", "1e99", UnsupportedError, "tensor_scale must be a positive"),
         (["1"], "nvfp4", "x", LiteralError, "'x' is not a number"),
     ],
 )

@@ -195,7 +195,7 @@ def test_bad_arguments_name_the_culprit():
         fl.audit({"w": NORMAL}, {"w": NORMAL}, to="nvfp4")
     with pytest.raises(UnsupportedError, match="min_sqnr is for audits of recipes"):
         fl.audit({"w": NORMAL}, min_sqnr=3)
-    with pytest.raises(UnsupportedError, match="overflow is native or saturate"):
+    with pytest.raises(UnsupportedError, match="overflow must be native or saturate"):
         fl.audit({"w": NORMAL}, to="nvfp4", overflow="wrap")
 
 

@@ -33,7 +33,7 @@ def test_what_is_no_tree_is_told(terms, nodes, why):
         ((0, 2), "are numbered from 0 to 1"),
         ((0, "1"), "not str"),
         ((0, True), "not bool"),
-        (3, "the only term is number 0"),
+        (3, "the only term must be number 0"),
         (((0, 1), (1, 2)), "numbers them from|twice"),
     ],
 )

@@ -199,7 +199,7 @@ def test_nesting_is_bounded_and_deep_trees_are_not():
 
 @pytest.mark.parametrize("given", [None, 3, b"serial", ["serial"]])
 def test_other_things_are_no_schedules(given):
-    with pytest.raises(PlanError, match="a schedule is text"):
+    with pytest.raises(PlanError, match="a schedule must be text"):
         parse_schedule(given)
 
 

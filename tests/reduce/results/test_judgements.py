@@ -75,13 +75,13 @@ def test_what_cannot_be_judged_is_named():
     a, b = pair("normal", 5, 3)
     for ask, words in (
         (lambda: judge_difference(a, b, a), "the product has shape"),
-        (lambda: judge_difference(a[0], b, a), "a is a matrix"),
+        (lambda: judge_difference(a[0], b, a), "a must be a matrix"),
         (
             lambda: judge_difference(a, b, np.full((3, 3), np.nan, np.float32)),
             "actual has elements that are not finite",
         ),
         (lambda: judge_difference(a, b, a @ b, (a @ b)[:1]), "expected has shape"),
-        (lambda: judge_difference(a, b, np.ones((3, 3), int)), "actual is a matrix of floats"),
+        (lambda: judge_difference(a, b, np.ones((3, 3), int)), "actual must be a matrix of floats"),
     ):
         with pytest.raises(UnsupportedError, match=words):
             ask()

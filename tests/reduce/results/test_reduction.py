@@ -294,7 +294,7 @@ def test_the_worst_nodes_are_the_worst():
         (lambda: total([1.0, 2.0], "sreial"), PlanError, "did you mean 'serial'"),
         (lambda: total([1.0, 2.0], "((0 1) 2)"), PlanError, "is for 3 terms"),
         (lambda: total([1.0], context="RTX"), fl.ContextError, "unknown rounding direction 'RTX'"),
-        (lambda: total([1.0], context=5), fl.ContextError, "context is a floatlab.Context"),
+        (lambda: total([1.0], context=5), fl.ContextError, "context must be a floatlab.Context"),
         (lambda: total([1.0, 2.0], adder="kahn"), UnsupportedError, "did you mean 'kahan'"),
         (lambda: dot([1.0], [1.0], adder="kahan", fma=True), UnsupportedError, "fma needs"),
         (lambda: total([1.0, 2.0, 3.0], "pairwise", adder="kahan"), PlanError, "serial"),

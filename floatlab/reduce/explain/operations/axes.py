@@ -92,7 +92,7 @@ def products_of(operation: str, x: object, y: object = None, bias: object = None
 def check_operation(operation: str) -> None:
     """Check the name and the settings of an operation; raises UnsupportedError if they are not valid."""
     if not isinstance(operation, str):
-        raise UnsupportedError(f"op is text, not {quoted(repr(operation))}: {FORMS}")
+        raise UnsupportedError(f"op must be text, not {quoted(repr(operation))}: {FORMS}")
     name, colon, settings = operation.partition(":")
     if name not in _LABEL_AXES:
         raise UnsupportedError(f"{quoted(operation)} is not an operation: {FORMS}{guess(name, list(_LABEL_AXES))}")

@@ -244,7 +244,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
         if text.isdecimal() and len(text) < 10:
             self.open(self.question.having(terms=int(text)))
         else:
-            self.complain(f"the number of terms is a whole number, not {text}")
+            self.complain(f"the number of terms must be a whole number, not {text}")
 
     def take_shape(self, text: str) -> None:
         """Ask for the orders of all elements of a product of this shape, or for one element if `text` is "first"."""

@@ -223,7 +223,7 @@ class TrainControls(TaskScreen, inherit_bindings=False):
         if text.isdecimal() and len(text) <= 18:
             self.open(self.question.replace(context=self.question.context.replace(seed=int(text))))
         else:
-            self.complain(f"a seed is a whole number, not {text}")
+            self.complain(f"a seed must be a whole number, not {text}")
 
     def take_subject(self, name: str) -> None:
         """Set the problem or function."""
