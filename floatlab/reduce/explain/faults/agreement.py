@@ -1,7 +1,7 @@
-"""What the other result says about a fault: elements with equal bits, and results that differ by one operation.
+"""Evidence from the other result: elements with equal bits, and results that differ by a factor, bias or transposition.
 
-Two results of one product have the same rounding errors only if they are computed alike. So if only a few elements
-differ, computations that would change the errors of all elements are excluded.
+Two results of one product have the same rounding errors only if they are computed in the same way. So if only a few
+elements differ, computations that would change the errors of all elements are excluded.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from floatlab.reduce.explain.problem import ProductProblem, View, view_of
 from floatlab.reduce.explain.residuals import share_of
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Evidence
 
-_BESIDES = 0.25  # at most this many other elements differ for each wrong one
+_BESIDES = 0.25  # for each wrong element, at most this many other elements may differ
 # Errors of a rearranged product are assumed to be normal, with the standard deviation s = _TYPICAL · largest error. The
-# probability that all equal bits are a coincidence must be at most exp(−_DOUBT). An independent error of size s gives
-# exactly the number of the other result with the probability _DENSITY·ulp/s.
+# probability that all equal bits are a coincidence must be at most exp(−_DOUBT). If an element has an independent error
+# of size s, its bits equal those of the other result with the probability _DENSITY·ulp/s.
 _TYPICAL, _DENSITY, _DOUBT = 1 / 6, 0.4, 14.0
-_MOST = 1 - 2.0**-30  # the largest probability that an error changes the bits of an element
+_MOST = 1 - 2.0**-30  # the largest assumed probability that an error changes the bits of an element
 # The fault is in the result whose mean error is more significant: above _CLEAR standard deviations, and above _CLEARER
 # times (for a factor) or _CLEARER² times (for a bias) the standard deviations of the other result.
 _CLEAR, _CLEARER = 6.0, 3.0
@@ -52,8 +52,8 @@ def agree_elsewhere(view: View, wrong: Array, differing: Array, x: Array, y: Arr
     others = int((differing & ~wrong).sum())
     if not wrong.any() or (wrong & ~differing).any() or others > _BESIDES * wrong.sum():
         return False
-    # Elements with exact sums usually prove nothing: a rearranged product may compute them exactly, too. If the wrong
-    # elements of a narrow output have exact sums, a rearranged product would make errors in the other exact sums, too.
+    # Elements with exact sums are usually no evidence: a rearranged product may compute them exactly, too. But if the
+    # wrong elements of a narrow output have exact sums, a rearranged product would also change other exact sums.
     are_exact = view.noise.is_exact(view.totals)
     is_narrow = isinstance(view.half, np.ndarray) and bool(are_exact[wrong].all())
     equal = view.usable & ~differing & (view.totals.size > 0) & (~are_exact | is_narrow)
@@ -61,7 +61,7 @@ def agree_elsewhere(view: View, wrong: Array, differing: Array, x: Array, y: Arr
     _, first = np.unique(np.where(equal, view.totals.product, np.nan), return_index=True)
     shown = np.zeros(equal.size, np.bool_)
     shown[first] = equal.reshape(-1)[first]  # equal numbers count once
-    before = np.maximum(np.abs(error) - half, 0.0)  # the final rounding may have added the rest
+    before = np.maximum(np.abs(error) - half, 0.0)  # the smallest possible error before the final rounding
     # Larger errors than these change the bits of an element.
     room = [np.maximum(half + each, 0.0) for each in (error, -error)]
     for shape in shapes_of(x, y):
@@ -75,13 +75,13 @@ def agree_elsewhere(view: View, wrong: Array, differing: Array, x: Array, y: Arr
 
 
 def _beyond(t: Array) -> Array:
-    """Return about the probability that a normal variable exceeds t ≥ 0 standard deviations."""
+    """Return an approximation of the probability that a normal variable exceeds t ≥ 0 standard deviations."""
     probability: Array = 0.5 * np.exp(-0.717 * t - 0.416 * t * t)
     return probability
 
 
 def related_fault(problem: ProductProblem, explained: Sequence[SideExplanation]) -> DiagnosedCause | None:
-    """If one result is right, return the fault that turns its bits into the bits of the other, or None."""
+    """If one result is right, return the fault that turns it into the other result bit for bit; otherwise None."""
     status = [each.status for each in explained]
     if any(each.causes or each.model.name for each in explained) or "product" not in status:
         return None
@@ -92,9 +92,9 @@ def related_fault(problem: ProductProblem, explained: Sequence[SideExplanation])
 def relation_of(views: tuple[View, View], unexplained: tuple[bool, bool]) -> DiagnosedCause | None:
     """Return the fault if a factor, a bias or a transposition of one result gives the other, bit for bit.
 
-    Both results then have the same rounding errors. This shows faults that are too small for a comparison with the
-    product. If only one result is `unexplained`, it has the fault. Otherwise, the result with the larger mean error has
-    it. Return None if neither mean error is clearly larger.
+    Both results then have the same rounding errors. So even faults can be found that are too small for a comparison
+    with the product. If only one result is `unexplained`, this result has the fault. Otherwise, the result with the
+    larger mean error has it. Return None if neither mean error is clearly larger.
     """
     a, b = (view.values for view in views)
     same = views[0].format == views[1].format and all(view.usable.all() for view in views)
@@ -128,8 +128,8 @@ def relation_of(views: tuple[View, View], unexplained: tuple[bool, bool]) -> Dia
 def _doubts(good: Array, bad: Array, window: Array) -> Array:
     """Return −ln of the probability that a number is in its window by chance, for each distinct number of `bad`.
 
-    By chance, each number would be a number of `good` plus an independent error as large as the difference. `window`
-    holds the width of each window.
+    `window` holds the width of each window. By chance means that the error of a number of `bad` is independent, and of
+    about the size of its difference from `good`.
     """
     first = np.unique(bad, return_index=True)[1]
     with np.errstate(all="ignore"):

@@ -19,7 +19,7 @@ from floatlab.reduce.explain.residuals import is_flat, share_of
 from floatlab.reduce.explain.stages import INT4_HALF_STEPS
 
 _DIGITS = (11, 7)  # significant bits of the inputs that are assumed to be less precise
-_CHANGED = 0.4  # such a rounding must change at least this share of an input, and of the wrong elements
+_CHANGED = 0.4  # rounding to these digits must change at least this share of an input, and of the wrong elements
 # At least _RIGHT elements must be right, with _BITS bits of evidence in all. One element counts at most _MOST_BITS.
 _RIGHT, _BITS, _MOST_BITS = 2, 30.0, 20.0
 _FAR = 16.0  # the median error of wrong elements is at least this many times the limit of the right ones
@@ -28,13 +28,13 @@ _COARSE = 2.0**-14  # errors below this share of √Σ(x·y)² may be rounding e
 # as many of them as the median wrong element.
 _TERMS = 0.5
 _SIGMAS, _LOST = 10.0, 1.1  # see `beyond_precision`
-_OTHERS = 8  # if all elements should be one number, at least this many must be right for each wrong one
+_OTHERS = 8  # if all exact products are the same number, at least this many elements must be right for each wrong one
 
 
 def beyond_rounding(problem: ProductProblem, view: View, least: float) -> Array:
-    """Return the mask of the elements that are certainly wrong, which is empty if low precision may explain all errors.
+    """Return the mask of the elements that are certainly wrong. It is empty if low precision may explain all errors.
 
-    `least` is the smallest normal number of the result's format: smaller numbers may have been flushed to zero.
+    `least` is the smallest normal number of the result's format. Smaller numbers may have been flushed to zero.
     """
     wrong = view.fit().wrong
     if not wrong.any() or may_be_flushed(view, wrong, least, problem.x, problem.y):
@@ -49,8 +49,8 @@ def beyond_precision(problem: ProductProblem, view: View) -> Array:
     """Return the mask of errors that are too large for inputs, sums and results of 4 bits or more.
 
     If numbers are rounded to 4 bits with one scale, the error of each is at most 1/14 of the largest number. These
-    errors are taken as independent, and their sum may reach ten standard deviations. Clipped inputs and sums that stop
-    growing may lose up to Σ|x·y|.
+    errors are treated as independent, and their sum may reach ten standard deviations. If inputs are clipped or sums
+    stop growing, an element may lose up to Σ|x·y|.
     """
     totals, (x, y) = view.totals, (problem.x, problem.y)
     with np.errstate(all="ignore"):
@@ -63,7 +63,7 @@ def beyond_precision(problem: ProductProblem, view: View) -> Array:
 
 
 def _are_some_right(problem: ProductProblem, view: View, wrong: Array, right: Array) -> bool:
-    """Return whether less precise inputs are ruled out, because some elements are right to the last bits."""
+    """Return whether some elements are right to the last bits, which excludes less precise inputs."""
     totals = view.totals
     with np.errstate(all="ignore"):
         scale = np.where(totals.squares > 0, np.sqrt(totals.squares), np.inf)
@@ -76,7 +76,7 @@ def _are_some_right(problem: ProductProblem, view: View, wrong: Array, right: Ar
     if count < _RIGHT or not error > _COARSE:
         return False
     chance = np.maximum(limit / error, 2.0**-_MOST_BITS)
-    # The expected number of elements that are right by chance.
+    # Compare with the expected number of elements that are right by chance.
     by_chance = float(chance[view.usable & np.isfinite(chance)].sum())
     bits = count * np.log2(count / by_chance) - (count - by_chance) / log(2)
     return bool(np.median(chance[right]) <= 1 / _FAR and count > by_chance and bits >= _BITS)

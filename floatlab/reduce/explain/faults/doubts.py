@@ -1,6 +1,6 @@
-"""Look for correct computations that explain the errors of a result as well as a fault does.
+"""Correct computations that may explain the errors of a result as well as a fault does.
 
-A fault is claimed only if none of them explains the errors.
+A fault is claimed only if no such computation explains the errors.
 """
 
 from __future__ import annotations
@@ -39,15 +39,16 @@ _STORED = 2.0**-23  # dividing by a scale and multiplying by it again changes a 
 _DECIMALS = 7  # numbers with fewer decimals than this may come from a printed text
 # Other inputs may explain wrong elements whose errors are at most this many times a model's typical change.
 _LIKE_INPUTS = 4.0
-_SCALED = 32  # beside an output with unknown scales, this many right numbers are needed to call the others wrong
+_SCALED = 32  # if the scales of an output are unknown, elements are wrong only if at least this many numbers are right
 _FOUR_BITS, _MOSTLY = 2.0**-4, 0.9  # relative half ulp of 4 bits; the least share of numbers that have 4 bits
-# Rounding to 2 bits changes a number by at most _TWO_BITS. A share of numbers with more than _FEW_BITS bits from
-# _LONGER on is evidence.
+# Rounding to 2 bits changes a number by at most the share _TWO_BITS. Right elements are evidence if at least the share
+# _LONGER of their products has more than _FEW_BITS bits.
 _TWO_BITS, _FEW_BITS, _LONGER = 0.25, 4, 0.1
-# Rounding to fewer bits is an explanation from _SPARE fewer bits on. Errors are then at most _STEPS last places.
+# Rounding to fewer bits is an explanation if at least the last _SPARE bits of the format are unused in all numbers. The
+# errors may then be up to _STEPS units of the last used bit.
 _SPARE, _STEPS = 3, 8.0
-_SCATTERED = 16  # more scattered elements than this beside an output with unknown scales are not called wrong
-_RESCALED = 1 / 32  # beside quantised inputs, a factor of 1 ± this may come from another scale of the inputs
+_SCATTERED = 16  # if the scales of an output are unknown, more scattered elements than this are not called wrong
+_RESCALED = 1 / 32  # if inputs are quantised, a factor of 1 ± this may come from another scale of the inputs
 
 
 def rival_of(
@@ -57,8 +58,8 @@ def rival_of(
 
     The first returned text names the doubtful fault, such as "wrong elements"; the second one names the computation.
     Return None if there is no such computation, or if `found` claims no fault. `view` allows for the rounding errors of
-    the usual accumulator. `is_alone` says whether only the wrong elements differ from the other result. `odds` is from
-    `rearranged_odds`.
+    the usual accumulator. `is_alone` says whether only the wrong elements differ from the other result. `odds` is the
+    result of `rearranged_odds`.
     """
     names = {each.name for each in found.causes}
     if found.status != "bug" or "nan" in names:
@@ -103,7 +104,7 @@ def rival_of(
 
 
 def may_be_flushed(view: View, wrong: Array, least: float, x: Array, y: Array) -> bool:
-    """Return whether the wrong elements' errors are small enough to be caused by flushing to zero.
+    """Return whether the errors of the wrong elements are small enough to be caused by flushing to zero.
 
     Inputs, products and partial sums below `least` are assumed to be flushed.
     """
@@ -118,7 +119,7 @@ def may_be_flushed(view: View, wrong: Array, least: float, x: Array, y: Array) -
     rows, columns = np.nonzero(wrong)
     a, b = x[rows], y[:, columns].T
     signed, room = view.totals.error(view.values)[wrong], np.broadcast_to(view.noise.limit(view.totals), wrong.shape)
-    for sign in (1, -1):  # if no term has this sign, flushing cannot add such numbers
+    for sign in (1, -1):  # if all terms have this sign, flushing some of them cannot cause an error of the same sign
         if ((sign * a * b >= 0).all(axis=1) & (sign * signed > room[wrong])).any():
             return False
     a, b = np.abs(a), np.abs(b)
@@ -166,7 +167,7 @@ def drops_terms(problem: ProductProblem, model: Model) -> bool:
 
 
 def has_output_scale(found: SideExplanation) -> bool:
-    """Return whether an explanation includes that the result was rounded to a format with a scale."""
+    """Return whether an explanation says that the result was rounded to a format with a scale."""
     return any(each.name == "output-rounded" and "scale per" in dict(each.evidence) for each in found.causes)
 
 
@@ -207,8 +208,8 @@ def _count_right(view: View, wrong: Array) -> int:
 def may_be_rounded_numbers(view: View, wrong: Array) -> bool:
     """Return whether inputs that were rounded to few bits may explain wrong elements with about one term each.
 
-    An example is a product of rows with a single 1, which selects rows of the other input. Rounding changes only some
-    of these numbers, so right elements are no evidence if most of their products have few bits.
+    An example is an input whose rows have a single 1, which selects rows of the other input. Rounding to few bits does
+    not change products that have few bits, so these are no evidence even if they are right.
     """
     totals = view.totals
     right = view.right(wrong) & (totals.product != 0)
@@ -223,7 +224,7 @@ def fewer_bits(view: View, wrong: Array) -> int:
     """Return the number of bits to which sums or results may have been rounded, if this explains the wrong elements.
 
     All numbers of the result then have at most this many bits, and most exact products of wrong elements have more.
-    Return 0 if this is no explanation.
+    Return 0 if such a rounding does not explain the wrong elements.
     """
     values, exact = view.values[view.usable], view.totals.product[wrong]
     if not wrong.any() or not values.any():
@@ -249,8 +250,8 @@ def _bits_of(numbers: Array) -> Array:
 def may_be_other_inputs(view: View, product: Array, wrong: Array) -> bool:
     """Return whether inputs that were rounded almost as in a model may explain the wrong elements.
 
-    An example is another scale. The errors against the product of the model must then be at most a few times as large
-    as the typical change that the model makes.
+    An example is quantisation with another scale. The errors against the product of the model must then be at most a
+    few times as large as the typical change that the model causes.
     """
     totals = view.totals
     with np.errstate(all="ignore"):
@@ -283,9 +284,9 @@ def may_be_rounded_again(view: View, product: Array | None, wrong: Array, twice:
 def digits_of(view: View, wrong: Array) -> str:
     """If decimal digits that were rounded or cut off may explain the wrong numbers, describe this; otherwise return "".
 
-    Either the numbers were rounded to these digits, or further digits were cut off. The binary64 number for 0.3, for
-    example, is slightly smaller than 0.3, so its first decimal is 2. Cutting off the others gives 0.2, although nothing
-    is wrong. Most exact products of the wrong elements must have more digits.
+    Either the numbers were rounded to few digits, or further digits were cut off. The binary64 number for 0.3, for
+    example, is slightly smaller than 0.3, so its first decimal is 2. Cutting off all other digits gives 0.2, which is
+    correct. Most exact products of the wrong elements must have more digits.
     """
     values, exact = view.values[view.usable], view.totals.product[wrong]
     error = np.abs(view.totals.error(view.values))[wrong]
@@ -308,7 +309,7 @@ def digits_of(view: View, wrong: Array) -> str:
 
 
 def _rounded(numbers: Array, count: int, are_decimals: bool) -> tuple[Array, Array]:
-    """Return numbers rounded to some decimals or digits, and the weight of the last one of each number."""
+    """Return numbers rounded to `count` decimals or significant digits, and the weight of the last digit of each."""
     with np.errstate(all="ignore"):
         places = np.floor(np.log10(np.where(numbers == 0, 1.0, np.abs(numbers))))
         last = np.full(numbers.shape, -float(count)) if are_decimals else places - count + 1
@@ -338,9 +339,9 @@ def may_be_fixed_point(view: View, product: Array | None, output: Format) -> boo
 def are_multiples(view: View, wrong: Array) -> bool:
     """Return whether the wrong elements may be exact numbers that were rounded to multiples of a step.
 
-    All numbers are multiples of the step, which is the largest such power of two. Rounding errors of sums are allowed,
-    too. An example is a result in a narrow format that is then multiplied by a power of two. Its subnormal numbers
-    become normal ones, but still have few digits.
+    The step is the largest power of two of which all numbers are multiples. Rounding errors of sums are also allowed.
+    An example is a result in a narrow format that is then multiplied by a power of two: its subnormal numbers become
+    normal numbers, but still have few digits.
     """
     step = float(last_places(view.values[view.usable]).min(initial=np.inf))
     error = np.abs(view.totals.error(view.values)) - view.noise.limit(view.totals)

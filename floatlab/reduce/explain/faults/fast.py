@@ -133,7 +133,7 @@ def find_fast_product(view: View, x: Array, y: Array) -> FastProduct | None:
 
 
 def _independent(variance: Array, extra: Array, fast: Array) -> Array:
-    """Return the covariances of independent errors. Where `variance` is 0, use the variance of the fast product."""
+    """Return the covariances of independent errors. If a `variance` is 0, the variance of the fast product is used."""
     found = np.zeros_like(fast)
     for i, (each, more) in enumerate(zip(_halved(variance), _halved(extra), strict=True)):
         found[i, i] = np.where(each > 0, each, fast[i, i]) + more

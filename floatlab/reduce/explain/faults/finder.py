@@ -36,7 +36,7 @@ from floatlab.reduce.results.diagnosis_record import Evidence, Place
 
 NEAR = 3.0  # largest median error that counts as rounding, in sigmas (expected root mean square errors)
 _REPLAYED = 0.98  # flushing is reported if simulated sums with flushing reproduce at least this share of the elements
-_MOSTLY_WRONG = 0.5  # a rectangle is wrong if more than this share of it is, and all other elements are right
+_MOSTLY_WRONG = 0.5  # a rectangle is wrong if more than this share of it is wrong, and all elements outside are right
 _LISTED = 16  # the right elements must have at least this many different numbers
 _LEAST = 3  # a fault must explain at least this many more elements than it has free parameters
 _DOUBT = 14.0  # transposed operands are reported if a coincidence has a probability below about exp(−14)
@@ -49,7 +49,7 @@ _MASKED, _MOST_MASKED = 16, 0.75
 
 
 class FaultFinder(ShiftFinder):
-    """Searches a result for faults of many elements. A fault that it returns explains all errors above rounding."""
+    """Searches a result for faults of many elements. A returned fault explains all errors that exceed rounding."""
 
     def find(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
         """Return the first fault that fits, or None. The fault has no name if another explanation fits equally well."""
@@ -60,7 +60,7 @@ class FaultFinder(ShiftFinder):
         return None
 
     def constant(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
-        """Recognise a result of equal elements, usually zeros, although the elements of the product differ."""
+        """Return the fault if all elements are equal, usually zero, although the elements of the product differ."""
         values = view.values
         if values.size < _SAME_NUMBERS or not wrong.any() or (values != values.flat[0]).any():
             return None
@@ -81,7 +81,7 @@ class FaultFinder(ShiftFinder):
         return Fault("region", where, evidence, wrong)
 
     def clipped(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
-        """Look for a lower or upper bound that replaces all numbers beyond it, such as the 0 of a ReLU."""
+        """Return the fault if a lower or upper bound replaced all numbers beyond it, as the 0 of a ReLU does."""
         values = view.values[view.usable]
         if not values.size or not wrong.any() or values.min() == values.max():
             return None
@@ -133,7 +133,7 @@ class FaultFinder(ShiftFinder):
         return placed(view, wrong)
 
     def of_narrow_sums(self, view: View, format: Format, beyond: Array, by_bits: bool) -> Fault | None:
-        """Look for a fault of a result whose sums were computed in a narrow format.
+        """Return a fault of a result whose sums were computed in a narrow format, or None.
 
         `beyond` is the mask of the elements whose errors are too large for sums in the usual format. If `by_bits` is
         true, a fault is returned only if simulated narrow sums reproduce most elements bit for bit.
@@ -157,7 +157,7 @@ class FaultFinder(ShiftFinder):
         return found.replace(evidence=(*found.evidence, others))
 
     def moved(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
-        """Look for rows or columns of the result that hold another row or column of the product."""
+        """Return the fault if rows or columns of the result hold other rows or columns of the product, or else None."""
         if product is not None:
             return None
         exact = view.totals.product
@@ -172,7 +172,7 @@ class FaultFinder(ShiftFinder):
                 continue
             at = np.flatnonzero(to != np.arange(len(to)))
             if (is_wide := goal.shape[1] > 1) and (np.ptp(values[at], axis=1) == 0).any():
-                continue  # rows of one number do not show where they come from
+                continue  # a row of equal numbers does not show which row it is
             index = list(everything)
             index[axis] = to
             left = view.against(view.totals.take(*index)).fit().wrong
@@ -190,8 +190,8 @@ class FaultFinder(ShiftFinder):
     def _are_surely_moved(self, view: View, moved: Fault, wrong: Array) -> bool:
         """Return whether it is unlikely that moved rows or columns agree with the product by chance.
 
-        They were chosen from all rows or columns, so each of them needs evidence of its own, unless all of them are
-        rotated, or in reverse order. Each must agree with only one row or column of the product.
+        The source of each moved row was chosen from all rows, so each one needs separate evidence, unless all rows are
+        rotated or in reverse order. Each must agree with only one row of the product. The same applies to columns.
         """
         error, room, _ = view.errors()
         axis = int(moved.name == "columns-moved")
@@ -211,19 +211,19 @@ class FaultFinder(ShiftFinder):
         return True
 
     def rest(self, view: View, factor: float | Array, off: Array, wrong: Array) -> Fault:
-        """Return the fault besides a shift: moved rows or columns, or else wrong elements."""
+        """Return the fault that remains besides a factor and a bias: moved rows or columns, or else wrong elements."""
         with np.errstate(all="ignore"):
             shifted = (view.values - off) / factor
         plain = View(view.totals, shifted, view.usable, view.noise, view.format, self._half(view, factor, off))
         return self.moved(plain, None, wrong) or placed(view, wrong)
 
     def _half(self, view: View, factor: float | Array, off: Array) -> Array:
-        """Return the largest error of each element that rounding makes, if a shift was estimated and taken back."""
+        """Return the largest rounding error of each element after an estimated factor and bias are undone."""
         with np.errstate(all="ignore"):
             return np.asarray(2 * (view.half + 2.0**-view.format.precision * np.abs(off)) / np.abs(factor))
 
     def terms(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
-        """Look for terms of the sums that were omitted or added more than once."""
+        """Return the fault if terms of the sums were omitted or added more than once, or else None."""
         x, y = self.problem.x, self.problem.y
         if product is not None or wrong.sum() < _LEAST:
             return None
@@ -244,7 +244,7 @@ class FaultFinder(ShiftFinder):
             and counts.min() >= -1
             and not view.fit(view.totals.product + (x * counts) @ y).wrong.any()
         ):
-            at = np.flatnonzero(counts)  # more than half of the terms would rather be a factor
+            at = np.flatnonzero(counts)  # at most half of the terms: otherwise, a factor is likelier
             name = "terms-missing" if (counts[at] < 0).all() else "terms-twice"
             times = 1 + int(counts[at[0]])
             evidence: Evidence = (("terms", str(len(at))), *((("times", str(times)),) * (times > 2)))
@@ -268,7 +268,7 @@ class FaultFinder(ShiftFinder):
         return None
 
     def part_without_terms(self, view: View, wrong: Array) -> Fault | None:
-        """Return one rectangle of wrong elements if their sums lack terms, or have some of them twice."""
+        """Return one rectangle of wrong elements if terms are missing there, or were added twice; otherwise None."""
         places = find_places(wrong, EXACT)
         if places is None or places.name != "region" or len(places.where) != 1:
             return None
@@ -305,8 +305,8 @@ class FaultFinder(ShiftFinder):
     def _turned(self, view: View) -> Iterator[tuple[str, tuple[str, str], View, Callable[[], View]]]:
         """Yield comparisons of a result with every product of transposed or swapped factors.
 
-        Each item has the name of the fault, its evidence, a view of the sampled elements, and a function that returns
-        the view of all elements. Computing the latter takes a whole product.
+        Each item has the name of the fault, its evidence, a `View` of the sampled elements, and a function that returns
+        the `View` of all elements. This function computes a whole product.
         """
         rows, columns = self.problem.rows, self.problem.columns
         index = np.ix_(rows, columns)
@@ -363,7 +363,7 @@ class FaultFinder(ShiftFinder):
 
 
 def _in_other_memory_orders(view: View) -> Iterator[View]:
-    """Yield views of a result that was stored by columns and read by rows, or the reverse, if this changes it."""
+    """Yield views that undo a wrong memory order: stored by columns and read by rows, or the reverse."""
     m, n = view.values.shape
     if m == n or min(m, n) < 2:
         return

@@ -48,7 +48,7 @@ def order_errors(
     orders: Sequence[str] = USUAL,
     permutation: Array | None = None,
 ) -> Array:
-    """Return the errors of the elements at `places`: for each order, a row without FMA and a row with FMA."""
+    """Return the absolute errors of the elements at `places`: for each order, a row without FMA and a row with FMA."""
     (x, y), (rows, columns) = problem.sources, places
     chosen = slice(None) if permutation is None else permutation
     terms = (
@@ -72,7 +72,7 @@ def largest_errors(
 ) -> Array:
     """Return the largest errors of the elements at `places` in unusual orders, or 0 if there are no such orders.
 
-    The orders are panels and, if `permuted` is true, serial sums of randomly permuted terms.
+    These orders are sums of panels and, if `permuted` is true, serial sums of randomly permuted terms.
     """
     errors = [np.zeros((1, len(places[0])))]
     if orders := panels(problem.terms):
@@ -86,7 +86,7 @@ def largest_errors(
 
 
 def widen_limits(problem: ProductProblem, sides: Sequence[Side]) -> None:
-    """Widen the error limits of a few elements that exceed them, if simulated orders make large errors there, too."""
+    """Widen the error limits of a few elements that exceed them, if simulated orders have large errors there, too."""
     accumulator = own_accumulator(sides[0].rounded_to)
     kind = native_dtype(accumulator)
     if kind is None or kind.itemsize < 4 or any(own_accumulator(side.rounded_to) != accumulator for side in sides):

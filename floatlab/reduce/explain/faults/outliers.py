@@ -39,7 +39,7 @@ _UNLIKELY, _SURE = 1.2, 2.0
 # Elements are lone if there are at most LONE of them, none of which is in the last _EDGE rows or columns.
 LONE, _EDGE = 3, 4
 _LONE_DOUBTED = 1.5  # if at most LONE elements differ, errors above this many times the simulated ones are doubtful
-_GAP = 1.7  # doubtful errors stand apart if the largest is this many times the largest other error
+_GAP = 1.7  # doubtful errors are reported if the largest of them exceeds this many times the largest other error
 _CERTAIN = 1.25  # errors above a limit are doubtful; if the largest is above this many times the limit, all are wrong
 # `are_isolated` assumes that another order changes the share `chance` / _LENIENT of the elements. The probability that
 # it changes only the differing ones must be below exp(−_DOUBTED).
@@ -211,12 +211,12 @@ def are_isolated(differing: Array, chance: float) -> bool:
 def beyond_orders(problem: ProductProblem, side: Side, differing: Array) -> tuple[Array, Array]:
     """Return two masks of differing elements.
 
-    The first marks doubtful errors, which another order of addition is unlikely to cause. The second marks errors that
-    are too large for another order. It is empty if no error is far too large.
+    The first mask marks doubtful errors, which another order of addition is unlikely to cause. The second mask marks
+    errors that are too large for another order. The second mask is empty if no error is far too large.
     """
     doubtful, wrong = np.zeros_like(differing), np.zeros_like(differing)
     few = differing.sum() <= LONE
-    # If many elements differ, even the order of the terms may be another one.
+    # If many elements differ, the terms may even have been permuted.
     rows, columns, times = _times_of_likely(problem, side, differing, own_accumulator(side.rounded_to), not few)
     if rows.size:
         most = _LEAST_TIMES + _TIMES_PER_DECADE * np.log10(differing.sum())
@@ -227,9 +227,9 @@ def beyond_orders(problem: ProductProblem, side: Side, differing: Array) -> tupl
 
 
 def stand_apart(problem: ProductProblem, side: Side, differing: Array, doubtful: Array) -> bool:
-    """Return whether few elements differ, or the largest doubtful error, in sigmas, is far above all others.
+    """Return whether few elements differ, or the largest doubtful error, in sigmas, is far above all other errors.
 
-    If there is no such gap between small and large errors, an order that was not simulated is likelier than a fault.
+    If many elements differ and there is no such gap, an order that was not simulated is likelier than a fault.
     """
     sigma = problem.noise(own_accumulator(side.rounded_to)).sigma(problem.totals)
     with np.errstate(all="ignore"):
@@ -264,8 +264,8 @@ def widened(
     """Return a cause extended to all differing elements, if they lie in one row or one column.
 
     Some of these elements have errors that rounding could explain. They are included because no order of addition
-    explains the row or column: it is not at the edge of a tile, or its errors are larger than those of all simulated
-    orders.
+    explains the row or column: either it is not near the edge of the result, or its errors are larger than those of all
+    simulated orders.
     """
     if cause.name not in ("elements", "region") or sides[0].format != sides[1].format or "all" in dict(cause.evidence):
         return cause

@@ -23,11 +23,12 @@ from floatlab.reduce.explain.problem import ProductProblem, Side, View, view_of
 from floatlab.reduce.explain.residuals import last_places
 from floatlab.reduce.results.diagnosis_record import Evidence
 
-_DOUBT = 12.0  # a fault is reported if a coincidence has at most the probability exp(−12)
+_DOUBT = 12.0  # a fault is reported if the probability of a coincidence is at most exp(−12)
 _LENIENT = 2.0  # the orders of a library may change fewer elements than the simulated orders, by up to this factor
-_STRIP = 6  # a tile at an edge, added in another order, has at least this many differing elements
+_STRIP = 6  # a tile at an edge that is added in another order has at least this many differing elements
 _LONG = 16  # the smallest number of elements whose mean is used
-# A bias is certain above BIAS standard deviations, a factor above _SCALE. 900 correct results: at most 11 and 4.
+# A bias is certain above BIAS standard deviations, and a factor above _SCALE. In 900 correct results, the largest were
+# 11 for a bias and 4 for a factor.
 BIAS, _SCALE = 30.0, 10.0
 _DOUBTED = 0.6  # a bias or a factor above this share of its limit is likely; above the limit, it is certain
 # A factor is reported if it is this many times as significant as the factor of the other result; for a bias, this
@@ -36,7 +37,7 @@ _OTHER = 3.0
 _NORMAL = 0.4549  # the median of the square of a standard normal variable
 _OUTLYING = 0.02  # share of the largest errors that the mean square error leaves out
 _SAME = 6.0  # two spreads of n elements count as equal if their ratio is at most 1 + 6/√n
-CERTAIN = 8.0  # a model is certain if its change shows in the errors by more than this many standard deviations
+CERTAIN = 8.0  # a model is certain if its `certainty` exceeds this many standard deviations
 _WORSE = 1.5  # a model is rejected if its median error is more than this many times that of the plain product
 _OFF = 0.1  # errors are proportional to a model's changes if their slope is 1 ± this number, plus its uncertainty
 OUTLIER = 20.0  # errors above this many times the median error, or above this many sigmas, are outliers
@@ -55,8 +56,8 @@ _MARGIN = 6.0  # if one of `tried` models is to be named, the evidence must exce
 # The least evidence, in bits, for a final rounding or for one of about a hundred sums in narrow formats. With less,
 # more than one in a hundred results would fit by chance.
 BITS_OF_SUMS = 13.0
-BITS_EACH = 8.0  # the evidence that an element takes away if a computation does not reproduce it, in bits
-_HALF = 11  # results in 16 bits or less are coarse, so that many models fit a few numbers
+BITS_EACH = 8.0  # additional evidence, in bits, that is required for each element that a computation does not reproduce
+_HALF = 11  # many models fit a few numbers of this precision (binary16) or less
 _APART = 0.01  # two models can be compared only if their products differ by at least this many sigmas
 
 
@@ -108,7 +109,7 @@ class Drift(Record):
 
 
 def drift_of(view: View) -> Drift:
-    """Fit the errors of a result. Every error should be within the rounding error bound."""
+    """Return three fits of the errors of a result. Every error should be within the rounding error bound."""
     totals = view.totals
     error, exact = totals.error(view.values), totals.product
     with np.errstate(all="ignore"):
@@ -164,7 +165,7 @@ def _spread(error: Array, weight: Array) -> float:
 def small_fault(mine: Drift, other: Drift, u: float) -> tuple[str, str, bool] | None:
     """Return a fault that only the mean errors of the first result show, or None.
 
-    The values are the name of the fault, the evidence, and whether the fault is certain.
+    The tuple holds the name of the fault, its evidence, and whether it is certain.
     """
     found = []
     for axis, words in ((0, "column"), (1, "row")):
@@ -214,9 +215,9 @@ def certainty(one: SampledModel, plain: SampledModel) -> float:
 def look_closer(
     problem: ProductProblem, side: Side, certain: dict[int, float], near: list[SampledModel], first: SampledModel
 ) -> None:
-    """Compute the certainty of up to two models on all elements, if the sample did not decide about them.
+    """Compute the certainty of up to two models on all elements, if their certainty in the sample is not conclusive.
 
-    `certain` holds the certainty of each model by its id and is updated.
+    `certain` maps the id of each model to its certainty. The new values are stored there.
     """
     doubted = [each for each in near if CERTAIN / 4 < certain[id(each)] <= CERTAIN]
     if max(certain.values()) > CERTAIN or first.view.values.size == side.values.size:
@@ -238,7 +239,7 @@ def is_apart(one: SampledModel) -> bool:
 
 
 def is_function_of_product(view: View) -> bool:
-    """Return whether the result is a nonlinear function of the product: one for all rows, or one for each row.
+    """Return whether the result is a nonlinear function of the product: the same for all rows, or one for each row.
 
     If the values of such a result are sorted by the product, neighbours differ little, although the values are far from
     the best straight line.
@@ -260,9 +261,9 @@ def is_function_of_product(view: View) -> bool:
 
 
 def are_exact(view: View, wrong: Array) -> bool:
-    """Return whether there are wrong elements, all with small errors, for which every order of addition is exact.
+    """Return whether all wrong elements have small errors, and sums that are exact in every order of addition.
 
-    An error is small if rounded inputs would cause larger errors.
+    An error is small if rounded inputs would cause larger errors. Return False if there are no wrong elements.
     """
     small = np.abs(view.totals.error(view.values)) <= _FINE * view.totals.size
     return bool(wrong.any() and (small & view.noise.is_exact(view.totals))[wrong].all())
@@ -271,7 +272,7 @@ def are_exact(view: View, wrong: Array) -> bool:
 def are_among_others(view: View, wrong: Array) -> bool:
     """Return whether at least as many numbers are right as wrong. Zeros do not count as right.
 
-    Otherwise, nothing shows that the result is a product of these inputs with a few wrong elements.
+    If fewer are right, there is no evidence that the result is a product of these inputs with a few wrong elements.
     """
     return bool(view.right(wrong).sum() >= wrong.sum())
 
@@ -285,8 +286,8 @@ def have_few_digits(x: Array) -> bool:
 def explains_more(view: View, product: Array) -> bool:
     """Return whether a model's product explains a result better than the plain product does.
 
-    It does if errors against the plain product exceed even the wider limits of the model. It also does if it clearly
-    reduces the median error.
+    This is the case if errors against the plain product exceed even the wider limits of the model, or if the model
+    clearly reduces the median error.
     """
     error, room = (np.abs(view.totals.error(view.values)), view.noise.limit(view.totals, product) + view.half)
     usable = view.usable & (view.totals.size > 0)
@@ -300,7 +301,7 @@ def explains_more(view: View, product: Array) -> bool:
 def is_nearer(view: View, product: Array) -> bool:
     """Return whether the median error is smaller against a model's product than against the plain product.
 
-    Only elements in which these errors differ are compared. Without such elements, the result is true.
+    Only elements in which these errors differ are compared. Return True if there are no such elements.
     """
     usable = view.usable & (view.totals.size > 0) & (view.values != 0)
     with np.errstate(all="ignore"):
@@ -339,8 +340,8 @@ def evidence_bits(view: View, explained: Array, output: Format) -> float:
     """Return the evidence, in bits, for a computation that gives exactly the numbers of the `explained` elements.
 
     If a number differs from the product by k ulps of the format `output`, about 2·k + 1 numbers are as close to the
-    product. So it counts log2(2·k + 1) bits. If all sums are multiples of a step that is larger than an ulp, k counts
-    these steps. Equal numbers count once. Zeros do not count, because many causes make zeros.
+    product. So this number counts log2(2·k + 1) bits. If all sums are multiples of a step that is larger than an ulp, k
+    is the number of these steps. Equal numbers count once. Zeros do not count, because many causes make zeros.
     """
     explained = explained & view.usable & (view.values != 0)
     _, first = np.unique(view.values[explained], return_index=True)
@@ -354,7 +355,7 @@ def evidence_bits(view: View, explained: Array, output: Format) -> float:
 
 
 def place_bits(view: View, wrong: Array) -> float:
-    """Return the evidence, in bits, for a computation that changes just the `wrong` elements.
+    """Return the evidence, in bits, for a computation that changes exactly the `wrong` elements.
 
     Equal numbers count once.
     """
@@ -364,7 +365,7 @@ def place_bits(view: View, wrong: Array) -> float:
 
 
 def outdoing(view: View, product: Array) -> tuple[str, bool] | None:
-    """If a factor or bias fits at least as well as a model, return its text, and whether both fit equally well."""
+    """Return a factor or bias that fits at least as well as a model, and whether both fit equally well; else None."""
     totals = view.totals
     with np.errstate(all="ignore"):
         square = view.noise.sigma(totals) ** 2 + np.asarray(view.half) ** 2 / 3

@@ -2,7 +2,7 @@
 
 A rearranged product adds other numbers than the terms x·y of an element. Examples are FFTs, Winograd's convolutions,
 prefix sums, and products in which the means of the inputs are multiplied and added separately. Errors then follow the
-norms of whole rows, columns or matrices. So small elements have larger errors than any order of addition makes, and
+norms of whole rows, columns or matrices. So small elements have larger errors than any order of addition causes, and
 look wrong.
 
 Two explanations of all errors are compared by their likelihoods: conventional sums with some wrong elements, and a
@@ -39,7 +39,8 @@ _LARGER = 4.0  # if wrong elements have exact sums, their errors are at most thi
 # Limits for wrong elements whose sums are exact: they are faults if there are at most _FEW of them, and _OTHERS times
 # as many right ones. Errors up to _ULPS·u times the size of the sums may be those of a rearranged product.
 _FEW, _OTHERS, _ULPS = 3, 8, 4.0
-# Errors are alike in lines if, from _EACH elements per line on, their spread has less than this share of their squares.
+# Errors are alike in lines if the lines have at least _EACH elements on average, and the squared deviations from the
+# means of the lines add up to less than _ALIKE times the squared errors.
 _EACH, _ALIKE = 3, 0.1
 _SHIFTED = 0.25  # a factor or bias explains most of the errors if it leaves less than this share of their squares
 _EVERYWHERE = 8  # a rearranged product of exact sums is certain only if at least this many elements are off
@@ -130,9 +131,9 @@ def _are_everywhere(wrong: Array, others: Array) -> bool:
 
 
 def _are_alike_in_lines(view: View, wrong: Array, x: Array, y: Array) -> bool:
-    """Return whether the wrong elements of each column, or of each row, have the same error, as a bias makes them.
+    """Return whether the wrong elements of each column, or of each row, have the same error, as if a bias were added.
 
-    Elements of zero rows and columns do not count: there, a rearranged product has such errors, too.
+    Elements of zero rows and columns do not count, because a rearranged product may have such errors there, too.
     """
     some = wrong & np.asarray(x.any(axis=1))[:, None] & y.any(axis=0)
     error = np.where(some, view.totals.error(view.values), 0.0)
@@ -154,7 +155,7 @@ def _are_shifted(view: View) -> bool:
 
 
 class _Errors(Record):
-    """The errors of some elements, and what is known about their distribution.
+    """The errors of some elements, and bounds on their distribution.
 
     `last` is the standard deviation of each element's final rounding. All partial sums of an element are multiples of
     its `grain`. `least` is the smallest standard deviation that is assumed for an error.
@@ -168,7 +169,7 @@ class _Errors(Record):
     __hash__ = object.__hash__
 
     def likelihood(self, scale: Array) -> float:
-        """Return the logarithm of the likelihood of the errors, whose typical sizes are `scale`."""
+        """Return the logarithm of the likelihood of the errors if their typical sizes are `scale`."""
         # If the grain is larger than the errors, a sum is exact or far off. Estimate the share of exact sums.
         coarse = self.grain > scale
         exact = coarse & (self.error == 0)

@@ -30,13 +30,13 @@ _ROWS, _COLUMNS = 16, 32  # sums in a narrow format are simulated for about this
 _FINER = 0.2  # a result is coarser than sums if more than this share of the sums has bits below the result's last bit
 _OTHER = 9.0  # the bias of a result must be this many times as significant as the bias of simulated sums
 _ENOUGH = 16  # a fault must explain at least this many more elements than it has free parameters
-# Sums with directed rounding explain a shift if their errors are similar to it: the cosine of these errors with the
-# shift must be at least _PATTERN times that of the result's errors.
+# Sums with directed rounding explain a shift if their errors are similar to it: the cosine between these errors and the
+# shift must be at least _PATTERN times the cosine between the result's errors and the shift.
 _PATTERN = 0.8
 # These errors must also be at least _SIZE times the shift: less than 1, because other orders may have larger errors.
 _SIZE = 0.4
 _CUT = 2.0**-10  # a shift of at most this share of Σ|x·y| may be due to truncated inputs
-_VARIED = 0.25  # truncated inputs explain a shift if the spread of the errors is above this share of the simulated one
+_VARIED = 0.25  # truncated inputs explain a shift if the errors' spread exceeds this share of the simulated spread
 _SLOPE = 0.15  # the slope of a result against the product may differ by this much from the slope of simulated sums
 _STEPS = 1 << 24  # products with more multiply-adds are not simulated as a whole
 _ALIKE, _FEW_TERMS = 32, 8  # equal bits are evidence only for at least this many elements and terms
@@ -55,8 +55,8 @@ def sums_in(problem: ProductProblem, format: Format) -> tuple[Array, Array, Arra
 def whole_sums_in(problem: ProductProblem, side: Side, format: Format) -> Array | None:
     """Return the product computed by serial sums in which every step is rounded to a format.
 
-    Return None in three cases: it differs from the result in most elements; it is too large to be simulated; it has too
-    few elements or terms for equal bits to be evidence.
+    Return None in three cases: the product differs from the result in most elements; it is too large to be simulated;
+    it has too few elements or terms for equal bits to be evidence.
     """
     if problem.shape[0] * problem.shape[1] * problem.terms > _STEPS or problem.terms < _FEW_TERMS:
         return None
@@ -66,7 +66,7 @@ def whole_sums_in(problem: ProductProblem, side: Side, format: Format) -> Array 
 
 
 def is_like_sums(problem: ProductProblem, side: Side, format: Format) -> bool:
-    """Return whether a result has the slope, against the product, that sums in a narrow format have.
+    """Return whether the slope of a result against the product is that of sums in a narrow format.
 
     The error bound of these sums is too large to exclude other causes. Their slope is about 1, or less if serial sums
     stop growing. A function of the product, such as tanh, has an even smaller slope.
@@ -94,7 +94,7 @@ def _is_coarser(values: Array, sums: Array) -> bool:
 
 
 def _is_shifted(problem: ProductProblem, side: Side, format: Format, sums: Array) -> bool:
-    """Return whether a result has significant mean errors, although sums in a format have none."""
+    """Return whether a result has significant mean errors, although the simulated `sums` in a format have none."""
     rows, columns = problem.rows[:_ROWS], problem.columns[: sums.shape[1]]
     index, noise = np.ix_(rows, columns), problem.noise(format)
     totals = problem.totals.take(rows, columns)
@@ -106,7 +106,7 @@ def _is_shifted(problem: ProductProblem, side: Side, format: Format, sums: Array
 
 
 def narrow_share(problem: ProductProblem, format: Format, view: View) -> float:
-    """Return the share of simulated sums in a narrow format whose errors exceed the view's error limit."""
+    """Return the share of simulated sums in a narrow format whose errors exceed the error limits of `view`."""
     rows, columns, total = sums_in(problem, format)
     part = View(problem.totals.take(rows, columns), total, np.isfinite(total), view.noise, view.format)
     return share_of(part.fit().wrong)
@@ -170,7 +170,7 @@ class ShiftRivals:
         """Return whether truncated inputs, which cause the errors `made`, may explain the shift.
 
         The errors `made` must mostly have the sign of the shift. They are then scaled to the size of the shift. The
-        result's errors must vary around the shift by more than a quarter of the spread of the scaled errors.
+        deviations of the result's errors from the shift must exceed a quarter of those of the scaled errors.
         """
         with np.errstate(all="ignore"):
             weight = np.where((self.totals.size > 0) & np.isfinite(error), 1 / self.totals.size, 0.0)
@@ -206,7 +206,7 @@ class ShiftRivals:
         return self._directed
 
     def _is_replayed(self, axis: int | None) -> bool:
-        """Return whether a replayed sum equals the result bit for bit after a shift and a final rounding."""
+        """Return whether replayed sums, plus a bias or times a factor, then rounded, give the result bit for bit."""
         if self.side.rounded_to != self.side.format:
             return False
         unknowns = 1 if axis is None else self.values.shape[1 - axis]

@@ -38,7 +38,7 @@ _COHERENT = 6.0
 _STEADY = 0.5
 _USUAL = 0.7  # the median error of usual sums is at most this many sigmas
 _LEAST = 8  # running sums are recognised in at least this many rows (or columns), a bias in this many sums of zeros
-ROUNDED = 4.0  # rounded scales make a factor that differs from 1 by at most this many u
+ROUNDED = 4.0  # rounded scales cause a factor that differs from 1 by at most this many unit roundoffs
 # Sums of zeros show a bias if the share _NEARLY_ALL of them equals the bias, up to the relative difference _EQUAL.
 _EQUAL, _NEARLY_ALL = 2.0**-8, 0.95
 _SURELY = 6.0  # standard deviations by which the mean factor of all rows, and that of all columns, must differ from 1
@@ -111,7 +111,7 @@ def _significance(numbers: Array) -> float:
     >>> round(_significance(np.array([1.0, 2.0, 3.0])), 2), round(_significance(1 + np.arange(20) / 10), 2)
     (1.77, 6.83)
     """
-    count = len(np.unique(numbers)) - 1  # equal numbers are those of equal rows or columns
+    count = len(np.unique(numbers)) - 1  # equal numbers come from equal rows or columns, so they count once
     if count < 1:
         return 0.0
     square = (count + 1) * float(numbers.mean()) ** 2 / float(numbers.var(ddof=1))
@@ -134,7 +134,7 @@ def may_be_shared(view: View, x: Array, y: Array, shift: Array, axis: int, is_fa
     >>> signs = rng.choice([-1.0, 1.0], (1, 30))
     >>> may_be_shared(view, x, y, 1e-6 * signs, 0), may_be_shared(view, x, y, 1e-4 * signs, 0)
     (True, False)
-    >>> may_be_shared(view, x, y, np.full((1, 30), 1e-6), 0)  # independent columns do not have one error
+    >>> may_be_shared(view, x, y, np.full((1, 30), 1e-6), 0)  # the errors of the columns would not all be equal
     False
     """
     shift = np.broadcast_to(shift, view.values.shape)
@@ -152,7 +152,7 @@ def may_be_shared(view: View, x: Array, y: Array, shift: Array, axis: int, is_fa
     y, means = y[:, columns], (weight * shift[:, columns]).sum(axis=0) / sums
     with np.errstate(all="ignore"):
         sizes = _APART * np.sqrt(np.nanmedian(np.where(weight > 0, 1 / weight, np.nan), axis=0))
-    # The mean row of x may be multiplied separately. Try the mean with the weights of the errors, and the plain one.
+    # The mean row of x may be multiplied separately. Try the mean with the weights of the errors, and the usual mean.
     rows = [x.T @ weight / sums, np.broadcast_to(x.mean(axis=0)[:, None], y.shape)]
     if _is_rough(view, shift.T if axis == 1 else shift):
         rows.append(y)  # Winograd's algorithm for inner products subtracts a sum of products y·y from each column
@@ -169,7 +169,7 @@ def may_be_shared(view: View, x: Array, y: Array, shift: Array, axis: int, is_fa
 
 
 def _is_rough(view: View, shift: Array) -> bool:
-    """Return whether the errors that remain without a shift are larger than those of usual sums."""
+    """Return whether the errors that remain after a shift is subtracted are larger than those of usual sums."""
     with np.errstate(all="ignore"):
         left = np.abs(view.totals.error(view.values) - shift) / (view.noise.sigma(view.totals) + view.half)
     left = left[view.usable & np.isfinite(left)]
@@ -177,7 +177,7 @@ def _is_rough(view: View, shift: Array) -> bool:
 
 
 def _are_running_sums(view: View, shift: Array, axis: int) -> bool:
-    """Return whether the errors that remain without a shift change little from one row (or column) to the next one.
+    """Return whether the errors, after a shift is subtracted, change little from one row (or column) to the next one.
 
     A program may compute each row of the product from the previous row: it multiplies the difference of the two rows of
     x by y, and adds this. The errors of the rows then add up.
@@ -187,7 +187,7 @@ def _are_running_sums(view: View, shift: Array, axis: int) -> bool:
         left, sizes = (view.totals.error(view.values) - shift) / sigma, np.abs(shift) / sigma
     left, sizes = (np.where(view.usable & np.isfinite(each), each, 0.0) for each in (left, sizes))
     if float((sizes * sizes).mean()) > (_LARGER * _LARGER) * float((left * left).mean()):
-        return False  # running sums do not cause a shift that is so much larger than the other errors
+        return False  # running sums do not cause a shift that is this much larger than the other errors
     steps = np.diff(left, axis=axis)
     usual = 2 * float((left * left).mean()) * steps.size
     return left.shape[axis] >= _LEAST and float((steps * steps).sum()) < _STEADY * usual

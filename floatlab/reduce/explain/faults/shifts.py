@@ -37,28 +37,28 @@ _COARSE = 8  # a bias or a factor is looked for only in results with at least th
 _SHORT = 11  # up to this many significant bits, a factor needs 3 wrong elements as evidence; above, it needs 2
 _SAME = 6.0  # two medians of n elements count as equal if their ratio is at most 1 + this number / √n
 _LEAST = 3  # a fault must explain at least this many more elements than it has free parameters
-_SIGNIFICANT = 6.0  # a bias in a narrow format shows if signs of errors are uneven by this many standard deviations
+_SIGNIFICANT = 6.0  # a bias is significant if one sign of the errors prevails by this many standard deviations
 _VISIBLE = 0.25  # a bias is visible without statistics if it changes more than this share of the numbers by over 1 ulp
 _SCATTERED = 0.4  # largest share of elements that may be wrong in a result that is otherwise right or shifted
-_FAR = 4.0  # if some elements are also wrong, the median shift of a bias or factor must be this many error bounds
+_FAR = 4.0  # if some elements are also wrong, the median shift must be at least this many error bounds
 _TELLING = 0.5  # if the median error bound is a larger share of the product than this, any shift would fit
-_SURELY = 3.0  # among narrow sums, an element is wrong only if its error exceeds this many error bounds
+_SURELY = 3.0  # if sums may be narrow, an element is wrong only if its error exceeds this many of their error bounds
 _ADJUSTED, _TURNS = 1 << 18, 3  # a bias of at most this many elements is adjusted; it is estimated this many times
-_ROUND = 1e-3  # beside a bias, the first estimate of a factor has few digits, within this relative distance
+_ROUND = 1e-3  # if there is also a bias, the first estimate of a factor is shortened, changing at most by this share
 _UNSURE = 4.0  # a factor differs from its estimate by at most this many standard deviations
 _AXES = ("column", "row", "result")
 CUT = "inputs that were cut off to fewer digits"
 
 
 class ShiftFinder:
-    """Searches a result for a bias or a factor. A shift is an array of the errors that it would cause."""
+    """Searches a result for a bias or a factor. A shift is an array of the errors that one of them would cause."""
 
     def __init__(self, problem: ProductProblem, side: Side, tick: Callable[[], None]) -> None:
         """Take the inputs and the result."""
         self.problem, self.side, self.tick = problem, side, tick
         self.doubts_all = True  # if true, every shift that directed rounding could cause counts as ambiguous
         self.doubt = ""  # the last shift that was not reported because it is ambiguous
-        self.rival = ""  # what may have caused that shift; if empty, sums that are rounded in one direction
+        self.rival = ""  # the computation that may have caused `doubt`; if empty, sums rounded in one direction
 
     def shifted(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
         """Return the bias or the factor, whichever leaves smaller residuals; None if neither fits."""
@@ -85,7 +85,7 @@ class ShiftFinder:
         return best
 
     def bias(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
-        """Look for a bias: one number added to all elements of each column or of each row."""
+        """Return the fault if a bias explains all errors: one number added to each column or to each row. Else None."""
         error, room, sigma = view.errors(product)
         if not np.isfinite(error[view.usable]).all() or self._needs_none(view, product):
             return None
@@ -137,7 +137,10 @@ class ShiftFinder:
         return float((squares - 1).sum()) <= _SIGNIFICANT * float(np.sqrt(2 * squares.size))
 
     def scale(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
-        """Look for one factor of all elements. The fault has no name if truncating sums also explain it."""
+        """Return the fault if one factor of all elements explains all errors, or else None.
+
+        The fault has no name if truncating sums also explain the errors.
+        """
         exact = view.totals.product if product is None else product
         values = np.where(view.usable, view.values, np.nan)
         limit = view.noise.limit(view.totals, product) + view.half
@@ -178,10 +181,10 @@ class ShiftFinder:
         return Fault(name, (), (("factor", f"{float(factor[0, 0]):.9g}"),), wrong, left)
 
     def combined(self, view: View, narrow: Sequence[View]) -> tuple[Fault, ...] | None:
-        """Look for a factor and a bias, or for one of them together with wrong elements.
+        """Return the faults if a factor and a bias, or one of them and wrong elements, explain all errors. Else None.
 
-        `view` assumes sums in the usual accumulator. The views in `narrow` assume narrower sums, which have larger
-        error bounds. A factor or bias is rejected if such a bound explains an element that counts as wrong.
+        `view` has the error bounds of the usual accumulator, and the views in `narrow` have those of narrower sums. A
+        factor or bias is rejected if the larger bounds of narrower sums explain an element that counts as wrong.
         """
         if self._needs_no_shift(view):
             return None
@@ -255,7 +258,7 @@ class ShiftFinder:
     ) -> tuple[float | Array, Array]:
         """Return a factor and a bias that fit most elements; `factor` is the first estimate of the factor.
 
-        With `refined`, factor and bias are estimated alternately, because an error in one of them looks like the other.
+        If `refined` is true, both are estimated alternately, because an error in one of them changes the other.
         """
         exact, off = view.totals.product, np.zeros((1, 1))
         if axis is not None and refined:
@@ -280,7 +283,7 @@ class ShiftFinder:
         return factor, off
 
     def rest(self, view: View, factor: float | Array, off: Array, wrong: Array) -> Fault:
-        """Return the fault of the elements that are wrong besides a factor and a bias `off`."""
+        """Return the fault of the elements that remain wrong after a factor and a bias `off` are taken into account."""
         return placed(view, wrong)
 
     def _needs_none(self, view: View, product: Array | None) -> bool:
@@ -297,7 +300,8 @@ class ShiftFinder:
         """Return whether sums that are rounded in one direction may explain the shift."""
         if self.doubts_all or self._needs_no_model(view, product):
             return True
-        if product is not None:  # matrix units that round inputs like these models also truncate sums: a factor below 1
+        # Matrix units that round inputs like these models also truncate sums, which looks like a factor below 1.
+        if product is not None:
             return axis is None and float(np.nansum(shift * product)) < 0
         return not self.rivals.are_excluded(shift, axis)
 
@@ -313,7 +317,7 @@ class ShiftFinder:
         return is_cut
 
     def _needs_no_model(self, view: View, product: Array | None) -> bool:
-        """Return whether there is a model (`product` is not None), but directed rounding fits without it."""
+        """Return whether a model is given (`product` is not None), but directed rounding alone explains the errors."""
         return product is not None and self._needs_no_shift(view)
 
     def _needs_no_shift(self, view: View) -> bool:
@@ -347,7 +351,7 @@ class ShiftFinder:
 def _likeliest(factor: float, error: Array, exact: Array, sigma: Array) -> tuple[float, float]:
     """Return the smallest and the largest likely factor, from the mean error that an estimated factor leaves.
 
-    The mean is far more precise than the limits of single errors: these allow many factors, often including 1.
+    The mean is far more precise than the limits of single errors, which allow many factors, often including 1.
     """
     with np.errstate(all="ignore"):
         slope, z = exact / sigma, error / sigma
@@ -361,5 +365,5 @@ def _likeliest(factor: float, error: Array, exact: Array, sigma: Array) -> tuple
 
 
 def _is_constant(values: Array, axis: int, room: Array) -> bool:
-    """Return whether the numbers in each line along an axis are equal, up to errors as large as `room`."""
+    """Return whether the numbers along an axis are equal, up to errors as large as `room`, in every row or column."""
     return bool((np.abs(values - values.take([0], axis)) <= 2 * room).all())

@@ -2,8 +2,8 @@
 
 Both results are within the bound of the product, so only the pattern of their errors can show a fault: a few elements
 differ, a row or column has larger errors than all others, or a mean error is significant. Usually, the results differ
-because they were added in different orders. A fault is claimed only if no order makes such a pattern. An order is
-claimed only if simulated orders also make it.
+because they were added in different orders. A fault is claimed only if no order causes such a pattern. An order is
+claimed only if simulated orders cause this pattern, too.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ from floatlab.reduce.results.diagnosis_record import DiagnosedCause
 # The `doubt_needed` of `is_no_order`: _KNOWN if a computation reproduces a result bit for bit, otherwise _UNKNOWN.
 _KNOWN, _UNKNOWN = 8.0, 12.0
 
-# Rearranged products have errors of up to about 1.7 times those of the simulated orders. Above _ROUGH times, errors
-# are doubtful.
+# Rearranged products have errors of up to about 1.7 times those of the simulated orders. If errors are more than _ROUGH
+# times as large as those, the diagnosis is "unknown".
 _ROUGH = 2.0
-# Differences of one sign count if at least _FEWEST elements differ, and _EQUAL times as many have equal bits.
+# Differences of one sign are evidence if at least _FEWEST elements differ, and _EQUAL times as many have equal bits.
 _FEWEST, _EQUAL = 6, 4
 
 
@@ -61,7 +61,7 @@ class Claim(Individual):
 
 
 class SmallFaults:
-    """Searches two results that are both within the rounding error bound of the product."""
+    """Searches for faults in two results that are both within the rounding error bound of the product."""
 
     def __init__(
         self,
@@ -87,8 +87,9 @@ class SmallFaults:
     def _fast(self, claim: Claim) -> Claim | None:
         """Return the claim, unless a result may be a fast or rearranged product, whose errors look like faults.
 
-        If a result may be such a product, return a doubt instead. If it certainly is, its errors are rounding errors.
-        Then return a claim that names the fast algorithm, or None for another rearranged product.
+        If a result may be such a product, return a claim with the status "unknown" instead. If it certainly is such a
+        product, its errors are rounding errors. Then return a claim that names the fast algorithm, or None if the
+        product was rearranged in another way.
         """
         names = {each.name for each in claim.causes}
         if claim.status == "bug" and names <= {"elements", "region"}:
@@ -119,7 +120,10 @@ class SmallFaults:
         return claim
 
     def _few(self) -> Claim | None:
-        """Look for a few wrong elements. The others must agree bit for bit, or have the bits of a replayed order."""
+        """Return a claim if a few elements are wrong, and all others agree bit for bit or have a replayed order's bits.
+
+        If only one to three elements differ and may be wrong, the status of the claim is "unknown".
+        """
         chance = self.grid.chance()
         same = self.sides[0].format == self.sides[1].format
         if same and is_no_order(self.differing, chance, _KNOWN if any(self.ways) else _UNKNOWN):
@@ -140,7 +144,7 @@ class SmallFaults:
         return None
 
     def _one_sided(self) -> Claim | None:
-        """Return a doubt if all differences have one sign: a factor or a bias causes this, but no order does."""
+        """Return the status "unknown" if all differences have one sign, as after a factor or a bias; otherwise None."""
         count = int(self.differing.sum())
         if all(self.ways) or count < _FEWEST or self.differing.size - count < _EQUAL * count:
             return None
@@ -156,9 +160,9 @@ class SmallFaults:
         return Claim("unknown", lone_line(DiagnosedCause("elements", "result", "both", share, where, ())))
 
     def _of_each(self) -> Claim | None:
-        """Look for unusual rows, columns, mean errors or typical errors in each result.
+        """Return a claim about the first result with unusual rows, columns, mean errors or typical errors.
 
-        Results that a computation in `ways` reproduces are skipped.
+        Results that a computation in `ways` reproduces are skipped. Return None if nothing is unusual.
         """
         drifts = [drift_of(view) for view in self.views]
         for i, whose in enumerate(("actual", "expected")):
@@ -188,7 +192,10 @@ class SmallFaults:
         return None
 
     def _shift(self, i: int, drift: Drift, name: str, words: str, is_certain: bool) -> Claim:
-        """Claim a bias or a factor that the mean errors show, unless sums with directed rounding have such means."""
+        """Return a claim that explains significant mean errors by a bias, a factor or sums with directed rounding.
+
+        If several explanations are possible, the status of the claim is "unknown".
+        """
         side, whose = self.sides[i], ("actual", "expected")[i]
         directed = self.grid.directed_ways(side) if self.grid.into == side.rounded_to else []
         if directed:

@@ -1,4 +1,4 @@
-"""Recognise a result that is not the product, by errors too large for rounding, or by a lost correlation."""
+"""Recognise a result that is not the product: its errors exceed all rounding, or its correlation with it is lost."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _FEW_VALUES = 256  # a result with at most this many different numbers may have 
 # The coarsest computations must keep a correlation of at least _KEPT with the product. A result is unrelated if its
 # correlation is below _LOST times that of the coarsest computation, and at least _SIGMAS standard deviations smaller.
 _KEPT, _LOST, _SIGMAS = 0.5, 0.3, 5.0
-_LONG = 8  # a number is subtracted from columns or rows that have at least this many elements
+_LONG = 8  # `is_shifted` tries only columns and rows that have at least this many elements
 _EMPTY = 0.1  # a computation is left out as almost zero if its sum of squares is at most this share of the result's
 
 
 def unrelated(problem: ProductProblem, view: View, side: Side) -> Evidence:
-    """Return the evidence that a result is not the product of the inputs, which may be empty."""
+    """Return the evidence that a result is not the product of the inputs; empty if it may be the product."""
     times, share = times_coarsest(problem, side), unrelated_share(view)
     wrong = view.fit().wrong
     are_few = wrong.sum() < min(_FEW, _UNRELATED * view.usable.sum())
@@ -73,7 +73,7 @@ def times_coarsest(problem: ProductProblem, side: Side, values: Array | None = N
         # Partial sums may be rounded to bfloat16. If terms cancel, these errors exceed those of rounded inputs.
         room = np.maximum(room, sample.size * 2.0**-_BFLOAT.precision)
         scale = np.sqrt(np.where(sample.squares > 0, sample.squares, 1.0))
-        # In elements in which the errors of quantised inputs happen to cancel, allow at least their median.
+        # The errors of quantised inputs may cancel by chance, so allow in each element at least the median error.
         room = np.maximum(room / scale, np.median((room / scale)[usable]))
         return float(np.median((np.abs(sample.error(values)) / scale / (2 * room))[usable]))
 
@@ -102,11 +102,12 @@ def unrelated_share(view: View, some: Array | bool = True) -> float:
 
 
 def _lost_correlation(problem: ProductProblem, side: Side) -> Evidence:
-    """If a result correlates too little with the product, return its correlation and the least plausible one.
+    """If a result correlates too little with the product, return its correlation and the smallest plausible one.
 
-    Quantised inputs and partial sums in bfloat16 leave a correlation even if their errors are as large as the product.
-    The correlation is clearest in large rows and columns, so a second attempt gives these more weight. Quantisation
-    with one scale may turn almost all inputs into zeros. It is ignored if the result has many other numbers.
+    Otherwise return an empty tuple. Results of quantised inputs and of partial sums in bfloat16 are correlated with the
+    product even if their errors are as large as the product. The correlation is clearest in large rows and columns, so
+    a second attempt gives these more weight. Quantisation with one scale may turn almost all inputs into zeros. This
+    case is ignored if many numbers of the result are not zero.
     """
     index, sample = np.ix_(problem.rows, problem.columns), problem.sample
     values, exact = side.values[index], sample.product
@@ -120,7 +121,7 @@ def _lost_correlation(problem: ProductProblem, side: Side) -> Evidence:
             power, spread = _power(goal), _power(noise / scale)
             others = [less(made / scale) for made in models]
             kept = [_correlation(each, goal)[0] for each in others if _power(each) > _EMPTY * _power(result)]
-            # If every computation is left out, none of them gave this result.
+            # If all computations are left out as almost zero, any correlation is expected to remain.
             least = min(kept, default=1.0) * sqrt(power / (power + spread) if power > 0 else 0.0)
             own, sigma = _correlation(result, goal)
             if least >= _KEPT and abs(own) < _LOST * least and least - abs(own) > _SIGMAS * sigma:
@@ -130,7 +131,7 @@ def _lost_correlation(problem: ProductProblem, side: Side) -> Evidence:
 
 
 def _without_lines(values: Array) -> Array:
-    """Return the values less the means of their rows and columns; of one row or one column, less the mean."""
+    """Return the values minus the means of their rows and columns, or minus the mean if there is one row or column."""
     if 1 in values.shape:
         return np.asarray(values - values.mean())
     less: Array = values - values.mean(axis=0) - values.mean(axis=1, keepdims=True) + values.mean()
@@ -138,9 +139,9 @@ def _without_lines(values: Array) -> Array:
 
 
 def _without_factors(values: Array) -> Array:
-    """Return the values less the product of their row means and column means, as sums of positive terms need it.
+    """Return the values minus (mean of the row) · (mean of the column) / (mean of all values).
 
-    Each such sum is roughly the product of two numbers, of its row and of its column, whatever the order of the terms.
+    If all terms are positive, each sum is roughly such a product, even if the terms are in a wrong order.
     """
     return np.asarray(values - np.outer(values.mean(axis=1), values.mean(axis=0)) / values.mean())
 
