@@ -302,7 +302,7 @@ OUTPUT = grouped(
     Option("width", "N", f"columns, {WIDTHS[0]} to {WIDTHS[-1]} (default: the terminal's, else 80)"),
     Option("ascii", "", "only ASCII characters"),
     Option(
-        "quiet", "", "only the result in short, such as the shortest decimal (--quiet=code: the code)", value="value",
+        "quiet", "", "only the result, such as the shortest decimal (--quiet=code: the code)", value="value",
         also=("code", "value-only"),
     ),
     # argparse has no options with an optional value after =, so --quiet=code becomes --quiet-code.
