@@ -35,7 +35,7 @@ from floatlab.record import Individual
 
 _SMALL_SAMPLE = 1 << 16
 _MOSTLY = 0.4  # if a weight has a small error, a repair must leave less than this share of the error
-_UNRELATED = 0.1  # numbers with a smaller cosine are unrelated
+_UNRELATED = 0.1  # numbers with a smaller cosine than this are unrelated
 _TURNED = 0.5  # after a rotation, the cosine of a weight and its original is smaller than this
 # A repaired weight is right if it looks like the result of one of three kinds of quantisers:
 # * rounding to nearest: at least the share _ROUNDED of the codes is nearest to the original;
@@ -48,7 +48,7 @@ _COARSE = 0.1  # rounding a normal scale to 8 bits changes it by less than this 
 _CERTAIN = 0.99  # if a repair makes this share of the codes nearest, no other repair is tried
 _ABOUT = 50  # if the shares of nearest codes after two repairs differ by less than 1/50, the simpler one is chosen
 _FINER = 0.008  # the relative distance between factors that are tried
-_LEAST_FACTOR = 0.01  # factors that differ less from 1 cannot be distinguished from rounding
+_LEAST_FACTOR = 0.01  # factors that differ from 1 by less than this cannot be distinguished from rounding
 
 
 class ComparedWeight(Individual):
@@ -198,7 +198,7 @@ def _other_groups(found: ComparedWeight) -> WeightCause | None:
 
 
 def _corrected(found: ComparedWeight, words: str, error: float) -> WeightCause:
-    """Return a mistake as a cause, and the relative error that is left when it is corrected."""
+    """Return a cause that describes a mistake, and the relative error that is left when it is corrected."""
     before = found.fidelity.relative_error
     return WeightCause(f"{words}; corrected, the relative error is {error:.2g} instead of {before:.3g}")
 

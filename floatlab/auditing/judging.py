@@ -38,8 +38,8 @@ _USUAL = ((7.0, 0.05), (3.0, 0.15))
 # relative error and its share of zeros exceed the first two limits, or its share of clipped numbers exceeds the third.
 _LOST, _MOST_FLUSHED, _MOST_CLIPPED = 0.9, 0.9, 0.3
 _SEVERAL = 0.02  # zeros and clipped numbers explain an error only if their share is at least this
-_OTHER = 0.75  # with a smaller cosine, numbers may be those of another tensor
-_IMPLAUSIBLE = 1e4  # without an original, a weight with a larger magnitude is reported as unusual
+_OTHER = 0.75  # with a smaller cosine than this, numbers may be those of another tensor
+_IMPLAUSIBLE = 1e4  # without an original, a weight with a larger magnitude than this is reported as unusual
 
 
 class AuditedTensor(Record):

@@ -10,7 +10,7 @@ from floatlab.auditing.fidelity import MOST_LEFT
 SAMPLE = 1 << 22  # at most this many numbers of a weight are compared
 ALMOST_ALL = 0.95
 MOST_ROWS = 1 << 13  # at most this many rows are compared with each other
-SHORTEST = 24  # shorter rows may be similar by chance
+SHORTEST = 24  # rows shorter than this may be similar by chance
 _FEW_LINES = 0.1  # rows count as exchanged only if at most this share of all rows has large errors
 _ALIKE = 0.8
 

@@ -23,7 +23,7 @@ RESCALED = "its columns are multiples of the original's, as after AWQ or SmoothQ
 # Factors are accepted if the relative error after the division is below _LEFT in nearly all groups.
 _LEFT = 0.35
 _SAME_NORM, _CORRELATED = 0.02, 0.9  # limits for equal norms: median relative difference, correlation
-_SPREAD, _SPREAD_ROWS = 0.02, 0.15  # factors of columns, and of rows, count as equal if they deviate less
+_SPREAD, _SPREAD_ROWS = 0.02, 0.15  # factors of columns, and of rows, count as equal if they deviate less than this
 _EXPLAINED = 0.8  # a factor must leave less than this share of the error
 _OFF = 0.08  # quantisers change the mean size of medium-sized numbers (see `factor_off`) by less than this share
 _BEGINNING = 1 << 8  # of large weights, only this many numbers at the start of each row are compared

@@ -15,7 +15,7 @@ from floatlab.record import Record
 from floatlab.sandbox import admitted, confined, exists, is_folder
 
 _MOST = 5000  # the largest number of names read from a folder
-_MOST_HEADERS = 64  # in a .npz with more arrays, no headers are read, so shapes are unknown
+_MOST_HEADERS = 64  # in a .npz with more arrays than this, no headers are read, so shapes are unknown
 _SEVERAL = (".npz", ".safetensors", ".gguf")
 _INDEX = ".safetensors.index.json"
 _ONE = (".npy", ".txt", ".csv", ".tsv", ".dat", ".bin", ".raw")

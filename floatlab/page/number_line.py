@@ -13,9 +13,9 @@ from floatlab.page.words import GLANCE, PAGE_DIGITS, brief, operand_text, plain_
 _SIDE = 2  # neighbours on each side
 _TYPED = 24  # at most this many characters of the typed number are shown
 _TAIL = 3  # number of last digits of a code that are shown if the whole codes do not fit
-_GAP = 14  # longer texts are shortened: a power of two becomes 2^q, other numbers lose digits in the middle
+_GAP = 14  # texts longer than this are shortened: to 2^q, or by leaving out digits in the middle
 _WITH_LITERALS = ("add", "sub", "mul", "fma")  # operations whose exact result is a binary number
-_UNSEEN = 64  # binary digits beyond the format's precision; more digits would not be visible on the line
+_UNSEEN = 64  # binary digits beyond the format's precision; further digits would not be visible on the line
 _LEFT, _RIGHT = -1.0, 2.0  # positions for numbers beyond the ends of the line
 
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     Place = Callable[[float], float]
 
-LITTLE_ROOM = 48  # with fewer columns, only the part `Axis.middle` of an axis is drawn
+LITTLE_ROOM = 48  # with fewer columns than this, only the part `Axis.middle` of an axis is drawn
 _BETWEEN = 2  # columns between labels on one line
 _LEAST = 8
 

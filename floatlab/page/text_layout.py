@@ -33,7 +33,7 @@ ASIDE = INDENT + LABEL + 27  # the column where asides line up
 WIDE = 110  # from this width on, the two parts of a `Pair` are side by side
 _BETWEEN = 3
 LEAST = 20  # least width of a layout in columns; a narrower window shows only a part of it
-NARROW = 40  # if the width is smaller, a label has its own line
+NARROW = 40  # if the width is smaller than this, a label has its own line
 _SPACES = Span("  ")
 
 

@@ -15,7 +15,7 @@ from floatlab.numbers.rounding import DEFAULT
 from floatlab.record import Record
 from floatlab.verbs.question import code_of
 
-_LONGEST_DECIMAL = 24  # longer decimals are written in hexadecimal
+_LONGEST_DECIMAL = 24  # decimals longer than this are written in hexadecimal
 _FIELD_DIGITS = 100  # reading this many digits is enough to see that a number is too large for its field
 
 

@@ -18,11 +18,11 @@ from floatlab.auditing.recipe_search.matching import (
 )
 from floatlab.auditing.recipe_search.trials import encoded_by
 
-_SAME = 1 + 1e-5  # numbers whose ratio is smaller count as equal
+_SAME = 1 + 1e-5  # numbers whose ratio is smaller than this count as equal
 _TIE = 1e-5  # quotients this close to a tie may be rounded to either side
 _ALMOST_ALL = 0.999
-_STRANGE = 0.5  # a smaller share of codes may agree by chance
-_FEW = 1 / 1000  # if a smaller share of the codes differs, they may be damaged
+_STRANGE = 0.5  # a share of codes smaller than this may agree by chance
+_FEW = 1 / 1000  # if a smaller share of the codes than this differs, they may be damaged
 
 
 def difference_words(trial: Trial, tally: Agreement, evidence: Evidence) -> list[str]:

@@ -35,7 +35,7 @@ from floatlab.record import Individual, Record
 
 PLAIN, RECIPROCAL = "", "scales are stored as reciprocals"
 SMALL = 1 << 16  # tensors of up to this many elements are quantised whole
-_PART = 1 << 20  # the elements of a part of a larger tensor
+_PART = 1 << 20  # number of elements in a part of a larger tensor
 _PIECE, _PIECES = 256, 16
 _SAMPLE, _SAMPLES = 1 << 14, 8
 

@@ -33,7 +33,7 @@ from floatlab.errors import FloatlabError
 _POWERS = ("e8m0fnu", "e4m3fn")
 # `unlikeness` of codes: it is below _ALIKE in the right format, and above _UNLIKE in most wrong ones.
 _ALIKE, _UNLIKE = 0.35, 0.75
-_HOPELESS = 0.5  # the comparison of a slow recipe ends when it gives a smaller share of the codes
+_HOPELESS = 0.5  # the comparison of a slow recipe ends when it gives less than this share of the codes
 
 
 def named_trials(evidence: Evidence) -> list[Trial]:

@@ -22,7 +22,7 @@ _SIZE = 16  # elements of a block; a row whose length is no multiple of this is 
 # In a bad block, the sum of the squared errors of far codes exceeds this share of the original's sum of squares.
 _BAD = 0.1
 _SHORTEST = 16  # `bad_rows` has no rows shorter than this
-_FEW_FAR = 1e-3  # if more of the codes are far, they do not belong to the original
+_FEW_FAR = 1e-3  # if more than this share of the codes is far, the codes do not belong to the original
 _NEAREST = 0.99  # if at least this share of the codes is nearest, the weight was rounded to nearest
 # Error feedback (GPTQ) adds the error of a number to later numbers of its row. Then at least 0.5 of the codes are
 # nearest, at most 0.15 are far, and at most 0.5 of the blocks have only nearest codes.
@@ -42,7 +42,7 @@ _ODD_FACTOR, _ODD_COSINE, _TINY = 1.25, 0.9, 2.0**-12
 # The numbers that share a scale are clipped by a wrong scale if more than half of them are beyond the outermost codes,
 # and their relative error exceeds _CLIPPED. OCP's rule for MX leaves at most 0.25.
 _CLIPPED = 0.3
-_MOST_CLIPPED = 0.3  # if more numbers are clipped, error feedback may explain any error
+_MOST_CLIPPED = 0.3  # if more than this share of the numbers is clipped, error feedback may explain any error
 _MOST_ROWS = 1 << 12  # the largest length of `bad_rows`
 # Indices of `_Tally.counts`.
 _FAR, _BAD_BLOCKS, _OTHER_BLOCKS, _IN_BAD, _PUSHED_BLOCKS, _DEEP_CODES, _ODD_BLOCKS, _IN_ODD, _HEAVY_BLOCKS = (

@@ -22,7 +22,7 @@ _PUSHED = 0.15
 # If all numbers of a block are below _SMALL steps, error feedback makes codes of at most _STEPS steps. A step is the
 # smallest distance between two codes.
 _SMALL, _STEPS = 2, 3
-_HEAVY = 1.5  # steps: a larger error does not come from error feedback
+_HEAVY = 1.5  # steps; an error larger than this does not come from error feedback
 
 
 class Piece(Individual):

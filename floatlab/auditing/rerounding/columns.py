@@ -21,15 +21,15 @@ from floatlab.files.checkpoints import StoredTensor
 from floatlab.record import Individual
 
 _FEWEST, _ENOUGH = 8, 16  # the least number of rows for this test, without and with error feedback
-_SPREAD = 0.02  # factors count as equal if the standard deviation of their logarithms is smaller
+_SPREAD = 0.02  # factors count as equal if the standard deviation of their logarithms is smaller than this
 # The factors explain the codes if they make at least half of the far codes fit, and leave at most the share _FAR far.
 # If errors are fed back, up to the share _MORE_FAR may be far, but the factors must also halve the error.
 _FAR, _MORE_FAR = 0.03, 0.12
-_LEAST = 0.01  # if a smaller share of the codes is far from the original, no factors are looked for
-_FEW_COLUMNS = 0.3  # if a larger share of the columns has only nearest codes, no errors were fed back
-_MOST_GROUPS = 1 << 9  # columns of weights with more groups are not regrouped
+_LEAST = 0.01  # if less than this share of the codes is far from the original, no factors are looked for
+_FEW_COLUMNS = 0.3  # if more than this share of the columns has only nearest codes, no errors were fed back
+_MOST_GROUPS = 1 << 9  # columns of weights with more groups than this are not regrouped
 _FEW_NUMBERS = 1 << 14  # about this many numbers are compared to find the groups
-_BY_CHANCE = 0.01  # columns with only nearest codes prove feedback if their probability by chance is smaller
+_BY_CHANCE = 0.01  # columns with only nearest codes prove feedback if their probability by chance is below this
 
 
 class ColumnFactors(Individual):

@@ -13,7 +13,7 @@ _SAMPLE = 1 << 18
 _FITTED = 0.004  # a scale is fitted if it is this close to the one with the least squared error
 _SLACK = 2.0**-7  # as `_COARSE` in `agreement`
 _ALMOST_ALL = 0.97  # the share of groups whose codes one factor must explain
-_FEWEST = 8  # smaller groups are skipped: they may agree by chance
+_FEWEST = 8  # groups smaller than this are skipped: they may agree by chance
 
 
 def is_refitted(read: ArraySource, original: ArraySource, grid: CodeGrid, size: int, most: float) -> bool:

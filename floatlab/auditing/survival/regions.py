@@ -15,7 +15,7 @@ from floatlab.record import Record
 
 USUAL = 1 << 20  # the usual number of elements in a region
 _MOST_REGIONS = 1 << 20
-_MOST = 1 << 22  # rows are divided if the smallest region of whole rows has more elements
+_MOST = 1 << 22  # rows are divided if the smallest region of whole rows has more elements than this
 
 
 class TensorRegion(Record):

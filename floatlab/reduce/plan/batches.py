@@ -1,9 +1,9 @@
-"""Orders of addition in a form for computing with arrays: one batch stands for many nodes of a plan.
+"""Orders of addition as batches, for computing with arrays: one batch describes many nodes of a plan.
 
 A batch has `lanes` independent chains of additions. Chain l starts with the number in slot `first[l]`. Step k of this
 chain is one node of the plan. It adds the numbers in the slots `rest[k, :, l]` (one or more) to the chain's sum so far.
-Slots 0 … n−1 hold the n terms. Each batch stores the results of its chains in the next slots; partial sums within a
-chain have no slot. A serial sum of ten million terms is thus a single batch with one chain. A pairwise sum of as many
+Slots 0 … n−1 hold the n terms. Each batch stores the results of its chains in the next free slots; partial sums within
+a chain have no slot. A serial sum of ten million terms is thus a single batch with one chain. A pairwise sum of as many
 terms is about two dozen batches of one step each.
 """
 

@@ -140,7 +140,7 @@ class Unrolled(Schedule):
     signature = (("a number of terms", None), ("schedule", None))
 
     def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
-        """Add the first terms as `inner` says, then the last n mod `count` terms one by one."""
+        """Add the first terms with the schedule `inner`, then the last n mod `count` terms one by one."""
         main = len(slots) - len(slots) % self.count
         if not main:
             return Serial().add_batches(slots, into)

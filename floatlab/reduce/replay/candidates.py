@@ -30,11 +30,11 @@ SCHEDULES = (
     *(f"unrolled({1 << k}, lanes({1 << k}))" for k in range(2, 7)),
 )  # fmt: skip
 FUSED = tuple(f"fused({1 << k})" for k in range(1, 6))
-_FEW = 1 << 8  # if all sums together have more terms, the orders `FUSED` are tried only on request
-_LONG = 1 << 14  # if a sum has more terms, models of matrix units are tried only on request
-_ONE_BY_ONE = 1 << 12  # if a sum has more terms, floatlab does not probe which products a library fuses
+_FEW = 1 << 8  # if all sums together have more terms than this, the orders `FUSED` are tried only on request
+_LONG = 1 << 14  # if a sum has more terms than this, models of matrix units are tried only on request
+_ONE_BY_ONE = 1 << 12  # if a sum has more terms than this, floatlab does not probe which products a library fuses
 WIDER = ("binary32", "binary64")
-_COMPARED = 1 << 11  # if a sum has more terms, two orders count as equal only if their expressions are equal
+_COMPARED = 1 << 11  # if a sum has more terms than this, orders count as equal only if their expressions are equal
 
 
 NodeAdder = Adder | PartlyFused | Compensated

@@ -1,4 +1,4 @@
-"""The inputs of a product or of sums, and the results that each candidate computation gives for them, as codes."""
+"""Holds the inputs of a product or of sums, and computes the codes of the results that each candidate gives."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from floatlab.reduce.simulate.simulation import simulate
 SAMPLE = 1024  # the largest number of elements in the sample of a large product; long sums have a smaller sample
 _LEAST = 64  # the smallest number of elements in the sample of a large product, even if its sums are long
 _TERMS = 1 << 21  # the largest number of terms in the sample, unless `_LEAST` elements have more
-_WHOLE = 1 << 30  # if a product has more multiply-adds, only its sample is compared
+_WHOLE = 1 << 30  # if a product has more multiply-adds than this, only its sample is compared
 
 
 class Evaluator:
@@ -144,7 +144,7 @@ class Evaluator:
         return round_exact(totals[0], self.into, self.context).code
 
     def _exact_product(self) -> Array:
-        """Return the codes of the exact product. Pairs of binary64 numbers are used where they are precise enough."""
+        """Return the codes of the exact product. Double-double arithmetic is used where it is precise enough."""
         if len(self.sides) == 1 or not self._has_pairs:
             return self._exact(range(self.size))
         a, b = (decode(side.codes, side.format, np.float64) for side in self.sides)
@@ -158,7 +158,10 @@ class Evaluator:
         return all(holds(SINGLE, each) for each in self.formats) and is_enough(DOUBLE, self.into)
 
     def _rounded(self, high: Array, low: Array, size: Array, places: Array) -> Array:
-        """Return the codes of high + low, rounded. Where the error of high + low could change a code, sum exactly."""
+        """Return the codes of high + low, rounded.
+
+        Elements whose code may change by the error of high + low are summed exactly.
+        """
         with np.errstate(all="ignore"):
             missing = size * (self.terms**2 * 2.0**-100)
             codes, other = (
@@ -173,7 +176,7 @@ class Evaluator:
         return codes
 
     def _zeros(self, places: Array) -> Array:
-        """Return the codes of sums of zeros.
+        """Return the codes of elements whose products are all zeros.
 
         Their sign depends on how many of the products are −0: all, some or none.
         """

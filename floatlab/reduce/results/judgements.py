@@ -29,8 +29,8 @@ from floatlab.reduce.simulate.exact_sum import matrix_totals
 _SIDE = 48  # each cause is tried on at most this many rows and columns
 _ORDERS = (("serial", False), ("serial", True), ("pairwise", False), ("lanes(8)", True), ("reversed", False))
 _NARROWER = ("fp32", "tf32", "fp16", "bf16")
-_WHOLE = 1 << 34  # if a product has more multiply-adds, only a part of it is measured
-_MOST = 1 << 25  # if a product has more elements, only a part of it is measured
+_WHOLE = 1 << 34  # if a product has more multiply-adds than this, only a part of it is measured
+_MOST = 1 << 25  # if a product has more elements than this, only a part of it is measured
 _DROPPED = 16  # the largest number of terms that are omitted, one at a time, to measure the effect of a missing term
 _ALIKE = 4.0  # two causes cannot be distinguished if their q differ by at most this factor
 _NEAR = 3.0  # a cause explains a difference if the q of the two differ by at most this factor

@@ -14,7 +14,7 @@ from floatlab.formats import Format
 from floatlab.record import Record
 from floatlab.reduce.simulate.exact_sum import matrix_totals
 
-MOST_EXACT = 1 << 28  # if a product has more multiplications, only some rows of the exact product are computed
+MOST_EXACT = 1 << 28  # if a product has more multiplications than this, only some of its rows are computed exactly
 
 
 def quotients(difference: Array, size: Array, format: Format) -> Array:

@@ -32,7 +32,7 @@ from floatlab.reduce.simulate.float_engine import engine_for
 from floatlab.reduce.simulate.matrix_units import Machine
 from floatlab.reduce.simulate.simulation import AnyAdder, evaluate, places_of
 
-MAX_TRACED = 1 << 14  # if a sum has more terms, its nodes and their derivations are not kept
+MAX_TRACED = 1 << 14  # if a sum has more terms than this, its nodes and their derivations are not kept
 _CLOSE = 4  # to find the n worst nodes, the first _CLOSE·n of an approximate ranking are evaluated exactly
 
 

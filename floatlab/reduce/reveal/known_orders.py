@@ -23,7 +23,7 @@ _USUAL: dict[str, dict[str, tuple[str, ...]]] = {
     "matmul": {"numpy": ("numpy.matmul",), "torch": ("torch.matmul",), "jax": ("jax.numpy.matmul",)},
 }
 _LONG = 1 << 12  # above this many terms, only named targets are probed
-_NAMED = 1 << 10  # orders of more terms are not described by a schedule
+_NAMED = 1 << 10  # orders of more terms than this are not described by a schedule
 
 
 class KnownOrder(Individual):

@@ -24,7 +24,7 @@ from floatlab.reduce.replay.evaluator import candidate_codes
 from floatlab.reduce.reveal.stripes import Stripes, rectangles_of, stripes_text
 from floatlab.reduce.simulate.code_engine import Sides
 
-_NAMED = 1 << 11  # orders of more terms are not described by a schedule
+_NAMED = 1 << 11  # orders of more terms than this are not described by a schedule
 _SHORT = 10  # up to this many terms, the tree is written in full
 _MOST_PARTS = 4  # a tree without a schedule is described as at most this many parts
 # The elements of a class are computed as rectangles of the product. They are instead computed one by one if they take

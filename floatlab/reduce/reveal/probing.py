@@ -3,8 +3,8 @@
 A probe has a huge number at term i, its negative at term j, and 1 at every other term. A 1 that is added to one of the
 two huge numbers before they meet is lost, and all others remain. The result is therefore the number of terms outside
 the subtree in which terms i and j meet. The sizes of these subtrees, for all pairs of terms, determine the whole tree.
-Follow one term on its path to the result: all terms that it meets in subtrees of the same size join the path at the
-same node.
+Consider the path from one term to the result: all terms that this term meets in subtrees of the same size join the path
+at the same node.
 
 P. Xie, Y. Gao and J. Xue, *FPRev: revealing floating-point accumulation orders* (USENIX ATC 2025; arXiv:2411.00442).
 Unlike the paper, this module first tests whether a group of terms forms the same tree as a known group of the same
@@ -199,7 +199,7 @@ class _Search:
     def _group_roots(self, groups: list[Array], parents: Array, is_flat: bool) -> list[list[int]]:
         """Return a list of roots for each group of terms.
 
-        It has one root if the group forms the known tree of its size.
+        If the group forms the known tree of its size, the list has one root.
 
         If `is_flat` is true, test instead whether all terms of group k are children of one node, which has `parents[k]`
         terms below it. The terms are then the roots. If a group does not pass the test, its list is empty.

@@ -194,7 +194,7 @@ class PartlyFused(Record):
 
 
 class Joined(Record):
-    """Addition whose last node adds two sums of different adders.
+    """Addition whose last node adds two sums that different adders computed.
 
     The adder `first` computes the first operand of the last node, and `second` computes the second operand. For
     example, one operand is the sum of a vectorised loop, and the other is that of the loop over the remaining terms.

@@ -27,11 +27,11 @@ from floatlab.numbers.rounding import Direction
 from floatlab.reduce.simulate.adders import Adder, Term, derive_exact_sum
 from floatlab.reduce.simulate.round_binary64 import add_serially, can_add_serially, exact_adder, odd_sum
 
-FEW = 64  # with fewer sums, a loop over the terms in Python is faster than one NumPy call for each term
-MANY = 64  # with fewer terms, preparing a loop over the terms costs more than it saves
-MOST_WALKED = 1 << 10  # with more sums, NumPy is faster than a compiled loop over the terms
+FEW = 64  # with fewer sums than this, a loop over the terms in Python is faster than one NumPy call for each term
+MANY = 64  # with fewer terms than this, preparing a loop over the terms costs more than it saves
+MOST_WALKED = 1 << 10  # with more sums than this, NumPy is faster than a compiled loop over the terms
 ROWS = 1 << 14  # the largest number of terms that one call of a loop adds
-_FEW_FLOATS = 4  # with more sums, arrays are faster than Python's floats
+_FEW_FLOATS = 4  # with more sums than this, arrays are faster than Python's floats
 
 Sides = tuple[Source, ...]  # the terms of sums, or the two factors of products
 Argument = tuple[bool, Array]  # an argument of a node: (True, slots of terms) or (False, numbers)

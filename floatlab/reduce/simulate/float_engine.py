@@ -31,7 +31,7 @@ _HALF = np.uint32(1 << 28)  # half an ulp of a binary32 number, as low bits of a
 _NORMAL = 2.0**-126
 _LEAST_PLACE = -149
 _ENDS, _TIE = int(_BELOW), int(_HALF)
-_FEW = 4  # with more sums, arrays are faster than Python's floats
+_FEW = 4  # with more sums than this, arrays are faster than Python's floats
 
 
 class FloatEngine(CodeEngine):

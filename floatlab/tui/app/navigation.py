@@ -63,7 +63,7 @@ class Navigation(ExplorerBase):
         return self.read_question(list(SCREENS[name].start))
 
     def standing(self, name: str) -> Question:
-        """Return the question that a screen shows, or with which it would open."""
+        """Return the question that a screen shows, or would show when it is opened."""
         task = self.opened.get(name)
         return task.question if task else self.question_left(SCREENS[name])
 

@@ -12,8 +12,8 @@ from floatlab.errors import FloatlabError
 from floatlab.sandbox import confined
 
 _MOST_SETTINGS, _MOST_SESSION = 20_000, 200_000  # maximum lengths of the files, in characters
-_MOST_QUESTION = 20_000  # longer questions (in characters of JSON) are not saved
-_MOST_IN_HISTORY = 1_000  # longer questions are not saved in the history
+_MOST_QUESTION = 20_000  # questions longer than this (in characters of JSON) are not saved
+_MOST_IN_HISTORY = 1_000  # questions longer than this are not saved in the history
 # The settings and their types.
 _KNOWN = {"theme": str, "slide": bool, "animations": bool, "keys": dict}
 

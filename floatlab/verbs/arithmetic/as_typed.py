@@ -12,8 +12,8 @@ from floatlab.page.datum import coded
 from floatlab.page.model import Block, Row, line
 from floatlab.page.words import equals, listed, plural
 
-_MOST_DIGITS = 24  # a result with more decimal digits is not shown
-_SHORT = 4096  # typed numbers with a numerator or denominator of more bits are ignored
+_MOST_DIGITS = 24  # a result with more decimal digits than this is not shown
+_SHORT = 4096  # typed numbers with a numerator or denominator of more bits than this are ignored
 
 _NOUNS = {"add": "sum", "subtract": "difference", "multiply": "product", "divide": "quotient"}
 

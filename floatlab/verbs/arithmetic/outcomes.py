@@ -203,7 +203,7 @@ def integral_reason(rounded: Rounded, context: Context) -> list[str]:
     return [f"The part after the binary point is {_discarded_part(rounded)}.", _decided(rounded, context, "integer")]
 
 
-_FAR = 1_000_000  # larger errors, in ulps, are written as plain numbers
+_FAR = 1_000_000  # errors larger than this, in ulps, are written as plain numbers
 
 # The name of each operation's exact result.
 _NOUNS = {

@@ -15,7 +15,7 @@ from floatlab.reduce.replay.tile_edges import TileEdge
 from floatlab.reduce.results.diagnosis_record import Diagnosis
 
 _DIAGNOSED = {Cause.ORDER: "order", Cause.FMA: "fma", Cause.ACCUMULATOR: "accumulator", Cause.MACHINE: "accumulator"}
-_CHANCE = 0.25  # a candidate that matches a smaller share of the elements may do so by chance, and is not named
+_CHANCE = 0.25  # a candidate that matches less than this share of the elements may do so by chance, and is not named
 _MOST = 6  # limit for the listed candidates, and for the listed pairs
 
 

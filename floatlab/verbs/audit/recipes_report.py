@@ -15,7 +15,7 @@ from floatlab.verbs.audit.recipes_page import recipes_page
 from floatlab.verbs.audit.tensor_columns import decibels
 
 _LISTED = 5000  # the table of the report lists at most this many tensors
-_CELLS = 10_000  # a heat map with more cells is omitted: the numbers in the names are probably not layers
+_CELLS = 10_000  # a heat map with more cells than this is omitted: the numbers in the names are probably not layers
 _FULL_HEAT = 10.0  # dB below or above the recipe's usual SQNR at which the colour is strongest
 
 _TENSOR = ("source", "tensor", "kind", "shape", "elements", "zeros", "nonfinite", "largest", "smallest")

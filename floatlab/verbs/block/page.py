@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 FEW = 4  # with more elements than this, a table replaces the steps
-_LONGEST_DECIMAL = 12  # a decimal with more characters is rounded
+_LONGEST_DECIMAL = 12  # a decimal with more characters than this is rounded
 _FIGURES = 6
 
 

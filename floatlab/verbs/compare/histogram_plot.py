@@ -10,7 +10,7 @@ from floatlab.page.model import Role
 from floatlab.page.svg import SVG, SVG_TEXT
 from floatlab.verbs.compare.page import verdict_words
 
-_MANY = 8  # with more bins, their labels do not fit side by side
+_MANY = 8  # the labels of more bins than this do not fit side by side
 
 
 def difference_figure(found: Differences, path: str) -> None:

@@ -21,13 +21,13 @@ from floatlab.verbs.arithmetic.answer import ARITIES, compute
 from floatlab.verbs.edits import literal_of
 from floatlab.verbs.question import Scene
 
-_TYPED = 18  # instead of a longer number, a question asks for its leading power of two
-_NUMBER_BITS = 10_000  # larger numbers are not computed; their literals are compared
+_TYPED = 18  # instead of a number longer than this, a question asks for its leading power of two
+_NUMBER_BITS = 10_000  # numbers with more bits than this are not computed; their literals are compared
 _COINCIDENCE = 3  # a text of up to this length may occur on a page by chance
 _WIDE = 1000  # so wide that no line wraps
 _TRIES = 400  # random operands are drawn at most this many times
 _CUT = ("keep", "+1", "no bits to discard")
-_LONGEST = 1 << 15  # a longer text is not an answer
+_LONGEST = 1 << 15  # a text longer than this is not an answer
 _POWER = re.compile(r"2(?:\^|\*\*)([+-]?[0-9]{1,9})")
 
 

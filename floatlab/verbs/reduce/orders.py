@@ -39,8 +39,8 @@ SCHEDULES = {
     "sorted(up)": "the smallest magnitudes first",
     "sorted(down)": "the largest magnitudes first",
 }
-_COMPENSATED = 1 << 13  # with more terms, compensated sums, which add term by term, take seconds
-_COMPARED = 1 << 13  # with more terms, orders are not checked for equality
+_COMPENSATED = 1 << 13  # with more terms than this, compensated sums, which add term by term, take seconds
+_COMPARED = 1 << 13  # with more terms than this, orders are not checked for equality
 
 
 class OrderChoice(Record):
@@ -181,7 +181,7 @@ def targets(verb: str = "sum") -> list[str]:
     return sorted(rows, key=lambda name: name.rpartition(".")[2] != verb)
 
 
-_MOST_TEXT = 48  # a longer schedule expression is replaced by "a custom order"
+_MOST_TEXT = 48  # a schedule expression longer than this is replaced by "a custom order"
 HEADER = ("order", "result", "ulps", "bits changed", "bits", "the same here")
 
 

@@ -24,8 +24,8 @@ from floatlab.reduce.results.scaled import ScaledElement, ScaledProduct
 from floatlab.verbs.reduce.error_breakdown import Contribution, error_contributions
 
 SHORT = 16  # up to this many terms, all roundings are shown; also the limit for the elements of a product
-_TRACED = 1024  # with more terms, the worst roundings are sought only among additions, not products
-_SEARCHED = 1 << 21  # with more terms, the search for the worst roundings would take many seconds and gigabytes
+_TRACED = 1024  # with more terms than this, the worst roundings are sought only among additions, not products
+_SEARCHED = 1 << 21  # with more terms than this, finding the worst roundings would take many seconds and gigabytes
 _WORST = 5
 _SPELT = 6  # if a node has more operands than this, only the first two and the last one are named
 _HEADER = ("id", "of", "code", "value", "ulps", "in result")
@@ -199,7 +199,7 @@ def _worst(found: Reduction) -> list[Block]:
 # Matrix products.
 
 _OFFERED = 32  # how many elements the list offers
-_QUICK = 1 << 22  # with more multiplications, finding the worst elements takes too long
+_QUICK = 1 << 22  # with more multiplications than this, finding the worst elements takes too long
 
 
 def product_page(found: Product) -> Page:

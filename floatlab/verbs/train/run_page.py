@@ -18,7 +18,7 @@ from floatlab.training.trainer import TrainingRun
 from floatlab.training.trajectories import Training, Trajectory
 from floatlab.verbs.train.words import CAUSES, figures, long_figures, optimizer_words, remedy_words, setup_words
 
-_EXACT = 26  # a value with more characters is rounded
+_EXACT = 26  # a value with more characters than this is rounded
 
 
 def training_page(found: Training, given: str = "", start: str = "") -> Page:

@@ -22,7 +22,7 @@ from floatlab.training.trace import TracedStage, UpdateTrace, Why
 from floatlab.verbs.arithmetic.page import step_groups
 from floatlab.verbs.train.words import figures, long_figures, optimizer_words, setup_words
 
-_CELL = 18  # an error with more characters is shortened
+_CELL = 18  # an error with more characters than this is shortened
 _PICTURED = 3  # if there are more stages than this, a table replaces their digits
 _SIGNS = {"add": "+", "subtract": "−", "multiply": "×", "divide": "/"}
 _LONG = {"g": "gradient", "c": "carried"}

@@ -1,1 +1,1 @@
-"""Recipes of integers with zero points, and of scales that are quantised themselves."""
+"""Recipes of integers with zero points, and of scales that are themselves quantised."""

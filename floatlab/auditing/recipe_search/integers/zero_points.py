@@ -155,7 +155,7 @@ def _of_groups(held: _Groups, x: Array, reduce: np.ufunc) -> Array:
 
 
 def _rules(x: Array, held: _Groups, own: Format) -> Iterator[_Rule]:
-    """Yield the rules of the libraries, computed in binary32 and, if it is narrower, in the format of the values."""
+    """Yield the rules of the libraries, computed in binary32 and, if the values have a narrower format, in that."""
     low, high = _of_groups(held, x, np.minimum), _of_groups(held, x, np.maximum)
     for working in dict.fromkeys((own if own.width < _SINGLE.width else _SINGLE, _SINGLE)):
         for on_cuda in (False, True):

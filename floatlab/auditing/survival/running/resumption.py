@@ -1,4 +1,4 @@
-"""Keeps the results of finished jobs in a file, so that an interrupted audit continues where it was."""
+"""Keeps the results of finished jobs in a file, so that an interrupted audit continues where it stopped."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ Work = Callable[[AuditJob], Result]
 Progress = Callable[[AuditJob], None]
 
 _BATCH, _MOST_IN_BATCH = 1 << 20, 64  # a batch is complete with this many elements or jobs
-_WORTH_PROCESSES = 1 << 23  # with fewer elements, starting processes takes longer than the work
+_WORTH_PROCESSES = 1 << 23  # with fewer elements than this, starting processes takes longer than the work
 _AHEAD = 4  # batches for each process that are sent before the first has returned
 _MOST_DEATHS = 3  # how often processes may die before the oldest unfinished batch is done
 

@@ -17,7 +17,7 @@ Kind = TypeVar("Kind")
 
 _BINS = {"exponents": 1 << 11, "relative_errors": 1 << 15}  # the numbers of bins of a tally's histograms
 _MOST = 1 << 62  # counts and indices are below this
-_FARTHEST = 1100  # all exponents of binary64 have a smaller magnitude
+_FARTHEST = 1100  # all exponents of binary64 have a smaller magnitude than this
 _COUNTS = [name for name, kind in Tally.__annotations__.items() if kind == "int" and name != "largest_relative_at"]
 _SIGNED = ("products",)  # sums that can be negative
 

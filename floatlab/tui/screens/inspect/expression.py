@@ -12,7 +12,7 @@ from floatlab.verbs.question import Question
 from floatlab.verbs.registry import answer_question
 
 _SIGNS = {"+": "add", "-": "sub", "−": "sub", "*": "mul", "×": "mul", "/": "div", "÷": "div"}
-_MOST = 200  # longer texts are not examined
+_MOST = 200  # texts longer than this are not examined
 _DEFAULT = "fp64"  # the format of Python's floats, and of most calculators
 
 

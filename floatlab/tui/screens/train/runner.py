@@ -32,8 +32,8 @@ def usual_pace(steps: int) -> int | None:
 class PacedRun:
     """A run of a training session (`Laboratory`) up to a step.
 
-    Iterating over `frames` does the work. Whoever got a frame may use the laboratory until the next frame is requested;
-    nobody else may. The pace may change during the run. An exception ends the run and is stored in `error`.
+    Iterating over `frames` does the work. Only the receiver of a frame may use the laboratory, until it requests the
+    next frame. The pace may change during the run. An exception ends the run and is stored in `error`.
     """
 
     def __init__(self, laboratory: Laboratory, to: int, pace: int | None, first: Callable[[], None] | None = None):
