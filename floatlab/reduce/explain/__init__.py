@@ -7,7 +7,9 @@ Words that the modules share:
 * sigma: the expected root mean square rounding error of an element;
 * limit: the largest error of an element that rounding may cause;
 * wrong element: one whose error exceeds the limit;
-* stray element: one that is NaN or infinite but should not be, or that differs from the NaN or ∞ that it should be;
+* stray element: one that is NaN or infinite although it should be finite, or that differs from an expected NaN or ∞;
+* view: a result, or a sample of its elements, together with the exact product (`problem.View`);
+* line: a row or a column;
 * model: an assumed change of the inputs or sums, such as inputs rounded to bfloat16; plain means without such a change;
 * fault: an error that rounding does not cause, such as a missing term;
 * shift: a bias or a factor;

@@ -22,7 +22,7 @@ from floatlab.reduce.reveal.sized_target import values_of
 _SINGLE = parse_format("fp32")
 _WORK = 1 << 22  # products with more multiply-adds are not probed, because that would take seconds
 _TERMS = 1 << 10  # products with more terms per element are not probed either
-_CLASSES = 8  # products are not examined if their elements are sums in more different orders than this
+_CLASSES = 8  # products whose elements are added in more different orders than this are not examined
 _TARGET = "numpy.matmul"
 _UNMAPPED = 0.1  # a map of orders is compared if at most this share of its elements has no order
 

@@ -102,7 +102,8 @@ def function_of(view: View, output: Format, wrong: Array) -> str:
     """
     if int(wrong.sum()) < _LEAST or not view.usable.all() or not view.values.any():
         return ""
-    view = View(view.totals, view.values, view.usable, view.noise, output)  # integers also fit narrower formats
+    # Compare in the format `output`: a function that gives integers makes the format of the result seem narrower.
+    view = View(view.totals, view.values, view.usable, view.noise, output)
     exact = view.totals.product
     with np.errstate(all="ignore"):
         room, roundings = view.noise.limit(view.totals), 2 * np.broadcast_to(view.half, exact.shape)[wrong]
@@ -111,7 +112,7 @@ def function_of(view: View, output: Format, wrong: Array) -> str:
         for function in (*_ELEMENTWISE, *_leaky(view, exact, room)):
             if all(_is_explained(view, exact, room, function, part) for part in (some, np.s_[:])):
                 made = function.of(exact)
-                # The function itself, not its inaccuracy, must explain most of each error, except two roundings.
+                # The function itself, not its inaccuracy, must explain most of each error, apart from two roundings.
                 change, error, left = (
                     np.abs(one - other)[wrong]
                     for one, other in ((made, exact), (view.values, exact), (view.values, made))
@@ -143,8 +144,8 @@ def _leaky(view: View, exact: Array, room: Array) -> Iterator[_Function]:
 def _own_errors(view: View, made: Array, exact: Array | float = 0.0) -> Array:
     """Return the largest error of each element that a library may make when it computes the function.
 
-    It includes an error relative to the argument `exact`: in 1 + tanh(x), for example, most digits may cancel. Results
-    far below the largest one may be 0 or any other small number.
+    This includes an error relative to the argument `exact`: in 1 + tanh(x), for example, most digits may cancel. If an
+    element is far smaller than the largest one, 0 and all other small numbers are accepted.
     """
     least = 2.0**view.format.qmin + 4.0**-view.format.precision * np.abs(made).max()
     most: Array = 2.0**-view.format.precision * (_ERROR * np.abs(made) + np.abs(exact)) + _ERROR * least

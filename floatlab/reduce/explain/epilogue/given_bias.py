@@ -1,4 +1,4 @@
-"""Recognise what became of the bias that the user gave: it is missing, or was added twice or to other elements."""
+"""Recognise mistakes with the bias that the user gave: it is missing, or was added twice or to other elements."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _LIKELY = 16.0  # evidence, in bits, for an unusual fault of the bias
 def fate_of_bias(problem: ProductProblem, view: View, product: Array | None, wrong: Array) -> str:
     """Return what was done with the given bias if this explains all elements of a result, or else "".
 
-    `wrong` marks the elements that are wrong if the bias was added as it should be. A result in a narrow format may
-    have been rounded before the bias was added; then the evidence must exclude a coincidence.
+    `wrong` marks the elements that are wrong if the bias was added correctly. A result in a narrow format may have been
+    rounded before the bias was added. Then the evidence must exclude a coincidence.
     """
     given = problem.given_bias
     if given is None or not wrong.any():
@@ -44,7 +44,8 @@ def fate_of_bias(problem: ProductProblem, view: View, product: Array | None, wro
 def lines_of_bias(problem: ProductProblem, view: View) -> tuple[str, Array] | None:
     """Return what was done with the given bias in some whole rows or columns, and the mask of these lines.
 
-    Return None if this does not explain all wrong elements, or if they or the others may fit by chance.
+    Return None if this does not explain all wrong elements, or if the elements inside or outside these lines may fit by
+    chance.
     """
     given = problem.given_bias
     if given is None or not view.fit().wrong.any():
@@ -63,13 +64,13 @@ def lines_of_bias(problem: ProductProblem, view: View) -> tuple[str, Array] | No
 
 
 def _rounded_before(view: View, base: Array, given: Array) -> View:
-    """Return a view whose errors may include two more roundings: before the bias, and before it is added again."""
+    """Return a view whose errors may include two more roundings: before the bias is added, and before a second time."""
     rounded = half_ulp(base - given, view.format) + half_ulp(base, view.format)
     return View(view.totals, view.values, view.usable, view.noise, view.format, view.half + rounded)
 
 
 def _changes(problem: ProductProblem, given: Array) -> Iterator[tuple[str, Array]]:
-    """Yield what may have been done with the bias, and how it changes the result."""
+    """Yield possible mistakes with the bias: a description, and the change of the result."""
     for words, times in zip((*_USUAL, "was subtracted"), (-1, 1, -2), strict=True):
         yield words, times * given
     for words, other in problem.misplaced_biases:

@@ -113,7 +113,7 @@ def alike_pairs(pair: ChangePair, problem: ProductProblem) -> Iterator[ChangePai
 
 
 def _effect(change: InputChange, matrix: Array) -> bytes:
-    """Return a digest of the numbers that a change gives. It is empty if they are not finite."""
+    """Return a digest of the numbers that a change gives. It is empty if not all numbers are finite."""
     with np.errstate(all="ignore"):
         numbers = np.ascontiguousarray(change.change(matrix, matrix, 1)) + 0.0
     return sha256(numbers.tobytes()).digest() if np.isfinite(numbers).all() else b""
@@ -122,7 +122,7 @@ def _effect(change: InputChange, matrix: Array) -> bytes:
 def with_equals(pair: ChangePair, others: list[ChangePair], problem: ProductProblem) -> Model:
     """Return the model of a pair. Its evidence also names equally simple changes that explain the result equally well.
 
-    They are changes with the same effect on the inputs, and the changes of the pairs `others`.
+    These are the changes with the same effect on the inputs, and the changes of the pairs `others`.
     """
     words = [_text(*each.changes) for each in others if each.model.weight == pair.model.weight]
     first, second = pair.changes
@@ -149,7 +149,7 @@ def _twins(one: InputChange, matrix: Array, format: Format) -> list[InputChange]
 
 
 def _lined(problem: ProductProblem) -> list[tuple[Array, Format]]:
-    """Return x and the transpose of y, so that the terms lie along the rows, each with its format."""
+    """Return x and the transpose of y, each with its format. The terms lie along the rows of both."""
     x, y = problem.factors
     return [(x, problem.sources[0].format), (y.T, problem.sources[1].format)]
 

@@ -26,7 +26,7 @@ _SIMILAR = 0.02  # rows a and b are similar if ‖a − b‖² is at most this s
 def fault_beside(
     problem: ProductProblem, side: Side, model: Model, accumulator: Format, tick: Callable[[], None]
 ) -> Fault | None:
-    """Compare a result with a model's product. Return moved rows or columns, missing terms, or None."""
+    """Return the fault (moved rows or columns, or missing terms) that a model's product leaves in a result, or None."""
     if model.changes is None:
         return None
     changed = _problem(problem, side, _changed(problem, model))
@@ -45,8 +45,8 @@ def models_with_fault(
     rows, columns = spread_indices(m, count), spread_indices(n, max(_LINES, _ELEMENTS // count))
     values, product = np.where(side.finite, side.values, 0.0), problem.totals.product
     parts = [(rows, columns)]
-    # If the sampled rows resemble rows of the plain product, look for moved rows, in the sampled columns; likewise for
-    # columns.
+    # If the sampled rows resemble rows of the plain product, look for moved rows in the sampled columns. Do the same
+    # with rows and columns exchanged.
     if _are_similar(values[np.ix_(rows, columns)], product[:, columns]):
         parts.append((lines[0], columns))
     if _are_similar(values[np.ix_(rows, columns)].T, product[rows].T):

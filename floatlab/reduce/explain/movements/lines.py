@@ -1,8 +1,8 @@
-"""Find out which rows and columns of the product a result holds at which places.
+"""Find out which row or column of the product each row or column of a result holds.
 
-This also works if both rows and columns were moved, and if some elements are wrong besides. A permutation of the
-columns does not change the sorted numbers of a row. So rows are recognised by their sorted numbers. Once the order of
-the rows is known, columns are compared number by number.
+This also works if both rows and columns were moved, and if some elements are also wrong. A permutation of the columns
+does not change the sorted numbers of a row. So rows are recognised by their sorted numbers. Once the order of the rows
+is known, columns are compared number by number.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from floatlab.reduce.results.product_error import spread_indices
 _MOST = 1 << 24  # lines are matched in results with at most this many pairs of rows, and of columns
 _VOTERS = 256  # at most this many columns vote on the place of each row
 _FEW, _SHARE = 8, 0.02  # besides moved lines, at most _FEW elements, or this share of them, may be wrong
-_TURNS = 2  # rows and columns are matched this many times, because each match makes the other one clearer
+_TURNS = 2  # rows and columns are matched this many times, because a match of one improves the match of the other
 
 
 def moved_lines(view: View, independent: int, wrong: Array) -> tuple[Fault, ...]:
-    """Return moved rows, moved columns or both, and the elements that are wrong besides. Return none if none fit.
+    """Return moved rows, moved columns or both as faults, and the elements that are also wrong; empty if none fit.
 
     `independent` is the largest number of independent errors that changed inputs may cause
     (`ProductProblem.independent`).
@@ -54,14 +54,14 @@ def moved_lines(view: View, independent: int, wrong: Array) -> tuple[Fault, ...]
 
 
 def _fault(name: str, to: Array, wrong: Array) -> Fault:
-    """Return a fault that says: line i of the result holds line `to[i]` of the product."""
+    """Return the fault that row (or column) i of the result holds row (or column) `to[i]` of the product."""
     kind = "permuted" if np.unique(to).size == to.size else "copied"
     pairs = tuple((int(i), int(to[i])) for i in np.flatnonzero(to != np.arange(len(to))))
     return Fault(name, pairs, (("kind", kind),), wrong)
 
 
 def _places(values: Array, exact: Array) -> Iterator[tuple[Array, Array]]:
-    """Yield the rows and columns of the product that a result may hold: with moved rows, moved columns, and both."""
+    """Yield indices of the rows and columns of the product that a result may hold: moved rows, moved columns, both."""
     rows, columns = (np.arange(count) for count in values.shape)
     yield matched(values, exact), columns
     yield rows, matched(values.T, exact.T)

@@ -1,7 +1,8 @@
 """Read a result, or an input, in the transposed order, for results that were also computed in another precision.
 
-If a result correlates far better with a product of transposed factors, it is explained again: as an ordinary result of
-these factors. Then all choices of precision are tried that are tried for other results.
+A *reading* is the assumption that the result or some factors are transposed. If a reading correlates far better with
+its product, the result is explained again, as an ordinary result of the factors in this reading. So the same choices
+of precision are tried as for other results.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ Reading = tuple[Fault, ProductProblem, Side, Array]
 
 
 def readings(problem: ProductProblem, side: Side, view: View, differing: Array, wrong: Array) -> Iterator[Reading]:
-    """Yield the likely readings: a fault, and the problem, the result and the mask `differing` as they are then read.
+    """Yield the likely readings: a fault, and the problem, the result and the mask `differing` in this reading.
 
-    A bias that the user gave is the last term of each sum. Then no input can be transposed.
+    If the user gave a bias, it is the last term of each sum, so no input can be transposed.
     """
     (x, y), (m, n), k = problem.sources, problem.shape, problem.terms
     index = np.ix_(problem.rows, problem.columns)
@@ -53,9 +54,9 @@ def readings(problem: ProductProblem, side: Side, view: View, differing: Array, 
 
 
 def _is_closer(found: float, off: float) -> bool:
-    """Return whether a correlation is high, and 1 minus it is far smaller than `off`.
+    """Return whether the correlation `found` is high, and 1 − `found` is far smaller than `off`.
 
-    If there are too few elements, both correlations count as 1.
+    If there are too few elements, both correlations count as 1, so the result is False.
     """
     return found >= _LEAST and (1 - found) * _CLOSER < off
 

@@ -208,7 +208,7 @@ def _terms(spec: str) -> tuple[str, str, str]:
     for place, label in enumerate(own):
         why = "is in no operand" if label not in letters else "occurs twice" if label in own[:place] else ""
         if why:
-            rule = f"each label of the result occurs there once, and in an operand; {quoted(label)} {why}"
+            rule = f"each label of the result must occur there once, and in an operand; {quoted(label)} {why}"
             raise UnsupportedError(f"einsum:{quoted(spec)}: {rule}")
     if "..." in out and "..." not in x + y:
         raise UnsupportedError(f"einsum:{quoted(spec)}: the result has an ellipsis, but no operand has one")

@@ -269,8 +269,8 @@ class _JointDiagnosis:
     def _first(self, status: str, causes: tuple[DiagnosedCause, ...]) -> str:
         """Return the first line of the diagnosis.
 
-        If there is a bug, or if both results have the same faults, it names the causes. Otherwise it is the first line
-        of one product: of those with this status, the one with the largest error.
+        If there is a bug, or if both results have the same faults, the line names the causes. Otherwise it is the first
+        line of the product with the largest error among the products with this status.
         """
         shared = tuple(each for each in faults_among(causes) if each.side == "both")
         if shared and status in ("identical", "rounding"):

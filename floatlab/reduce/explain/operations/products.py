@@ -179,7 +179,7 @@ class Products:
     def misplaced_biases(self, number: int) -> list[tuple[str, Array]]:
         """Return the arrays that are added to a product if two axes of equal length are exchanged in the bias.
 
-        Each array has words that say how the bias was added.
+        Each array comes with a description of how the bias was added.
         """
         return [
             (words, np.asarray(decode(self._block(codes, number), format), np.float64))
@@ -188,7 +188,7 @@ class Products:
 
     @cached_property
     def _exchanged(self) -> list[tuple[str, Array, Format]]:
-        """The bias with two of its axes exchanged, for all axes of equal length for which this is another array."""
+        """The bias with two of its axes exchanged, for all pairs of axes of equal length whose exchange changes it."""
         if self._bias is None:
             return []
         codes, varying, found = self._bias.codes, self._varying(), []

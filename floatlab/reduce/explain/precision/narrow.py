@@ -29,13 +29,13 @@ from floatlab.reduce.simulate.narrow_sums import added_blocks, promoted, stored
 
 _BLOCKS = (4, 8, 16, 32, 64, 128, 256)  # numbers of terms in a block that is added in a narrow format
 _WHOLE = 1 << 25  # products with more multiply-adds than this are not replayed
-_MOSTLY = 0.4  # a replay reproduces at least this share of the sample
+_MOSTLY = 0.4  # a replay must reproduce at least this share of the sample
 _TRIED = 3  # at most this many candidates are replayed on all elements
 _LEAST = 4  # results with fewer nonzero elements than this are not evidence
 _TIES = 0.1  # partial sums close to a tie may be rounded differently in at most this share of the elements
 _TWICE = 0.01  # products that are rounded twice, first to binary32, may change at most this share of the elements
 _BIAS = "before and after the bias"
-# Whether the sum of each block is rounded, and whether the running sum is.
+# Pairs: whether the sum of each block is rounded, and whether the running sum is rounded.
 _ROUNDED = (True, True), (True, False), (False, True)
 _HALF = 11  # a format is narrow if its precision is at most this many bits
 
@@ -50,7 +50,7 @@ class Replay(Individual):
     evidence: Evidence
     values: Array
     format: Format
-    ends: tuple[Array, Array] | None = None  # the least and the largest results, if partial sums are close to a tie
+    ends: tuple[Array, Array] | None = None  # the smallest and the largest result that partial sums near ties may give
 
     def misses(self, values: Array) -> Array:
         """Return the mask of the elements in which this computation differs from the result `values`.
@@ -64,9 +64,9 @@ class Replay(Individual):
         return missed if share_of(moved) > _TIES else missed & ~moved
 
     def wrong(self, values: Array, missed: Array) -> Array:
-        """Return the `missed` elements if no order of addition can explain them: the product is rounded only once.
+        """Return the mask of the `missed` elements if no order of addition can explain them, or else an empty mask.
 
-        At least one of them must be outside `ends` by more than one ulp. Otherwise, nothing is marked.
+        The computation must round only the product, and an element must be outside `ends` by more than one ulp.
         """
         if self.ends is None or self.name != "output-rounded":
             return np.zeros_like(missed)
@@ -141,7 +141,7 @@ def narrow_replays(problem: ProductProblem, side: Side, tick: Callable[[], None]
 
 
 def _by_way_of_single(problem: ProductProblem, side: Side, tick: Callable[[], None]) -> Iterator[Replay]:
-    """Yield sums in which every step is computed in binary32 and stored in a narrow format, like NumPy's einsum."""
+    """Yield replays in which every sum is computed in binary32 and stored in a narrow format, as in NumPy's einsum."""
     rows, columns = problem.rows, problem.columns
     goal = side.values[np.ix_(rows, columns)]
     formats = dict.fromkeys(each.format for each in (*problem.sources, side) if each.format.precision <= _HALF)
@@ -207,10 +207,10 @@ def narrow_formats(side: Side, usual: Format) -> list[Format]:
 
 
 def narrow_sums(problem: ProductProblem, side: Side, usual: Format) -> tuple[Array, Format] | None:
-    """Find a narrower format that holds all numbers of the result, and whose sums may have such large errors.
+    """Return the errors of a result, in sigmas of sums in a narrower format, and this format.
 
-    Return the errors in sigmas (expected root mean square errors of such sums) and the format. Return None if there is
-    no such format, or if most sums are exact.
+    The format holds all numbers of the result, and the errors of its sums may be as large as those of the result.
+    Return None if there is no such format, or if most sums are exact.
     """
     if has_exact_sums(problem):
         return None
@@ -229,7 +229,7 @@ def partial_sums(
 ) -> tuple[float, Model, Format] | None:
     """Return a model of products or partial sums in a narrower format that explains a result, or None.
 
-    The values are the median error in sigmas, the model, and the accumulator.
+    The tuple holds the median error in sigmas, the model, and the accumulator.
     """
     rows, columns = problem.rows[:: max(1, len(problem.rows) // 20)], problem.columns[:24]
     x, y, index = problem.x[rows], problem.y[:, columns], np.ix_(rows, columns)

@@ -1,8 +1,8 @@
 """Recognise rounding errors of 16-bit numbers, although no replay reproduces them.
 
 Stochastic rounding, two roundings in a row, and partial sums in 16 bits leave errors above half an ulp in many elements
-of a result. Their bits depend on unknown random numbers, or on an unknown order of the sums. So all errors are judged
-together: they must not be too large, and must not form a pattern, as those of a fault do.
+of a result. The bits of these elements depend on unknown random numbers, or on an unknown order of addition. So all
+errors are judged together: they must not be too large, and must not form a pattern, as the errors of a fault do.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from floatlab.reduce.explain.noise import half_ulp
 from floatlab.reduce.explain.problem import View
 
 _BRAIN, _HALF = 8, 11  # the precisions of 16-bit formats
-_ULPS = 2.0  # partial sums in 16 bits cause errors of up to this many ulps of the largest one
-# At least _LEAST elements, and at least the share _SHARE, must be off by more than half an ulp. A few may just be
-# wrong.
+_ULPS = 2.0  # partial sums in 16 bits cause errors of up to this many ulps of the largest partial sum
+# At least _LEAST elements, and at least the share _SHARE, must be off by more than half an ulp. Fewer elements may
+# simply be wrong.
 _LEAST, _SHARE = 4, 0.1
-_ELEMENTS = 12  # fewer different numbers than this show no pattern
+_ELEMENTS = 12  # with fewer different numbers than this, a pattern cannot be excluded
 # Errors have no pattern if the means of rows and columns, and the factor, are at most this significant.
 _MEANS, _FACTOR = 6.0, 4.0
 _LINE = 4  # rows and columns are compared if they have at least this many elements
@@ -34,9 +34,9 @@ _MATRIX, _TALL = 256, 1.3
 def rounded_again(view: View) -> tuple[Fault, ...]:
     """Return the causes of errors above half an ulp that look like rounding errors of 16-bit numbers.
 
-    If every number of the result is one of the two neighbours of the exact one in the format, the cause is a final
-    rounding. Otherwise, either all sums or only the sums of blocks were rounded to the format: both causes are
-    returned, because the errors do not tell which. If the errors look otherwise, there is no cause.
+    If every number of the result is one of the two neighbours of the exact number in the format, the cause is a final
+    rounding. Otherwise, either all sums or only the sums of blocks were rounded to the format. Both causes are then
+    returned, because the errors do not show which one is right. If the errors look different, the tuple is empty.
 
     >>> from floatlab.arrays.conversion import quantize
     >>> from floatlab.formats import parse_format
@@ -77,9 +77,9 @@ def rounded_again(view: View) -> tuple[Fault, ...]:
 
 
 def _has_pattern(view: View, error: Array, usable: Array) -> bool:
-    """Return whether the errors have a mean, a factor, or rows or columns with larger errors than the others.
+    """Return whether the errors contain a bias or a factor, or some rows or columns have larger errors than the others.
 
-    The sum of a few outer products is also a pattern: exchanged terms make such errors.
+    The sum of a few outer products is also a pattern: exchanged terms cause such errors.
     """
     drift = drift_of(view)
     if max(drift.bias) > _MEANS or abs(drift.scale) > _FACTOR:

@@ -30,13 +30,13 @@ _TWICE = 1.26  # rounding twice causes errors of at most this many half ulps
 _DIGITS = 15  # roundings to fewer than this many printed digits are recognised
 _SOME = 1 << 12  # about this many numbers are examined first
 _MOST = 1 << 16  # the printed digits of at most this many numbers are examined
-_SURE = 20.0  # a rounding is reported if a coincidence has at most the probability exp(−20)
-_TRIVIAL = 0.7  # if more than this share of other numbers have as few decimals, these are no evidence
-_MOSTLY = 0.5  # with a model of the inputs, a rounding must change more than this share of the numbers
+_SURE = 20.0  # a rounding is reported if the probability of a coincidence is at most exp(−20)
+_TRIVIAL = 0.7  # few decimals are no evidence if more than this share of other numbers have as few decimals
+_MOSTLY = 0.5  # if a model changes the inputs, a final rounding must explain more than this share of the numbers
 _STEPS = 1, -1, 2, -3  # a number's decimals are compared with those of its neighbours at these distances in ulps
 _TOWARD = 0.9  # a rounding is toward zero if more than this share of the magnitudes did not grow
 _DIFFERENT = 4  # rounding to a number of bits that no format has must explain at least this many distinct numbers
-_FAR = 4.0  # a rounding to fewer bits is not recognised if the median error exceeds this many halves of the last bit
+_FAR = 4.0  # a rounding to fewer bits is not recognised if the median error exceeds this many half ulps of these bits
 _SPARE = 3  # a rounding to fewer bits is recognised if at least this many trailing bits are 0 in all numbers
 
 
@@ -69,7 +69,7 @@ def other_roundings(side: Side, view: View) -> Iterator[tuple[Evidence, Array]]:
 def best_cast(side: Side, view: View) -> tuple[Evidence, Array]:
     """Return the final rounding that explains most elements, and the mask of the elements that it does not explain.
 
-    Another rounding is returned only if it explains clearly more elements than rounding to nearest does. Otherwise, the
+    A rounding other than to nearest is returned only if it explains clearly more elements. If there is none, the
     evidence is empty, and the mask belongs to rounding to nearest.
     """
     known: Evidence = ()
@@ -79,7 +79,7 @@ def best_cast(side: Side, view: View) -> tuple[Evidence, Array]:
     for evidence, wrong in other_roundings(side, view) if (best & ~saturated).any() else ():
         if (wrong & ~saturated).sum() < (best & ~saturated).sum():
             best, known = wrong, evidence
-    # Belonging to a narrow format is no evidence of a rounding direction, so count in ulps of this format.
+    # A narrow format that holds all numbers is no evidence of a rounding direction, so count in ulps of this format.
     step = side.coarsest if "rounding" in dict(known) else side.format
     few = "bits" in dict(known).get("format", "") and len(np.unique(view.values[plain & ~best])) < _DIFFERENT
     bits = evidence_bits(view, plain & ~best & ~saturated, step) + _bits_of_direction(view, known, plain, best)
@@ -93,8 +93,8 @@ def _bits_of_direction(view: View, known: Evidence, plain: Array, wrong: Array) 
 
     Rounding to nearest would round about half of the numbers in the opposite direction, so each number counts one bit.
     Equal numbers count once. Numbers that are exact, up to the rounding errors of their sums, do not count. A number
-    that only rounding to nearest explains is evidence against the direction. The masks `plain` and `wrong` mark the
-    elements that rounding to nearest and the direction do not explain.
+    that only rounding to nearest explains is evidence against the direction. The mask `plain` marks the elements that
+    rounding to nearest does not explain, and `wrong` those that rounding in this direction does not explain.
     """
     if dict(known).get("rounding") not in _ONE_WAY:
         return 0
@@ -117,11 +117,11 @@ def casts_of(
     if side.rounded_to.precision < usual.precision and isinstance(view.half, np.ndarray):
         wrong = View(view.totals, view.values, view.usable, view.noise, usual).fit(product).wrong
         for fault in faults:
-            # A fault of all elements hides the errors of the rounding. It is then evidence if most exact values are not
-            # numbers of the format.
+            # A fault of all elements hides the errors of the rounding. The rounding is then reported if most exact
+            # values are not numbers of the format.
             local = fault.wrong if fault.name in ("elements", "region") else None
             wrong = np.asarray(not holds_mostly(side, exact)) if local is None else wrong & ~local
-        # If a model explains most numbers without this rounding, the others are not enough evidence.
+        # If a model explains most numbers without this rounding, the other numbers are not enough evidence.
         if wrong.any() and (product is None or faults or share_of(wrong[view.usable]) > _MOSTLY):
             names = [each.name for each in side.held] or [side.rounded_to.name]
             yield (("format", listed(names, "or")),)
@@ -141,7 +141,7 @@ def holds_mostly(side: Side, exact: Array) -> bool:
 def printed_digits(side: Side, totals: Totals, product: Array | None = None) -> Evidence:
     """Return, as evidence, the number of bits, decimals or digits to which all values were rounded.
 
-    The evidence is empty if the values were not rounded, or if the product itself has such short numbers.
+    The evidence is empty if the values were not rounded, or if the numbers of the product are as short.
     """
     exact, partial = totals.product if product is None else product, np.sqrt(totals.squares)
     usable = side.finite & np.isfinite(exact) & (side.values != 0)  # a zero does not show how many digits are kept
@@ -162,7 +162,7 @@ def printed_digits(side: Side, totals: Totals, product: Array | None = None) -> 
         bits = np.minimum(side.format.precision, np.frexp(changed)[1] - side.format.qmin)
         spare = log(2) * np.maximum(bits - format.precision - cancelled, 0)
         if _name(format, side) != format.name:
-            # Differences of larger numbers also end in zeros, but their errors are larger than such a rounding makes.
+            # Differences of larger numbers also end in zeros, but have larger errors than such a rounding causes.
             beyond = np.abs(changed - exact[is_changed][places]) / half_ulp(changed, format)
             if changed.size and np.median(beyond) > _FAR:
                 continue
@@ -196,7 +196,7 @@ def printed_from(side: Side, other: Side) -> Evidence:
     differing = side.values != other.values
     values, wanted = (each.values[differing][:_SOME] for each in (other, side))
     different, first = np.unique(wanted, return_index=True)
-    # A number that is off by k ulps is one of about 2·k + 1 numbers that are as near: log2(2·k + 1) bits of evidence.
+    # If a number is off by k ulps, about 2·k + 1 numbers are as near. So the number counts log2(2·k + 1) bits.
     bits = np.log2(1 + np.abs(values[first] - different) / half_ulp(different, side.format)).sum()
     for known, _ in _printed(side) if differing.sum() > 1 else ():
         count, kind = int(known[0][1]), native_dtype(side.format)
@@ -261,7 +261,7 @@ def _printed(side: Side) -> Iterator[tuple[Evidence, Array]]:
         known: Evidence = (("decimals", str(count)),)
         if _has_digits(some, known, side.format).all():
             if kind.itemsize < 4 and share_of(_has_digits(_moved(some, 1, kind), known, side.format)) > _TRIVIAL:
-                break  # all numbers of this size have so few decimals
+                break  # all numbers of this size have as few decimals
             if float(np.abs(some).max()) >= 10.0 ** (1 - count) and _has_digits(values, known, side.format).all():
                 yield known, np.full(side.values.shape, 0.5 * 10.0**-count)
             break

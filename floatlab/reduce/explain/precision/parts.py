@@ -1,4 +1,4 @@
-"""Recognise rectangles of a result that were computed in another precision than the rest, as by another worker."""
+"""Recognise rectangles of a result that were computed in another precision, for example by another worker."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ Explain = Callable[[ProductProblem, Side, Array], SideExplanation]
 
 
 def parts_in_another_precision(problem: ProductProblem, found: SideExplanation, explain: Explain) -> SideExplanation:
-    """Return the explanation with the precision of its wrong regions, if all of them have the same precision.
+    """Return an explanation that names the precision of wrong regions, if all of them have the same precision.
 
-    Otherwise, `found` is returned. `explain` explains a rectangle as a result of its own, given its rows and columns of
-    the inputs and the mask of its elements.
+    Otherwise, `found` is returned. The function `explain` explains a rectangle as if it were a whole result. Its
+    arguments are a problem with the rows and columns of the rectangle, the rectangle, and a mask of its elements.
     """
     if len(found.causes) != 1 or found.status != "bug":
         return found

@@ -64,7 +64,7 @@ def is_flipped(problem: ProductProblem, model: Model, view: View, product: Array
     x, y = problem.factors
     sides, steps, rng = [], [], np.random.default_rng(1)
     for change, side, axis in zip(model.changes, (x, y), (1, 0), strict=True):
-        # A scale depends on the largest number, so the signs of these small changes are random.
+        # If all numbers changed in the same direction, the scale would, too. So the signs of the changes are random.
         low, high = np.full(side.shape, np.inf), np.full(side.shape, -np.inf)
         for _ in range(_DRAWS):
             near = side * (1 + rng.choice([-_TIE, _TIE], side.shape))
@@ -80,7 +80,7 @@ def is_flipped(problem: ProductProblem, model: Model, view: View, product: Array
 
 
 def is_factor_alone(view: View, fault: Fault) -> bool:
-    """Return whether a fault is a factor that explains the result even without the model beside which it was found."""
+    """Return whether a fault is a factor that explains the result even without the model with which it was found."""
     if fault.name != "scale":
         return False
     error, room, sigma = view.errors(None, float(dict(fault.evidence)["factor"]))
