@@ -82,7 +82,7 @@ def _misfits(trip: RoundTrip, recipe: Recipe, scales: Array) -> tuple[int, int, 
     """
     fmt, none = recipe.format, np.zeros(scales.shape, bool)
     top, least = float(fmt.scale.largest), float(fmt.scale.smallest)
-    beyond = limits_of(fmt.scale).beyond  # larger scales are clipped, not only rounded
+    beyond = limits_of(fmt.scale).beyond  # scales larger than this are clipped, not only rounded
     is_reciprocal = recipe.rule.value.endswith("/ scale") or fmt.minimum
     if not is_reciprocal and not ((scales >= top) | (scales <= least)).any():
         return 0, 0, none

@@ -69,8 +69,8 @@ class Judgement(Answering, Record):
     """How much two products differ, and the causes that produce differences of this size.
 
     If `causes` is empty, no cause that was tried explains the difference. If it has several causes, these inputs cannot
-    distinguish them. `looked_at` is the number of measured elements, and `beyond` is the number of those whose q is
-    far larger than in any tried order of the additions. If `beyond` is small, `causes` does not account for these
+    distinguish them. `looked_at` is the number of measured elements, and `beyond` is the number of those whose q is far
+    larger than in any tried order of the additions. If only few elements are `beyond`, `causes` does not explain these
     elements. `at` is the index of the measured element with the largest q, or None if no element was measured.
     """
 

@@ -167,7 +167,7 @@ def _mask_vectors(sized: SizedTarget, pairs: list[tuple[int, int]]) -> Iterator[
 
 
 def _fusing_vectors(sized: SizedTarget) -> Iterator[tuple[Array, Array]]:
-    """Yield vectors x and y with two inexact products x·y of opposite values.
+    """Yield vectors x and y with only two nonzero products x·y, which are inexact and have opposite values.
 
     If a node adds these two products, its sum shows which of them is fused. Random sums show this only in 3 % of cases.
     """

@@ -228,7 +228,7 @@ class _Mapping:
     def _best_fit(self, ways: list[Candidate], places: Array) -> tuple[Candidate | None, Array]:
         """Return the candidate that reproduces the most elements bit for bit, and the mask of these elements.
 
-        Only the best on a sample are replayed on all elements. An element counts only if it is equal in all products.
+        Only the best candidates on a sample are replayed in full. An element counts if it is equal in all products.
         """
         failed, best = np.zeros((len(self.trials.kept), *self.shape), np.bool_), np.zeros_like(places)
         tried: list[Candidate] = []

@@ -135,7 +135,7 @@ class SizedTarget:
             if self.target.device.library == "numpy":  # the target may write into its arguments
                 if self.target.kind == "sum":
                     return [call(vector) for vector in vectors]
-                if self.target.name.startswith("numpy."):  # NumPy's own functions do not
+                if self.target.name.startswith("numpy."):  # but NumPy's own functions do not
                     return [call(vector, other) for vector in vectors]
                 return [call(vector, other.copy()) for vector in vectors]
             if self.target.kind == "sum":

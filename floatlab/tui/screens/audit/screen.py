@@ -143,7 +143,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
         self._recipes = self.recipes_box.value or self._recipes
 
     def _show_against(self) -> None:
-        """Show the box of the original only if no recipe is given, or while it has the focus."""
+        """Show the box of the original only if no recipe is given, or while the box has the focus."""
         has_focus = self.focused is self.against.input
         self.against.display = has_focus or self.question.option("to") is None
 

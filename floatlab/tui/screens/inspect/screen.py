@@ -373,7 +373,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         self.rows[self._active_row].focus()
 
     def printed(self) -> Question:
-        """Return the question whose page is copied or saved: in Details the whole one, otherwise that of the view."""
+        """Return the question of the copied page: in Details the question itself, otherwise that of the view."""
         return self.question if self.view == "details" else self.view_question()
 
     def copies(self) -> Copies:
