@@ -72,8 +72,9 @@ def page():
     """Return the page with all pictures."""
     parts = [
         "# Pictures of the explorer\n\n"
-        "Every screen in terminals of three sizes and in three themes. Open a picture to see it at full size. The "
-        "tests\nmake these pictures from the screens: `python -m tests.tui.test_pictures`.\n"
+        "This page shows every screen in three sizes of terminals and in three themes. "
+        "Open a picture to see it at full size. The tests\n"
+        "make these pictures from the screens: `python -m tests.tui.test_pictures`.\n"
     ]
     for title, scene in SHOWN.items():
         parts.append(f"\n## {title}\n\n```sh\nfloatlab tui {SCENES[scene][0]}\n```\n\n")
