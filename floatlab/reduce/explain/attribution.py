@@ -340,9 +340,9 @@ def _explained(
 def _with_rounded_inputs(
     evaluator: Evaluator, explanations: tuple[tuple[Explanation, ...], ...], goals: list[Observed]
 ) -> tuple[tuple[Explanation, ...], ...]:
-    """Add candidates that reproduce a result from rounded inputs, unless a candidate without rounding reproduces it.
+    """Return the explanations. If no candidate reproduces a result, candidates with rounded inputs are added.
 
-    Hardware models do not count as candidates without rounding, because some of them round their inputs.
+    Hardware models do not count as candidates here, because some of them round their inputs.
     """
     found = [list(ranked) for ranked in explanations]
     for inputs in _input_roundings(evaluator):
@@ -384,7 +384,7 @@ def _with_known_orders(
     kind: str,
     targets: Sequence[object] | None,
 ) -> tuple[tuple[Explanation, ...], ...]:
-    """Add explanations with the orders of `targets`. If `targets` is None, try the orders of libraries until one fits.
+    """Return the explanations, with the orders of `targets` added. By default, try libraries until an order fits.
 
     Each order is tried with several adders, up to the first one that reproduces every element.
     """

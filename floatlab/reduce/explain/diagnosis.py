@@ -171,7 +171,7 @@ class _PairDiagnosis:
         return SideExplainer(problem, side, differing, self.tick).explain()
 
     def _with_overflow(self, found: SideExplanation, other: Side) -> SideExplanation:
-        """If overflowed elements are finite in the other result, add them as a cause, with the status "bug"."""
+        """Return `found`. If overflowed elements are finite in the other result, they are added as a bug."""
         overflow = overflow_of(self.problem, found, other)
         return found if overflow is None else found.replace(status="bug", causes=(overflow, *found.causes))
 

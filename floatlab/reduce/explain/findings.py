@@ -73,14 +73,14 @@ class Fault(Record):
     where: tuple[Place, ...] = ()
     evidence: Evidence = ()
     wrong: Array | None = None
-    left: float = 0.0  # the median error, in sigmas, that the fault does not explain
+    left: float = 0.0  # the median of the errors that the fault leaves, in sigmas
     product: Array | None = None  # the exact product with this fault, if it is known
 
     __hash__ = object.__hash__
 
 
 def placed(view: View, wrong: Array) -> Fault:
-    """Return the wrong elements as a fault: single elements or rectangles, and whether all of them are zero."""
+    """Return the fault that lists the wrong elements, or rectangles of them, and says whether all of them are zero."""
     zero = not view.values[wrong].any()
     places = (find_places(_last_zeros(view.values, wrong)) if zero else None) or find_places(wrong)
     if places is not None and places.name == "region" and not zero and _has_right(view, wrong, places):
@@ -88,7 +88,7 @@ def placed(view: View, wrong: Array) -> Fault:
     name, where = ("elements", indices_of(wrong)) if places is None else (places.name, places.where)
     boxes = [tuple(slice(*span) for span in box if isinstance(span, tuple)) for box in where]
     if zero and name == "region" and any(view.values[box].any() for box in boxes):
-        name, where = "elements", indices_of(wrong)  # the rectangle also has right elements
+        name, where = "elements", indices_of(wrong)  # a rectangle also contains right elements, which are not zero
     more = (("elements", f"{int(wrong.sum()):,}"),) * bool(name == "elements" and wrong.sum() > len(where))
     holds = more + (("holds", "zeros" if zero else "other numbers"),) * (name == "region" or (zero and len(where) > 1))
     return Fault(name, where, holds, wrong)
@@ -97,8 +97,8 @@ def placed(view: View, wrong: Array) -> Fault:
 def _has_right(view: View, wrong: Array, places: Places) -> bool:
     """Return whether more elements of the rectangles are right than can be right by chance.
 
-    A wrong number may be as close to the product as a right one by chance. Elements with about one nonzero term do not
-    count, because a tile of old data may have the same term there.
+    By chance means that the error of a wrong element happens to be within its limit. Elements with at most about one
+    nonzero term do not count, because a tile of old data may have the same term there.
     """
     totals = view.totals
     box = mask_of(places.where, wrong.shape) & view.usable & ~totals.have_one_term
@@ -114,7 +114,7 @@ def _has_right(view: View, wrong: Array, places: Places) -> bool:
 def _last_zeros(values: Array, wrong: Array) -> Array:
     """Return the mask of the zeros at the end of a result in memory. If they are not mostly wrong, return `wrong`.
 
-    A copy that was interrupted leaves such zeros. A few of them may be right.
+    A copy that was interrupted leaves such zeros. For a few of these elements, zero may be the right number.
     """
     last = np.flatnonzero(values)[-1:]
     tail = (np.arange(values.size) > (last[0] if last.size else -1)).reshape(values.shape)
@@ -135,7 +135,7 @@ def find_overflow(problem: ProductProblem, side: Side) -> Array:
 
 
 def find_stray(problem: ProductProblem, side: Side) -> Array:
-    """Return the mask of stray elements: not finite but should be, or different from the NaN or ∞ that they should be.
+    """Return the mask of stray elements: NaN or infinite instead of finite, or different from an expected NaN or ∞.
 
     An infinity that is due to overflow is not stray.
     """
@@ -178,7 +178,7 @@ def overflow_of(problem: ProductProblem, found: SideExplanation, other: Side) ->
             ("partial sums", "overflowed"),
         )
         return DiagnosedCause("nan", "accumulator", side.name, share_of(both), indices_of(both), seen)
-    if other.format == side.format:  # where the product is far too large, a small number is wrong, and ∞ is right
+    if other.format == side.format:  # if the product is far too large for the format, ∞ is right, not a small number
         largest = float(side.format.largest)
         product = np.abs(problem.totals.product)
         overflow &= (np.abs(other.values) >= largest) | (product < 2 * largest) | np.isinf(product)

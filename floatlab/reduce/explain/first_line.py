@@ -45,9 +45,9 @@ _MOST = 4  # largest number of positions that the first line lists
 def rounding_line(causes: tuple[DiagnosedCause, ...], share: float) -> str:
     """Return the line for two results that differ by rounding.
 
-    The line names the causes. If none of them is a choice of precision or algorithm, it also gives `share`, up to 100
-    %. `share` is the largest difference of an element, relative to the sum of the rounding error bounds of both
-    results.
+    The line names the causes. If none of them is a choice of precision or algorithm, the line also gives `share`,
+    unless it exceeds 100 %. `share` is the largest difference of an element, relative to the sum of the rounding error
+    bounds of both results.
 
     >>> order = DiagnosedCause("order", "order", "both", 1.0, (), ())
     >>> rounding_line((order,), 0.031)
@@ -100,19 +100,19 @@ def doubt_line(doubts: list[str], rival: str) -> str:
 
 
 def outlying_line(cause: DiagnosedCause) -> str:
-    """Return the line for rows or columns with unusually large errors, which an unknown order may have made."""
+    """Return the line for rows or columns with unusually large errors, which an unknown order may have caused."""
     said = cause_text(cause).replace(" are wrong", " are wrong, or added in an order that was not tried")
     return f"I can't tell: {said}; knowing how the sums are computed would settle it."
 
 
 def rough_line(letter: str, times: float) -> str:
-    """Return the line for errors within the rounding error bound that are larger than those of usual orders."""
+    """Return the line for errors that are within the rounding error bound, but larger than those of usual orders."""
     said = f"the errors of {letter} are small enough for rounding, but {times:.2g} times those of every order tried"
     return f"I can't tell: {said}; knowing how the sums are computed would settle it."
 
 
 def unexplained_line(letter: str, is_function: bool) -> str:
-    """Return the line for unexplained results. `is_function` says that they look like a function of the product.
+    """Return the line for unexplained results. `is_function` says whether they look like a function of the product.
 
     >>> unexplained_line("B", True).partition("; ")[2]
     'knowing what follows it would settle it.'
@@ -271,7 +271,7 @@ def cause_text(cause: DiagnosedCause, most: int = _MOST) -> str:
     if "errors" in known:
         return f"{whose} {'have' if are == 'are' else 'has'} {known['errors']}"
     words = ", ".join(_known_text(*item) for item in cause.evidence if item[0] not in _UNSAID)
-    if "sums" in known:  # two causes that are not told apart have the same text
+    if "sums" in known:  # two causes that the errors cannot distinguish have the same text
         return f"all sums of {whose}, or those of blocks, in {known['format']}"
     if cause.name == "accumulator" and "format" in known:
         return f"sums of {whose} in {words}"

@@ -41,7 +41,7 @@ _LONG = 400  # for sums of more terms, formats without processor support are tri
 _WHOLE = 1 << 28  # ways are replayed on all elements until this number of multiply-adds is reached
 _DIFFERING = 16  # after that, ways are replayed only in this many rows and columns in which the results differ
 _EXACT = 1 << 15  # an exact sum that is computed alone costs as much as this many additions
-_SLOWER = 16  # an addition in a format without processor support costs as much as this many others
+_SLOWER = 16  # an addition in a format without processor support costs as much as this many additions in other formats
 _NEAR_LARGEST = 2.0**-64  # sums above this fraction of the largest number are simulated in integers, which is slow
 _DIRECTED = ("serial", "reversed", "pairwise", "lanes(4)", "lanes(8)", "splitk(2)")
 _COMMON = ("serial", False), ("serial", True), ("pairwise", False), ("reversed", True), ("lanes(2)", True)
@@ -77,7 +77,7 @@ class CandidateGrid:
         """Choose the sample, and round the inputs if `model` rounds them. `into` is the format of the results."""
         self.problem, self.into, self.tick = problem, into, tick
         self.differing: Array | None = None  # the mask of the elements in which the two results differ, if it is known
-        self.nearest: dict[str, Array] = {}  # per result: the mask of elements that the best rejected way misses
+        self.nearest: dict[str, Array] = {}  # per result: the elements that the best rejected way does not reproduce
         self.shares: dict[str, list[tuple[float, Candidate]]] = {}  # per result: (share reproduced, candidate)
         m, n = problem.shape
         most = min(_MOST, max(_LEAST, _TERMS // problem.terms))
@@ -320,8 +320,8 @@ def names_between(first: list[Way], second: list[Way], own: Format) -> tuple[dic
     The best pairs of candidates differ in the fewest causes. The dictionary has the causes of all best pairs.
 
     If there are no pairs, or if a pair differs in no cause, no pair is returned. The dictionary then says how each
-    result differs from usual sums. If neither does, its only cause is "order". `own` is the accumulator format that
-    libraries use for these results.
+    result differs from usual sums. If neither result differs from them, the only cause is "order". `own` is the
+    accumulator format that libraries use for these results.
     """
     pairs = [(one, other) for one in first for other in second if one.candidate and other.candidate]
     if pairs:

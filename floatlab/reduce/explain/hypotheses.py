@@ -64,19 +64,19 @@ from floatlab.reduce.explain.stages import PLAIN
 from floatlab.reduce.results.diagnosis_record import Evidence
 from floatlab.reduce.simulate.narrow_sums import promoted
 
-_SCATTERED = 0.4  # sums in a narrow format may miss at most this share of the elements
+_SCATTERED = 0.4  # sums in a narrow format may fail to reproduce at most this share of the elements
 _CHOICES = {"inputs-rounded", "inputs-quantized", "inputs-split", "output-rounded"}  # choices of precision
 _LOCAL, _SHIFTS = {"elements", "region", "not-the-product"}, {"bias", "scale"}
 # The evidence for sums in a narrow format must be BITS_OF_SUMS bits, plus BITS_EACH for each element that they do not
 # reproduce. _BITS_ENOUGH bits always suffice.
 _BITS_ENOUGH = 60.0
-_BITS_OF_FOUR = 8.0  # bits of evidence for one of four candidates: sums in binary16 or bfloat16, with or without FMA
+_BITS_OF_FOUR = 8.0  # evidence, in bits, required for one of four candidates: binary16 or bfloat16, with or without FMA
 _FEW = 4  # a result with fewer different numbers than this may also come from a final rounding
 _SUMS = 8  # sums of narrow formats are computed for this many rows and columns
 _STAGNANT = 2.0**-8  # sums in bfloat16 may lose this share of Σ|x·y| in each step
-_MOST_WRONG = 0.5  # a larger share of wrong elements is not reported as wrong elements but as another product
+_MOST_WRONG = 0.5  # if a larger share is wrong, the result is reported as another product
 _MOST_OF_ALL = 0.75  # rectangles with a larger share of the elements are not reported as wrong regions
-_RIGHT = 0.2  # if a larger share of the elements is right, a part of the result is the product
+_RIGHT = 0.2  # if more than this share of the elements is right, the result is not reported as another product
 _LISTED = 16  # up to this many wrong elements are listed even if they are most elements of the result
 
 
@@ -156,10 +156,10 @@ class SideExplainer(ModelSearch):
         return self._unexplained()
 
     def _without_model(self, found: SideExplanation) -> SideExplanation | None:
-        """Return one fault of the plain product if it explains all errors alone.
+        """Return the explanation by a single fault of the plain product, if this explains all errors; otherwise None.
 
-        One such fault alone is a simpler explanation than a fault together with changed inputs, or than many wrong
-        elements together with a rounding.
+        A single fault is a simpler explanation than a fault together with changed inputs, or than many wrong elements
+        together with a rounding.
         """
         names = {each.name for each in found.causes}
         if self.stray.any() or len(names) < 2 or not names & (_LOCAL | MOVED | _SHIFTS):
@@ -179,9 +179,9 @@ class SideExplainer(ModelSearch):
         return None
 
     def _plain_or_flushed(self) -> SideExplanation | None:
-        """Recognise the plain product, perhaps with subnormals flushed or sums rounded in one direction.
+        """Return the explanation by the plain product, perhaps with flushed numbers or sums rounded in one direction.
 
-        Its values may also be rounded again, or to a few digits (as if printed).
+        The result may also have been rounded again, or to a few digits (as if printed). Return None if this fails.
         """
         view = view_of(self.problem, self.side, self.accumulators[0])
         fit = view.fit()
@@ -205,7 +205,7 @@ class SideExplainer(ModelSearch):
         return best_cast(self.side, view_of(self.problem, self.side, self.accumulators[0]))
 
     def _cast_with_fault(self) -> SideExplanation | None:
-        """Recognise results that were rounded to fewer digits, and in which some elements are also wrong."""
+        """Return the explanation if the result was rounded to fewer digits and some elements are wrong; else None."""
         known, wrong = self._cast
         places = find_places(wrong)
         if not known or places is None:
@@ -223,7 +223,7 @@ class SideExplainer(ModelSearch):
     # hypotheses for results of which most elements are wrong
 
     def _with_all_wrong(self) -> SideExplanation | None:
-        """Look for faults that change all elements, first in the plain product, then in products of other models."""
+        """Return a fault that changes all elements, first of the plain product, then of models' products, or None."""
         for accumulator in self.accumulators:
             view = view_of(self.problem, self.side, accumulator)
             wrong = view.fit().wrong
@@ -251,7 +251,7 @@ class SideExplainer(ModelSearch):
         return None
 
     def _of_one_number(self) -> SideExplanation:
-        """Explain a result whose elements are all equal (as with constant inputs): they count as one observation."""
+        """Explain a result whose elements are all equal (as with constant inputs), which count as one observation."""
         view = view_of(self.problem, self.side, self.accumulators[0])
         wrong = view.fit().wrong
         if are_exact(view, wrong) and wrong.size == 1:
@@ -276,7 +276,7 @@ class SideExplainer(ModelSearch):
         return self._found("rounding", (), model, accumulator, np.array([z]))
 
     def _by_bits(self) -> SideExplanation | None:
-        """Find sums in a narrow format that reproduce most elements bit for bit, and faults in the other elements."""
+        """Explain a result by narrow sums that give most elements bit for bit, and faults in the other elements."""
         plain = view_of(self.problem, self.side, self.accumulators[0])
         wrong = plain.fit().wrong
         if self.stray.any() or not wrong.any():
@@ -291,7 +291,7 @@ class SideExplainer(ModelSearch):
             return self._in_doubt("wrong elements", f"sums in {replay.format.name}")
         if not missed.any():
             return self._found("rounding", (fault,), PLAIN, SINGLE)
-        # Elements are evidence if these sums reproduce them, and usual sums miss them by more than rounding.
+        # An element is evidence if these sums reproduce it, and its error is too large for sums in the usual format.
         least = BITS_OF_SUMS + BITS_EACH * int(missed.sum())
         places = find_places(replay.wrong(plain.values, missed), _MOST_WRONG) if bits >= _BITS_ENOUGH else None
         if places is not None and places.name == "region":
@@ -390,7 +390,7 @@ class SideExplainer(ModelSearch):
         return self._found("unknown", (), z=fit.z, view=view)
 
     def _placed(self, view: View, wrong: Array) -> Fault:
-        """Return the places of the wrong elements, or the fault `not-the-product` if most are wrong everywhere."""
+        """Return the fault that lists the wrong elements, or `not-the-product` if they are most elements everywhere."""
         fault, count = placed(view, wrong), int(wrong.sum())
         if fault.name == "elements" and count > max(_LISTED, _MOST_WRONG * view.usable.sum()):
             places = find_places(wrong, _MOST_WRONG)

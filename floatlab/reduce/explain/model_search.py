@@ -53,7 +53,7 @@ _NO_CAST = {"flush-to-zero", "output-rounded", "not-the-product", "function-appl
 # If narrower sums also fit, a fault is reported only if far fewer elements are wrong than such sums would make wrong:
 # at most _SURPRISING times their share in a simulation.
 _SURPRISING = 0.2
-_BESIDES = 3  # moved rows and missing terms are looked for, on all elements, with at most this many models
+_BESIDES = 3  # with at most this many models, moved rows and missing terms are searched for on all elements
 MOVED = {"terms-missing", "terms-twice", "rows-moved", "columns-moved"}
 _BESIDE_TURNED = {"elements", "region", "inputs-rounded", "inputs-quantized", "inputs-split", "output-rounded"}
 _EDGES = 4
@@ -72,7 +72,7 @@ class SideReport:
         self.problem, self.side, self.differing, self.tick = problem, side, differing, tick
         self.faults = FaultFinder(problem, side, tick)
         self.stray = find_stray(problem, side)
-        self.doubt: tuple[str, str] | None = None  # two explanations that fit equally well: a factor or bias; a model
+        self.doubt: tuple[str, str] | None = None  # two equally good explanations: (a factor or bias, a model)
         self.before: tuple[DiagnosedCause, ...] = ()
         if self.stray.any():
             places = find_places(self.stray)
@@ -141,7 +141,7 @@ class ModelSearch(SideReport):
     """Searches for models of the inputs that explain one result."""
 
     is_reread = False  # whether the result, or an input, is read in the transposed order
-    besides = 0  # number of models for which moved rows and missing terms were looked for
+    besides = 0  # number of models with which moved rows and missing terms were searched for
 
     # hypotheses that fit most elements
 
@@ -170,7 +170,7 @@ class ModelSearch(SideReport):
         return likely_pairs(self.problem, self.side, self.accumulators, self.tick)
 
     def _pairs(self) -> SideExplanation | None:
-        """Recognise inputs that were rounded or quantised in two different ways, or to blocks with scales."""
+        """Return the explanation by inputs that were rounded or quantised in two different ways, or in blocks."""
         if self._likely_pairs[1] and self.problem.scaled_output(self.side):
             # If inputs have few digits, results may look like multiples of a scale by chance.
             with self.problem.unscaled(self.side):
@@ -184,7 +184,7 @@ class ModelSearch(SideReport):
 
     def _first_pair(self, pairs: list[ChangePair], tried: int, faulty: bool) -> SideExplanation | None:
         for i, likely in enumerate(pairs):
-            # The sample may not tell similar changes apart, so try these, too, unless a fault is looked for.
+            # Similar changes may have the same effect on the sample, so try these, too, unless a fault is expected.
             for pair in (likely,) if faulty else chain((likely,), alike_pairs(likely, self.problem)):
                 self.tick()
                 product = self.problem.whole(pair.model)
@@ -195,7 +195,7 @@ class ModelSearch(SideReport):
         return None
 
     def _models_beside_fault(self) -> SideExplanation | None:
-        """Recognise missing terms, or moved rows or columns, in a product of rounded or quantised inputs."""
+        """Return the explanation by missing terms, or moved rows or columns, in a product of changed inputs."""
         if self.narrower is not None:
             return None
         kinds = ("inputs-rounded", "inputs-quantized")
@@ -219,7 +219,7 @@ class ModelSearch(SideReport):
         return not (found if wrong is None else found & ~wrong).any()
 
     def _lines_of_bias(self) -> SideExplanation | None:
-        """Recognise rows or columns in which the bias that the user gave is missing, or was added wrongly."""
+        """Return the explanation by rows or columns in which the given bias is missing, or was added wrongly."""
         view = view_of(self.problem, self.side, self.accumulators[0])
         found = lines_of_bias(self.problem, view)
         if found is None or (places := find_places(found[1])) is None or places.name != "region":
@@ -234,7 +234,7 @@ class ModelSearch(SideReport):
         best: tuple[SideExplanation, SampledModel] | None = None
         plain = [each for each in models[_TRIED:] if each.model is PLAIN]
         for each in models[:_TRIED] + plain:
-            # The sample may lack the elements that tell two models apart, such as a row with a tie.
+            # The sample may lack the elements in which two models differ, such as a row with a tie.
             if best is not None and (each.model is PLAIN or each.wrong > best[1].wrong):
                 continue
             self.tick()
@@ -246,7 +246,7 @@ class ModelSearch(SideReport):
         return None if best is None else self._with_other_format(*best)
 
     def _with_other_format(self, found: SideExplanation, used: SampledModel) -> SideExplanation:
-        """If inputs rounded to TF32 and to binary16 both explain the result, name both formats."""
+        """Return `found`. If inputs rounded to TF32 and to binary16 both explain the result, it names both formats."""
         for other in self.near:
             if is_same_rounding(found.model, other.model) and self._fits(other.model, used.accumulator, found.wrong):
                 return found.replace(causes=with_formats(found.causes, self.side.name, ALIKE), other_format=other.model)
@@ -255,7 +255,7 @@ class ModelSearch(SideReport):
     def _verified(self, model: Model, accumulator: Format, faulty: bool) -> SideExplanation | None:
         """Return the explanation by a model.
 
-        Return None if the model does not fit, or if the plain product fits as well.
+        Return None if the model does not fit, or if the plain product fits equally well.
 
         A model fits if it leaves only rounding errors and, if `faulty` is true, one fault.
         """
@@ -289,7 +289,7 @@ class ModelSearch(SideReport):
             return self._found("rounding", (), model, accumulator, fit.z, view, product)
         right = view.usable & ~fit.wrong & (view.totals.size > 0)
         if not faulty or (product is not None and not 2 * (view.values[right] != 0).sum() > max(right.sum(), GAIN)):
-            return None  # zeros and a few numbers are no evidence of changed inputs
+            return None  # if most right elements are zero, the few others are no evidence of changed inputs
         if self.narrower is not None and share_of(fit.wrong) > _SURPRISING * narrow_share(
             self.problem, self.narrower.accumulator, view_of(self.problem, self.side, self.accumulators[0])
         ):
@@ -335,13 +335,13 @@ class ModelSearch(SideReport):
         return found if product is None and found.name in MOVED and self._is_proved(view, wrong) else None
 
     def _two_faults(self, view: View, wrong: Array) -> SideExplanation | None:
-        """Recognise two faults at once, of which one moves elements to other places."""
+        """Return the explanation by two faults at once, of which one moves elements to other places."""
         both = self.faults.transposed_and_scaled(view, wrong) or self.faults.moved_and_biased(view, wrong)
         both = both or moved_lines(view, self.problem.independent, wrong)
         return self._found("bug", both, view=view) if both else self._in_another_order(view, wrong)
 
     def _in_another_order(self, view: View, wrong: Array) -> SideExplanation | None:
-        """Recognise a transposed result, or a product of transposed factors, that was computed in another precision."""
+        """Return the explanation by a transposed result, or transposed factors, together with another precision."""
         if self.is_reread or self.stray.any():
             return None
         for fault, problem, side, differing in readings(self.problem, self.side, view, self.differing, wrong):
@@ -361,17 +361,17 @@ class ModelSearch(SideReport):
         raise NotImplementedError
 
     def _is_proved(self, view: View, wrong: Array) -> bool:
-        """Given moved lines or missing terms that explain all errors, return whether this is unlikely by chance."""
+        """Return whether it is unlikely that moved lines or missing terms explain all errors by chance."""
         error, room, _ = view.errors()
         return shift_bits(self.problem.independent, error, room, wrong, 2) > self._bits_of_range
 
     @property
     def _bits_of_range(self) -> float:
-        """The evidence, in bits, that proves a range of terms, which is one of about n² / 2."""
+        """The evidence, in bits, that is required for one of the about n² / 2 ranges of n terms."""
         return BITS_OF_SUMS + 2 * log2(self.problem.terms)
 
     def _is_certain(self, view: View, product: Array | None, wrong: Array) -> bool:
-        """Return whether the errors are too large for a narrower accumulator. Return True if none fits."""
+        """Return whether no narrower accumulator fits, or the errors are far larger than the final rounding."""
         if self.narrower is None:
             return True
         error = np.abs(view.totals.error(view.values, product))[wrong]

@@ -30,7 +30,8 @@ _ROWS, _COLUMNS = 16, 32  # the simulation uses at most this many rows and colum
 _SLICES = 4  # each input is divided into this many slices of digits
 # `tick` is called after each block of at least _ROWS_AT_ONCE rows and about _AT_ONCE multiply-adds.
 _ROWS_AT_ONCE, _AT_ONCE = 128, 1 << 31
-_EXACT_ELEMENTS = 1 << 22  # elements that `_in_slices` computes too inexactly are summed in blocks of this many terms
+# If slices are too inexact for some elements, their terms are added one by one, about this many terms at once.
+_EXACT_ELEMENTS = 1 << 22
 _BITS, _LEAST = 53, -1074  # the precision of binary64, and the exponent of its smallest number
 _ONE_TERM = 1.5  # an element has about one nonzero term if (Σ|x·y|)² is at most this many times Σ(x·y)²
 _SUMS = 8  # a model adds at most this many products of parts of the inputs
@@ -40,11 +41,11 @@ _LARGER = 1.1  # rounding the inputs or the sums increases Σ|x·y| at most by t
 class Totals(Individual):
     """The exact product of two matrices, and sums over the terms x·y of each element.
 
-    The exact product is `product` + `missed`. If `missed` is None, `product` was computed in binary64. `size` is
-    Σ|x·y|, and `squares` is Σ(x·y)². Every partial sum of an element is a multiple of its `grain`, so sums with a large
-    grain are exact. `grain` is None if it was not computed. `terms` is the number of terms of each element. `simulated`
-    is the largest error of each element in simulated orders of addition, as a multiple of the unit roundoff. For
-    elements that were not simulated, it is 0. If no element was simulated, it is None.
+    The exact product is `product` + `missed`. If `missed` is None, `product` was computed in binary64 and is used
+    instead. `size` is Σ|x·y|, and `squares` is Σ(x·y)². Every partial sum of an element is a multiple of its `grain`,
+    so sums with a large grain are exact. `grain` is None if it was not computed. `terms` is the number of terms of each
+    element. `simulated` is the largest error of each element in simulated orders of addition, as a multiple of the unit
+    roundoff. It is 0 for elements that were not simulated, and None instead of an array if no element was simulated.
     """
 
     product: Array
@@ -65,15 +66,15 @@ class Totals(Individual):
 
     @property
     def have_one_term(self) -> Array:
-        """The mask of the elements that have about one nonzero term, or none."""
+        """The mask of the elements that have at most about one nonzero term."""
         one: Array = self.size**2 <= _ONE_TERM * self.squares
         return one
 
     def off_grid(self, values: Array) -> Array:
         """Return the mask of the finite values that are not multiples of the smallest grain.
 
-        All sums of products of these inputs are multiples of the grain, even after rounding. Other values show that the
-        inputs were changed: for example, they were multiplied by a scale and rounded again.
+        All sums of products of these inputs are multiples of the grain, even after rounding. A value that is not a
+        multiple shows that the inputs were changed, for example multiplied by a scale and rounded again.
         """
         grain = np.zeros(0) if self.grain is None else self.grain[(self.grain > 0) & np.isfinite(self.grain)]
         if not grain.size:
@@ -191,10 +192,10 @@ def _added(x: Array, y: Array) -> tuple[Array, Array]:
 
 
 class Noise(Record):
-    """The rounding errors of an accumulator.
+    """The size of the rounding errors of sums in an accumulator format.
 
-    `u` is its unit roundoff, and `quantum` is its smallest positive number. `factor` is the limit of an error, in
-    sigmas.
+    `u` is the unit roundoff of the format, and `quantum` is its smallest positive number. `factor` is the limit of an
+    error, in sigmas.
     """
 
     u: float
@@ -221,7 +222,7 @@ class Noise(Record):
         return least
 
     def most(self, totals: Totals, more: int = 0) -> Array:
-        """Return the largest possible error of each element, to first order; `more` counts further additions."""
+        """Return the largest possible error of each element, to first order, of sums with `more` additional terms."""
         n = totals.terms + more
         with np.errstate(all="ignore"):
             # The bound is twice n·u·Σ|x·y|, because sums may be rounded in one direction.
@@ -237,12 +238,12 @@ class Noise(Record):
             exact |= totals.size == 0  # sums of zeros are exact
             if product is not None:  # a model rounds the inputs or the sums of blocks, so its terms may be larger
                 exact &= (totals.size * self.u * _LARGER <= totals.grain) & (np.remainder(product, totals.grain) == 0)
-                exact &= product != 0  # 0 is a multiple of every grain, so it says nothing
+                exact &= product != 0  # 0 is a multiple of every grain, so it is no evidence
         return exact
 
 
 def noise_of(format: Format) -> Noise:
-    """Return the rounding errors of sums in a format, before any simulation."""
+    """Return the `Noise` of sums in a format, before any simulation."""
     return Noise(2.0**-format.precision, 2.0**format.qmin)
 
 

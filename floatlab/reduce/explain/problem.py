@@ -25,7 +25,7 @@ _SINGLE, _DOUBLE = parse_format("fp32"), parse_format("fp64")
 _NARROW = tuple(parse_format(name) for name in ("e5m2", "e4m3", "bf16", "fp16", "tf32", "fp32"))
 _FEW = 4  # if a result has more values than this, but only one magnitude, it is no evidence of a narrower format
 _CHANCE = 10  # a narrower format is accepted if the result has at least this many spare bits (see `_spare_bits`)
-_LEAST_APART = 6  # of two formats that hold a result, the wider one is excluded if it has this many bits to spare
+_LEAST_APART = 6  # of two formats that hold all values, the wider one is excluded if it has this many spare bits
 _LEAST_SCALED = 20  # a scale is looked for only in results that need a format of at least this precision
 _STEPS = 2.0  # each term of a scaled product is rounded twice: when an input is scaled, and when it is multiplied
 # The sample has at least _SAMPLE_ROWS rows and columns and about _SAMPLE elements, if the product has as many.
@@ -35,7 +35,7 @@ _SAMPLE_ROWS, _SAMPLE = 32, 32 * 32
 def _spare_bits(values: Array, own: Format, format: Format) -> int:
     """Return how many more significant bits `own` has than `format`, added up over the distinct magnitudes of `values`.
 
-    Subnormal numbers of `own` count fewer bits. If more than four values have a single magnitude, the result is 0.
+    Subnormal numbers of `own` have fewer bits. If more than four values all have the same magnitude, the result is 0.
     """
     different = np.unique(np.abs(values[values != 0]))
     if values.size > _FEW and different.size < 2:
@@ -133,7 +133,7 @@ class ProductProblem:
 
     Rows of x and columns of y that contain NaN or infinity are replaced by zeros. The mask `known` marks the elements
     of the product that depend on none of these rows and columns. In all other elements, `special` holds the product of
-    the original inputs. It is None if there are no other elements.
+    the original inputs. If there are no other elements, `special` is None.
     """
 
     def __init__(
@@ -147,9 +147,9 @@ class ProductProblem:
     ) -> None:
         """Multiply the inputs with enough precision for computing the errors of results in these formats.
 
-        If `has_bias` is true, the last term of each sum is a bias. Models of rounded inputs leave it unchanged. The
-        function `misplaced` returns other ways to add this bias to the product, each in words and as an array. In a
-        large product, `tick` is called after each block of rows.
+        If `has_bias` is true, the last term of each sum is a bias. Models of rounded inputs do not change this term.
+        The function `misplaced` returns wrong ways to add the bias: a description, and the array that is then added. In
+        a large product, `tick` is called after each block of rows.
         """
         self.sources, self.has_bias, self._misplaced = (x, y), has_bias, misplaced
         # The most precise format of inputs and results. Results in less precise formats were rounded at the end.
@@ -176,9 +176,9 @@ class ProductProblem:
         self._models: dict[bool, list[tuple[Model, Array | None]]] = {}
 
     def noise(self, accumulator: Format) -> Noise:
-        """Return the rounding errors of sums in a format.
+        """Return the `Noise` of sums in a format.
 
-        For binary32 and binary64, sums of these inputs are simulated.
+        For binary32 and binary64, it is adapted to simulated sums of these inputs.
         """
         if accumulator.name not in self._noises:
             noise = noise_of(accumulator)
@@ -191,8 +191,8 @@ class ProductProblem:
     def scaled_output(self, side: Side) -> tuple[Evidence, Array] | None:
         """If a result was quantised with a scale, return the evidence and the largest errors of this quantisation.
 
-        The evidence: all numbers of the result are numbers of a narrow format times a scale, although most exact
-        products are not.
+        Otherwise return None. The result is quantised if all of its numbers are numbers of a narrow format times a
+        scale, although most exact products are not.
         """
         if side.name not in self._scaled:
             known, found = side.finite & self.known, None
@@ -250,7 +250,7 @@ class ProductProblem:
 
     @cached_property
     def misplaced_biases(self) -> list[tuple[str, Array]]:
-        """The arrays that are added if the bias is added to wrong elements, each with words that say how."""
+        """The arrays that are added if the bias is added to wrong elements, each with a description of this mistake."""
         return [] if self._misplaced is None else self._misplaced()
 
     def made(self, model: Model, x: Array, y: Array) -> Array:
@@ -263,7 +263,7 @@ class ProductProblem:
 
     @cached_property
     def independent(self) -> int:
-        """The largest number of independent errors that changed inputs may cause: one for each number other than 0."""
+        """The largest number of independent errors that changed inputs may cause: the fewer nonzeros of x or of y."""
         return int(min(np.count_nonzero(self.x), np.count_nonzero(self.y)))
 
     @property
@@ -275,8 +275,9 @@ class ProductProblem:
 class Fit(Record):
     """The errors of a result against the exact product or a model's product.
 
-    `z` holds the errors in sigmas (see `noise`), after the largest error of the final rounding is subtracted. It is 0
-    for smaller errors, and NaN for unusable elements. `wrong` is the mask of the errors above their limits.
+    `z` holds the absolute errors in sigmas (see `noise`), less the largest error of the final rounding. It is 0 if this
+    rounding explains the whole error, and NaN for unusable elements. `wrong` is the mask of the errors above their
+    limits.
     """
 
     z: Array
@@ -294,7 +295,7 @@ class View:
     def __init__(
         self, totals: Totals, values: Array, usable: Array, noise: Noise, output: Format, half: Array | None = None
     ) -> None:
-        """`noise` has the rounding errors of the accumulator.
+        """Take the exact products, the elements of the result, and the `noise` of sums in the accumulator.
 
         If the format `output` is narrower than the accumulator, half an ulp in `output` is added to the limit of each
         error. If the output was rounded in another way, `half` holds the largest errors of this rounding instead.
@@ -307,20 +308,20 @@ class View:
         self.bias: Array | None = None  # the given bias, which is part of the product
 
     def right(self, wrong: Array) -> Array:
-        """Return the mask of the numbers that are not wrong; zeros and unusable elements do not count."""
+        """Return the mask of the usable elements other than 0 that are not marked in `wrong`."""
         right: Array = self.usable & ~wrong & (self.values != 0)
         return right
 
     def against(self, totals: Totals) -> View:
-        """Return a view of the same result that compares it with another product, given by its `Totals`."""
+        """Return a `View` of the same result, compared with another product, whose `Totals` are given."""
         return View(totals, self.values, self.usable, self.noise, self.format, np.asarray(self.half))
 
     def stored(self) -> Iterator[View]:
         """Yield views that compare the result with the product rounded to the output format.
 
-        Use them if a factor or bias may have been applied after this rounding. Products close to a tie may have been
-        rounded up or down, which `slack` allows for. There are no views if the output format is not narrower than the
-        accumulator, and two if the user gave a bias: it is added before the rounding, or after it.
+        A factor or bias may have been applied after this rounding. Products close to a tie may have been rounded up or
+        down, which `slack` allows for. If the user gave a bias, there are two views: one adds this bias before the
+        rounding, and the other after it. If the output format is not narrower than the accumulator, there is no view.
         """
         if not isinstance(self.half, np.ndarray):
             return
@@ -339,8 +340,8 @@ class View:
         """Return the errors against `factor`·product, their limits, and their sigmas.
 
         Besides the errors of the sums, the limits allow for two roundings: one before the multiplication by the factor,
-        and one after it. If the output format is narrower than the accumulator, they allow only for the latter (see
-        `stored`). Errors of unusable elements are NaN.
+        and one after it. If the output format is narrower than the accumulator, the limits allow only for the rounding
+        after the multiplication (see `stored`). Errors of unusable elements are NaN.
         """
         totals, values, is_narrow = self.totals, self.values, isinstance(self.half, np.ndarray)
         with np.errstate(all="ignore"):
@@ -356,7 +357,7 @@ class View:
         return np.where(self.usable, error, np.nan), room, sigma
 
     def fit(self, product: Array | None = None, times: float = 1.0) -> Fit:
-        """Compare the result with a product, by default the exact product.
+        """Return the errors of the result against a product, by default the exact product.
 
         The error limits are multiplied by `times`.
         """
@@ -370,7 +371,7 @@ class View:
 
 
 def view_of(problem: ProductProblem, side: Side, accumulator: Format, sampled: bool = False) -> View:
-    """Return the view of all elements of a result, or of the sampled elements, against the exact product."""
+    """Return the `View` that compares all elements of a result, or the sampled elements, with the exact product."""
     index = np.ix_(problem.rows, problem.columns) if sampled else (slice(None), slice(None))
     usable = side.finite[index] & problem.known[index]
     totals = problem.sample if sampled else problem.totals

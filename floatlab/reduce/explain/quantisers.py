@@ -27,7 +27,7 @@ _BEYOND = 1.1  # numbers above this many times the largest finite number become 
 def rounded(name: str, direction: str, part: Array, whole: Array, axis: int) -> Array:
     """Round to a format.
 
-    Numbers far beyond its largest finite number become infinite, except in rounding toward zero.
+    Numbers far beyond the largest finite number of the format become infinite, except in rounding toward zero.
     """
     made = np.asarray(quantize(part, name, rounding=direction), np.float64)
     if direction == "RTZ":
@@ -41,7 +41,7 @@ def rounded_twice(name: str, direction: str, part: Array, whole: Array, axis: in
 
 
 def saturated(name: str, part: Array, whole: Array, axis: int) -> Array:
-    """Round to a format. Numbers beyond its largest finite number become this number, with their sign."""
+    """Round to a format. Numbers beyond its largest finite number become this number, with the same sign."""
     return np.asarray(quantize(part, name, overflow="saturate"), np.float64)
 
 
@@ -124,13 +124,14 @@ def scaled(name: str, most: float, by_row: bool, part: Array, whole: Array, axis
 
 
 def scaled_formats(values: Array, exact: Array, known: Array) -> Iterator[tuple[tuple[tuple[str, str], ...], Array]]:
-    """Find formats to which a result may have been quantised, with scales per tensor, per row or per column.
+    """Yield formats to which a result may have been quantised, with scales per tensor, per row or per column.
 
-    Yield at most one format for each of these three.
+    There is at most one format for each of these three kinds of scales. Each value of the result is then a number of
+    the format times its scale.
 
-    Each value of the result is then a number of the format times its scale. Yield the evidence, and an array with the
-    largest rounding error of each value. `known` is the mask of the values that count. A format is left out if the
-    values may have this form by chance, or if at least half of the exact products also have this form.
+    Each item has the evidence, and an array with the largest rounding error of each value. `known` is the mask of the
+    values that count. A format is left out if the values may have this form by chance, or if at least half of the exact
+    products also have this form.
     """
     sizes = np.where(known, np.abs(values), 0.0)
     for axis, words in ((None, "tensor"), (1, "row"), (0, "column")):
@@ -143,7 +144,8 @@ def scaled_formats(values: Array, exact: Array, known: Array) -> Iterator[tuple[
                 off = np.abs(number - made) > _EXACTLY * number
             if off.any():
                 continue
-            # The largest value of each scale lies on the grid by definition. Equal values count once.
+            # The largest value that shares a scale lies on the grid by definition, so it is left out. Equal values
+            # count once.
             others = np.unique(np.where((made > 0) & (made < most), sizes, 0.0), return_index=True)[1]
             number, made = number.ravel()[others], made.ravel()[others]
             step = 1.0 if name == "int8" else np.exp2(np.frexp(made)[1] - float(parse_format(name).precision))
@@ -184,8 +186,8 @@ def in_blocks(recipe: str, part: Array, whole: Array, axis: int) -> Array:
     rows, every = (side if axis else side.T for side in (part, whole))
     count, terms = rows.shape
     if format.tensor is not None and count < len(every):
-        # The scale of the tensor depends on its largest number, so append the row of this number. The padding keeps it
-        # out of the tiles of other rows.
+        # The scale of the tensor depends on its largest number, so append the row that contains this number. Padding
+        # keeps this row out of the tiles of other rows.
         rows = np.pad(rows, [(0, -count % (format.rows or 1)), (0, 0)])
         rows = np.vstack([rows, every[np.unravel_index(int(np.abs(every).argmax()), every.shape)[0]]])
     block = format.block or terms

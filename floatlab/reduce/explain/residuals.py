@@ -1,7 +1,8 @@
 """Find faults in the residuals: wrong elements and regions, a bias, a factor, moved rows, missing terms.
 
-The residual of a result is its difference from the exact product. Functions that look for a fault return its positions,
-the bias or the factor, or None. The caller checks whether this fault leaves only rounding errors.
+The residual of a result is its difference from the exact product. Functions that search for a fault return its
+positions, its bias or its factor. They return None or an empty list if there is no such fault. The caller checks
+whether the fault leaves only rounding errors.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _RANGES = 8  # at most this many ranges are returned
 _WITNESSES = 24  # a range of terms is tested at up to this many elements
 _CERTAIN = 0.2  # a fitted count of a term may differ from an integer by less than this
 _FILLED = 0.6  # a rectangle is reported if more than this share of its elements is wrong
-EXACT = 0.999  # the same, if nearly all elements of a rectangle must be wrong
+EXACT = 0.999  # the same share for callers that require nearly all elements of a rectangle to be wrong
 _FEW = 8  # up to this many wrong elements that form no rectangles are reported one by one
 _SHARE = 0.02  # more than _FEW are reported one by one if they are at most this share of all elements
 # Wrong elements are divided into at most _BOXES rectangles, or _LINES if all rectangles lie in one band of rows or of
@@ -208,11 +209,12 @@ def is_moved_exactly(pairs: Sequence[Sequence[object]], axis: int, made: Array, 
 
 
 def term_ranges(x: Array, y: Array, error: Array, limit: Array) -> list[tuple[int, int, int]]:
-    """Find ranges of terms that were omitted or counted twice. Return at most eight tuples (first, stop, −1 or 1).
+    """Return ranges of terms that may have been omitted or counted twice, as at most eight (first, stop, −1 or 1).
 
     The last number is −1 for omitted terms, 1 for terms that were counted twice. The error of each element is then plus
     or minus the sum of these terms, which is the difference of two prefix sums. The shortest ranges that explain some
-    of the largest errors are returned. The list is empty if no range does, or if all errors are within their limits.
+    of the largest errors are returned. The list is empty if no range explains them, or if all errors are within their
+    limits.
     """
     m, columns = error.shape
     with np.errstate(all="ignore"):
@@ -281,8 +283,8 @@ def correlation(values: Array, product: Array, usable: Array) -> float:
 def follows_everywhere(error: Array, shift: Array, sigma: Array) -> bool:
     """Return whether the errors contain a shift in most parts of a result, not only in a few elements.
 
-    A shift is an array of the errors that a bias or a factor would cause. Return also True if the shift exceeds the
-    rounding errors in fewer than two parts.
+    A shift is an array of the errors that a bias or a factor would cause. If the shift exceeds the rounding errors in
+    fewer than two parts, return True as well.
 
     >>> shift, error = np.ones((8, 8)), np.zeros((8, 8))
     >>> error[:2, :2] = 1

@@ -45,7 +45,7 @@ _FP8 = (("e4m3", 448.0), ("e4m3", 240.0), ("e5m2", 57344.0))  # FP8 formats, wit
 # in the scale do not change how normal numbers are rounded.
 _LARGEST = 224, 449
 _STORED = 2.0**-26  # relative changes up to this do not change numbers that are stored in binary32
-ALIKE = ("tf32", "binary16")  # they have the same precision
+ALIKE = ("tf32", "binary16")  # formats with the same precision
 _SIDES = (("both", (True, True)), ("x", (True, False)), ("y", (False, True)))
 
 
@@ -72,7 +72,7 @@ class Model(Record):
     def is_one_rounding(self) -> bool:
         """Whether sums can be replayed, because inputs are rounded to a single format in a single direction.
 
-        They may be rounded to binary32 first.
+        The inputs may be rounded to binary32 first.
         """
         return self.name == "inputs-rounded" and {"format", "rounding"} <= dict(self.evidence).keys()
 
@@ -147,7 +147,8 @@ def _changing_each(name: str, known: Known, change: Change) -> Iterator[tuple[st
 def input_models(formats: tuple[Format, Format], x: Array, y: Array) -> Iterator[Model]:
     """Yield the usual models: inputs rounded to narrower formats, quantised to int8, or split into parts.
 
-    If inputs or products are below the normal numbers of x's format, models that flush them to zero are also yielded.
+    If inputs or products are smaller than the normal numbers of x's format, models that flush these to zero are also
+    yielded.
     """
     widest = max(each.precision for each in formats)
     for name in _NARROWER:
