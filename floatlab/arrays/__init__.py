@@ -2,11 +2,11 @@
 
 The modules and subpackages, grouped by what they do:
 
-* calls: `conversion`, `operations`, `ulps`, `blocks`, `block_part`, `packing`, `recurrences`;
+* public functions: `conversion`, `operations`, `ulps`, `blocks`, `block_part`, `packing`, `recurrences`;
 * errors: `compare/` measures how two arrays differ, and `round_trips/` how a format or a recipe changes an array;
 * `container/`: FloatArray, NumPy's functions on it, and its files;
-* rules of blocks: `block_job`, `recipes/`, `scales`;
-* arguments and results of calls: `types`, `sources`, `npy_header`, `codec`;
+* computation of block scales: `block_job`, `recipes/`, `scales`;
+* arguments and results of the functions: `types`, `sources`, `npy_header`, `codec`;
 * `lanes/`: the three implementations of rounding and decoding: compiled, NumPy, and scalar.
 """
 

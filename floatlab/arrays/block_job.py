@@ -35,7 +35,10 @@ saturating_context = lru_cache(maxsize=64)(element_context)
 
 
 class RoundedBlocks(NamedTuple):
-    """Codes of scales; codes and values of elements if requested; the scale of the tensor if the format has one."""
+    """The codes of the scales, and the codes and values of the elements, if they were requested.
+
+    `tensor` is the scale of the whole tensor, or None if the format has none.
+    """
 
     scales: Array
     codes: Array | None
@@ -44,7 +47,7 @@ class RoundedBlocks(NamedTuple):
 
 
 class Job:
-    """The checked arguments of a call: format, scale rule, context, and the array as float32 or float64."""
+    """The checked arguments of a call (format, scale rule, context, the array as float32 or float64), and its steps."""
 
     def __init__(
         self,
@@ -81,7 +84,7 @@ class Job:
         self.given = given_scale(tensor_scale, self.fmt)
 
     def at_once(self, as_codes: bool, as_values: bool) -> RoundedBlocks | None:
-        """Return the requested results, computed by the compiled lane, or None if another lane must compute them."""
+        """Return the requested results, computed by the compiled lane, or None if this lane cannot compute them."""
         if self.cut.inner != 1 or self.array.dtype != _SINGLES or not dispatch.is_compiled(self.lane):
             return None
         kernel, tensor = kernel_for(self.fmt, self.recipe.rule, self.context, self.cut.size), self.given
@@ -113,7 +116,7 @@ class Job:
         return self.steps.codes(amax, top, tensor), tensor
 
     def largest(self) -> Array:
-        """Return the largest magnitude of each block; NaN or ∞ if the block contains one."""
+        """Return the largest magnitude of each block: NaN if the block has a NaN, else ∞ if it has an infinity."""
         # As integers, codes without their signs have the order of the magnitudes, with NaNs last.
         every = _EVERY[self.array.dtype]
         bits = self.array.view(every.dtype)
@@ -131,9 +134,9 @@ class Job:
     ) -> Iterator[tuple[slice, Array, Array]]:
         """Round the elements, a few rows of blocks at a time.
 
-        For each part, yield the slice of its rows, the codes of its elements, and the products s·t of scale and tensor
-        scale. With `target`, yield values in this format instead of codes. The codes or values are written to `into`,
-        if given.
+        For each group of rows, yield its slice, the codes of its elements, and the products of scale and tensor scale.
+        With `target`, yield values in this format instead of codes. The codes or values are written to `into`, if it is
+        given.
         """
         cut, numbers = self.cut, self.steps.numbers
         blocks, held = cut.blocks(self.array), container(target or numbers)

@@ -1,4 +1,4 @@
-"""Quantizes one block of an array exactly, with every step; other blocks are only read for the tensor scale."""
+"""Quantizes one block of an array exactly, with every step. Other blocks are read only to find the tensor scale."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ LARGEST = 1 << 14  # the largest block for rules that depend on every value, suc
 
 
 class BlockPart(Record):
-    """Elements of one block of an array, and where they are.
+    """A part of a block of an array: its elements, and where they are.
 
-    `places` are the positions of the elements in the array, in C order. The first of them is element `start` of the
-    block, which has `size` elements. `before` is the array position of the last element of the previous part, which may
-    be in another block. `after` is the array position of the first element of the next part. They are None at the ends
-    of the array.
+    `places` are the positions of the elements in the array, in C order. The first of these elements is element `start`
+    of the block, which has `size` elements. `before` is the array position of the last element of the previous part,
+    which may belong to another block. `after` is the array position of the first element of the next part. `before` or
+    `after` is None if there is no such part.
     """
 
     block: BlockDerivation
@@ -51,9 +51,9 @@ def block_part(
 ) -> BlockPart:
     """Quantize the block of an array that contains the element at position `at` (in C order).
 
-    Blocks are split into parts of up to MOST elements; return the part with this element. The results have the same
-    bits as in `quantize_blocks` of the whole array, but even with millions of elements this is fast. Raises
-    UnsupportedError for an empty array, and for a very large block whose rule needs every value.
+    Blocks are split into parts of up to MOST elements; return the part that contains this element. The results have the
+    same bits as those of `quantize_blocks` for the whole array, but this function is fast even for arrays of millions
+    of elements. Raises UnsupportedError for an empty array, and for a very large block whose rule needs every value.
 
     >>> from floatlab.arrays.sources import source_of
     >>> from floatlab.formats.recipes import parse_recipe
@@ -97,7 +97,7 @@ def values_part(
     context: AnyContext = DEFAULT,
     tensor_scale: object = None,
 ) -> BlockPart:
-    """Like `block_part`, for rows of exact values of any kind, such as text.
+    """Do the same as `block_part` for rows of exact values of any kind, such as text.
 
     >>> from floatlab.formats.recipes import parse_recipe
     >>> part = values_part([["1", "1/3", "0.1"]], parse_recipe("e2m1/2"), 1)
@@ -127,9 +127,9 @@ def _part(
 ) -> BlockPart:
     """Return the part that begins at position `first` of a block.
 
-    `own` has the array positions of all elements of the block. The derivation `block` omits elements of a very long
-    block; `derived` has the positions of the elements in it. `ends` has `before` of the block's first part and `after`
-    of its last part.
+    `own` has the array positions of all elements of the block. If the block is very long, the derivation `block` omits
+    some of its elements; `derived` has the positions of the elements in the derivation. `ends` is a pair: `before` of
+    the block's first part, and `after` of its last part.
     """
     places = own[first : first + MOST]
     kept = [i for i, place in enumerate(derived) if places[0] <= place <= places[-1]]
@@ -152,7 +152,7 @@ def _without_padding(places: Array) -> Array:
 
 
 def _end(places: Array, number: int, which: int) -> int | None:
-    """Return the array position of the first (`which` 0) or last (−1) element of block `number`, or None."""
+    """Return the array position of the first (`which` 0) or last (−1) element of a block; None if it does not exist."""
     return int(_without_padding(places[number])[which]) if 0 <= number < len(places) else None
 
 
@@ -169,10 +169,10 @@ def _extremes(values: Array, magnitudes: Array) -> list[int]:
 
 
 def _others(places: Array, number: int, magnitudes: Array, fmt: BlockFormat, shape: tuple[int, ...]) -> list[Array]:
-    """Return the positions of values that stand for the other blocks with the same tensor scale.
+    """Return the positions of values that represent the other blocks with the same tensor scale.
 
-    In a superblock, these are all values of the other blocks. Otherwise, three values are enough: the largest magnitude
-    among the finite blocks, a NaN, and an infinity. Exact rules ignore finite values of other blocks.
+    In a superblock, these are all values of the other blocks. Otherwise, three values are enough, because exact rules
+    ignore all others: the largest magnitude among the finite blocks, a NaN, and an infinity.
     """
     if fmt.tensor is None:
         return []

@@ -64,7 +64,7 @@ _CLOSE = 2.0**-40  # if the relative difference of two errors is smaller, they a
 def encode_blocks(
     x: object, format: BlockFormat | Recipe | str, axis: int = -1, **options: Unpack[BlockRounding]
 ) -> Blocks:
-    """Encode an array in a block format: one code for the scale of each block, one for each element.
+    """Encode an array in a block format; return one code for the scale of each block and one for each element.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def encode_blocks(
     rounding, context
         Rounding direction, or Context, of the elements, which saturate.
     tensor_scale
-        Scale of the whole tensor for nvfp4; by default derived from the largest magnitude.
+        Scale of the whole tensor for nvfp4; by default computed from the largest magnitude.
     block
         Block size; by default the format's own.
     lane
@@ -128,8 +128,8 @@ def _is_padded(shape: tuple[int, ...], recipe: Recipe, axis: object) -> bool:
 def _encode_tiles(x: object, recipe: Recipe, axis: int, options: BlockRounding) -> Blocks:
     """Encode an array by a recipe that is not plain (`is_plain`), or with padding. Blocks may span several rows.
 
-    The blocks ("tiles") become the rows of a matrix, which is encoded; then the codes are put back into the array's
-    shape.
+    The blocks ("tiles") become the rows of a matrix. This matrix is encoded, and the codes are then put back into the
+    shape of the array.
     """
     fmt, rule = recipe.format, recipe.rule
     context = saturating_context(rules_of(options.get("context"), options.get("rounding", "RNE")), fmt)
@@ -217,7 +217,7 @@ def _chosen(matrix: Array, recipe: Recipe, given: object, options: BlockRounding
             * job.steps.values(by[near, None], np.dtype(np.float64))
             for made, by in ((codes, scales), (other_codes, other_scales))
         )
-        near = near[(one != other).any(axis=1)]  # if all values of a block are the same, its errors are equal
+        near = near[(one != other).any(axis=1)]  # if both scales give the same values, the errors are equal
         scales, codes = np.where(better, other_scales, scales), np.where(better[:, None], other_codes, codes)
         for row in near:
             [block] = derive_blocks(matrix[row].tolist(), recipe, None, job.context, tensor)
@@ -292,8 +292,8 @@ def decode_blocks(
     tensor_scale
         Scale of the tensor for nvfp4, if `blocks` is a pair.
     dtype
-        Default: float32 for plain recipes (`is_plain`) whose numbers float32 contains; else float64, as for MX and
-        nvfp4. Values that are too large for float32 become infinite.
+        By default float32 for plain recipes (`is_plain`) whose numbers float32 contains, otherwise float64, for example
+        for MX and nvfp4. If float32 is requested, larger values become infinite.
 
     Raises
     ------

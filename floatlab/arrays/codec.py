@@ -1,4 +1,4 @@
-"""What the functions on arrays share: keywords, operands, dtypes, rounding and decoding, results and flags."""
+"""Code that the functions on arrays share: keywords, operands, dtypes, rounding and decoding, results and flags."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def _context_in_words(rounding: Direction | str, overflow: str) -> Context:
 
 
 def rules_of(context: AnyContext, rounding: AnyContext, overflow: str = "native") -> Context:
-    """Return the Context of a call: `context` or `rounding` if one is a Context, else Context(rounding, overflow).
+    """Return the Context of a call: `context` or `rounding` if one of them is a Context, or one made from the words.
 
     Raises ContextError for an invalid context, and UnsupportedError for conflicting arguments or precision control.
     """
@@ -202,7 +202,7 @@ def dtype_for(given: DType | None, format: Format) -> DType:
 
 
 def operand(x: object, name: str, format: Format) -> Source:
-    """Return an operand in its own format; Python numbers and lists, which have none, are rounded into `format`."""
+    """Return an operand in its own format; Python numbers and lists have no format, and are rounded into `format`."""
     source = source_of(x, name)
     return source if is_typed(x) else Source(round_array(source, format, as_codes=True), format)
 
@@ -274,8 +274,9 @@ def written(
 
     If `return_flags` is True or "each", the flags are an array with the flags of every element. If it is "counts", they
     are a dict with the number of elements that raised each flag. After an error, `out` is unchanged. If `out` shares
-    memory with an operand, results are first written to a new array. `in_place` promises that `work` reads each block
-    before it writes it; an operand that is `out` itself is then overwritten without a copy.
+    memory with an operand, results are first written to a new array. `in_place` promises that `work` reads each chunk
+    of an operand before it writes this chunk of the result; an operand that is `out` itself is then overwritten without
+    a copy.
     """
     _check_out(out, shape, dtype)
     flags: Array | None = None
@@ -315,9 +316,9 @@ def written(
 
 
 def _counting(work: Work, counts: list[Array]) -> Work:
-    """Return `work`, extended to append to `counts` how many elements of its block raised each flag.
+    """Return `work`, extended to append to `counts` how many elements of each chunk raised each flag.
 
-    Several threads may call it, because appending to a list is atomic.
+    Several threads may call the function, because appending to a list is atomic.
     """
 
     def counted(*arguments: Any) -> None:

@@ -67,7 +67,7 @@ def encode(
     out: Array | None = None,
     **options: Unpack[AnyOptions],
 ) -> Any:
-    """Return the codes of numbers rounded into a format; each number is rounded once, directly.
+    """Round numbers into a format, and return their codes; each number is rounded once, directly.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def encode(
     **options
         The keywords that follow.
     context
-        Context; it overrides `overflow`, and `rounding` if that is a direction.
+        Context; it overrides `overflow`, and it overrides `rounding` if `rounding` is a direction.
     dialect
         Follow the rules of a processor or library for overflow, NaNs, zero and negative numbers: "cuda", "arm-fp8",
         "torch", "ml_dtypes" …
@@ -109,7 +109,7 @@ def encode(
     Raises
     ------
     UnsupportedError
-        For arrays that are not numeric and for an `out` that does not fit; and, if the context's `absent` is "error",
+        For arrays that are not numeric, and for an `out` that does not fit. If the context's `absent` is "error", also
         for values that the format does not contain.
     FormatError, ContextError
         For unknown names.
@@ -141,10 +141,8 @@ def decode(
 ) -> Array:
     """Return the values of codes as floats.
 
-    They are exact, except for irrational numbers, and for values of blocks that `dtype` cannot represent: these are
-    rounded to nearest.
-
-    NaNs keep their payloads if the format has payloads.
+    The values are exact, with two exceptions, which are rounded to nearest: irrational numbers, and values of blocks
+    that `dtype` cannot represent. NaNs keep their payloads if the format has payloads.
 
     Parameters
     ----------
@@ -198,7 +196,7 @@ def quantize(
     out: Array | None = None,
     **options: Unpack[AnyOptions],
 ) -> Any:
-    """Return numbers rounded into a format, as floats.
+    """Round numbers into a format, and return the rounded numbers as floats.
 
     Parameters
     ----------

@@ -26,9 +26,9 @@ _VERSIONS = {
 
 
 class Header(Record):
-    """The header of a `.npy`.
+    """The header of a `.npy` file.
 
-    `by_columns` is set for column-major order. The elements begin `offset` bytes after the start of the header.
+    `by_columns` is true for column-major order. The elements begin `offset` bytes after the start of the header.
     """
 
     shape: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""Quotients of float64 arrays that can be rounded again, into a narrower format, with the result of a single rounding.
+"""Quotients in float64 that round into a narrower format exactly as the true quotients do.
 
 Let x and the divisor d be float64s, and m a number of the target format, or a tie between two, such that m·d is exact
 in float64. Then the float64 nearest to x/d is m only if x = m·d. Proof: if m·d is a power of two, so are m and d, and
@@ -25,7 +25,7 @@ _LOST = (1 << 29) - 1  # the significand bits of float64 that float32 lacks
 
 
 def is_quotient(digits: int, format: Format) -> bool:
-    """Return whether float64 quotients by divisors of `digits` bits round into the format like the exact quotients."""
+    """Return whether float64 quotients round into the format like the exact ones, for divisors of `digits` bits."""
     return digits + format.precision + 1 <= DIGITS
 
 
@@ -58,10 +58,10 @@ def divide_to_odd(x: Array, divisor: Array, least: int = TINY) -> Array:
 
 
 def narrow_to_odd(x: Array) -> Array:
-    """Round float64 to odd into float32, and overwrite the array.
+    """Round float64 to odd into float32, and return the float32 array; `x` is overwritten.
 
-    The next rounding, into a small format, is faster from float32 and gives the same result. Numbers outside float32's
-    normal range are not rounded to odd, but to nearest.
+    Rounding the float32 numbers into a small format is faster, and gives the same results. Numbers outside float32's
+    normal range are rounded to nearest, not to odd.
 
     >>> narrow_to_odd(np.array([1.0, 1 + 2.0**-40, 1 - 2.0**-40])).tolist()
     [1.0, 1.0000001192092896, 0.9999999403953552]

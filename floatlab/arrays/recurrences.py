@@ -1,8 +1,8 @@
 """Recurrences: a straight-line sequence of rounded operations on rows of numbers, repeated for many steps.
 
-An example is the weight update of a training step. A *stage* is one operation: one of `operate`, a conversion, or a
-rounding into a block format. A *step* runs all stages once. The compiled lane does many steps in one call; the NumPy
-lane needs a call per stage.
+An example is the weight update of a training step. A *stage* is one operation: an operation of `operate`, a conversion,
+or a rounding into a block format. A *step* runs all stages once. The compiled lane does many steps in one call; the
+NumPy lane needs a call per stage.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from floatlab.record import Record
 # A stage for the compiled lane: the operation, the rows that it reads, and its rounding.
 Part = tuple[str, tuple[str, ...], RoundingRule]
 CONVERT = "convert"
-# Rows of constants. The compiled lane computes operations on binary64 as FMAs, for instance x + y as 1·x + y.
+# Rows that hold constants. The compiled lane computes operations on binary64 as FMAs, for instance x + y as x·1 + y.
 _CONSTANTS = {"+1": 1.0, "-1": -1.0, "-0": -0.0}
-_HISTORY = 1 << 18  # numbers in a history, which are 2 MB: enough for several steps with thousands of weights
+_HISTORY = 1 << 18  # the most numbers in a history (2 MB): enough for several steps with thousands of weights
 
 
 class RecurrenceStage(Record):
@@ -70,9 +70,9 @@ class _History:
     """
 
     def __init__(self, rows: Array, steps: int, kept: Sequence[int], memory: Array | None) -> None:
-        """Start from `rows`; no stage changes those with the indices `kept`.
+        """Start from `rows`; no stage changes the rows with the indices `kept`.
 
-        `memory` is the array of an earlier history. It is used again if its shape fits.
+        `memory` is the array of an earlier history. It is reused if its shape fits.
         """
         self.room = max(1, min(steps, _HISTORY // max(rows.size, 1)))
         shape = self.room + 1, *rows.shape
@@ -165,7 +165,7 @@ class Recurrence:
         return self._parts is not None
 
     def _compiled_part(self, stage: RecurrenceStage) -> Part | None:
-        """Return a stage as the compiled lane takes it, or None if that lane does not support the stage."""
+        """Return a stage in the form for the compiled lane, or None if that lane does not support the stage."""
         fmt, context, operation = stage.format, stage.context, stage.operation
         if not isinstance(fmt, Format) or context.flush_inputs or (fmt.width > 32 and fmt != DOUBLE):
             return None
@@ -221,11 +221,11 @@ class Recurrence:
     ) -> int:
         """Do steps on rows in place, and return the number of steps done.
 
-        If a row of `finite` is non-finite after a step, that step is the last one. `inputs` has the values that some
-        rows get before each step: an array of shape (steps, count), or one number per step. `outputs` receives rows
-        after every `every`-th step. Steps are numbered from 1; `first` steps were done before this call. For each
+        The walk stops after a step that makes a number in a row of `finite` non-finite. `inputs` has the values that
+        some rows get before each step: an array of shape (steps, count), or one number per step. `outputs` receives
+        rows after every `every`-th step. Steps are numbered from 1; `first` steps were done before this call. For each
         element, `last` receives the number of the last step that changed a watched row, and `moves` is increased by the
-        number of such steps.
+        number of steps that did.
         """
         count = rows.shape[1]
         fed = {name: np.ascontiguousarray(each, np.float64) for name, each in (inputs or {}).items()}

@@ -1,7 +1,8 @@
-"""Splits arrays into blocks, computes the codes of their scales, and decodes such codes.
+"""Splits arrays into blocks, computes the codes of their scales, and decodes these codes.
 
-`BlockScales` prepares what depends only on the block format and the rule, such as tables that decode scales. For the
-rules `BY_EXPONENT`, it also makes a table indexed by the exponent field of amax, the largest magnitude of a block.
+`BlockScales` computes once what depends only on the block format and the scale rule, such as tables that decode scales.
+For the rules `BY_EXPONENT`, it also makes a table of scales, indexed by the exponent field of amax (the largest
+magnitude of a block).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from floatlab.numbers import Context, Direction
 from floatlab.record import Record
 
 SLAB = 1 << 17  # the number of elements that are computed at a time
-_LIFTED = -100  # in directions that do not round tiny numbers to zero, numbers below 2^_LIFTED are replaced by it
+_LIFTED = -100  # in directions that do not round tiny numbers to zero, 2^_LIFTED replaces smaller magnitudes
 _TABLED = 8  # scales of up to this many bits are decoded by a table
 SINGLES, DOUBLES = np.dtype(np.float32), np.dtype(np.float64)
 WORDS: dict[DType, Format] = {SINGLES: SINGLE, DOUBLES: DOUBLE}
@@ -40,10 +41,10 @@ _TO_NEAREST = (Direction.RNE, Direction.RNA, Direction.RTZ)  # directions in whi
 class Blocks(Record):
     """Encoded blocks: a code for each scale, a code for each element, and the tensor's scale.
 
-    `tensor_scale` is None in formats without one, and an array if each row of the tensor has its own. In HiF4, a block
-    is divided into groups of two sizes, and each group has an exponent, 0 or 1. `groups` has an array of exponents for
-    each size, with one row per block. A Blocks unpacks as `scales, codes`, without the tensor's scale and the groups.
-    `decode_blocks` accepts a Blocks.
+    `tensor_scale` is None if the format has no tensor scale. It is an array if each row of the tensor has a scale. In
+    HiF4, a block is divided into groups of two sizes, and each group has an exponent, 0 or 1. `groups` has an array of
+    exponents for each size, with one row per block. A Blocks unpacks as `scales, codes`, without the tensor's scale and
+    the groups. `decode_blocks` accepts a Blocks.
     """
 
     scales: Array
@@ -74,7 +75,10 @@ class BlockLayout:
     """
 
     def __init__(self, shape: tuple[int, ...], axis: object, fmt: BlockFormat) -> None:
-        """Raise UnsupportedError for an invalid axis, and for one whose length is not a multiple of the block size."""
+        """Compute the layout.
+
+        Raises UnsupportedError for an invalid axis, and for an axis whose length is not a multiple of the block size.
+        """
         if not hasattr(axis, "__index__") or not -len(shape) <= axis.__index__() < len(shape):
             dimensions = "none" if not shape else f"{-len(shape)} to {len(shape) - 1}"
             raise UnsupportedError(
@@ -112,16 +116,16 @@ class BlockScales:
     """Computes the scales of a block format by a rule, for any number of blocks."""
 
     def __init__(self, fmt: BlockFormat, rule: ScaleRule) -> None:
-        """Prepare everything that is the same for all blocks."""
+        """Compute everything that is the same for all blocks."""
         self.fmt, self.rule, self.kind, self.numbers = fmt, rule, container(fmt.scale), fmt.magnitudes
         self._least = self.kind.type(fmt.scale.compose(False, fmt.scale.smallest_magnitude))
         self._largest = self.numbers.largest
-        # amax is divided by the product of the largest element and the tensor scale. The product has as many bits as
-        # both together.
+        # amax is divided by the product of the largest element and the tensor scale. The number of bits of this product
+        # is at most the sum of the two numbers of bits.
         of_tensor = 0 if fmt.tensor is None else fmt.tensor.precision
         self._is_quotient = is_quotient(self._largest.numerator.bit_length() + of_tensor, fmt.scale)
         self.digits = fmt.scale.precision + of_tensor  # number of bits of the divisors of elements
-        # Smaller quotients are replaced by 2^_lifted where only their sign matters.
+        # Where only the sign of a tiny quotient matters, 2^_lifted replaces smaller magnitudes.
         self._lifted = min(_LIFTED, self.numbers.qmin - 64)
         most = Fraction(0) if fmt.tensor is None else self._largest * fmt.scale.largest
         # Whether a binary64 quotient by `most` rounds into the tensor's scale like the exact one (see `quotients`).
@@ -149,14 +153,15 @@ class BlockScales:
         table = self._slowly(np.ldexp(1.0, fields - word.bias), None)
         t, digits = word.trailing_bits, self.numbers.precision
         carry = {"floor": 0, "even": 1 << (t - digits), "ceil": (1 << t) - 1}[self.rule.name]
-        # Subnormal amax share one exponent field. The table is valid for them if all get the smallest scale.
+        # All subnormal amax have the same exponent field. The table is valid for them if they all get the smallest
+        # scale.
         least = 0.0 if table[1] == self._least else 2.0**word.emin
         return table, t, carry, least, 2.0**word.emax
 
     def parameters(self, stored: Array | None, values: Array) -> BlockParameters | None:
-        """Return the parameters of the compiled lane, or None if its results could differ from this class's results.
+        """Return the parameters for the compiled lane, or None if its results could differ from those of this class.
 
-        `stored` and `values` are as in `BlockParameters`.
+        `stored` and `values` are fields of `BlockParameters`.
         """
         is_exact = self.fmt.scales_by_powers or is_quotient(self.digits, self.numbers)
         by_field = None
@@ -189,7 +194,7 @@ class BlockScales:
         return np.float32(float(full_range_tensor_scale(Fraction(largest), self.fmt)))
 
     def codes(self, amax: Array, top: float, tensor: np.float32 | None) -> Array:
-        """Return the codes of the scales of blocks with these largest magnitudes; `top` is the largest of all."""
+        """Return the codes of the scales for blocks with these largest magnitudes; `top` is the maximum of `amax`."""
         if self._fields:
             table, digits, carry, least, beyond = self._fields[amax.dtype]
             if top < beyond and (not least or float(amax.min(initial=least)) >= least):
@@ -329,7 +334,7 @@ def multiplies_in_single(fmt: BlockFormat) -> bool:
 
 
 def product_dtype(fmt: BlockFormat, kind: DType) -> DType:
-    """Return a dtype in which products of elements and scales are exact; only the final conversion may then round."""
+    """Return a dtype in which element × scale is exact, so that only the conversion to `kind` may round."""
     return kind if kind == SINGLES and multiplies_in_single(fmt) else DOUBLES
 
 

@@ -34,7 +34,7 @@ _MOST_INTEGER = 1 << 53  # float64 represents all integers up to this one
 
 
 class Origin(Record):
-    """The format that numbers had before they were converted into another one, and how many of them changed."""
+    """The format that numbers had before they were converted into another format, and how many of them changed."""
 
     format: Format | None  # None for text, fractions and integers, which have no format
     inexact: int  # the number of values that the conversion changed
@@ -71,7 +71,7 @@ def native_dtype(format: Format) -> DType | None:
 
 
 def array_format(format: object) -> Format:
-    """Return the format for a name, a Format or a dtype; raises FormatError for one that float64 does not contain."""
+    """Return the format for a name, a Format or a dtype; raises FormatError if float64 does not contain the format."""
     if isinstance(format, np.dtype) or (isinstance(format, type) and issubclass(format, np.generic | float)):
         found = format_of(np.dtype(format))
         if found is None:
@@ -164,7 +164,7 @@ def _array(x: object, name: str) -> Array | Source:
 
 
 def _bits_of(x: Any) -> Source | None:
-    """Convert a tensor whose dtype NumPy lacks (torch's bfloat16, float8) through integers. None for other objects."""
+    """Convert a tensor whose dtype NumPy lacks (torch's bfloat16, float8) through integers; None for other objects."""
     found = format_called(str(getattr(x, "dtype", "")).rpartition(".")[2])
     if found is None or found.width not in (8, 16) or not hasattr(x, "view") or getattr(x, "is_meta", False):
         return None
@@ -177,11 +177,11 @@ Piece = Array | Source
 
 
 class ArraySource:
-    """An array with a name, a shape, and a dtype or a format; it can be read from any index on.
+    """An array with a name, a shape, and a dtype or a format; reading can start at any index.
 
-    `dtype` is the dtype of the numbers, or None if they are read as codes. `format` is the format of the floats
-    (binary64 for integers). `by_columns`: the order is column-major, as in Fortran. `origin` describes numbers
-    that were converted, for instance from text.
+    `dtype` is the dtype of the numbers, or None if they are read as codes. `format` is the format of the floats; for
+    integers it is binary64. `by_columns` is true if the order is column-major, as in Fortran. `origin` describes
+    numbers that were converted, for instance from text.
     """
 
     name: str
@@ -264,7 +264,7 @@ class HeldSource(ArraySource):
 
 
 def _held(x: object, name: str) -> tuple[Array, Format | DType]:
-    """Return an array and its dtype if the dtype is NumPy's own; else the codes and the format of the floats."""
+    """Return the array and its dtype if the dtype is NumPy's own, otherwise the codes and the format of the floats."""
     if not hasattr(x, "codes"):
         with suppress(Exception):  # tensors of dtypes that NumPy lacks; source_of raises the error
             array = np.asarray(x.detach().cpu() if hasattr(x, "detach") else x)

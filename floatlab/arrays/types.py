@@ -1,4 +1,4 @@
-"""Types shared by the array modules: arrays, dtypes, and functions on blocks of arrays."""
+"""Types shared by the array modules: arrays, dtypes, and functions on chunks of arrays."""
 
 from collections.abc import Callable
 from typing import Any

@@ -40,7 +40,7 @@ def ordinal(x: object, format: Format | str | None = None) -> Array:
     Returns
     -------
     ranks
-        As `Datum.ordinal`; the rank of ∞ is one above that of the largest number; NaNs have −2^63.
+        As `Datum.ordinal`. The rank of ∞ is one above the rank of the largest number. NaNs have the rank −2^63.
 
     Raises
     ------
@@ -77,9 +77,9 @@ def ulp_distance(x: object, y: object, format: Format | str | None = None) -> Ar
     Returns
     -------
     distances
-        −0 and 0 are the same number; an infinity is one step from the largest number. Two NaNs have the distance 0; a
-        NaN and a number have −1. Distances beyond 2^63 − 1 become 2^63 − 1; they occur only in formats of 64 bits,
-        between numbers of opposite signs.
+        −0 and 0 have the distance 0. An infinity is one step from the largest number. Two NaNs have the distance 0; a
+        NaN and a number have the distance −1. Distances beyond 2^63 − 1 become 2^63 − 1; they occur only in formats of
+        64 bits, between numbers of opposite signs.
 
     Raises
     ------
@@ -110,8 +110,8 @@ def ulp_distance(x: object, y: object, format: Format | str | None = None) -> Ar
 def spacing(x: object, format: Format | str | None = None) -> Array:
     """Return the unit in the last place of each number in a format, as `Datum.ulp` does; NaN for infinities and NaNs.
 
-    The unit is a power of two. In formats given by a table, it is the distance to the next larger magnitude. For the
-    largest number, it is the distance to the next smaller magnitude.
+    The unit is a power of two. Formats given by a table are different: their unit is the distance to the next larger
+    magnitude or, for the largest number, to the next smaller magnitude.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def spacing(x: object, format: Format | str | None = None) -> Array:
 
 @in_default_mode
 def next_after(x: object, toward: object, format: Format | str | None = None) -> Array:
-    """Return the neighbour of each number in a format: the next one above, below, or toward another number.
+    """Return the neighbour of each number in a format: the next number above, below, or toward another number.
 
     Parameters
     ----------
@@ -164,9 +164,9 @@ def next_after(x: object, toward: object, format: Format | str | None = None) ->
         Array of numbers.
     toward
         "up" or "down", as `Datum.next_up` and `next_down`; or an array of numbers, as in `numpy.nextafter`. The last
-        number in a direction (∞ in formats with infinities) is its own neighbour. Above the negative number closest to
-        zero is −0, if the format has it. If a number equals its target, the result is the target, so a zero may change
-        its sign. A NaN in either array gives a NaN.
+        number in a direction (∞ in formats with infinities) is its own neighbour. The next number above the negative
+        number closest to zero is −0, if the format has it. If a number equals its target, the result is the target, so
+        a zero may change its sign. A NaN in either array gives a NaN.
     format
         The format; by default the format of the dtype of `x`.
 
@@ -222,7 +222,7 @@ def next_after(x: object, toward: object, format: Format | str | None = None) ->
 def _operands(
     values: tuple[object, ...], names: tuple[str, ...], format: Format | str | None
 ) -> tuple[list[Source], Format]:
-    """Return the operands, and the format whose ranks are used; numbers and lists are rounded into it."""
+    """Return the operands, and the format whose ranks are used; numbers and lists are rounded into this format."""
     if format is not None:
         fmt = parse_format(format)
     else:
@@ -287,9 +287,9 @@ def _ranks(codes: Array, format: Format) -> Array:
 
 
 def _moved(codes: Array, format: Format, step: Array | int, minus: Array | bool) -> Array:
-    """Return the codes that are `step` (1, 0 or −1) ranks higher; the outermost numbers and NaNs stay as they are.
+    """Return the codes that are `step` (1, 0 or −1) ranks higher; the outermost numbers and NaNs stay unchanged.
 
-    Where `minus` is true, a zero result is −0 if the format has it.
+    Where `minus` is true, a zero result is −0 if the format has −0.
     """
     ranks = _ranks(codes, format)
     if format.is_table:
@@ -311,7 +311,7 @@ def _gaps(format: Format) -> Array:
 
 
 def _moved_in_table(codes: Array, format: Format, ranks: Array, step: Array | int, minus: Array | bool) -> Array:
-    """Like `_moved`, for a format given by a table."""
+    """Do the same as `_moved` for a format given by a table."""
     from floatlab.arrays.lanes.tables import codes_table
 
     by_rank, zero = codes_table(format)

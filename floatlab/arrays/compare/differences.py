@@ -1,4 +1,4 @@
-"""`Differences`, its parts, and the accumulators for distances and positions."""
+"""`Differences` (the result of a comparison), its parts, and the accumulators for distances and positions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from floatlab.presenter import Answering
 from floatlab.record import Record
 
 PERCENTILES = (50.0, 90.0, 99.0, 99.9)
-_DISTANCE_DIGITS = 12  # distances that agree in this many leading bits share a counter; up to 4,096, each has its own
+_DISTANCE_DIGITS = 12  # distances with the same leading bits, this many, share a counter; up to 4,096, each has its own
 _CUT = 53 - _DISTANCE_DIGITS  # the other bits of the binary64 significand, which are dropped
 _ONE = int(np.array([1.0]).view(np.int64)[0]) >> _CUT
 _LONGEST = 1 << 24  # on longer axes, single indices are not tracked
@@ -33,8 +33,8 @@ class Tolerance(Record):
 
     `share` is the largest |actual − expected| / (atol + rtol·|expected|): a share above 1 fails. It is infinite if the
     arrays fail with every tolerance, or if an element differs where the allowed difference is 0. `least_rtol` is the
-    smallest rtol that would pass with this atol; `least_atol` is the smallest atol that would pass with this rtol. They
-    are None if no tolerance would pass. `greatest_absolute` and `greatest_relative` are the greatest differences of
+    smallest rtol that would pass with this atol; `least_atol` is the smallest atol that would pass with this rtol. Each
+    is None if no such tolerance exists. `greatest_absolute` and `greatest_relative` are the greatest differences of
     failing elements, in the dtype of the arrays, as both libraries print them.
     """
 
@@ -55,10 +55,10 @@ class Tolerance(Record):
 class Ulps(Record):
     """Distances between the elements of two arrays in ulps of a format; pairs with NaNs are left out.
 
-    `percentiles` has entries (percent, distance): at least `percent` % of the pairs have at most this distance.
-    Distances above 4,096 are rounded down, by less than 1 part in 2,000. `histogram` has entries (low, high, count):
-    `count` distances are in the range from low to high. Each range begins at 0 or at a power of two, and ends before
-    the next power of two.
+    `percentiles` has entries (percent, distance): at least `percent` % of the pairs have at most this distance. In
+    these entries, distances above 4,096 are rounded down, by less than 1 part in 2,000. `histogram` has entries (low,
+    high, count): `count` distances are in the range from low to high. Each range begins at 0 or at a power of two, and
+    ends before the next power of two.
     """
 
     format: Format
@@ -69,7 +69,7 @@ class Ulps(Record):
 
 
 class Distances:
-    """Counts distances in ulps: one by one up to 4,096, and above by their twelve leading bits.
+    """Counts distances in ulps. Each distance up to 4,096 has a counter; larger ones are counted by their leading bits.
 
     >>> distances = Distances()
     >>> distances.add(np.array([0, 1, 3, 5000, -1]), np.arange(5))
@@ -183,7 +183,7 @@ class Structure(Record):
 
     @property
     def box(self) -> int:
-        """The number of elements in the smallest box (a range on each axis) that contains all selected ones."""
+        """The number of elements in the smallest box (a range on each axis) that contains all selected elements."""
         found = 1
         for each in self.extents:
             found *= each.high - each.low + 1
@@ -272,12 +272,12 @@ class Operand(Record):
 
     name: str
     shape: tuple[int, ...]
-    kind: str  # the name of its dtype, or of its format if it is read as codes
+    kind: str  # the name of its dtype, or the name of its format if the array is read as codes
     format: Format
 
 
 class Specials(Record):
-    """Numbers of pairs with NaNs, of pairs that differ in an infinity, and of pairs of zeros with different signs."""
+    """How many pairs of elements have NaNs, differ in an infinity, or are zeros with different signs."""
 
     nan_in_actual: int
     nan_in_expected: int
@@ -298,7 +298,7 @@ NO_ERRORS = ErrorSummary(None, None, 0)
 
 
 class ComparedElement(Record):
-    """One element of both arrays: values in binary64, codes, and differences; `share` as in Tolerance."""
+    """One element of both arrays: values in binary64, codes, and differences. `Tolerance` explains `share`."""
 
     index: tuple[int, ...]
     actual: float
@@ -311,7 +311,7 @@ class ComparedElement(Record):
 
 
 class Differences(Answering, Record):
-    """The result of `compare`. Errors are computed in binary64, over elements that are finite in both arrays.
+    """The result of `compare`. Errors are computed in binary64, for elements that are finite in both arrays.
 
     If the shapes do not broadcast, `shape` is None and nothing was measured.
     """
@@ -329,7 +329,7 @@ class Differences(Answering, Record):
     allclose: Tolerance
     assert_close: Tolerance
     worst: tuple[ComparedElement, ...]  # the elements with the largest shares of NumPy's tolerance
-    differing: Structure | None  # the differing elements; None if there are none, or if one fails NumPy's test
+    differing: Structure | None  # the differing elements; None if there are none, or if an element fails NumPy's test
     failing: Structure | None  # the elements that fail NumPy's test; None if there are none
     diagnosis: object = None  # a Diagnosis of the causes, if the inputs are known
     _ASKS = ".within (NumPy's tolerance), .assert_close.passes (PyTorch's), or whether .equal is .size"
@@ -344,7 +344,7 @@ class Differences(Answering, Record):
 
     @property
     def within(self) -> bool:
-        """Whether everything is within NumPy's tolerance."""
+        """Whether all elements are within NumPy's tolerance."""
         return self.allclose.passes
 
     def data(self, element: ComparedElement) -> tuple[Datum, Datum]:

@@ -61,7 +61,7 @@ def compare(
     worst: int = WORST,
     progress: Callable[[int], None] | None = None,
 ) -> Differences:
-    """Compare two arrays: errors, ulps, whether they are close for NumPy and PyTorch, the worst elements.
+    """Compare two arrays: measure errors and ulps, apply the tests of NumPy and PyTorch, and list the worst elements.
 
     Parameters
     ----------
@@ -70,12 +70,12 @@ def compare(
     rtol, atol, equal_nan
         As in `numpy.allclose`.
     format
-        Format whose ulps are counted; arrays of other formats are first rounded into it. Default: the format of the
-        arrays. If the two arrays have different formats: the narrower format if the wider one contains it, else a
-        format that contains both.
+        Format whose ulps are counted; arrays of other formats are first rounded into this format. By default the format
+        of the arrays. If the two arrays have different formats, it is the narrower format if the wider one contains
+        that format, otherwise a format that contains both.
     torch_tolerances
-        (rtol, atol) of `torch.testing.assert_close`; by default they depend on the dtype. Arrays of 8-bit floats must
-        always be equal.
+        (rtol, atol) for `torch.testing.assert_close`; by default PyTorch's defaults, which depend on the dtype. Arrays
+        of 8-bit floats must always be equal.
     worst
         Number of elements to list, 0 to 10,000.
     progress
@@ -199,7 +199,7 @@ class _Measure:
             x, y = _spread(x, shape), _spread(y, shape)
         self.x, self.y = x, y
         self.by_columns = self.x.by_columns
-        # The shape, its axes reversed if the arrays are read in column-major order.
+        # The shape; its axes are reversed if the arrays are read in column-major order.
         self.counted = shape[::-1] if self.by_columns else shape
         self.size = int(np.prod(shape, dtype=object))
         self.judge, self.second, self.steps, self.most = judge, second, steps, worst
@@ -218,7 +218,7 @@ class _Measure:
                 progress(count)
 
     def _compare_pieces(self, first: int, x: Piece, y: Piece) -> None:
-        """Compare a piece of each array; only elements that differ, and NaNs, are measured."""
+        """Compare a piece of each array; only NaNs and elements that differ are measured."""
         x, y = (
             each.view(np.uint8) if isinstance(each, np.ndarray) and each.dtype == np.bool_ else each for each in (x, y)
         )
@@ -258,7 +258,7 @@ class _Measure:
             self.second.add(p, q, index)
         if self.judge.failing:
             self.failing.add(index[fails])
-        else:  # differences within tolerance are reported only if nothing fails
+        else:  # differences within the tolerance are reported only if no element fails
             self.differing.add(index)
         self._keep_worst(share, index, (p, q, a.codes[rest], b.codes[rest], absolute, distances))
 

@@ -1,9 +1,10 @@
-"""Tolerances as NumPy and PyTorch define them: which elements pass, and the smallest tolerances that suffice.
+"""The tolerance tests of NumPy and PyTorch: which elements pass, and the smallest tolerances that suffice.
 
-Both test |actual − expected| ≤ atol + rtol·|expected|, but in different arithmetic, which matters near the limit. NumPy
-computes in the arrays' dtype; PyTorch computes 16-bit floats in binary32 and rounds every result. This module follows
-each library's arithmetic. Equal numbers always pass. An infinity and a different number fail, except in NumPy's test if
-the allowed difference overflows. A NaN passes only with another NaN, and only if `equal_nan` is true.
+Both libraries test |actual − expected| ≤ atol + rtol·|expected|, but in different arithmetic, which matters near the
+limit. NumPy computes in the arrays' dtype. PyTorch computes 16-bit floats in binary32, and rounds every result to the
+16-bit format. This module follows each library's arithmetic. Equal numbers always pass. An infinity and a different
+number fail, except in NumPy's test if the allowed difference overflows. A NaN passes only with another NaN, and only if
+`equal_nan` is true.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class Allclose:
         return self.kind.type(atol) + self.kind.type(rtol) * size
 
     def bounded(self, error: Array, size: Array) -> Array:
-        """Return a mask of the elements with a finite expected number; the others pass only if equal."""
+        """Return a mask of the elements with a finite expected number; others pass only if both numbers are equal."""
         return np.isfinite(size)
 
 
@@ -84,13 +85,13 @@ class AssertClose:
     def allowed(self, size: Array, rtol: float, atol: float) -> Array:
         """Return the allowed difference for expected values of this magnitude.
 
-        If the arrays are narrower than binary32, atol and every result are rounded to their format; rtol is not.
+        If the format of the arrays is narrower than binary32, atol and every result are rounded to it; rtol is not.
         """
         base = self._rounded(np.asarray(atol, self.kind))
         return self._rounded(base + self._rounded(self.kind.type(rtol) * size))
 
     def bounded(self, error: Array, size: Array) -> Array:
-        """Return a mask of the elements with a finite error; the others pass only if equal."""
+        """Return a mask of the elements with a finite error; others pass only if both numbers are equal."""
         return np.isfinite(error)
 
 
@@ -193,7 +194,7 @@ def _larger(found: tuple[float, int], values: Array, index: Array) -> tuple[floa
 
 
 def _smallest(near: Callable[[int, Array, Array], Array], low: int, top: int, error: Array, size: Array) -> int:
-    """Return the code of the smallest tolerance with which every pair passes, at least `low`; −1 if there is none."""
+    """Return the code of the smallest tolerance, `low` or larger, with which every pair passes; −1 if there is none."""
     far = ~near(low, error, size)
     if not far.any():
         return low

@@ -2,11 +2,12 @@
 
 Three arguments determine the bits of a reduction:
 
-* `accumulator`: every term, every product of two operands and every partial sum is rounded to this format. By default
-  fp32, or the operands' format if fp32 does not contain it.
+* `accumulator`: every term, every product of two operands and every partial sum is rounded to this format. The default
+  is fp32, or the operands' format if fp32 does not contain that format.
 * `schedule`: `serial` is the order of a loop, ((x0 + x1) + x2) + …. `adjacent` adds pairs of neighbours, then pairs of
   neighbouring sums, and so on; a number without a partner waits for the next round. Terms are in C order.
-* `format`: the format of the result, which is rounded to this format once more. By default the operands' format.
+* `format`: the format of the result. The last partial sum or product is rounded to it. The default is the operands'
+  format.
 
 All roundings use the array's context. If it rounds stochastically, step n of the reduction (from 1) uses seed + n.
 Products are not fused with sums.
@@ -56,7 +57,7 @@ class Accumulator:
     """
 
     def __init__(self, format: object, operands: Format, context: Context | None) -> None:
-        """Choose the requested format; without one, fp32, or the operands' format if fp32 does not contain it."""
+        """Choose the requested format; by default fp32, or the operands' format if fp32 does not contain it."""
         if format is None:
             self.format = SINGLE if holds(SINGLE, operands) else operands
         else:
@@ -183,7 +184,7 @@ def reduced(
 def matmul(
     x: object, y: object, *, accumulator: object = None, schedule: str = "serial", format: object = None
 ) -> CodedArray:
-    """Return the matrix product with `numpy.matmul`'s shapes; each element is a sum of products in a stated order.
+    """Return the matrix product with `numpy.matmul`'s shapes; `schedule` is the order of the sums.
 
     Every product and every sum is rounded to the accumulator's format, and the result to `format`. Raises
     UnsupportedError for shapes that do not fit and for an unknown schedule.

@@ -1,4 +1,4 @@
-"""The base class of FloatArray: codes with a format and a context. Also: the common format and context of operands."""
+"""The base class of FloatArray (codes with a format and a context), and the common format and context of operands."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Axis = int | tuple[int, ...] | None
 
 
 def is_number(x: object) -> bool:
-    """Return whether `x` is a single number: one of Python or NumPy, or a Datum."""
+    """Return whether `x` is a single number: a number of Python or NumPy, or a Datum."""
     return isinstance(x, int | float | np.number | np.bool_ | Fraction | Decimal | Datum)
 
 
@@ -317,7 +317,7 @@ def _text(x: CodedArray, indent: int = 0) -> str:
 def own_format(x: object) -> Format | None:
     """Return an operand's own format, or None.
 
-    Numbers, lists and integers have none: they are rounded to the format of the other operands.
+    Python numbers, lists and integers have no format: they are rounded to the format of the other operands.
     """
     if isinstance(x, CodedArray | Datum):
         return x.format
@@ -329,7 +329,8 @@ def own_format(x: object) -> Format | None:
 def shared_format(values: Iterable[object]) -> Format:
     """Return the format of a result: the operands' format, or binary64 if no operand has a format.
 
-    If their formats differ: the first of fp16, bf16, fp32, fp64 that contains all; raises FormatError if none does.
+    If the operands' formats differ, the result is the first of fp16, bf16, fp32 and fp64 that contains all of them.
+    Raises FormatError if none contains them.
     """
     formats = [format for format in map(own_format, values) if format is not None]
     try:
@@ -348,7 +349,7 @@ def shared_context(values: Iterable[object]) -> Context | None:
 
 
 def typed(x: object, format: Format, context: Context) -> object:
-    """Return an operand that has a format unchanged, and any other one (numbers, lists) rounded into `format`."""
+    """Return an operand unchanged if it has a format; round other operands (numbers, lists) into `format`."""
     if own_format(x) is not None:
         return CodedArray(x) if isinstance(x, Datum) else x
     if isinstance(x, str):

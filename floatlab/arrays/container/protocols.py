@@ -117,7 +117,7 @@ def _exactly(x: object) -> Array:
 
 
 def _chosen(ufunc: np.ufunc, x: Array, y: Array) -> Array:
-    """Return maximum or minimum by IEEE 754-2019 9.6: as in NumPy, but +0 is greater than −0."""
+    """Return the maximum or minimum of two arrays as NumPy does, but with +0 greater than −0 (IEEE 754-2019 9.6)."""
     with np.errstate(all="ignore"):
         # NumPy's fmax and fmin treat a signaling NaN as a number or as a NaN, depending on the length of the array.
         x, y = x * x.dtype.type(1), y * y.dtype.type(1)
@@ -154,8 +154,8 @@ def extreme(x: CodedArray, axis: Axis, keepdims: bool, largest: bool) -> CodedAr
 def _with_sign(x: CodedArray, name: str) -> CodedArray:
     """Negate or clear only the sign bit (IEEE 754-2019 5.5.1): NaNs keep their other bits.
 
-    Unsigned formats and formats given by a table are different: the number is negated (or made positive) and rounded
-    into the format. In formats whose NaN has the code of −0, zero and NaN stay unchanged.
+    In unsigned formats and formats given by a table, the number is instead negated (or made positive) and rounded into
+    the format. In formats whose NaN has the code of −0, zero and NaN stay unchanged.
     """
     fmt, codes = x.format, x.codes
     if fmt.is_table:

@@ -41,7 +41,7 @@ _DATE = (1980, 1, 1, 0, 0, 0)  # a fixed date, so that equal arrays give equal f
 
 
 def _format_said(format: Format) -> object:
-    """Return a format's entry in the file: its name if this identifies the format, else all its parameters."""
+    """Return a format's entry in the file: its name if the name identifies the format, else all its parameters."""
     with suppress(FloatlabError):
         if parse_format(format.name) == format:
             return format.name
@@ -82,12 +82,13 @@ def _member(key: object, taken: set[str], number: int) -> str:
 
 @in_default_mode
 def save(path: str | os.PathLike[str], obj: object) -> None:
-    """Write a FloatArray or a NumPy array, or a list or a dict of these, to a file, whose name should end in `.npz`.
+    """Write a FloatArray or a NumPy array, or a list or a dict of these, to an `.npz` file.
 
     Parameters
     ----------
     path
-        The file. It is replaced atomically: an older file remains until the last byte is on the disk.
+        The file; its name should end in `.npz`. It is replaced atomically: an older file remains until the last byte is
+        on the disk.
     obj
         A FloatArray or a NumPy array, or a list, tuple or dict of these. Keys of a dict are strings.
 
@@ -161,7 +162,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     Raises
     ------
     FileFormatError
-        For a damaged file, and for one that `save` did not write; the message is one line.
+        For a damaged file, and for a file that `save` did not write; the message is one line.
     OSError
         For a file that cannot be opened.
 

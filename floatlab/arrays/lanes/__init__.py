@@ -1,1 +1,1 @@
-"""The three lanes (compiled, NumPy and scalar): implementations of the same operations on blocks of codes."""
+"""The lanes: three implementations (compiled, NumPy and scalar) of the same operations on arrays of codes."""

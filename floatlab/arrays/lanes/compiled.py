@@ -1,13 +1,13 @@
-"""The compiled lane: packs the rules of rounding and decoding for the C extension `floatlab._kernels`, if it was built.
+"""The compiled lane: packs the parameters of rounding and decoding for the C extension `floatlab._kernels`.
 
-An operation takes one pass over the array. It is computed in binary32 if this is wide enough for the format, else in
-binary64; the result is rounded to odd, and then to the format. The kernel (the C function that does the pass) marks
-elements for which binary32 may be too narrow: products of numbers far from 1, overflows, infinities, NaNs, divisions by
-zero. Marked elements are computed again in binary64. If they are marked again, `numpy_operations` computes them as
-exact pairs of binary64.
+The first pass computes an operation for all elements. It uses binary32 if this is wide enough for the format of the
+results, otherwise binary64. Each result is rounded to odd, and then to the format. The kernel (the C function that does
+the pass) marks elements for which binary32 may be too narrow: products of numbers far from 1, overflows, infinities,
+NaNs, divisions by zero. A second pass computes the marked elements again in binary64. Elements that this pass marks are
+computed by `numpy_operations` as exact pairs of binary64.
 
-A *word* is the bit pattern of a binary32 or binary64 number, read as an unsigned integer. A parameter `word` is the
-format of such numbers.
+A *word* is the bit pattern of a binary32 or binary64 number, read as an unsigned integer. A parameter named `word` is
+the format of the words: binary32 or binary64.
 """
 
 from __future__ import annotations
@@ -40,18 +40,20 @@ except ImportError:  # installed without a C compiler: the NumPy lane is used
     _kernels = None  # type: ignore[assignment]
 
 
-# Marks of an element, in the byte of its five flags. REFUSED: the context makes it an error. SPECIAL: another pass or
-# lane must compute it.
+# The byte with an element's flags can also hold two marks. REFUSED: the context makes this result an error. SPECIAL:
+# another pass or another lane must compute the element.
 REFUSED, SPECIAL = 1 << 7, 1 << 6
 OPERATIONS = (
     "convert", "add", "subtract", "multiply", "divide", "sqrt", "fma",
     "fma_to_nearest", "divide_to_nearest", "sqrt_to_nearest",
 )  # fmt: skip
-# A number is rounded by adding an addend and cutting off bits (`cut` in _kernels/word_rounding.h). The columns:
-# 1, 2: masks of the discarded bits that are set in the addend, for positive and for negative numbers
-# 3: a mask of the bits that are then cleared if the last kept bit is 1
-# 4: a right shift of the addend
-# 5, 6: numbers to add before the shift; 5 only if the last kept bit is 1
+# A number is rounded by adding an addend and then truncating (`cut` in _kernels/word_rounding.h). The columns say how
+# the addend is computed:
+# 1, 2: which of the discarded bits are set in it (a mask), for positive and for negative numbers
+# 3: which of these bits are cleared again if the last kept bit is 1 (a mask)
+# 4: by how many bits it is then shifted to the right
+# 5: a number to add before this shift, if the last kept bit is 1
+# 6: a number to add before this shift, in all cases
 _ADDENDS = {
     Direction.RNE: (-1, -1, 0, 1, 1, 0),
     Direction.RNA: (-1, -1, 0, 1, 0, 1),
@@ -62,8 +64,8 @@ _ADDENDS = {
     Direction.RTO: (-1, -1, -1, 0, 0, 0),
     **dict.fromkeys((Direction.SR, Direction.SRA, Direction.SRB, Direction.SRC), (0, 0, 0, 0, 0, 0)),
 }
-_WHOLE, _ANY, _DRAWN, _FIXED, _MAGIC, _READ = range(6)
-_FAR = 1 << 16  # `RoundingRule.low` is limited to this, which is larger than every exponent field
+_WHOLE, _ANY, _DRAWN, _FIXED, _MAGIC, _READ = range(6)  # the paths of the kernel, as in _kernels/stages.h
+_FAR = 1 << 16  # an upper limit for `RoundingRule.low`; it is larger than every exponent field
 # The rounding directions of processors, in the order of `directions` in _kernels/stages.h.
 _OWN = (Direction.RNE, Direction.RTN, Direction.RTP, Direction.RTZ)
 _RULE = 47 * 8  # the size in bytes of a Rule in a stage
@@ -91,7 +93,7 @@ def _as_bytes(numbers: Iterable[int], size: int = 8) -> bytes:
 
 
 def _fastest_path(rule: RoundingRule) -> tuple[int, int]:
-    """Return the fastest path of rounding (`_WHOLE` to `_MAGIC`), and the largest magnitude that it supports."""
+    """Return the fastest path for this rounding (`_WHOLE` to `_MAGIC`), and the largest magnitude that it can round."""
     if not rule.is_plain:
         return _WHOLE, -1
     fmt, direction = rule.format, rule.direction
@@ -106,7 +108,7 @@ def _fastest_path(rule: RoundingRule) -> tuple[int, int]:
 
 
 def _is_processors_own(rule: RoundingRule) -> bool:
-    """Return whether a processor instruction gives the results of this conversion, NaNs included."""
+    """Return whether a processor instruction gives all results of this conversion, including NaNs."""
     pair = rule.source.name, rule.format.name
     known = rule.direction in _OWN and pair in (("binary32", "binary16"), ("binary64", "binary32"))
     same = rule.keeps_payloads and rule.context.replace(rounding=Direction.RNE, seed=0) == Context()
@@ -114,7 +116,7 @@ def _is_processors_own(rule: RoundingRule) -> bool:
 
 
 def _rule(rule: RoundingRule) -> bytes:
-    """Pack the parameters of a rounding, and then of its random draws, as a Rule of _kernels/word_rounding.h."""
+    """Pack the parameters of a rounding as a `Rule` of _kernels/word_rounding.h, followed by those of its draws."""
     fmt, context, direction = rule.format, rule.context, rule.direction
     assert not fmt.is_table, f"{fmt.name} is rounded by arrays.lanes.tables"
     positive, negative, *addend = _ADDENDS[direction]
@@ -150,7 +152,7 @@ def packed_stage(
     operation: str, rule: RoundingRule, operands: Sequence[tuple[int, ...]], to: tuple[int, ...],
     flags: tuple[int, ...] = NOWHERE, marks: tuple[int, ...] = NOWHERE,
 ) -> bytes:  # fmt: skip
-    """Pack an operation, a rounding, and the places of their operands and results as a Stage of _kernels/stages.h."""
+    """Pack a `Stage` of _kernels/stages.h: an operation, a rounding, and the places of operands and results."""
     path, largest = _fastest_path(rule)
     direction = _OWN.index(rule.direction) if rule.direction in _OWN else 0
     own = _is_processors_own(rule)
@@ -164,7 +166,7 @@ def packed_stage(
 
 
 def packed_reading(fmt: Format, word: Format) -> Array:
-    """Pack the decoding of codes into words: as a table, or as a Reading of _kernels/word_reading.h."""
+    """Return the parameters to decode codes into words: a table, or a packed `Reading` of _kernels/word_reading.h."""
     reading = decoding_rule_for(fmt, word)
     if reading.table is not None:
         return reading.table
@@ -180,7 +182,10 @@ def packed_reading(fmt: Format, word: Format) -> Array:
 
 
 class KernelPass:
-    """One pass over a block: it reads codes, applies an operation if any, rounds, and writes codes or values."""
+    """One pass over a chunk of arrays.
+
+    It reads codes, applies an operation (if there is one), rounds the results, and writes them as codes or values.
+    """
 
     def __init__(
         self, rule: RoundingRule, sources: tuple[Format, ...], target: Format | None, operation: str = "convert"
@@ -199,10 +204,10 @@ class KernelPass:
         self._program = packed_stage(operation, rule, operands, to, _place(1, 1), _place(2, 1))
 
     def __call__(self, operands: tuple[Array, ...], first: int, to: Array, flags: Array | None) -> tuple[int, Any]:
-        """Round a block whose first element has index `first`.
+        """Process a chunk whose first element has the index `first`.
 
         Return the union of all flags and marks, and an array. After an operation, the array has the marks of each
-        element. After a conversion, it has the flags of each element, or it is None if no flags were needed.
+        element. After a conversion, the array has the flags of each element; if no flags were needed, it is None.
         """
         if flags is None and self._refuses:
             flags = np.empty(len(to), np.uint8)
@@ -212,13 +217,13 @@ class KernelPass:
 
 
 def rounder(rule: RoundingRule, source: Format, target: Format | None) -> Rounder:
-    """Return a function that rounds blocks of codes into the rule's format, as codes or as values in `target`."""
+    """Return a function that rounds chunks of codes into the rule's format, as codes or as values in `target`."""
     run = KernelPass(rule, (source,), target)
 
     def round_block(codes: Array, first: int, to: Array, flags: Array | None) -> None:
         raised, marks = run((codes,), first, to, flags)
         if raised & REFUSED:
-            # The scalar conversion raises the error.
+            # The scalar conversion of the first refused element raises the error.
             convert(Datum(source, int(codes[np.argmax(marks & REFUSED != 0)])), rule.format, rule.context)
 
     return round_block
@@ -227,8 +232,8 @@ def rounder(rule: RoundingRule, source: Format, target: Format | None) -> Rounde
 def run_in_passes(passes: list[KernelPass], rest: Callable[[], Work]) -> Work:
     """Return a function that computes the results for one chunk of the arrays at a time, in several passes.
 
-    The first pass computes all elements, and each further pass those that the previous one marked. Elements that the
-    last pass marks go to the function that `rest()` returns.
+    The first pass computes all elements. Each further pass computes the elements that the previous pass marked. The
+    function that `rest()` returns computes the elements that the last pass marked.
     """
     first_pass, others = passes[0], partial(run_in_passes, passes[1:], rest) if passes[1:] else rest
 
@@ -270,7 +275,8 @@ def reader(format: Format, word: Format) -> Reader:
 class KernelProgram:
     """The stages of a recurrence (`arrays.recurrences`): operations on rows of binary64, repeated in each step.
 
-    Each step has its own rows. A stage writes one of them, and reads rows of its own step or of the previous one.
+    Each step has its own rows. A stage writes one row of its step, and reads rows of the same step or of the previous
+    step.
     """
 
     def __init__(self, rows: int) -> None:
@@ -293,10 +299,10 @@ class KernelProgram:
         self.packed += packed_stage(operation, rule, given, written, marks=_place(1, 1))
 
     def walk(self, states: Array, first: int) -> int:
-        """Continue from states[0], and write the next steps into states[1:]; return the number of steps done.
+        """Compute the steps that follow states[0], and write them into states[1:]; return how many were computed.
 
-        `states` has the shape (steps + 1, rows, count). `first` is the number of steps done before; their random draws
-        are skipped. The walk ends early at an element that the kernel cannot compute.
+        `states` has the shape (steps + 1, rows, count). `first` is the number of earlier steps, whose random draws are
+        skipped. The computation ends early at an element that the kernel cannot compute.
         """
         steps, _, count = states.shape
         done: int = _kernels.run(
@@ -306,10 +312,10 @@ class KernelProgram:
 
 
 def accumulate(sums: Array, x: Array, y: Array, fma: bool) -> None:
-    """Add x[k]·y[k] to `sums` in place, for each k in ascending order; use fused multiply-adds if `fma`.
+    """Add x[k]·y[k] to `sums` in place, for each k in ascending order; use fused multiply-adds if `fma` is true.
 
-    The arrays are float32 or float64. x[k] and y[k] broadcast to the shape of `sums`, which is contiguous and has at
-    most two axes.
+    The arrays are float32 or float64. x[k] and y[k] are broadcast to the shape of `sums`. `sums` must be contiguous and
+    have at most two axes.
     """
     lone = (1,) * (2 - sums.ndim)
     shape = (len(x), *lone, *sums.shape)

@@ -1,8 +1,8 @@
-"""The compiled lane of blocks: finds amax, encodes scales and rounds elements in one pass over an array of binary32.
+"""The compiled lane for blocks, whose elements share a scale: rounds an array of binary32 in one pass.
 
-It supports floatlab's exact rules, for elements of up to 8 bits that are rounded to nearest or toward zero. The other
-lanes support every rule and element. The kernel, a C function, is in `_kernels/blocks.h`. amax is the largest magnitude
-of a block.
+The pass finds the largest magnitude of each block (its *amax*), encodes the scale, and rounds the elements. It supports
+floatlab's exact rules, for elements of up to 8 bits that are rounded to nearest or toward zero. The other lanes support
+every rule and element. The kernel, a C function, is in `_kernels/blocks.h`.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _MOST_SCALE = 32  # bits
 class ByField(Individual):
     """A table of scale codes.
 
-    The index for a block is the exponent field of `carry` + c, where c is the binary32 code of the block's largest
-    magnitude. The table is valid if c is at least `normal`.
+    The index for a block is the exponent field of `carry` + c, where c is the binary32 code of the block's amax. The
+    table is valid only for c = 0 and for c of at least `normal`.
     """
 
     codes: Array
@@ -74,7 +74,7 @@ def can_round_blocks(numbers: Format, context: Context, scale: Format) -> bool:
 
 
 class BlockKernel:
-    """Rounds arrays of blocks of one format, by one rule and one context."""
+    """Rounds arrays to one block format, by one scale rule and in one context."""
 
     def __init__(self, of: BlockParameters, context: Context, stored: Context, size: int) -> None:
         """Pack the parameters; `stored` is the context in which scales are rounded, `size` the block size."""
@@ -100,7 +100,7 @@ class BlockKernel:
     ) -> tuple[Array, Array | None, Array | None] | None:
         """Return the codes of scales and elements, and values, as requested; x is contiguous float32.
 
-        None if the table `by_field` is not valid for a block, whose amax then has a code from 1 to `normal` − 1.
+        Return None if the table `by_field` is not valid for a block: the code of its amax is from 1 to `normal` − 1.
         """
         scales = np.empty(x.size // self._size, self._container)
         codes = np.empty(x.size, np.uint8) if as_codes else None
@@ -123,10 +123,10 @@ def largest_finite(x: Array, size: int) -> float:
 
 
 def scaled_elements(codes: Array, elements: Array, by: Array, in_double: bool) -> Array | None:
-    """Return decoded elements times the factors of their blocks, rounded once to float32. None without the extension.
+    """Return decoded elements times the factors of their blocks, rounded once to float32.
 
     `elements` (float32) maps each code to its number. `by` (float64) has one factor for each row of codes. Unless
-    `in_double` is true, float32 must represent all factors.
+    `in_double` is true, float32 must represent all factors. Return None if the extension was not built.
     """
     kernels = compiled.extension()
     if kernels is None:

@@ -1,7 +1,8 @@
-"""Chooses the lane that does a computation (compiled, NumPy or scalar), and splits arrays into blocks for it.
+"""Chooses the lane that does a computation, and splits arrays into chunks for this lane.
 
-A *word* is the bit pattern of a binary32 or binary64 number, read as an unsigned integer. A parameter `word` is the
-format of such numbers.
+A *lane* is one of the three implementations of an operation: compiled, NumPy and scalar. A *word* is the bit pattern of
+a binary32 or binary64 number, read as an unsigned integer. A parameter named `word` is the format of the words:
+binary32 or binary64.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from floatlab.fpmode import DefaultMode
 from floatlab.numbers import Context, Datum, convert, round_exact
 
 LANES = ("compiled", "numpy", "scalar")
-BLOCK = 1 << 18  # the number of elements per call of a lane; the compiled lane splits further
+BLOCK = 1 << 18  # the number of elements in a chunk, for one call of a lane; the compiled lane splits chunks further
 _WORTH_THREADS = 1 << 21  # below this many elements, a second thread costs about as much as it saves
 _MOST_THREADS = 64
 _local = threading.local()  # `alone` is true inside `one_thread`
@@ -58,9 +59,10 @@ def parse_lane(name: str | None) -> str | None:
 def rounder(
     source: Format, format: Format, context: Context, lane: str | None, target: Format | None = None
 ) -> Rounder:
-    """Return a function that rounds blocks of codes of `source` into codes of `format`, or into values in `target`.
+    """Return a function that rounds chunks of an array, whose codes are in the format `source`, into `format`.
 
-    `target` must contain all results. Raises UnsupportedError if the requested lane cannot do this.
+    The function writes the results as codes of `target` or, without a target, of `format`. `target` must contain all
+    results. Raises UnsupportedError if the requested lane cannot round these formats.
     """
     if (
         target is not None
@@ -84,7 +86,10 @@ def is_compiled(lane: str | None) -> bool:
 
 
 def convert_results(work: Work, format: Format, target: Format | None, lane: str | None) -> Work:
-    """Return a function that does `work`, and converts the codes that it writes into values in `target`."""
+    """Return a function that calls `work`, and then converts the resulting codes of `format` into codes of `target`.
+
+    Without a target, return `work` itself.
+    """
     if target is None or target == format:
         return work
     read, held = reader(format, target, lane), container(format)
@@ -103,7 +108,7 @@ def _rounder(source: Format, format: Format, context: Context, lane: str | None,
     if format.is_table and word is not None and lane != "scalar":
         if (found := _table_rounder(source, format, context, lane, word)) is not None:
             return found
-        word = None  # the result depends on a draw or on flushing, or it may be an error
+        word = None  # the result depends on a random draw or on flushing, or it may be an error: no table can give it
     if source.is_table and context.flush_inputs:
         word = None
     if lane == "scalar" or (word is None and lane is None):
@@ -111,8 +116,8 @@ def _rounder(source: Format, format: Format, context: Context, lane: str | None,
     if word is None:
         raise UnsupportedError(f"lane {lane} cannot round {source.name} into {format.name}; lane scalar can")
     flushes = context.flush_inputs and source != word
-    # Numbers that are subnormal in the source must be flushed. As words they are usually normal, so `read_and_round`
-    # flushes them itself.
+    # Numbers that are subnormal in the source must be flushed. Their words are usually normal, so the rounding rule
+    # would not flush them; `read_and_round` does it instead.
     rule = rounding_rule_for(format, context.replace(flush_inputs=False) if flushes else context, word)
     fast = is_compiled(lane) and can_read(source, word)
     if fast and not flushes:
@@ -135,10 +140,10 @@ def _rounder(source: Format, format: Format, context: Context, lane: str | None,
 
 
 def _table_rounder(source: Format, format: Format, context: Context, lane: str | None, word: Format) -> Rounder | None:
-    """Return a function that rounds codes of `source` into a format given by a table.
+    """Return a function that rounds codes of `source` into `format`, which is given by a table of its numbers.
 
-    Return None if only the scalar lane can do this. The function first decodes the codes into `word`, a format that
-    contains `source`.
+    Return None if only the scalar lane can do this. The function first decodes the codes into words of `word`, a format
+    that contains `source`.
     """
     from floatlab.arrays.lanes import tables
 
@@ -163,7 +168,7 @@ def _read_first(read: Reader, of_words: Rounder, word: Format) -> Rounder:
 def _round_scalar(
     source: Format, format: Format, context: Context, given: Array, first: int, codes: Array, flags: Array | None
 ) -> None:
-    """Round a block by the scalar codec, element by element."""
+    """Round a chunk by the scalar codec, element by element."""
     for i, code in enumerate(given.tolist()):
         datum = Datum(source, code)
         if datum.is_finite and not (context.flush_inputs and datum.is_subnormal):
@@ -185,7 +190,10 @@ def _numpy_lane() -> Any:
 
 @lru_cache(maxsize=256)
 def reader(format: Format, target: Format, lane: str | None) -> Reader:
-    """Return a function that converts arrays of a format's codes into codes of `target`, a format that contains it."""
+    """Return a function that converts arrays of codes of `format` into codes of `target`.
+
+    `target` is a format that contains all numbers of `format`.
+    """
     if format.is_table and format.width <= 16 and lane != "scalar":
         from floatlab.arrays.lanes import tables
 
@@ -204,7 +212,10 @@ def reader(format: Format, target: Format, lane: str | None) -> Reader:
 
 
 def float_reader(format: Format, word: Format, lane: str | None) -> Callable[[Array], Array]:
-    """Return a function that decodes arrays of a format's codes into floats of `word`, a format that contains it."""
+    """Return a function that decodes arrays of codes of `format` into arrays of NumPy floats.
+
+    `word` is the format of these floats, and contains all numbers of `format`.
+    """
     read, held = None if format == word else reader(format, word, lane), container(word)
     number = np.dtype(f"f{held.itemsize}")
 
@@ -241,7 +252,10 @@ _PLAIN = 0x101  # NumPy's flags for aligned arrays in C order
 
 
 def flat_views(arrays: list[Array]) -> list[Array] | None:
-    """Return arrays of one shape, flattened without a copy, or None if their layout does not allow this."""
+    """Return the arrays, flattened without a copy.
+
+    Return None if their shapes differ, or if the layout of one of them does not allow this.
+    """
     shape = arrays[-1].shape
     for each in arrays:
         if each.shape != shape or each.flags.num & _PLAIN != _PLAIN or not each.dtype.isnative:
@@ -257,11 +271,11 @@ def map_blocks(
     threads: int | None = None,
     start: int = 0,
 ) -> None:
-    """Call `work` on contiguous blocks, in C order, of the arrays `reads` and `to`, and of `flags` if given.
+    """Call `work` on contiguous chunks, in C order, of the arrays `reads` and `to`, and of `flags` if given.
 
-    The arrays may have any strides and byte order; `reads` are broadcast. Each thread has its own part of the elements.
-    `start` is the index of the first element's random draw. An array of `reads` may share memory with `to` only if
-    equal indices have equal addresses; otherwise pass a copy.
+    The arrays may have any strides and byte order. `reads` are broadcast to the shape of `to`. Each thread processes
+    its own part of the elements. `start` is the index of the first element's random draw. An array of `reads` may share
+    memory with `to` only if elements with equal indices have equal addresses; otherwise pass a copy.
     """
     count, writes = to.size, [to] if flags is None else [to, flags]
     if not count:
@@ -311,6 +325,6 @@ def map_blocks(
         try:
             for done in [pool.submit(share, low, min(low + size, count)) for low in range(0, count, size)]:
                 done.result()
-        except BaseException:  # an interruption or an error: the other threads stop at their next block
+        except BaseException:  # an interruption or an error: the other threads stop before their next chunk
             stopped.append(True)
             raise

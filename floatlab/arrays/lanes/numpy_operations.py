@@ -1,4 +1,4 @@
-"""Operations on blocks of arrays: results are computed as exact pairs of binary64 (`pairs`), and then rounded once.
+"""Operations on chunks of arrays: results are computed as exact pairs of binary64 (`pairs`), and then rounded once.
 
 For each operation, `OPERATIONS` has a function that returns the exact result as a pair, and the equivalent scalar
 operation. The scalar operation is used in three cases: a pair might be inexact, because binary64 overflows or the
@@ -45,7 +45,7 @@ class Operation(Record):
     pair: Callable[..., pairs.Pair]  # arguments: whether a product fits one float; the operands
     small: Callable[..., Array | bool]  # returns a mask: an intermediate result may be too small for a pair
     is_defined: Callable[..., Array | bool]  # returns a mask: the operation is defined for these finite operands
-    terms: Callable[..., tuple[Array, Array]] | None  # returns the two terms of the last addition
+    terms: Callable[..., tuple[Array, Array]] | None  # returns the two terms of the last addition, if there is one
 
     @property
     def has_ties(self) -> bool:
@@ -129,7 +129,7 @@ class ScalarOperation:
         return derivation.result.code, derivation.flags.value
 
     def put(self, where: Array, blocks: list[Array], first: int, codes: Array, flags: Array | None) -> None:
-        """Compute and write the results of some elements of a block."""
+        """Compute and write the results of some elements of a chunk; `where` has their indices."""
         rows = zip(*(block[where].tolist() for block in blocks), strict=True)
         for i, row in zip(where.tolist(), rows, strict=True):
             codes[i], raised = self.answer(row, first + i)
@@ -139,7 +139,7 @@ class ScalarOperation:
     def put_nans(
         self, where: Array, numbers: list[Array], blocks: list[Array], codes: Array, flags: Array | None
     ) -> None:
-        """Write NaN results.
+        """Write the results of the elements with the indices `where`, which are NaNs.
 
         A NaN result depends only on the labels of its operands (`_kinds`). So the scalar operation is called only once
         for each combination of labels.
@@ -159,7 +159,7 @@ class ScalarOperation:
             left = left[~same]
 
     def __call__(self, *arguments: Any) -> None:
-        """Compute a block; arguments: operands' codes, index of the first element, result's codes, flags or None."""
+        """Compute a chunk; arguments: operands' codes, index of the first element, result's codes, flags or None."""
         *blocks, first, codes, flags = arguments
         self.put(np.arange(len(codes)), blocks, first, codes, flags)
 
@@ -178,7 +178,7 @@ def calculator(
     operation: Operation, sources: tuple[Format, ...], format: Format, context: Context, lane: str | None,
     with_flags: bool,
 ) -> Work:  # fmt: skip
-    """Return a function that computes an operation on blocks.
+    """Return a function that computes an operation for a chunk of the arrays.
 
     Its arguments are the operands' codes, the index of the first element, the output, and an array for flags or None.
     `with_flags` tells whether flags will be requested. Raises UnsupportedError if the requested lane cannot do this.
@@ -208,7 +208,7 @@ def _passes(operation: str, sources: tuple[Format, ...], format: Format, context
     words: tuple[Format, ...] = WORDS
     name, drawn = operation, context.rounding.is_stochastic
     if format == DOUBLE:
-        # The processor's own operation, which returns no flags.
+        # The kernel uses the processor's own operation, which returns no flags.
         words, name = (DOUBLE,) if operation == "fma" and context == Context() else (), "fma_to_nearest"
     elif drawn and not all(holds(SINGLE, each) for each in sources):
         words = ()  # a second pass would not know the indices of its elements, which select the random draws
@@ -254,14 +254,14 @@ def _by_processor(operation: Operation, alone: ScalarOperation, lane: str | None
 
 
 class Pairwise:
-    """Computes an operation on blocks.
+    """Computes an operation for one chunk of the arrays at a time.
 
     Operands are decoded to binary64. The exact result is computed as a pair, rounded to odd, and then rounded into the
-    format. If the format is binary64, the pair is rounded into it directly.
+    format. If the format is binary64, the pair is rounded directly into binary64.
     """
 
     def __init__(self, operation: Operation, alone: ScalarOperation, lane: str | None) -> None:
-        """Prepare what is the same for all blocks."""
+        """Compute everything that is the same for all chunks."""
         self.operation, self.alone = operation, alone
         self.sources, self.context = sources, context = alone.sources, alone.context
         format = alone.format
@@ -282,7 +282,7 @@ class Pairwise:
                 self.round_single = dispatch.rounder(SINGLE, format, rules, lane)
 
     def __call__(self, *arguments: Any) -> None:
-        """Compute a block, as `ScalarOperation` does."""
+        """Compute a chunk; the arguments are those of `ScalarOperation`."""
         *blocks, first, codes, flags = arguments
         with np.errstate(all="ignore"):
             numbers = [self._number(i, block) for i, block in enumerate(blocks)]
@@ -304,7 +304,7 @@ class Pairwise:
             self.alone.put(doubtful, blocks, first, codes, flags)
 
     def _number(self, i: int, block: Array) -> Array:
-        """Decode a block of codes of operand `i` to floats: to binary64, or to binary32 if that is enough."""
+        """Decode a chunk of codes of operand `i` to floats: to binary64, or to binary32 if that is enough."""
         number = self.readers[i](block)
         if not self.all_single:
             number = number.astype(np.float64, copy=False)
@@ -314,9 +314,9 @@ class Pairwise:
         return number
 
     def _set_aside(self, numbers: list[Array], pair: pairs.Pair, whole: bool) -> tuple[Array, Array]:
-        """Return the indices of NaN results and of pairs that may be inexact; in `pair`, replace both by 1.
+        """Return the indices of NaN results and the indices of pairs that may be inexact.
 
-        `whole` tells whether all results are finite.
+        In `pair`, these results are replaced by 1. `whole` tells whether all results are finite.
         """
         s, e = pair
         doubtful: Any = np.False_

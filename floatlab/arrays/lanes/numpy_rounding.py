@@ -1,4 +1,4 @@
-"""The NumPy lane: splits a block of floats into integer fields, rounds the significands, and composes codes.
+"""The NumPy lane: splits a chunk of floats into integer fields, rounds the significands, and composes codes.
 
 `numbers.rounding`, which accepts arrays as well as integers, decides how to round. This module is the general path,
 which supports all rules. Most numbers take a faster path (`numpy_shortcuts`), or are looked up in a table that the
@@ -31,7 +31,7 @@ _FAR = 63  # the largest valid shift of a 64-bit integer
 def in_pieces(work: Work) -> Work:
     """Return a function that does `work` on `PIECE` elements at a time.
 
-    It takes the arguments of `work`: input blocks, index of the first element, output block, flags or None.
+    The function takes the arguments of `work`: input chunks, index of the first element, output chunk, flags or None.
 
     >>> lengths = []
     >>> in_pieces(lambda read, first, to, flags: lengths.append((first, len(to))))(range(10**5), 7, range(10**5), None)
@@ -87,12 +87,13 @@ def _settle(found: Settled) -> tuple[int, int]:
 
 
 class Parts:
-    """The fields of a block: sign, unsigned code, exponent field, significand with its hidden bit, special values."""
+    """The fields of a chunk: sign, unsigned code, exponent field, significand with its hidden bit, special values."""
 
     def __init__(self, bits: Array, rule: RoundingRule) -> None:
         """Split the bits of binary32 (as uint32) or binary64 (as uint64)."""
         t, w = rule.source.trailing_bits, rule.source.exponent_bits
-        # As signed integers, words have the sign of their numbers. Ranks, shifts and magnitudes fit, too.
+        # As signed integers, words have the sign of their numbers. These integers can also hold ranks, shifts and
+        # magnitudes.
         word: Any = np.int32 if bits.dtype == np.uint32 else np.int64
         whole: Array = bits.view(word)
         self.negative = whole < 0
@@ -130,7 +131,7 @@ def _cut(
 
 
 def encode_block(bits: Array, rule: RoundingRule, drawn: Array | None = None) -> tuple[Array, Array]:
-    """Return the codes (uint64) and the flags (uint8) of a block of floats, which are given as bit patterns.
+    """Round a chunk of floats, given as bit patterns; return the codes (uint64) and the flags (uint8) of the results.
 
     `drawn` has the results of `compared_draws` if the rounding is stochastic. Raises UnsupportedError if the context
     makes a value an error (`absent="error"`).
@@ -256,7 +257,7 @@ def table_for(rule: RoundingRule) -> tuple[Array, Array]:
 
 
 def rounder(rule: RoundingRule) -> Rounder:
-    """Return a function that rounds blocks of words into codes, and writes flags if given an array for them."""
+    """Return a function that rounds chunks of words into codes, and writes flags if given an array for them."""
     context, drawn_at = rule.context, rule.direction.is_stochastic
 
     def slow(words: Array, first: int, codes: Array, flags: Array | None) -> None:
@@ -322,8 +323,8 @@ def reader(fmt: Format, word: Format) -> Reader:
         if not reading.same_range:
             small = magnitude < unsigned(fmt.smallest_normal_magnitude)
             if fmt.subnormals:
-                # The exponent field of subnormal numbers and zero is now one too large, so they are too large by
-                # 2^emin.
+                # For subnormal numbers and zero, an exponent field one higher gives the number plus 2^emin; 2^emin is
+                # then subtracted.
                 words += small * one_up
                 with np.errstate(invalid="ignore"):  # NaNs, which are corrected below
                     numbers = words.view(number)

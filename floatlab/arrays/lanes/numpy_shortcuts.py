@@ -1,15 +1,16 @@
-"""The fast path of the NumPy lane: rounds a block in about a dozen NumPy calls (the time depends on their number).
+"""The fast path of the NumPy lane: rounds a chunk of an array in about a dozen NumPy calls.
 
-Adding a power of two to a float rounds the float. Let u be the format's unit in the last place at |x|, and M = 2^T·u,
-where T is the number of the source's trailing significand bits. Floats near M + |x| are multiples of u, so the
-processor's sum is M plus |x| rounded to nearest even. The bits of the sum minus the bits of M, as integers, are the
-kept bits. Together with the exponent of M, they give the code of the result. The float (M + |x|) − M is exact;
-comparing it with |x| gives the other rounding directions and the flag *inexact*. If the format has the exponent range
-of the source, every number is rounded at the same bit, which is faster in integer operations.
+The time depends mainly on the number of calls. Adding a suitable power of two to a float rounds the float. Let u be the
+format's unit in the last place at |x|, and M = 2^T·u, where T is the number of the source's trailing significand bits.
+Floats near M + |x| are multiples of u, so the processor's sum is M plus |x| rounded to nearest even. The bits of the
+sum minus the bits of M, as integers, are the kept bits. Together with the exponent of M, they give the code of the
+result. The difference (M + |x|) − M is exact; comparing it with |x| gives the results in the other rounding directions
+and the flag *inexact*. If the format has the exponent range of the source, every number is rounded at the same bit.
+Integer operations are then faster.
 
-Rare elements (such as NaNs, infinities and overflows to a NaN) are collected and go through the general path, which is
-`numpy_rounding.encode_block`. A *word* is the bit pattern of a binary32 or binary64 number, read as an unsigned
-integer.
+Rare elements (such as NaNs, infinities and overflows to a NaN) are collected, and the general path,
+`numpy_rounding.encode_block`, rounds them. A *word* is the bit pattern of a binary32 or binary64 number, read as an
+unsigned integer.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ from floatlab.numbers import Direction, Flags, Tininess
 Draws = Callable[[int, int], Array]  # (first, count) -> draws
 Slow = Callable[[Array, Array | None], tuple[Array, Array]]  # (words, draws) -> (codes, flags)
 
-_BYTES = 1 << 17  # bytes per piece of a block, so that a few arrays of this size stay in the cache
-_ASIDE = 1 << 13  # elements per call of the general path
+_BYTES = 1 << 17  # bytes of a chunk that are processed at a time, so that a few arrays of this size stay in the cache
+_ASIDE = 1 << 13  # the number of elements per call of the general path
 _INEXACT, _UNDERFLOW = Flags.INEXACT.value, Flags.UNDERFLOW.value
 
 
@@ -39,8 +40,8 @@ def has_fast_path(rule: RoundingRule) -> bool:
     plain = not (rule.lift or flushes or rule.refuses) and fmt.width <= source.width
     if rule.low == 1 or not plain:
         return plain
-    # The added powers of two and their units in the last place must be normal numbers. The processor breaks ties by the
-    # parity of the significand, which equals the parity of the code unless the precision is 1.
+    # The powers of two that are added, and their units in the last place, must be normal numbers. The processor breaks
+    # ties by the parity of the significand. This equals the parity of the code unless the precision is 1.
     largest = fmt.emax + 1 + source.bias + rule.cut
     least = rule.low + rule.cut - source.trailing_bits - 1
     by_digits = fmt.trailing_bits > 0 or rule.direction is not Direction.RNE
@@ -53,10 +54,10 @@ def _known(settled: Settled) -> tuple[int, int]:
 
 
 class FastRounder:
-    """Rounds blocks by the fast path; `draws` gives random draws, and `slow` is the general path."""
+    """Rounds chunks of an array by the fast path; `draws` gives random draws, and `slow` is the general path."""
 
     def __init__(self, rule: RoundingRule, draws: Draws, slow: Slow) -> None:
-        """Prepare everything that is the same for all blocks."""
+        """Compute everything that is the same for all chunks."""
         source, fmt = rule.source, rule.format
         self.rule, self.draws, self.slow, self.direction = rule, draws, slow, rule.direction
         self.signed, self.zero, self.full = fmt.signed, fmt.zero, rule.low << source.trailing_bits
@@ -67,7 +68,7 @@ class FastRounder:
         self.special = source.infinity_magnitude
         self.largest = rule.largest
         self.drawn = rule.direction.is_stochastic
-        # From this word on, every direction overflows, and the powers of two to add would be too large.
+        # Words from this one up overflow in every direction, and the powers of two to add would be too large for them.
         self.beyond = self.special if self.alike else (fmt.emax + 1 + source.bias) << self.t
         self.limits = self._limits()
         self.negative = None if rule.negative is None else _known(rule.negative)
@@ -77,8 +78,9 @@ class FastRounder:
     def _limits(self) -> tuple[int, int, int] | None:
         """Return the results of overflow: the codes without sign for positive and for negative numbers, and the flags.
 
-        Overflows take the general path in three cases, for which None is returned: they give neither the largest number
-        nor the code after it; they are not inexact; the flags of positive and negative overflow differ.
+        Return None if overflows must take the general path. There are three such cases. An overflow gives neither the
+        largest number nor the code after it. An overflow does not raise *inexact*. Positive and negative overflows
+        raise different flags.
         """
         fmt = self.rule.format
         found: list[tuple[int, int]] = []
@@ -92,7 +94,7 @@ class FastRounder:
         return (positive, negative, flags) if flags == others else None
 
     def __call__(self, words: Array, first: int, codes: Array, flags: Array | None) -> None:
-        """Round a block of words, whose first element has index `first`."""
+        """Round a chunk of words whose first element has the index `first`."""
         aside: list[tuple[Array, Array, Array | None]] = []
         size = _BYTES // words.itemsize
         for at in range(0, len(words), size):
@@ -116,9 +118,9 @@ class FastRounder:
     def _round(
         self, words: Array, codes: Array, flags: Array | None, drawn: Array | None
     ) -> tuple[Array, Array] | None:
-        """Round a part of a block; return the indices and the words of the elements that need the general path.
+        """Round a part of a chunk; return the indices and the words of the elements that need the general path.
 
-        The words are copies, since `codes` may share its memory with `words`. The result is None if no element needs
+        The returned words are copies, since `codes` may share its memory with `words`. Return None if no element needs
         the general path.
         """
         whole: Array = words.view(self.word)
@@ -152,11 +154,11 @@ class FastRounder:
         return aside
 
     def _rare_cases(self, magnitude: Array, top: int, with_flags: bool) -> list[Array]:
-        """Return masks of the numbers that need the general path.
+        """Return masks of the numbers that need the general path. `top` is the largest magnitude.
 
-        These are NaNs, infinities and, in a format without zero, numbers below its smallest one. If flags are requested
-        under stochastic rounding, numbers for which the draw decides whether they are tiny are included. `top` is the
-        largest magnitude.
+        These numbers are NaNs and infinities. If the format has no zero, numbers below its smallest number are
+        included. If flags are requested under stochastic rounding, so are numbers for which the random draw decides
+        whether they are tiny.
         """
         found = []
         if top >= self.special:
@@ -232,7 +234,7 @@ class FastRounder:
     def _shifted(
         self, magnitude: Array, whole: Array, drawn: Array | None, with_flags: bool
     ) -> tuple[Array, Array | None]:
-        """Like `_added`, by integer operations; all numbers must be rounded at the same bit."""
+        """Do the same as `_added` by integer operations; all numbers must be rounded at the same bit."""
         cut, word, direction = self.cut, self.word, self.direction
         unit = 1 << cut
         if not cut:
@@ -267,7 +269,10 @@ class FastRounder:
         return rank, inexact
 
     def _write_flags(self, flags: Array, inexact: Array, magnitude: Array, whole: Array, rank: Array | None) -> None:
-        """Write the flags of finite numbers; `rank` (the codes without sign) is given if there may be overflows."""
+        """Write the flags of finite numbers.
+
+        `rank` holds the codes without sign; it is None if no number overflows.
+        """
         positive, negative = self.tiny
         if positive != negative:
             by_sign = whole >> self.word(self.width - 1)

@@ -43,7 +43,7 @@ class DecodingRule(Individual):
 
 
 class RoundingRule(Individual):
-    """Parameters to round words into a format by a context. In a pair, the second entry is for negative numbers."""
+    """Parameters to round words into a format in a context. In a pair, the second entry is for negative numbers."""
 
     format: Format
     context: Context
@@ -89,11 +89,11 @@ class RoundingRule(Individual):
 
     @property
     def tiny(self) -> tuple[int, int, tuple[int, int]]:
-        """Return three limits that decide whether a number is tiny. Words are without sign.
+        """Return three limits that decide whether a number is tiny. All words are without their sign bit.
 
         - The word of 2^emin, or of infinity if that is less.
-        - The number of bits that are cut off a number in the binade below 2^emin, if the exponent is unbounded and the
-          precision is the format's.
+        - The number of bits that a number in the binade below 2^emin loses when it is rounded to the format's precision
+          with an unbounded exponent range.
         - For positive and for negative numbers, the smallest word that this rounding takes to 2^emin. From this word
           on, numbers are not tiny after rounding. If tininess is detected before rounding, or if the rounding is
           stochastic, both are the word of 2^emin.
@@ -143,7 +143,7 @@ def word_of(datum: Datum, word: Format) -> int:
 
 @lru_cache(maxsize=256)
 def decoding_rule_for(format: Format, word: Format) -> DecodingRule:
-    """Return the parameters to decode a format into the format `word`, which contains it."""
+    """Return the parameters to decode codes of a format into words of the format `word`, which contains it."""
     adjust, table = word.bias - format.bias, None
     if format.width <= 8 and not (format.is_table and not holds(word, format)):
         table = np.zeros(256, container(word))
@@ -191,7 +191,7 @@ def container(format: Format) -> DType:
 def checked_codes(codes: object, of: Format | int, name: str = "codes") -> Array:
     """Return codes as an array of integers. Raises UnsupportedError for codes that are not integers or are too wide.
 
-    `of` is the format, or the width of its codes in bits; `name` is the caller's name for them.
+    `of` is the format, or the width of its codes in bits. Error messages call the codes `name`.
     """
     try:
         array = np.asarray(codes)

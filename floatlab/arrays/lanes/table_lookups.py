@@ -19,8 +19,8 @@ from floatlab.arrays.types import Array
 
 # Marks an open bucket or binade: the whole entry of a binade, the top bit of the entry of a bucket.
 _OPEN_ENTRY = np.uint64(1 << 63)
-# An entry of `WideLookup` has the height of a line, with _FRACTION bits after the binary point, as in _kernels/table.h.
-# The bit before the binary point is bit _POINT of the entry.
+# An entry of `WideLookup` contains the height of a straight line as a fixed-point number with _FRACTION bits after the
+# binary point, as in _kernels/table.h. The bit before the binary point is bit _POINT of the entry.
 _FRACTION = 26
 _POINT = _FRACTION + 16
 _MOST_RANK = (1 << 15) - 1
@@ -71,10 +71,14 @@ class NarrowLookup:
         return look_up
 
     def plain(self) -> Callable[[Array, Array], None]:
-        """Return the same function in NumPy. It looks up the upper 16 bits of a word; if needed, it searches."""
+        """Return the same function in NumPy.
+
+        It looks up the code by the upper 16 bits of the word. If these do not determine the code, it searches.
+        """
         rule = self.rule
         # An index is the upper 16 bits of a word; its last bit is also set if any of the lower 16 bits of the word is
-        # set. So an even index stands for a single word, and an odd one for all words between the two even ones.
+        # set. So an even index stands for a single word. An odd index stands for all words between the words of the
+        # two neighbouring even indices.
         evens = np.arange(0, 1 << 16, 2, dtype=np.uint32) << np.uint32(16)
         at, after, last = (search(rule, evens + np.uint32(more))[0] for more in (0, 1, (1 << 17) - 1))
         table = np.stack([at, after], axis=1).reshape(-1)

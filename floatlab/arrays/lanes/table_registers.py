@@ -1,8 +1,8 @@
 """Rounds words of binary32 to codes of up to 8 bits, by tables that fit into vector registers (_kernels/registers.h).
 
 A word is the bit pattern of a number, read as an unsigned integer. Each class computes its tables from the starts in
-`table_segments`: a start is the first word that is rounded to a code. For other processors, `table_lookups` gives the
-same codes.
+`table_segments`: a start is the first word that is rounded to a code. On processors without such registers,
+`table_lookups` gives the same codes.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from floatlab.arrays.lanes.table_segments import search, segments
 from floatlab.arrays.types import Array
 
 _LEVELS = 5  # levels of the binary search, for 31 starts
-_KEPT = 7  # bits of the significand that are used; the last one is set if any lower bit is
+_KEPT = 7  # the number of significand bits that are used; the last of them is set if any lower bit is set
 _NO_PARITY = 8  # added to the shift in binades where rounding does not depend on the parity of the rank
 _RANKS = 1 << 7
-_SPECIAL, _SUBNORMAL = 1, 2  # bits in the value that look_up_bytes returns
+_SPECIAL, _SUBNORMAL = 1, 2  # bits of the result of look_up_bytes: it met infinities or NaNs; it met subnormal words
 _HIDDEN = 1 << SINGLE.trailing_bits
 _INFINITY = SINGLE.infinity_magnitude
 
@@ -78,8 +78,8 @@ class FewLookup:
 class ByteLookup:
     """A look-up for roundings whose segments start at the same magnitudes for both signs, evenly spaced in each binade.
 
-    It uses only the leading bits of the significand (`_KEPT`), which must determine the code. Infinities, NaNs and, if
-    they do not fit, subnormal words are left to the search.
+    It uses only the `_KEPT` leading bits of the significand, which must determine the code. A binary search finds the
+    codes of infinities and NaNs. It also finds those of subnormal words if the tables cannot represent them.
     """
 
     def __init__(self, rule: RoundingRule) -> None:

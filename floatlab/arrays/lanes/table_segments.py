@@ -1,8 +1,9 @@
-"""The segments of a rounding into a format given by a table: the words that are rounded to the same code.
+"""Finds the segments of a rounding into a format given by a table of numbers.
 
-A *word* is the bit pattern of a binary32 or binary64 number, read as an unsigned integer. The *start* of a segment is
-its first word. The scalar arithmetic determines the starts, once for each format, direction and sign. The other lanes
-only look them up, by a search or, faster, by `table_lookups`.
+A *word* is the bit pattern of a binary32 or binary64 number, read as an unsigned integer. A *segment* is a range of
+words that are rounded to the same code. Its *start* is its first word. The scalar arithmetic determines the starts,
+once for each format, direction and sign. The other lanes find the segment of a word by a binary search among the
+starts. The look-ups of `table_lookups` do the same faster.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from floatlab.record import Individual
 class Segments(Individual):
     """The segments of the numbers of one sign, in ascending order of magnitude.
 
-    Each has its first word (without the sign), the code to which its words are rounded, and the flags that they raise.
+    Each segment has its first word (without the sign), the code of the results, and the flags that its words raise.
     """
 
     starts: Array
@@ -34,9 +35,10 @@ class Segments(Individual):
 
 
 def cut_to_word(x: Real, word: Format) -> tuple[int, bool, bool]:
-    """Truncate a magnitude to a word; magnitudes from 2^(emax + 1) on give infinity.
+    """Truncate a magnitude to a word; magnitudes from 2^(emax + 1) up give infinity.
 
-    Also return whether the truncation loses a part, and whether this part is at least half a unit in the last place.
+    Return the word, whether the truncation discards a part, and whether this part is at least half a unit in the last
+    place.
     """
     c, q = x
     if not c:
@@ -59,7 +61,7 @@ def first_word(x: Real, strict: bool, word: Format) -> int:
 
 @lru_cache(maxsize=64)
 def _starts(format: TableFormat, direction: Direction, negative: bool, word: Format) -> Array:
-    """Return, for each of the ranks 1, 2, … of one sign, the first word (without its sign) that is rounded to it.
+    """Return, for each of the ranks 1, 2, … of one sign, the first word (without its sign) that has this rounded rank.
 
     The magnitudes of a sign have ranks, in ascending order; zero has rank 0. If numbers can overflow, the last entry is
     the first word that overflows.
@@ -120,7 +122,7 @@ def _settle(found: tuple[int, Flags] | UnsupportedError) -> tuple[int, int]:
 
 
 def search(rule: RoundingRule, words: Array) -> tuple[Array, Array]:
-    """Return the codes to which words are rounded, and the flags of their segments, by a search among the starts."""
+    """Return the codes to which words are rounded, and the flags of their segments, by a binary search."""
     signs = words >> words.dtype.type(rule.source.width - 1)
     magnitudes = words & words.dtype.type((1 << rule.source.width - 1) - 1)
     codes, flags = np.empty(len(words), container(rule.format)), np.empty(len(words), np.uint8)

@@ -1,4 +1,4 @@
-"""Formats given by a table, in the NumPy and the compiled lane: look-ups from words to codes and back.
+"""Look-ups from words to codes and back, for formats given by a table of numbers: the NumPy and the compiled lane.
 
 A *word* is the bit pattern of a binary32 or binary64 number, read as an unsigned integer.
 """
@@ -26,7 +26,7 @@ _INEXACT, _UNDERFLOW = Flags.INEXACT.value, (Flags.UNDERFLOW | Flags.INEXACT).va
 
 
 def _add_flags(rule: RoundingRule, words: Array, codes: Array, flags: Array) -> None:
-    """Add the flags that differ between words of one segment: inexact, underflow, invalid (signaling NaNs)."""
+    """Add the flags that differ between words of the same segment: inexact, underflow, invalid (signaling NaNs)."""
     format, word = rule.format, rule.source
     assert given_by_table(format)
     sign = words.dtype.type((1 << word.width - 1) - 1)

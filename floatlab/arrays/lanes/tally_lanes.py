@@ -1,8 +1,8 @@
 """The statistics of an array and its rounded copy (`Tally`), computed by the compiled extension or in NumPy.
 
-Both give the same bits, because the order of sums, in binary64, is defined. A chunk is 2048 elements, and its element i
-belongs to sum i mod 16. Each of these 16 sums is added serially. Then sum j + 8 is added to sum j, and so on with 4, 2
-and 1. The sums of the chunks are added serially. No operation is fused.
+Both give the same bits, because the order of the additions is defined. Sums are computed in binary64. A chunk is 2048
+elements, and its element i belongs to sum i mod 16. Each of these 16 sums is added serially. Then sum j + 8 is added to
+sum j, and so on with 4, 2 and 1. The sums of the chunks are added serially. No operation is fused.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SLAB = 16 * CHUNK  # the number of elements that the NumPy lane computes at a t
 
 
 class Histogram(Record):
-    """A histogram: the indices of the nonempty bins in ascending order, and their counts."""
+    """A histogram, stored as the indices of its nonempty bins in ascending order, and their counts."""
 
     bins: Array
     counts: Array
@@ -42,7 +42,9 @@ class Histogram(Record):
 
 
 class Tally(Record):
-    """The statistics of an array x and its rounded copy y. `merge` combines the tallies of several parts of arrays.
+    """The statistics of an array x and its rounded copy y.
+
+    The function `merge` combines the tallies of several parts of an array.
 
     Counts of elements:
 
@@ -96,7 +98,7 @@ class Tally(Record):
         return self.relative_sum / count if count else 0.0
 
     def relative_quantile(self, share: float) -> float:
-        """Return the quantile `share` of the relative errors, rounded up by at most 1/128 of it.
+        """Return the quantile `share` of the relative errors; it exceeds the exact quantile by at most 1/128 of it.
 
         >>> from floatlab.arrays.round_trips.tally import tally
         >>> x = np.arange(1, 1001, dtype=np.float32)
@@ -126,7 +128,7 @@ def measure(x: Array, y: Array, run: int, smallest: Array, threshold: Array, bui
     """Return the tally of contiguous arrays.
 
     `smallest` (smallest normal numbers) and `threshold` (overflow thresholds) have one number for each `run` elements.
-    `built` allows the compiled lane, which is then used if it was built.
+    If `built` is true, the compiled lane is used if it was built; otherwise the NumPy lane.
     """
     kernels = compiled.extension()
     if not built or kernels is None:

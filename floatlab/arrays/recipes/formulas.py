@@ -40,7 +40,7 @@ def word_of(working: Format) -> DType:
 def evaluate(formula: Formula, known: Mapping[str, Array], working: Format) -> Array:
     """Return the values of a formula; each operation is rounded to `working`.
 
-    Operations inside `fp32(…)` or `fp64(…)` are rounded to that format instead. Functions that choose between their
+    Operations inside `fp32(…)` or `fp64(…)` are rounded to fp32 or fp64 instead. Functions that choose between their
     arguments (min, max, less …) do not round.
 
     >>> from floatlab import parse_format

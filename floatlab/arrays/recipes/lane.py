@@ -1,7 +1,7 @@
 """Applies scale rules of libraries, and rules that choose between scales, to arrays.
 
-The rule's formulas are evaluated for all blocks at once, then for all elements, which are rounded once to their format.
-For the exact rules of floatlab on blocks along one axis, `arrays.block_job` is faster.
+The rule's formulas are evaluated for all blocks at once, and then for all elements. The elements are rounded once to
+their format. For the exact rules of floatlab on blocks along one axis, `arrays.block_job` is faster.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ class FormulaLane:
     ) -> tuple[Array, Array, Array | None, tuple[Array, ...]]:
         """Return codes of scales and of elements, the scale of the tensor (or of each row), and the groups' exponents.
 
-        A group is a part of a block that has its own exponent, 0 or 1, as in HiF4. Some formats have a
-        tensor scale for each row of the original array. Then `rows` has the number of this row for each block. `width`
-        is the number of columns of a block.
+        A group is a part of a block that has its own exponent, 0 or 1, as in HiF4. If the format has a tensor scale for
+        each row of the original array, `rows` has the number of this row for each block. `width` is the number of
+        columns of a block. `given` is the caller's tensor scale, or None.
         """
         amax = np.abs(blocks).max(axis=1, keepdims=True, initial=0)
         known: dict[str, Array] = {**self.constants, "amax": amax, "x": blocks, "tensor": np.ones((1, 1), np.float32)}
@@ -134,7 +134,10 @@ class FormulaLane:
         return scales, codes, formulas.evaluate(parse_formula(self.rule.choice.error), known, self.working)
 
     def _codes(self, known: dict[str, Array]) -> tuple[Array, Array]:
-        """Return the codes of the elements, and their values (or `x` if the rule does not choose between scales)."""
+        """Return the codes of the elements and their values.
+
+        If the rule does not choose between scales, the values are not needed; `x` is returned in their place.
+        """
         if self.rule.rounding == "closest":
             return self._closest(known), known["x"]
         scaled = np.ascontiguousarray(np.broadcast_to(known["scaled"], known["x"].shape))

@@ -1,7 +1,7 @@
 """Rounds and decodes blocks of formats that store a minimum beside each scale (q4_1, q4_k).
 
-The values have the same bits as in `arith.blocks`. Under rules of libraries, `arith.blocks` computes blocks with NaNs
-or infinities.
+The values have the same bits as those of `arith.blocks`. If the rule is that of a library, blocks with NaNs or
+infinities are computed by `arith.blocks` itself.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def round_blocks(blocks: Array, recipe: Recipe) -> ShiftedBlocks:
 
 
 def _exactly(blocks: Array, recipe: Recipe) -> ShiftedBlocks:
-    """Round blocks by the exact rule: it divides a block's range into equal steps, and rounds each result once."""
+    """Round blocks by the exact rule, which divides a block's range into equal steps, and rounds each result once."""
     fmt, numbers = recipe.format, recipe.format.magnitudes
     saturating, elements = Context(overflow="saturate"), element_context(Context(), fmt)
     finite = np.isfinite(blocks).all(axis=1, keepdims=True)
@@ -87,7 +87,7 @@ class _Lane(FormulaLane):
         self.together = (recipe.format.superblock or 0) // (recipe.format.block or 1) or 1  # blocks per superblock
 
     def __call__(self, blocks: Array) -> ShiftedBlocks:  # type: ignore[override]  # rows are whole blocks here
-        """Round blocks; `round_one_by_one` rounds the superblocks (or blocks) with a NaN or an infinity."""
+        """Round blocks. `round_one_by_one` rounds those superblocks (or blocks) that have a NaN or an infinity."""
         found = self._rounded_blocks(blocks)
         if not np.isfinite(blocks).all():
             group = np.arange(len(blocks)) // self.together
@@ -170,7 +170,7 @@ def _largest(values: Array, count: int) -> Array:
 
 
 def qkx2(x: Array) -> tuple[Array, Array, Array]:
-    """Search the scale and the minimum of each block of q4_k, as `arith.blocks.searches` does.
+    """Search for the scale and the minimum of each block of q4_k, as `arith.blocks.searches` does.
 
     Return the scales, the negated minima, and the elements that the search found; blocks are rows of `x`.
 

@@ -216,7 +216,7 @@ def _encoded(x: Piece, recipe: Recipe, given: np.float32 | None, dtype: DType) -
 
 
 def _factors(recipe: Recipe, known: dict[str, Array]) -> tuple[Array, Array]:
-    """Return the factors by which elements are decoded: first with scales of 1, then with the actual scales."""
+    """Return the factors that decode the elements: first those for scales of 1, then those for the actual scales."""
     fmt, value = recipe.format, parse_formula(recipe.rule.value)
     shape = known["scale"].shape
     unit = formulas.evaluate(value, {**known, **{f"micro{each}": np.ones((1, 1)) for each in fmt.groups},
