@@ -10,6 +10,8 @@ Words that the modules share:
 * stray element: one that is NaN or infinite although it should be finite, or that differs from an expected NaN or ∞;
 * view: a result, or a sample of its elements, together with the exact product (`problem.View`);
 * line: a row or a column;
+* a format *holds* a number that it represents exactly;
+* replay: a simulated computation, whose numbers are compared with a result bit for bit;
 * model: an assumed change of the inputs or sums, such as inputs rounded to bfloat16; plain means without such a change;
 * fault: an error that rounding does not cause, such as a missing term;
 * shift: a bias or a factor;

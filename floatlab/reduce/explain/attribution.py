@@ -53,8 +53,8 @@ __all__ = [
 _INPUTS = ("tf32", "bf16", "fp16")  # formats to which matrix units round their inputs
 _DIRECTIONS = ("RNE", "RNA", "RTZ")
 # A candidate that fails on the sample may still reproduce most of a result. If the product has at most _SHORT
-# multiply-adds, the best _WHOLE candidates that reproduce at least the share _NEAR of the sample are tried on all of
-# it.
+# multiply-adds, the best _WHOLE candidates that reproduce at least the share _NEAR of the sample are tried on the whole
+# result.
 _WHOLE, _NEAR, _SHORT = 4, 0.25, 1 << 26
 
 
@@ -90,7 +90,7 @@ class Attribution(Answering, Individual):
     def diagnosis(self) -> Diagnosis | None:
         """The diagnosis of why two arrays differ. It is None unless there are two factors and two arrays.
 
-        Each access computes it again.
+        Each access computes the diagnosis again.
         """
         return diagnose(*self.product) if self.product else None
 
@@ -316,7 +316,7 @@ def _explained(
     goals: list[Observed],
     started: Callable[[int, str], Callable[[int], None]] | None,
 ) -> tuple[tuple[Explanation, ...], ...]:
-    """Rank the candidates for each result by the share of its elements that they reproduce.
+    """Return the candidates for each result, ranked by the share of its elements that they reproduce.
 
     All candidates are tried on a sample. Those that reproduce the sample are then tried on all elements. In a small
     product, the best of the other candidates are also tried on all elements.

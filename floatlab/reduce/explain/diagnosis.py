@@ -251,9 +251,9 @@ class _PairDiagnosis:
         return Diagnosis("identical", identical_line(faults), faults, None)
 
     def _unknown(self, causes: tuple[DiagnosedCause, ...]) -> Diagnosis:
-        """Replay candidate computations on the results that are not explained yet.
+        """Return the diagnosis after candidate computations are replayed for the results that are not explained yet.
 
-        The diagnosis is "unknown" if a few elements are in doubt, or if a result is not reproduced. It then says what
+        The diagnosis is "unknown" if a few elements may be wrong, or if a result is not reproduced. It then says what
         information would settle the question. Otherwise, the diagnosis is rounding.
         """
         lone = [each for each in causes if each.name == "elements"]
@@ -338,7 +338,7 @@ class _PairDiagnosis:
         return self._done("rounding", rounding_line(tuple(found), self._worth()), tuple(found))
 
     def _with_replayed_formats(self, causes: tuple[DiagnosedCause, ...]) -> tuple[DiagnosedCause, ...]:
-        """If inputs in TF32 and inputs in binary16 both explain a result, name only the format that gives its bits."""
+        """Return the causes. If inputs in TF32 or in binary16 explain a result, name the format that gives its bits."""
         for each in self.explained:
             models = [] if each.other_format is None else [each.model, each.other_format]
             into = each.side.rounded_to

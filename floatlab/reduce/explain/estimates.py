@@ -11,19 +11,19 @@ from floatlab.arrays.types import Array
 _LARGEST_FACTOR = 1e5  # factors above this, or below its reciprocal, are not tried
 _INTERVALS = 1 << 18  # if no number lies in all intervals, about this many of them are compared
 _INSET = 1 / 8  # share of an interval, at each end, that is left out
-_NEARLY = 3.0  # a factor from one number may be this many error bounds away from another number
+_NEARLY = 3.0  # a factor nearly fits an element if it leaves an error of at most this many error bounds
 PROVED, _MOST_BITS = 40.0, 8.0  # the evidence that proves a shift, in bits; one element counts at most _MOST_BITS
 
 
 def shift_bits(
     independent: int, shift: Array, room: Array, right: Array, unknowns: int = 0, left: float = np.inf
 ) -> float:
-    """Return the evidence, in bits, that the `right` elements give for a shift, whatever else may cause such errors.
+    """Return the evidence, in bits, that the `right` elements give for a shift, against any other cause of the errors.
 
-    With the shift, the errors of right elements are within `room`. Errors from another cause would be as large as the
-    shift, and within the room by chance with the probability room/shift. They may also be smaller: in other elements,
-    the shift leaves errors of `left` times the room. For each unknown of the shift, the element with the most evidence
-    is left out. At most `independent` errors count.
+    After the shift is subtracted, the errors of right elements are within `room`. Errors that have another cause, but
+    are as large as the shift, would be within `room` by chance with the probability room/shift. If the shift leaves
+    errors of `left` times the room in other elements, this probability is at least 1/`left`. For each unknown of the
+    shift, the element with the most evidence is not counted. At most `independent` errors count.
 
     >>> shift_bits(100, np.full((4, 5), 8.0), np.ones((4, 5)), np.ones((4, 5), bool), unknowns=5)
     45.0
@@ -89,9 +89,9 @@ def factor_between(values: Array, product: Array, limit: Array) -> float | None:
 
 
 def within(factor: float | Array, values: Array, exact: Array, room: Array) -> float | Array:
-    """Adjust an estimated factor to fit all elements that it nearly fits, or as many as possible.
+    """Return an estimated factor, adjusted to fit all elements that it nearly fits, or as many as possible.
 
-    If it nearly fits no element, it is returned unchanged. If `factor` is a row or a column of factors, each is
+    If it nearly fits no element, it is returned unchanged. If `factor` is a row or a column of factors, each of them is
     adjusted. `room` holds the largest allowed error of each element.
     """
     if isinstance(factor, np.ndarray):

@@ -88,7 +88,7 @@ def lone_line(cause: DiagnosedCause) -> str:
 
 
 def one_sided_line(count: int) -> str:
-    """Return the line for a few elements that differ in the same direction, by no more than rounding."""
+    """Return the line for a few elements that differ in the same direction, by no more than rounding may cause."""
     said = f"only {count:,} elements differ, all in one direction, as a factor or a bias makes them; their differences"
     return f"I can't tell: {said} are small enough for rounding; computing the product again would settle it."
 

@@ -86,7 +86,7 @@ class SideExplainer(ModelSearch):
     def explain(self) -> SideExplanation:
         """Return the first hypothesis that fits.
 
-        If none fits, or if an alternative fits equally well, return "unknown".
+        If none fits, or if an alternative fits equally well, return the status "unknown".
         """
         found, view = self._first_found(), view_of(self.problem, self.side, self.accumulators[0])
         names = {each.name for each in found.causes}
@@ -181,7 +181,7 @@ class SideExplainer(ModelSearch):
     def _plain_or_flushed(self) -> SideExplanation | None:
         """Return the explanation by the plain product, perhaps with flushed numbers or sums rounded in one direction.
 
-        The result may also have been rounded again, or to a few digits (as if printed). Return None if this fails.
+        The result may also have been rounded again, or to a few digits (as if printed). Return None if it does not fit.
         """
         view = view_of(self.problem, self.side, self.accumulators[0])
         fit = view.fit()
@@ -390,7 +390,7 @@ class SideExplainer(ModelSearch):
         return self._found("unknown", (), z=fit.z, view=view)
 
     def _placed(self, view: View, wrong: Array) -> Fault:
-        """Return the fault that lists the wrong elements, or `not-the-product` if they are most elements everywhere."""
+        """Return the fault that lists the wrong elements, or `not-the-product` if these are most of all elements."""
         fault, count = placed(view, wrong), int(wrong.sum())
         if fault.name == "elements" and count > max(_LISTED, _MOST_WRONG * view.usable.sum()):
             places = find_places(wrong, _MOST_WRONG)

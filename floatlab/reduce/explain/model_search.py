@@ -1,4 +1,4 @@
-"""Models of the inputs that explain a result, with or without a fault. Each is verified on all elements."""
+"""Models of the inputs that explain a result, with or without a fault. Each model is verified on all elements."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ class Side:
 
     @cached_property
     def rounded_to(self) -> Format:
-        """The format to which this result was probably rounded: the widest of `held`, or else the result's own.
+        """The format to which this result was probably rounded: the widest of `held`, or else the result's own format.
 
         If there are few numbers, narrower formats in `held` may hold all of them by chance.
         """
@@ -263,7 +263,7 @@ class ProductProblem:
 
     @cached_property
     def independent(self) -> int:
-        """The largest number of independent errors that changed inputs may cause: the fewer nonzeros of x or of y."""
+        """The largest number of independent errors that changed inputs may cause: the nonzeros of the sparser input."""
         return int(min(np.count_nonzero(self.x), np.count_nonzero(self.y)))
 
     @property

@@ -250,7 +250,7 @@ def term_counts(x: Array, y: Array, error: Array) -> Array | None:
     """Return the excess count of each term: −1 if it was omitted, 0 if it was counted once, 1 if it was counted twice.
 
     The counts are found by least squares. Return None if they are not all close to integers, if all are 0, if there are
-    too many terms for the elements, or if an error is not finite.
+    too few elements for the number of terms, or if an error is not finite.
     """
     n = x.shape[1]
     if n > _MOST_TERMS or 2 * n > error.size or not np.isfinite(error).all():

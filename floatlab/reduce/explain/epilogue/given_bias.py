@@ -64,7 +64,7 @@ def lines_of_bias(problem: ProductProblem, view: View) -> tuple[str, Array] | No
 
 
 def _rounded_before(view: View, base: Array, given: Array) -> View:
-    """Return a view whose errors may include two more roundings: before the bias is added, and before a second time."""
+    """Return a view that allows for two more roundings: one before each addition of the bias, which may occur twice."""
     rounded = half_ulp(base - given, view.format) + half_ulp(base, view.format)
     return View(view.totals, view.values, view.usable, view.noise, view.format, view.half + rounded)
 

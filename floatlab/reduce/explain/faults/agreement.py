@@ -31,7 +31,7 @@ _MOST = 1 - 2.0**-30  # the largest assumed probability that an error changes th
 # The fault is in the result whose mean error is more significant: above _CLEAR standard deviations, and above _CLEARER
 # times (for a factor) or _CLEARER² times (for a bias) the standard deviations of the other result.
 _CLEAR, _CLEARER = 6.0, 3.0
-_MOSTLY = 0.5  # at least this share of the columns (or rows) has a bias
+_MOSTLY = 0.5  # at least this share of the columns (or rows) must have a bias
 
 
 def agree_elsewhere(view: View, wrong: Array, differing: Array, x: Array, y: Array) -> bool:

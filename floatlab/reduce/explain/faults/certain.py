@@ -19,15 +19,15 @@ from floatlab.reduce.explain.residuals import is_flat, share_of
 from floatlab.reduce.explain.stages import INT4_HALF_STEPS
 
 _DIGITS = (11, 7)  # significant bits of the inputs that are assumed to be less precise
-_CHANGED = 0.4  # rounding to these digits must change at least this share of an input, and of the wrong elements
+_CHANGED = 0.4  # rounding to _DIGITS bits must change at least this share of an input, and of the wrong elements
 # At least _RIGHT elements must be right, with _BITS bits of evidence in all. One element counts at most _MOST_BITS.
 _RIGHT, _BITS, _MOST_BITS = 2, 30.0, 20.0
-_FAR = 16.0  # the median error of wrong elements is at least this many times the limit of the right ones
+_FAR = 16.0  # the median error of wrong elements must be at least this many times the error limit of right elements
 _COARSE = 2.0**-14  # errors below this share of √Σ(x·y)² may be rounding errors of a rearranged product
 # An element has about (Σ|x·y|)² / Σ(x·y)² large terms. A right element is evidence only if it has at least _TERMS times
 # as many of them as the median wrong element.
 _TERMS = 0.5
-_SIGMAS, _LOST = 10.0, 1.1  # see `beyond_precision`
+_SIGMAS, _LOST = 10.0, 1.1  # multiples of the standard deviation and of Σ|x·y|; see `beyond_precision`
 _OTHERS = 8  # if all exact products are the same number, at least this many elements must be right for each wrong one
 
 

@@ -17,7 +17,7 @@ from floatlab.reduce.explain.problem import ProductProblem, View
 from floatlab.reduce.explain.residuals import find_places, last_places, share_of
 from floatlab.reduce.explain.stages import INT4_HALF_STEPS, PLAIN, Model
 
-IN_ANOTHER_WAY = "in another way"  # the last words of the text about results that were rounded once more
+IN_ANOTHER_WAY = "in another way"  # the end of the text that `rival_of` returns for results that were rounded otherwise
 _LOCAL = {"elements", "region", "not-the-product"}
 _PRECISION = {"inputs-rounded", "inputs-quantized", "inputs-split", "output-rounded"}
 # Partial sums in a narrow format cause errors of up to this many half ulps of the largest partial sum.
@@ -25,7 +25,7 @@ _HALVES = 4.0
 # With such sums, the probability that n elements are all within half an ulp of the product is about exp(−_WITHIN·n).
 # The probability of m wrong elements is taken to be exp(−(_CLAIM + _EACH·m)). The likelier explanation is chosen.
 _WITHIN, _CLAIM, _EACH = 0.36, 10.0, 6.0
-_COARSER = 8.0  # the step of fixed-point numbers is at least this many half ulps of the largest number
+_COARSER = 8.0  # the step of fixed-point numbers must be at least this many half ulps of the largest number
 # `is_no_flushing` needs at least _COMPARED right elements that are similar to the wrong ones: their Σ|x·y| is at most
 # _SIMILAR times the median of the wrong ones, and their error limits are below `least` / _FINE.
 _SIMILAR, _FINE, _COMPARED = 2.0, 8.0, 8

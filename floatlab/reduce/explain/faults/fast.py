@@ -91,7 +91,7 @@ def find_fast_product(view: View, x: Array, y: Array) -> FastProduct | None:
         return None
     error = np.asarray(view.totals.error(view.values))
     if _is_beyond(view, error, x, y) or view.totals.off_grid(view.values).any():
-        return None  # a fast product only adds and multiplies
+        return None  # all numbers of a fast product are sums of products of the inputs, so they are on the grid
     drift = drift_of(view)
     empty = np.asarray(view.totals.size == 0)
     in_empty = error[empty] != 0
@@ -99,7 +99,7 @@ def find_fast_product(view: View, x: Array, y: Array) -> FastProduct | None:
         return None
     crossed = np.asarray(empty & np.asarray(x.any(axis=1))[:, None] & y.any(axis=0))
     if crossed.sum() >= _CROSSED and share_of(error[crossed] != 0) < _IN_EMPTY < share_of(error[~empty] != 0):
-        return None  # in a fast product, products of other rows and columns cancel there, and leave rounding errors
+        return None  # in a fast product, numbers of other rows cancel in these elements, and leave rounding errors
     # The alternatives are a conventional product, with or without a small bias or factor, and other rearranged
     # products.
     shifts = [np.zeros(error.shape), *drift.means, drift.factor * view.totals.product]

@@ -37,10 +37,10 @@ from floatlab.reduce.results.diagnosis_record import Evidence, Place
 NEAR = 3.0  # largest median error that counts as rounding, in sigmas (expected root mean square errors)
 _REPLAYED = 0.98  # flushing is reported if simulated sums with flushing reproduce at least this share of the elements
 _MOSTLY_WRONG = 0.5  # a rectangle is wrong if more than this share of it is wrong, and all elements outside are right
-_LISTED = 16  # the right elements must have at least this many different numbers
+_LISTED = 16  # `region_alone`: the right elements must have at least this many different numbers
 _LEAST = 3  # a fault must explain at least this many more elements than it has free parameters
 _DOUBT = 14.0  # transposed operands are reported if a coincidence has a probability below about exp(−14)
-_SAME_NUMBERS = 4  # a result of equal elements is reported as constant if it has at least this many
+_SAME_NUMBERS = 4  # a result of equal elements is reported as constant if it has at least this many elements
 _IN_MEMORY = ("transposed", "the result in memory")
 _CLIPPED = 4  # clipping is reported if the bound replaces at least this many different numbers
 _SCATTERED = 0.4  # largest share of elements that may be wrong in a result that is otherwise right or shifted
@@ -68,7 +68,7 @@ class FaultFinder(ShiftFinder):
             return None
         number, least = float(values.flat[0]), 2.0**self.side.format.emin
         if number and (np.abs(number) <= np.abs(view.totals.product)).all() and has_few_bits(number):
-            return None  # sums in a 16-bit format may have stopped growing there
+            return None  # sums in a 16-bit format may have stopped growing at this number
         if number == 0 and any((np.abs(x[x != 0]) < least).any() for x in (self.problem.x, self.problem.y)):
             return None  # the processor may have flushed the inputs to zero
         known = ("holds", "zeros") if number == 0 else ("number", number_text(number))
@@ -164,7 +164,7 @@ class FaultFinder(ShiftFinder):
         everything = [np.arange(count) for count in wrong.shape]
         for name, turned, axis in (("rows-moved", False, 0), ("columns-moved", True, 1)):
             values, goal, mask = (each.T if turned else each for each in (view.values, exact, wrong))
-            # A shift of rows leaves rows of zeros at an edge. They match no row of the product.
+            # If all rows were moved up or down, rows of zeros remain at an edge. They match no row of the product.
             off, filled = (np.asarray(each.any(axis=1)) for each in (mask, values))
             zero = off & ~filled
             to = moved_rows(values, goal, off & filled)

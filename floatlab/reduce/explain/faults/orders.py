@@ -30,7 +30,7 @@ USUAL = (
 _PANELS = 128, 192, 256, 320, 384, 448, 512  # lengths of panels; libraries add the sum of each panel to the result
 _WITHIN = "serial", "lanes(4)", "lanes(8)", "lanes(16)"  # orders within a panel
 _PERMUTATIONS = 12  # serial sums of randomly permuted terms
-# Limits are widened if at most _LEAST elements exceed them, or if these elements have at most about _SUSPECTS terms.
+# Limits are widened if at most _LEAST elements exceed them, or if these elements have at most _SUSPECTS terms in all.
 _SUSPECTS, _LEAST = 1 << 18, 32
 
 

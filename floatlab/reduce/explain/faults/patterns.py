@@ -186,7 +186,7 @@ def certainty(one: SampledModel, plain: SampledModel) -> float:
     """Return, in standard deviations, how clearly the errors against the plain product contain a model's changes.
 
     If the model is right, the error of each element is the model's change of this element plus an independent rounding
-    error. The slope of the errors against the changes is then 1. Return 0 if it is not close to 1.
+    error. The slope of the errors against the changes is then 1. Return 0 if this slope is not close to 1.
     """
     if one is plain or one.accumulator is not plain.accumulator or one.z > _WORSE * plain.z:
         return 0.0

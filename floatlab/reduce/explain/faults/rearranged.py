@@ -43,7 +43,7 @@ _FEW, _OTHERS, _ULPS = 3, 8, 4.0
 # means of the lines add up to less than _ALIKE times the squared errors.
 _EACH, _ALIKE = 3, 0.1
 _SHIFTED = 0.25  # a factor or bias explains most of the errors if it leaves less than this share of their squares
-_EVERYWHERE = 8  # a rearranged product of exact sums is certain only if at least this many elements are off
+_EVERYWHERE = 8  # a rearranged product of exact sums is certain only if at least this many elements are wrong
 _MIDDLE = 1 / 8  # errors of at most 1 + _MIDDLE half ulps of a narrow format may be due to rearranging
 _SAMPLE = 1 << 16  # at most this many of the right elements are compared
 
@@ -86,7 +86,7 @@ def rearranged_odds(view: View, wrong: Array, x: Array, y: Array) -> float:
     many = wrong.sum() > _FEW or others.sum() < _OTHERS * wrong.sum()
     small = error <= _ULPS * view.noise.u * np.maximum(view.totals.size, shapes[-1])
     if are_exact and view.totals.grain is not None and (error < view.totals.grain)[wrong].all():
-        # A conventional sum is exact or off by at least one grain. A rearranged product may be off by less.
+        # The error of a conventional sum is 0 or at least one grain. The error of a rearranged product may be smaller.
         if small[wrong].all() and _are_everywhere(wrong, others) and not _are_shifted(view):
             return np.inf
         return 0.0 if many else -np.inf

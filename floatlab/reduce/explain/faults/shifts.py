@@ -43,8 +43,9 @@ _SCATTERED = 0.4  # largest share of elements that may be wrong in a result that
 _FAR = 4.0  # if some elements are also wrong, the median shift must be at least this many error bounds
 _TELLING = 0.5  # if the median error bound is a larger share of the product than this, any shift would fit
 _SURELY = 3.0  # if sums may be narrow, an element is wrong only if its error exceeds this many of their error bounds
-_ADJUSTED, _TURNS = 1 << 18, 3  # a bias of at most this many elements is adjusted; it is estimated this many times
-_ROUND = 1e-3  # if there is also a bias, the first estimate of a factor is shortened, changing at most by this share
+# In results of at most _ADJUSTED elements, the estimated bias is adjusted. Factor and bias are estimated _TURNS times.
+_ADJUSTED, _TURNS = 1 << 18, 3
+_ROUND = 1e-3  # if there is also a bias, the first estimate of a factor is rounded, changing by at most this share
 _UNSURE = 4.0  # a factor differs from its estimate by at most this many standard deviations
 _AXES = ("column", "row", "result")
 CUT = "inputs that were cut off to fewer digits"

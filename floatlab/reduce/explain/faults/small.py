@@ -144,7 +144,7 @@ class SmallFaults:
         return None
 
     def _one_sided(self) -> Claim | None:
-        """Return the status "unknown" if all differences have one sign, as after a factor or a bias; otherwise None."""
+        """Return an "unknown" claim if all differences have one sign, as after a factor or a bias; otherwise None."""
         count = int(self.differing.sum())
         if all(self.ways) or count < _FEWEST or self.differing.size - count < _EQUAL * count:
             return None

@@ -1,4 +1,4 @@
-"""Recognise a result that is not the product: its errors exceed all rounding, or its correlation with it is lost."""
+"""Recognise a result that is not the product, because its errors are too large or it correlates too little."""
 
 from __future__ import annotations
 

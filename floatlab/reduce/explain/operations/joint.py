@@ -65,7 +65,7 @@ def diagnose_operation(
     -------
     Diagnosis
         One diagnosis for all products. The positions of wrong elements are indices of the operation's result. If the
-        result is not a matrix, `rows-moved` and `columns-moved` say along which of its axes.
+        result is not a matrix, the causes `rows-moved` and `columns-moved` name the axes of the result.
 
     Raises
     ------

@@ -26,8 +26,8 @@ _ELEMENTS = 12  # with fewer different numbers than this, a pattern cannot be ex
 _MEANS, _FACTOR = 6.0, 4.0
 _LINE = 4  # rows and columns are compared if they have at least this many elements
 _EVEN = 3.0  # the root mean square error of a row is at most this many times that of all elements
-# Independent errors with the standard deviation s in an m × n matrix have a norm of about s·(√m + √n). This is compared
-# in at most _MATRIX rows and columns, and errors with a norm _TALL times as large have a pattern.
+# Independent errors with the standard deviation s in an m × n matrix have a norm of about s·(√m + √n). Errors have a
+# pattern if their norm is _TALL times as large. The norm is computed for at most _MATRIX rows and columns.
 _MATRIX, _TALL = 256, 1.3
 
 

@@ -61,7 +61,8 @@ def other_roundings(side: Side, view: View) -> Iterator[tuple[Evidence, Array]]:
             twice = view.usable & ~(np.abs(view.totals.error(view.values)) <= room_twice)
             yield (("format", _name(format, side)), ("rounding", "twice")), twice
     for known, half in _printed(side):
-        # A tie between two printed numbers may be rounded up or down. A narrow format rounds before and after printing.
+        # A tie between two printed numbers may be rounded up or down. Numbers in a narrow format are rounded before and
+        # after printing.
         most = room + half * (1 + 1e-6) + 2 * view.half
         yield known, view.usable & ~(np.abs(view.totals.error(view.values)) <= most)
 
@@ -84,7 +85,7 @@ def best_cast(side: Side, view: View) -> tuple[Evidence, Array]:
     few = "bits" in dict(known).get("format", "") and len(np.unique(view.values[plain & ~best])) < _DIFFERENT
     bits = evidence_bits(view, plain & ~best & ~saturated, step) + _bits_of_direction(view, known, plain, best)
     if known and (few or bits < BITS_OF_SUMS):
-        return (), plain  # so few numbers may fit by chance
+        return (), plain  # this little evidence may be a coincidence
     return known, best
 
 
@@ -227,8 +228,8 @@ def unlike_formats(problem: ProductProblem, sides: tuple[Side, Side]) -> Diagnos
 def _formats(side: Side) -> list[Format]:
     """Return the format to which a result was probably rounded at the end, as a list of one item or none.
 
-    First choice is a narrower usual format that holds all values. The second is the result's own format, if it is
-    narrower than binary32. The third is a format with a shorter significand, if all values end in zero bits.
+    The first choice is a narrower usual format that holds all values. The second choice is the result's own format, if
+    this is narrower than binary32. The third is a format with a shorter significand, if all values end in zero bits.
     """
     if side.rounded_to.precision < side.format.precision:
         return [side.rounded_to]
