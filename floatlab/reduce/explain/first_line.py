@@ -191,6 +191,7 @@ def _of_others(causes: list[DiagnosedCause], differing: Array | None, are_known:
 
 
 def _is_cut(cause: DiagnosedCause) -> bool:
+    """Return whether a cause lists only some of its elements."""
     return cause.name != "region" and "elements" in dict(cause.evidence)
 
 

@@ -92,6 +92,7 @@ class SideReport:
         return (DOUBLE, SINGLE) if narrow else (DOUBLE,)
 
     def _in_doubt(self, what: str, rival: str) -> SideExplanation:
+        """Return the status "unknown": the fault `what` and the correct computation `rival` fit equally well."""
         return self._found("unknown", ()).replace(doubt=what, rival=rival)
 
     def _cause(self, fault: Fault, stage: str) -> DiagnosedCause:
@@ -108,6 +109,7 @@ class SideReport:
         view: View | None = None,
         product: Array | None = None,
     ) -> SideExplanation:
+        """Return the explanation by a model and faults, with the accumulator, final rounding and stray elements."""
         causes = [self._cause(each, "result") for each in faults]
         if model.name:
             evidence = known_of(model, *self.problem.factors)
@@ -231,6 +233,7 @@ class ModelSearch(SideReport):
         return self._first(self.near, True)
 
     def _first(self, models: list[SampledModel], faulty: bool) -> SideExplanation | None:
+        """Return the explanation by the model that leaves the fewest wrong elements, with one fault if `faulty`."""
         best: tuple[SideExplanation, SampledModel] | None = None
         plain = [each for each in models[_TRIED:] if each.model is PLAIN]
         for each in models[:_TRIED] + plain:
