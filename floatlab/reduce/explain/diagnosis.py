@@ -143,7 +143,7 @@ class _PairDiagnosis:
         first, second = self.explained = self._replayed() or tuple(map(self._explain, self.sides))
         if not self.differing.any():
             return self._identical()
-        first, second = self.explained = tuple(map(self._with_overflow, self.explained, self.sides[::-1]))
+        first, second = self.explained = tuple(map(self._with_overflow, self.explained, self.explained[::-1]))
         causes = merged(first.causes, second.causes)
         states = {first.status, second.status}
         if self._is_shared():
@@ -170,7 +170,7 @@ class _PairDiagnosis:
     def _search(self, problem: ProductProblem, side: Side, differing: Array) -> SideExplanation:
         return SideExplainer(problem, side, differing, self.tick).explain()
 
-    def _with_overflow(self, found: SideExplanation, other: Side) -> SideExplanation:
+    def _with_overflow(self, found: SideExplanation, other: SideExplanation) -> SideExplanation:
         """Return `found`. If overflowed elements are finite in the other result, they are added as a bug."""
         overflow = overflow_of(self.problem, found, other)
         return found if overflow is None else found.replace(status="bug", causes=(overflow, *found.causes))

@@ -26,6 +26,7 @@ STAGES = {
     "inputs-rounded": "inputs",
     "products": "products",
 }
+_ELSEWHERE = {"rows-moved", "columns-moved", "transposed-operand", "transposed-output", "not-the-product"}
 _MOSTLY = 0.6  # zeros at the end of a result are reported as one fault if more than this share of them is wrong
 _BY_CHANCE = 3.0  # a rectangle of wrong elements may have this many times as many right ones as expected by chance
 ENOUGH = 50  # smallest number of elements whose median error is reliable
@@ -127,29 +128,53 @@ def find_overflow(problem: ProductProblem, side: Side) -> Array:
     In these elements, the exact product has the same sign, and its magnitude is at least the format's largest number
     minus one ulp.
     """
-    exact, values = problem.totals.product, side.values
+    return _overflow(side, problem.totals.product)
+
+
+def _overflow(side: Side, exact: Array) -> Array:
     most = float(side.rounded_to.largest) * (1 - 2.0**-side.rounded_to.precision)
     with np.errstate(all="ignore"):
-        overflow: Array = np.isinf(values) & (np.sign(values) == np.sign(exact)) & (np.abs(exact) >= most)
+        overflow: Array = np.isinf(side.values) & (np.sign(side.values) == np.sign(exact)) & (np.abs(exact) >= most)
     return overflow
 
 
-def find_stray(problem: ProductProblem, side: Side) -> Array:
+def find_stray(problem: ProductProblem, side: Side, moved: Fault | None = None) -> Array:
     """Return the mask of stray elements: NaN or infinite instead of finite, or different from an expected NaN or ∞.
 
-    An infinity that is due to overflow is not stray.
+    An infinity that is due to overflow is not stray. If `moved` is given, the numbers of the result are compared with
+    those of the rows or columns of the product that were moved to their places.
     """
-    stray: Array = problem.known & ~side.finite & ~find_overflow(problem, side)
-    if problem.special is not None:
+    exact, known, special = problem.totals.product, problem.known, problem.special
+    if moved is not None:
+        axis = int(moved.name == "columns-moved")
+        source = np.arange(known.shape[axis])
+        to, taken = np.array(moved.where, np.int64).T
+        source[to] = taken
+        exact, known = (each.take(source, axis) for each in (exact, known))
+        special = None if special is None else special.take(source, axis)
+    stray: Array = known & ~side.finite & ~_overflow(side, exact)
+    if special is not None:
         values = side.values
-        alike = (np.isnan(values) & np.isnan(problem.special)) | (values == problem.special)
-        stray |= ~problem.known & ~alike
+        alike = (np.isnan(values) & np.isnan(special)) | (values == special)
+        stray |= ~known & ~alike
     return stray
 
 
-def makes_stray(problem: ProductProblem, model: Model, stray: Array) -> bool:
-    """Return whether a model's product is NaN or infinite in all `stray` elements."""
-    return not np.isfinite(problem.whole(model)[stray]).any()
+def explains_stray(
+    problem: ProductProblem, side: Side, stray: Array, faults: tuple[Fault, ...], model: Model, accumulator: Format
+) -> bool:
+    """Return whether an explanation also explains all `stray` elements.
+
+    They may have been moved with their row or column, or come from changed inputs, or from partial sums that
+    overflowed in the accumulator.
+    """
+    moved = next((each for each in faults if each.name in ("rows-moved", "columns-moved")), None)
+    if moved is not None:
+        return not find_stray(problem, side, moved).any()
+    if model.name and not np.isfinite(problem.whole(model)[stray]).any():
+        return True
+    is_narrow = any(each.name == "accumulator" for each in faults)
+    return is_narrow and bool((problem.totals.size[stray] >= float(accumulator.largest) / 2).all())
 
 
 def stray_words(side: Side, stray: Array) -> str:
@@ -165,9 +190,15 @@ def stray_words(side: Side, stray: Array) -> str:
     return "NaN or infinite" if not side.finite[stray].any() else "not the NaN or ∞ that the inputs make"
 
 
-def overflow_of(problem: ProductProblem, found: SideExplanation, other: Side) -> DiagnosedCause | None:
-    """Return a cause that lists the elements that overflowed but are finite in the other result, or None."""
-    side = found.side
+def overflow_of(problem: ProductProblem, found: SideExplanation, compared: SideExplanation) -> DiagnosedCause | None:
+    """Return a cause that lists the elements that overflowed but are finite in the other result, or None.
+
+    `compared` is the explanation of the other result. If the elements of either result are those of other places, or
+    of another product, finite elements of the other result do not show that these elements should be finite.
+    """
+    side, other = found.side, compared.side
+    if {each.name for each in (*found.causes, *compared.causes)} & _ELSEWHERE:
+        return None
     overflow = find_overflow(problem, side) & other.finite
     partial = problem.known & ~side.finite & other.finite & ~overflow
     if partial.any() and not any(each.name == "nan" for each in found.causes):

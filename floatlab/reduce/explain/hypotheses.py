@@ -15,6 +15,7 @@ import numpy as np
 from floatlab.arrays.types import Array
 from floatlab.formats import parse_format
 from floatlab.reduce.explain.epilogue.functions import function_of
+from floatlab.reduce.explain.epilogue.given_bias import may_be_misadded
 from floatlab.reduce.explain.faults.agreement import agree_elsewhere
 from floatlab.reduce.explain.faults.certain import beyond_rounding
 from floatlab.reduce.explain.faults.doubts import IN_ANOTHER_WAY, drops_terms, rival_of
@@ -37,21 +38,12 @@ from floatlab.reduce.explain.findings import ENOUGH, SINGLE, Fault, SideExplanat
 from floatlab.reduce.explain.grid import grid_of
 from floatlab.reduce.explain.model_search import GAIN, MOVED, ModelSearch
 from floatlab.reduce.explain.noise import half_ulp
-from floatlab.reduce.explain.precision.narrow import (
-    best_replay,
-    has_exact_sums,
-    narrow_formats,
-    partial_sums,
-)  # fmt: skip
+from floatlab.reduce.explain.precision.narrow import best_replay, has_exact_sums, narrow_formats, partial_sums
 from floatlab.reduce.explain.precision.near import rounded_again
 from floatlab.reduce.explain.precision.outputs import best_cast, other_roundings, printed_digits
 from floatlab.reduce.explain.precision.sampled_models import far_replay
 from floatlab.reduce.explain.precision.scaled import best_scaled, is_factor_alone, is_stored_scale
-from floatlab.reduce.explain.problem import (
-    View,
-    middle,
-    view_of,
-)  # fmt: skip
+from floatlab.reduce.explain.problem import View, middle, view_of
 from floatlab.reduce.explain.residuals import (
     find_places,
     has_few_bits,
@@ -132,7 +124,7 @@ class SideExplainer(ModelSearch):
         product, values = self.problem.totals.product, self.side.values
         if is_flat(values) and values.any() and (is_flat(product) or has_few_bits(float(values.flat[0]))):
             searches = [*searches[:3], self._of_one_number]  # equal numbers are too few observations for two changes
-        searches += [self._with_all_wrong, self._models_beside_fault, self._of_sums]
+        searches += [self._one_part, self._with_all_wrong, self._models_beside_fault, self._of_sums]
         plain = view_of(self.problem, self.side, self.accumulators[0])
         if has_exact_sums(self.problem) and plain.fit().wrong.any() and self.side.format.precision >= SINGLE.precision:
             searches.insert(1, self._of_sums)  # the usual sums are exact, so narrower partial sums are likely
@@ -150,6 +142,8 @@ class SideExplainer(ModelSearch):
         if again := rounded_again(plain):
             if self.faults.terms(plain, None, plain.fit().wrong) is not None:  # too few errors to prove it
                 return self._in_doubt("missing terms", f"sums in {plain.format.name}")
+            if may_be_misadded(self.problem, plain):
+                return self._in_doubt("a fault of the bias", f"sums in {plain.format.name}")
             return self._found("rounding", again, PLAIN, self.accumulators[0])
         if self.narrower is not None:  # the error bound of narrow sums admits many other explanations
             return self._in_doubt("wrong elements", f"sums in {self.narrower.accumulator.name}")
@@ -273,6 +267,8 @@ class SideExplainer(ModelSearch):
         if found is None:
             return None
         z, model, accumulator = found
+        if may_be_misadded(self.problem, view_of(self.problem, self.side, self.accumulators[0])):
+            return self._in_doubt("a fault of the bias", model.words)
         return self._found("rounding", (), model, accumulator, np.array([z]))
 
     def _by_bits(self) -> SideExplanation | None:

@@ -23,8 +23,8 @@ from floatlab.reduce.explain.findings import (
     Fault,
     SampledModel,
     SideExplanation,
+    explains_stray,
     find_stray,
-    makes_stray,
     placed,
     stray_words,
 )
@@ -35,15 +35,10 @@ from floatlab.reduce.explain.movements.lines import moved_lines
 from floatlab.reduce.explain.movements.reread import readings
 from floatlab.reduce.explain.precision.narrow import narrow_sums
 from floatlab.reduce.explain.precision.outputs import casts_of
+from floatlab.reduce.explain.precision.parts import parts_in_another_precision
 from floatlab.reduce.explain.precision.sampled_models import likely_models
 from floatlab.reduce.explain.precision.scaled import is_factor_alone, is_flipped
-from floatlab.reduce.explain.problem import (
-    ProductProblem,
-    Side,
-    View,
-    middle,
-    view_of,
-)  # fmt: skip
+from floatlab.reduce.explain.problem import ProductProblem, Side, View, middle, view_of
 from floatlab.reduce.explain.residuals import find_places, indices_of, share_of
 from floatlab.reduce.explain.stages import ALIKE, PLAIN, Model, known_of
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Place
@@ -121,8 +116,7 @@ class SideReport:
         if view is not None and status != "unknown" and not named & _NO_CAST:
             found = casts_of(self.problem, self.side, view, product, faults)
             causes += [self._cause(Fault("output-rounded", (), known), "output") for known in found]
-        overflows = any(each.name == "accumulator" for each in faults) and self._overflows(accumulator)
-        if self.before and (overflows or (model.name and makes_stray(self.problem, model, self.stray))):
+        if self.before and explains_stray(self.problem, self.side, self.stray, faults, model, accumulator):
             self.before, self.stray = (), np.zeros_like(self.stray)
         if self.before:
             status = "bug" if status != "unknown" else status
@@ -133,10 +127,6 @@ class SideReport:
         return SideExplanation(
             self.side, status, (*self.before, *causes), model, accumulator, self.stray if self.before else wrong, error
         )
-
-    def _overflows(self, accumulator: Format) -> bool:
-        """Return whether every unexpected NaN or infinity may come from a partial sum that overflowed."""
-        return bool((self.problem.totals.size[self.stray] >= float(accumulator.largest) / 2).all())
 
 
 class ModelSearch(SideReport):
@@ -358,6 +348,16 @@ class ModelSearch(SideReport):
                 causes = [each.replace(where=_turned(each.where)) if is_turned else each for each in found.causes]
                 return self._found("bug", (fault,)).replace(causes=(self._cause(fault, "result"), *causes))
         return None
+
+    def _one_part(self) -> SideExplanation | None:
+        """Recognise a product of which one rectangle was computed in another precision."""
+        wrong = view_of(self.problem, self.side, self.accumulators[0]).fit().wrong
+        found = self._found("bug", (Fault("elements", (), (), wrong),))
+        explained = parts_in_another_precision(self.problem, found, self._explain_part)
+        return None if explained is found else explained
+
+    def _explain_part(self, problem: ProductProblem, side: Side, differing: Array) -> SideExplanation:
+        return type(self)(problem, side, differing, self.tick).explain()
 
     def explain(self) -> SideExplanation:
         """Return the explanation of the result; `SideExplainer` searches for it."""

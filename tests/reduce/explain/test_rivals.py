@@ -172,3 +172,57 @@ def test_a_row_that_was_rounded_with_another_scale_is_not_called_wrong(error, st
     found = diagnose(x, y, x @ y, made)
     assert found.status == status, found.first
     assert status == "bug" or "rounded in another way" in found.first
+
+
+def asymmetric_int8(numbers):
+    """Numbers quantised to int8 with a zero point and a scale per column, as PyTorch does."""
+    low, high = np.minimum(numbers.min(0), 0), np.maximum(numbers.max(0), 0)
+    scale = ((high - low) / np.float32(255)).astype(np.float32)
+    scale[scale == 0] = 1
+    zero = np.rint(-low / scale)
+    return ((np.clip(np.rint(numbers / scale) + zero, 0, 255) - zero) * scale).astype(np.float32)
+
+
+def test_columns_of_one_number_do_not_make_quantised_columns_wrong():
+    rng = np.random.default_rng(62)
+    x, y = normal(rng, 9, 8), normal(rng, 8, 20) * (rng.random((8, 20)) < 0.12)
+    y = y.astype(np.float32)
+    found = diagnose(x, y, x @ y, x @ asymmetric_int8(y))
+    assert found.status in ("rounding", "unknown")
+
+
+def aligned_sums(x, y, bits):
+    """Sums whose terms are aligned to the largest one, and truncated to `bits` bits below its leading bit."""
+    terms = x.astype(np.float64)[:, :, None] * y.astype(np.float64)[None]
+    step = np.exp2(np.frexp(np.abs(terms).max(axis=1, keepdims=True))[1] - 1.0 - bits)
+    return ((np.trunc(terms / step)).sum(axis=1) * step[:, 0]).astype(np.float32)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_aligned_sums_of_fp8_numbers_have_no_wrong_elements(seed):
+    rng = np.random.default_rng([63, seed])
+    x, y = (normal(rng, *shape).astype(ml_dtypes.float8_e4m3fn) for shape in ((14, 22), (22, 8)))
+    good = x.astype(np.float32) @ y.astype(np.float32)
+    made = aligned_sums(x.astype(np.float32), y.astype(np.float32), 13)
+    assert (made != good).sum() > 8
+    assert diagnose(x, y, good, made).status in ("rounding", "unknown")
+    wrong = good.copy()
+    wrong[rng.integers(0, 14, 10), rng.integers(0, 8, 10)] += np.float32(0.125)
+    assert diagnose(x, y, good, wrong).status == "bug"
+
+
+@pytest.mark.parametrize("fault", ["twice", "one lost"])
+def test_a_small_wrong_bias_in_bfloat16_is_not_called_rounding(fault):
+    for seed in range(12):
+        rng = np.random.default_rng([64, seed])
+        x, w, b = (normal(rng, *shape).astype(BF16) for shape in ((10, 24), (6, 24), (6,)))
+        b *= BF16(0.06)
+        product = (x.astype(np.float32) @ w.astype(np.float32).T).astype(BF16)
+        added = 2 * b if fault == "twice" else b * (np.arange(6) != 3).astype(BF16)
+        good, wrong = product + b, product + added
+        whole = x.astype(np.float64) @ w.astype(np.float64).T + b.astype(np.float64)
+        error = np.abs(wrong.astype(np.float64) - whole)
+        far = error > 4 * 2.0**-8 * np.maximum(np.abs(whole), np.abs(product.astype(np.float64)))
+        if far.any():
+            found = fl.compare(good, wrong, inputs=(x, w), op="linear", bias=b).diagnosis
+            assert found.status != "rounding", (seed, found.first)

@@ -223,3 +223,19 @@ def test_inputs_in_another_format_in_all_rows_but_four():
     made[124:] = (x @ y)[124:]  # another kernel computes the last rows
     found = diagnose(x, y, x @ y, made)
     assert found.status == "unknown" or not {"inputs-quantized"} & set(found.names), found.first
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_infinities_of_moved_lines_are_moved_with_them(axis):
+    rng = np.random.default_rng(76)
+    x, y = rng.standard_normal((40, 30)), rng.standard_normal((30, 20)).astype(np.float16)
+    x[[5, 11]] *= 8e3
+    x = x.astype(np.float16)
+    with np.errstate(over="ignore"):
+        good = (x.astype(np.float32) @ y.astype(np.float32)).astype(np.float16)
+    assert 0 < np.isinf(good).sum() < good[5].size * 2
+    assert not np.isinf(x).any()
+    wrong = np.roll(good, 3, axis)
+    found = diagnose(x, y, good, wrong)
+    assert (found.status, found.names) == ("bug", (("rows-moved", "columns-moved")[axis],))
+    assert {each.side for each in found.causes} == {"expected"}

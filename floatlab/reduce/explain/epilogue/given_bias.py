@@ -15,11 +15,19 @@ _USUAL = "is missing", "was added twice"
 _LIKELY = 16.0  # evidence, in bits, for an unusual fault of the bias
 
 
-def fate_of_bias(problem: ProductProblem, view: View, product: Array | None, wrong: Array) -> str:
+def may_be_misadded(problem: ProductProblem, view: View) -> bool:
+    """Return whether a fault of the given bias explains all wrong elements of a result, even if by chance."""
+    found = fate_of_bias(problem, view, None, view.fit().wrong, 0.0) or lines_of_bias(problem, view, 0.0)
+    return bool(found)
+
+
+def fate_of_bias(
+    problem: ProductProblem, view: View, product: Array | None, wrong: Array, proved: float = PROVED
+) -> str:
     """Return what was done with the given bias if this explains all elements of a result, or else "".
 
     `wrong` marks the elements that are wrong if the bias was added correctly. A result in a narrow format may have been
-    rounded before the bias was added. Then the evidence must exclude a coincidence.
+    rounded before the bias was added. Then the evidence must exclude a coincidence: it must be at least `proved` bits.
     """
     given = problem.given_bias
     if given is None or not wrong.any():
@@ -35,17 +43,17 @@ def fate_of_bias(problem: ProductProblem, view: View, product: Array | None, wro
         wide = _rounded_before(view, base, given)
         room = wide.noise.limit(view.totals) + wide.half
         for words, change in _changes(problem, given):
-            proved = shift_bits(problem.independent, change, room, view.usable) >= PROVED
-            if proved and wide.fit(base).wrong.any() and not wide.fit(base + change).wrong.any():
+            is_proved = shift_bits(problem.independent, change, room, view.usable) >= proved
+            if is_proved and wide.fit(base).wrong.any() and not wide.fit(base + change).wrong.any():
                 return words
     return ""
 
 
-def lines_of_bias(problem: ProductProblem, view: View) -> tuple[str, Array] | None:
+def lines_of_bias(problem: ProductProblem, view: View, proved: float = PROVED) -> tuple[str, Array] | None:
     """Return what was done with the given bias in some whole rows or columns, and the mask of these lines.
 
-    Return None if this does not explain all wrong elements, or if the elements inside or outside these lines may fit by
-    chance.
+    Return None if this does not explain all wrong elements, or if the evidence inside or outside these lines is less
+    than `proved` bits.
     """
     given = problem.given_bias
     if given is None or not view.fit().wrong.any():
@@ -58,7 +66,7 @@ def lines_of_bias(problem: ProductProblem, view: View) -> tuple[str, Array] | No
         for axis in (1, 0):
             lines = np.broadcast_to(wrong.any(axis=axis, keepdims=True), wrong.shape)
             bits = [shift_bits(problem.independent, change, room, view.usable & part) for part in (lines, ~lines)]
-            if not (off & lines).any() and min(bits) >= PROVED:
+            if not (off & lines).any() and min(bits) >= proved:
                 return words, lines
     return None
 

@@ -49,6 +49,10 @@ _TWO_BITS, _FEW_BITS, _LONGER = 0.25, 4, 0.1
 _SPARE, _STEPS = 3, 8.0
 _SCATTERED = 16  # if the scales of an output are unknown, more scattered elements than this are not called wrong
 _RESCALED = 1 / 32  # if inputs are quantised, a factor of 1 ± this may come from another scale of the inputs
+_QUANTIZED = 0.25  # errors of quantised inputs are at most this multiple of √Σ(x·y)²
+# The last bits of at least _ALIGNED wrong elements are evidence of aligned terms if the weight of the last bit is
+# larger than in the exact product for more than the share _DROPPED of these elements.
+_ALIGNED, _DROPPED = 8, 0.75
 
 
 def rival_of(
@@ -75,6 +79,8 @@ def rival_of(
             return "wrong elements", "a result that was rounded to few digits with a scale"
         if odds > POSSIBLE:
             return "wrong elements", REARRANGED
+        if keep_single_numbers(problem, view, wrong):
+            return "wrong elements", "inputs that were quantised with one scale per row or column"
         if bits := fewer_bits(view, wrong):
             return "wrong elements", f"sums or results of {bits} bits"
     if names & _LOCAL and names <= _LOCAL | {"output-rounded"} and may_be_rounded_numbers(view, view.fit().wrong):
@@ -220,22 +226,44 @@ def may_be_rounded_numbers(view: View, wrong: Array) -> bool:
     return bool((error <= room)[wrong].all() and share_of(_bits_of(totals.product[right]) > _FEW_BITS) < _LONGER)
 
 
+def keep_single_numbers(problem: ProductProblem, view: View, wrong: Array) -> bool:
+    """Return whether the right rows (or columns) are those in which an input has at most one nonzero magnitude.
+
+    Quantisation with one scale per row or column keeps such inputs exactly, and may change all others. The errors must
+    be as small as those of quantised inputs.
+    """
+    with np.errstate(all="ignore"):
+        far = np.abs(view.totals.error(view.values)) > _QUANTIZED * np.sqrt(view.totals.squares)
+    if (far & wrong).any():
+        return False
+    for axis, lines in ((1, problem.x), (0, problem.y.T)):
+        is_right = ~wrong.any(axis=axis)
+        simple = [len(np.unique(np.abs(line[line != 0]))) <= 1 for line in lines[is_right]]
+        if 0 < len(simple) < len(lines) and all(simple) and share_of(wrong.compress(~is_right, 1 - axis)) > 0.5:
+            return True
+    return False
+
+
 def fewer_bits(view: View, wrong: Array) -> int:
     """Return the number of bits to which sums or results may have been rounded, if this explains the wrong elements.
 
-    All numbers of the result then have at most this many bits, and most exact products of wrong elements have more.
-    Return 0 if such a rounding does not explain the wrong elements.
+    All numbers of the result then have at most this many bits, and most exact products of wrong elements have more. Or
+    the last bits of most wrong elements have larger weights than those of the exact products: matrix units align all
+    terms to the largest one and drop the bits below. Return 0 if such a rounding does not explain the wrong elements.
     """
-    values, exact = view.values[view.usable], view.totals.product[wrong]
+    values, exact, found = view.values[view.usable], view.totals.product[wrong], view.values[wrong]
     if not wrong.any() or not values.any():
         return 0
     bits = int(_bits_of(values).max())
-    if view.format.precision - bits < _SPARE or share_of(_bits_of(exact) > bits) < 0.5:
+    are_aligned = found.size >= _ALIGNED and bool(exact.all() and found.all())
+    are_aligned = are_aligned and share_of(last_places(found) > last_places(exact)) > _DROPPED
+    if view.format.precision - bits < _SPARE or not (are_aligned or share_of(_bits_of(exact) > bits) >= 0.5):
         return 0
     with np.errstate(all="ignore"):
         largest = np.maximum(np.abs(view.values), np.sqrt(view.totals.squares))[wrong]
         step = np.exp2(np.floor(np.log2(largest)) - bits + 1)
-    return bits if (np.abs(view.totals.error(view.values))[wrong] <= _STEPS * step).all() else 0
+    steps = 2 * _STEPS if are_aligned else _STEPS  # each dropped part of a term adds to the error
+    return bits if (np.abs(view.totals.error(view.values))[wrong] <= steps * step).all() else 0
 
 
 def _bits_of(numbers: Array) -> Array:

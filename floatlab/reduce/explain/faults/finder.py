@@ -160,10 +160,12 @@ class FaultFinder(ShiftFinder):
         """Return the fault if rows or columns of the result hold other rows or columns of the product, or else None."""
         if product is not None:
             return None
-        exact = view.totals.product
+        # Elements that overflow are infinite, or as large as the largest number. Both count as equal to it.
+        largest = float(self.side.rounded_to.largest)
+        made, exact = (np.clip(each, -largest, largest) for each in (view.values, view.totals.product))
         everything = [np.arange(count) for count in wrong.shape]
         for name, turned, axis in (("rows-moved", False, 0), ("columns-moved", True, 1)):
-            values, goal, mask = (each.T if turned else each for each in (view.values, exact, wrong))
+            values, goal, mask = (each.T if turned else each for each in (made, exact, wrong))
             # If all rows were moved up or down, rows of zeros remain at an edge. They match no row of the product.
             off, filled = (np.asarray(each.any(axis=1)) for each in (mask, values))
             zero = off & ~filled
