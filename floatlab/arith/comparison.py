@@ -1,4 +1,4 @@
-"""Comparisons (IEEE 754-2019 clause 5.11): four relations, quiet and signaling predicates."""
+"""Comparisons (IEEE 754-2019 clause 5.11): the four relations of two operands, and quiet and signaling predicates."""
 
 from __future__ import annotations
 
@@ -100,9 +100,9 @@ def equal(
     Parameters
     ----------
     a, b : str, int, float, Datum, Fraction, Decimal or NumPy scalar
-        Numbers of one format or of two: the values are compared exactly.
+        Numbers, whose formats may differ: the values are compared exactly.
     format : Format or str, optional
-        Format into which text is read. Default: that of the first operand that has one, else binary32.
+        Format into which text is read. Default: the format of the first operand that has one, otherwise binary32.
     context : Context or str, optional
         Rounding direction, overflow, NaN and flush rules; or a direction's name (`"RTZ"`). Default: nearest even.
     signaling : bool, optional
@@ -139,9 +139,9 @@ def less(
     Parameters
     ----------
     a, b : str, int, float, Datum, Fraction, Decimal or NumPy scalar
-        Numbers of one format or of two: the values are compared exactly.
+        Numbers, whose formats may differ: the values are compared exactly.
     format : Format or str, optional
-        Format into which text is read. Default: that of the first operand that has one, else binary32.
+        Format into which text is read. Default: the format of the first operand that has one, otherwise binary32.
     context : Context or str, optional
         Rounding direction, overflow, NaN and flush rules; or a direction's name (`"RTZ"`). Default: nearest even.
     signaling : bool, optional
@@ -178,9 +178,9 @@ def less_equal(
     Parameters
     ----------
     a, b : str, int, float, Datum, Fraction, Decimal or NumPy scalar
-        Numbers of one format or of two: the values are compared exactly.
+        Numbers, whose formats may differ: the values are compared exactly.
     format : Format or str, optional
-        Format into which text is read. Default: that of the first operand that has one, else binary32.
+        Format into which text is read. Default: the format of the first operand that has one, otherwise binary32.
     context : Context or str, optional
         Rounding direction, overflow, NaN and flush rules; or a direction's name (`"RTZ"`). Default: nearest even.
     signaling : bool, optional

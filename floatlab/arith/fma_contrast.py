@@ -49,7 +49,7 @@ class Contrast(Answering, Record):
 def multiply_then_add(
     a: object, b: object, c: object, format: Format | str | None = None, context: AnyContext = DEFAULT
 ) -> Derivation:
-    """Return a·b + c with two roundings, of the product and of the sum, as without a fused operation.
+    """Return a·b + c with two roundings, one of the product and one of the sum, as without a fused operation.
 
     Parameters
     ----------
@@ -58,15 +58,15 @@ def multiply_then_add(
         must be representable in the result's format.
     format : Format or str, optional
         Format of the result. Default: the operands' common format, or binary32 if no operand has a format. If the
-        operands have several formats: the first of binary16, bfloat16, binary32, binary64, binary128 that holds them
-        all.
+        operands have different formats, it is the first of binary16, bfloat16, binary32, binary64 and binary128 that
+        contains all of them.
     context : Context or str, optional
         Rounding direction, overflow, NaN and flush rules; or a direction's name (`"RTZ"`). Default: nearest even.
 
     Returns
     -------
     Derivation
-        Its error is measured from the exact a·b + c. It has the flags of the product and of the sum.
+        The error of the result is measured from the exact a·b + c. The flags are those of the product and of the sum.
 
     Raises
     ------

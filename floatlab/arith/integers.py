@@ -25,23 +25,23 @@ MAX_INTEGER_BITS = 4096
 
 
 class Integer(Record):
-    """An integer type: two's complement if it is signed."""
+    """An integer type with `width` bits; if it is signed, its codes are in two's complement."""
 
     width: int
     signed: bool
 
     def __post_init__(self) -> None:
-        """Raise for an unsupported width."""
+        """Raise FormatError for an unsupported width."""
         if not isinstance(self.width, int) or not 1 <= self.width <= MAX_INTEGER_BITS:
             raise FormatError(f"an integer type must have 1 to {MAX_INTEGER_BITS} bits, not {self.width}")
 
     @property
     def name(self) -> str:
-        """TestFloat's name, such as `i32` or `ui64`."""
+        """The name that TestFloat uses, such as `i32` or `ui64`."""
         return f"{'' if self.signed else 'u'}i{self.width}"
 
     def value(self, code: int) -> int:
-        """Return the integer of a code."""
+        """Return the integer that a code denotes."""
         return code - (1 << self.width) if self.signed and code >> (self.width - 1) else code
 
     @property
@@ -119,7 +119,7 @@ def round_to_integral(
     context : Context or str, optional
         Rounding direction, overflow, NaN and flush rules; or a direction's name (`"RTZ"`). Default: nearest even.
     exact : bool, optional
-        Whether inexact is raised if the value changes. Default: True.
+        Whether inexact is raised if rounding changes the value. Default: True.
 
     Returns
     -------
@@ -139,7 +139,8 @@ def round_to_integral(
     -----
     IEEE 754-2019 clause 5.9 (roundToIntegral). A format with few exponents may lack the integer: in e2m3fn, 7.5 is the
     largest number, and rounds to 8. The integer is then rounded into the format, which raises flags (in the example,
-    overflow and inexact), and the error is measured from the integer. Otherwise it is measured from the operand.
+    overflow and inexact), and the error is measured from the integer. In all other cases, the error is measured from
+    the operand.
 
     Examples
     --------
@@ -186,7 +187,7 @@ def to_integer(
     context : Context or str, optional
         Rounding direction, overflow, NaN and flush rules; or a direction's name (`"RTZ"`). Default: nearest even.
     exact : bool, optional
-        Whether inexact is raised if the value changes. Default: True.
+        Whether inexact is raised if rounding changes the value. Default: True.
 
     Returns
     -------

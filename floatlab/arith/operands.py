@@ -1,4 +1,4 @@
-"""The operands of an operation: how they are read and promoted to a format; and the builder that records its steps."""
+"""Reads the operands of an operation and promotes them to a format. Also has the builder that records the steps."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Lack(Enum):
 
 
 def lacks(wide: Format, narrow: Format) -> tuple[Lack, ...]:
-    """Return the reasons why `wide` does not contain all finite numbers of `narrow`. If it does, return ().
+    """Return the reasons why `wide` does not contain all finite numbers of `narrow`; empty if it contains them.
 
     >>> lacks(parse_format("bf16"), parse_format("fp16"))
     (<Lack.DIGITS: 'digits'>,)
@@ -70,7 +70,7 @@ def lacks(wide: Format, narrow: Format) -> tuple[Lack, ...]:
 def _has_all(wide: Format, narrow: Format) -> bool:
     """Return whether `wide` has every finite number of `narrow`, by trying them all.
 
-    A format `narrow` of more than 16 bits has too many numbers; the result is then true only for equal formats.
+    If `narrow` has more than 16 bits, it has too many numbers to try; the result is then true only for equal formats.
     """
     if wide == narrow or narrow.width > _TRIED:
         return wide == narrow
@@ -92,7 +92,7 @@ def holds(wide: Format, narrow: Format) -> bool:
 
 
 def common_format(formats: list[Format]) -> Format:
-    """Return the format to which operands of these formats are promoted. Raises FormatError if none contains them all.
+    """Return the format to which operands of these formats are promoted; raises FormatError if there is none.
 
     >>> common_format([parse_format("fp16"), parse_format("bf16")]).name
     'binary32'
@@ -153,7 +153,7 @@ class DerivationBuilder:
         return True
 
     def exact(self, index: int) -> Exact:
-        """Return a finite operand's value; zero for a subnormal one if inputs are flushed."""
+        """Return a finite operand's value. If inputs are flushed, a subnormal operand gives zero."""
         x = self.values[index]
         if x is None:
             raise UnsupportedError(f"{self.operands[index]!r} has no exact value")
@@ -196,12 +196,12 @@ def reading_context(context: Context) -> Context:
 def begin(
     operation: str, values: tuple[object, ...], format: Format | str | None, context: AnyContext
 ) -> DerivationBuilder:
-    """Decode the operands, determine the result's format, and record the promotion of operands of narrower formats.
+    """Read the operands, determine the result's format, and return the builder of the derivation.
 
-    Datum objects, derivations, Python floats and NumPy numbers keep their formats. Text, fractions and decimals are
-    rounded to nearest into the result's format. The result's format is `format` if given, else the common format of the
-    operands that have a format, else binary32. If this format cannot represent an integer operand, UnsupportedError is
-    raised.
+    The promotion of operands of narrower formats is its first step. Datum objects, derivations, Python floats and NumPy
+    numbers keep their formats. Text, fractions and decimals are rounded to nearest into the result's format. This is
+    `format` if given, otherwise the common format of the operands that have a format, or binary32 if none has one.
+    Raises UnsupportedError if the result's format cannot represent an integer operand.
     """
     context = as_context(context)
     fmt = None if format is None else parse_format(format)

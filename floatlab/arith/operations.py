@@ -1,9 +1,9 @@
 """The operations of IEEE 754-2019 clauses 5.4.1 and 5.3.1: computed exactly, rounded once at the end.
 
-Every operation accepts Datum objects, derivations, text or numbers. The result's format is `format`; by default, the
-format to which frameworks would promote the operands, or binary32 if no operand has a format. `format` may be narrower
-or wider than the operands' formats (the standard's *formatOf* operations); the result is still rounded once. Raises
-FormatError, LiteralError or UnsupportedError for operands that cannot be read.
+Every operation accepts Datum objects, derivations, text or numbers. The result's format is `format`. By default, it is
+the format to which frameworks would promote the operands, or binary32 if no operand has a format. `format` may be
+narrower or wider than the operands' formats (the standard's *formatOf* operations); the result is still rounded once.
+All operations raise FormatError, LiteralError or UnsupportedError for operands that cannot be read.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def add(a: object, b: object, format: Format | str | None = None, context: AnyCo
         must be representable in the result's format.
     format : Format or str, optional
         Format of the result. Default: the operands' common format, or binary32 if no operand has a format. If the
-        operands have several formats: the first of binary16, bfloat16, binary32, binary64, binary128 that holds them
-        all.
+        operands have different formats, it is the first of binary16, bfloat16, binary32, binary64 and binary128 that
+        contains all of them.
     context : Context or str, optional
         Rounding direction, overflow, NaN and flush rules; or a direction's name (`"RTZ"`). Default: nearest even.
 
@@ -66,7 +66,7 @@ def add(a: object, b: object, format: Format | str | None = None, context: AnyCo
 
 
 def subtract(a: object, b: object, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:
-    """Subtract b from a, rounded once: the sum of a and −b; the sign of a NaN does not change.
+    """Return a − b, rounded once, computed as a + (−b); the sign of a NaN does not change.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def subtract(a: object, b: object, format: Format | str | None = None, context: 
 
 
 def multiply(a: object, b: object, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:
-    """Multiply two numbers exactly (at most twice the digits), and round the product once.
+    """Multiply two numbers exactly (the product has at most twice as many digits), and round the product once.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def multiply(a: object, b: object, format: Format | str | None = None, context: 
 
 
 def divide(a: object, b: object, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:
-    """Divide a by b, rounded once; a nonzero finite number by zero gives ∞ and raises divide-by-zero.
+    """Return a / b, rounded once; a nonzero finite number divided by zero gives ∞ and raises divide-by-zero.
 
     Parameters
     ----------
@@ -365,7 +365,7 @@ def _zero_beside_infinity(work: DerivationBuilder) -> bool:
 
 
 def _zero_times_infinity_plus(work: DerivationBuilder) -> Derivation:
-    """Finish ∞ × 0 + c. It raises invalid, except if c is a quiet NaN and `context.fma_invalid` is false (7.2)."""
+    """Finish ∞ × 0 + c, which raises invalid unless c is a quiet NaN and `context.fma_invalid` is false (7.2)."""
     addend, context = work.operands[2], work.context
     if not counts_as_nan(addend):
         return invalid(work, Rule.ZERO_TIMES_INFINITY)

@@ -1,8 +1,8 @@
 """Operations on blocks of IEEE P3109 (interim report 4.0): numbers that share a scale.
 
 The value of an element is the exact product of its stored number and the scale; ∞ · 0 is a NaN. Every result is rounded
-once. The formats may be any of floatlab's, not only P3109's. What P3109 calls a projection
-specification (rounding direction and saturation) is a Context here.
+once. All formats of floatlab can be used, not only P3109's. A Context has the role of P3109's projection specification
+(rounding direction and saturation).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class ScaledBlock(Record):
     elements: tuple[Datum, ...]
 
     def __post_init__(self) -> None:
-        """Raise for elements of several formats."""
+        """Raise FormatError if the elements have different formats."""
         if len({element.format for element in self.elements}) > 1:
             raise FormatError("the elements of a block must have one format")
 

@@ -18,7 +18,7 @@ MOST_SCALED = 1 << 20  # larger than the exponent range of any format
 
 
 def negate(a: object, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:
-    """Change the sign, also of zeros and NaNs.
+    """Return −a: the sign is changed, also for zeros and NaNs.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def negate(a: object, format: Format | str | None = None, context: AnyContext = 
 
 
 def abs(a: object, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:
-    """Clear the sign, also of zeros and NaNs.
+    """Return |a|: the sign is cleared, also for zeros and NaNs.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def scale_b(a: object, n: object, format: Format | str | None = None, context: A
 
 
 def log_b(a: object, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:
-    """Return the exponent of the leading digit, also of a subnormal number, as a number of the format.
+    """Return the exponent of the leading digit as a number of the format; subnormal numbers are treated alike.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Infinite results, NaN operands and invalid operations (IEEE 754-2019 clauses 6.1, 6.2, 7.2), each by a named rule."""
+"""Infinite results, NaN operands and invalid operations (IEEE 754-2019 clauses 6.1, 6.2, 7.2), each with its rule."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 def default_nan(format: Format, context: Context) -> int:
     """Return the code of the default NaN: quiet, with payload 0, and negative only under `x86`.
 
-    Under `riscv-fp8`, it is 0x7f in 8-bit formats such as e5m2. In a format without NaNs, `absent_code` replaces it.
+    Under `riscv-fp8`, the default NaN of 8-bit formats such as e5m2 is 0x7f. In a format without NaNs, the result is
+    `absent_code` instead.
     """
     if format.has_nan and not format.ieee_nans:
         return format.signed_nan(False)
@@ -71,10 +72,10 @@ def propagate(work: DerivationBuilder, operands: tuple[Datum, ...], start: int |
     """Finish an operation with NaN operands. One of them propagates and becomes quiet (6.2.3).
 
     The rules `first` and `x86` (as in SSE) take the first NaN. If an operand or the result is x87 extended, `x86`
-    follows the x87 instructions. `arm` (as in Arm VFPv2) takes the first signaling NaN, else the first NaN. The x87
-    instructions and `arm` combine the first two operands, and then the result with the third operand. `riscv` and
-    `riscv-fp8` always give the default NaN, as does every rule if an operand is an unsupported code. `start` is the
-    code of a NaN from an earlier part of the operation, whose flags are already raised.
+    follows the x87 instructions. `arm` (as in Arm VFPv2) takes the first signaling NaN or, without one, the first NaN.
+    The x87 instructions and `arm` combine the first two operands, and then the result with the third operand. `riscv`
+    and `riscv-fp8` always give the default NaN. So does every rule if an operand is an unsupported code. `start` is the
+    code of a NaN from an earlier part of the operation; the flags of that part are already raised.
     """
     flags = Flags.NONE
     chosen: Datum | None = None if start is None else Datum(work.format, start)

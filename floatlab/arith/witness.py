@@ -1,8 +1,8 @@
 """Witnesses: operands for which a·b + c rounded once differs from rounding the product and then the sum.
 
 The search begins near the given operands, if there are any. It continues with short factors whose product is just too
-long for the format, and c = −round(a·b). The exact sum is then the product's rounding error. Last come random operands.
-Formats with few values are searched exhaustively. For them, a result of None proves that no witness exists.
+long for the format, and c = −round(a·b). The exact sum is then the product's rounding error. Finally, random operands
+are tried. Formats with few values are searched exhaustively: a result of None then proves that no witness exists.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ def find_witness(
 ) -> Triple | None:
     """Return finite a, b and c for which fma and multiply-then-add return finite results with different bits.
 
-    Return None if the search finds none. If `is_searched_exhaustively(format)`, None proves that there are none. The
-    search starts near the operands `near`, if given. It ends with `tries` random tries, which `seed` determines.
-    `progress` is called at intervals with the number of tries done and `tries`; if it returns False, the search stops,
-    and None proves nothing.
+    Return None if the search finds no such operands. If `is_searched_exhaustively(format)`, None proves that none
+    exist. The search starts near the operands `near`, if they are given. It ends with `tries` random tries, which
+    `seed` determines. `progress` is called at intervals with the number of tries done and `tries`. If it returns False,
+    the search stops, and None proves nothing.
 
     >>> find_witness("fp16")
     (Datum(binary16 0x51a0 = 45), Datum(binary16 0x51e0 = 47), Datum(binary16 0xe822 = -2116))
@@ -120,7 +120,7 @@ def _product(exact: Exact, fmt: Format, context: Context) -> Datum | None:
 
 
 def _addends(a: Datum, b: Datum, context: Context) -> Iterator[Datum]:
-    """Yield the negated rounded product and its neighbours; nothing if the product is exact or out of range."""
+    """Yield the negated rounded product and its neighbours, or nothing if the product is exact or out of range."""
     fmt = a.format
     try:
         rounded = round_exact(a.exact * b.exact, fmt, context)

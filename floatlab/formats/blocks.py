@@ -1,9 +1,9 @@
 """Block formats: numbers of few bits that share a scale. To add a block format, add a row to `BLOCK_CATALOG`.
 
 The elements of a block are floats, or integers with an implied scale. An integer element type is not a `Format`,
-because its codes are not a sign and a magnitude. To round an element, its magnitude is rounded to the format
-`Integers.magnitudes`, and the integer gets the sign. In mxint8, these magnitudes are the multiples of 2^−6 below 2. The
-magnitude of the lowest integer (−128 in mxint8) is not among them.
+because its codes do not consist of a sign and a magnitude. To round an element, its magnitude is rounded to the format
+`Integers.magnitudes`, and the sign is then applied. In mxint8, these magnitudes are the multiples of 2^−6 below 2. The
+magnitude of the lowest integer (−128 in mxint8) is not one of them.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _HALF = 16
 class Integers(Record):
     """Integers of `width` bits, times 2^`quantum`; the code of n is n + `zero`, modulo 2^width.
 
-    With `zero` = 0 the codes are two's complement. The lowest integer, such as −128, has no positive counterpart.
-    floatlab's own scale rules round no element to the lowest integer, so that results are symmetric around zero. The
-    rules of some libraries do round to it.
+    If `zero` is 0, the codes are two's complement. The lowest integer, such as −128, has no positive counterpart. The
+    scale rules of floatlab round no element to the lowest integer, so that results are symmetric around zero. The rules
+    of some libraries do round to the lowest integer.
 
     >>> int8 = Integers("int8", 8, quantum=-6)
     >>> int8.largest, hex(int8.code(True, 127)), int8.integer(0x81)
@@ -86,12 +86,12 @@ class BlockFormat(Record):
 
     A block has `rows` rows (usually 1) of `block` consecutive elements. If `block` is None, a block is a whole row
     (`channel`). If `rows` is also None, a block is the whole tensor. If `tensor` is a format, the scales of blocks are
-    multiplied by a second, coarser scale, the tensor scale. There is one for the whole tensor, one for each row
-    (`by_row`), or one for every `superblock` elements. With `flat`, blocks are parts of the flattened tensor. With
-    `minimum`, a minimum is stored beside each scale and each tensor scale, in the same format. In HiF4, `groups` is (8,
-    4): each group of 8 elements in a block has a bit, and so has each group of 4. A bit that is set doubles the
-    elements of its group. Scales are stored as their codes minus `first_scale`. The decoded value of an element is
-    element × scale × tensor scale, unless the scale rule has another formula.
+    multiplied by a second, coarser scale, the tensor scale. There is one tensor scale for the whole tensor, one for
+    each row (`by_row`), or one for every `superblock` elements. If `flat` is true, blocks are parts of the flattened
+    tensor. If `minimum` is true, a minimum is stored beside each scale and each tensor scale, in the same format. In
+    HiF4, `groups` is (8, 4): each group of 8 elements in a block has a bit, and so has each group of 4. A bit that is
+    set doubles the elements of its group. Scales are stored as their codes minus `first_scale`. The decoded value of an
+    element is element × scale × tensor scale, unless the scale rule has another formula.
 
     >>> mxfp4 = parse_block_format("mxfp4")
     >>> mxfp4.element.name, mxfp4.scale.name, mxfp4.block, float(mxfp4.bits)
@@ -171,7 +171,10 @@ class BlockFormat(Record):
 
     @property
     def bits(self) -> Fraction:
-        """Bits per element, including its share of minima, group bits and scales, except scales of rows or tensors."""
+        """The average number of bits per element, including minima, group bits and scales of blocks.
+
+        Scales of rows and of whole tensors are not included.
+        """
         from fractions import Fraction
 
         share = 0 if self.block is None or self.rows is None else Fraction(self.scale_bits, self.block * self.rows)
@@ -243,10 +246,10 @@ _BY_NAME = {name: row for row in BLOCK_CATALOG for name in (row.format.name, *ro
 
 
 def block_row(format: BlockFormat) -> BlockRow:
-    """Return the row of a block format; a format outside the catalog gets a new row.
+    """Return the catalog row of a block format; for a format that is not in the catalog, return a new row.
 
-    If the format differs from one of the catalog only in its block size, the new row has the source of that format.
-    Otherwise its source is "custom".
+    If the format differs from a format of the catalog only in its block size, the new row has the source of that
+    format. Otherwise its source is "custom".
 
     >>> block_row(parse_block_format("nvfp4")).purpose
     'fp4 with finer scales, on NVIDIA Blackwell'

@@ -26,7 +26,7 @@ PATTERN = "the pattern e<W>m<T>: the rules of IEEE 754-2019 clause 3.4 for any W
 
 
 def fnuz(name: str, precision: int, exponent_bits: int, bias: int | None = None) -> Format:
-    """Return a format without infinity whose one NaN has the code of −0 (arXiv:2206.02915)."""
+    """Return a format without infinity whose only NaN has the code of −0 (arXiv:2206.02915)."""
     bias = 1 << (exponent_bits - 1) if bias is None else bias
     return Format(name, precision, exponent_bits, bias, infinities=False, nans=0, negative_zero=False)
 
@@ -80,7 +80,7 @@ CATALOG: tuple[CatalogRow, ...] = (
 def p3109(k: int, p: int, signed: bool, extended: bool) -> Format:
     """Return IEEE P3109's format of width `k` and precision `p` (interim report, section 4).
 
-    Its one NaN takes the code of −0 (signed) or the last code (unsigned). In extended formats, the code of infinity
+    Its only NaN has the code of −0 (signed) or the last code (unsigned). In extended formats, the code of infinity
     follows the code of the largest number.
 
     >>> p3109(8, 4, signed=True, extended=True).largest
@@ -100,8 +100,8 @@ def p3109(k: int, p: int, signed: bool, extended: bool) -> Format:
     )
 
 
-# The names of block formats and their aliases; `formats.blocks` defines these formats. With them, `parse_format` can
-# say “this is a block format” in its error without importing that module.
+# The names of block formats and their aliases; `formats.blocks` defines these formats. They are listed here so that the
+# error message of `parse_format` can say “this is a block format” without importing that module.
 BLOCK_NAMES: dict[str, tuple[str, ...]] = {
     "mxfp8_e4m3": ("mxfp8_e4m3fn",),
     "mxfp8_e5m2": (),
@@ -122,7 +122,7 @@ MAX_P3109_WIDTH = 64
 MAX_NAME = 64
 # Format names that are also command-line options, such as --fp16.
 SHORTHANDS = ("fp16", "fp32", "fp64", "fp128", "bf16", "tf32", "e4m3", "e5m2", "e2m1")
-TABLE_SHORTHANDS = ("hif8", "nf4", "posit8", "posit16")  # options as well; the help does not list them
+TABLE_SHORTHANDS = ("hif8", "nf4", "posit8", "posit16")  # these are also options, but the help does not list them
 # Names that are used for several formats at once.
 FAMILIES = {
     **dict.fromkeys(("fp8", "float8", "f8"), "e4m3 e5m2 e4m3fnuz e5m2fnuz (show bits:0x38 --dialects compares them)"),
@@ -156,7 +156,7 @@ def _ieee(name: str) -> Format:
 
 
 def catalog_row(format: Format) -> CatalogRow:
-    """Return the format's row of the catalog; make one for a format outside of it (P3109, unsigned or custom).
+    """Return the catalog row of a format; for a format that is not in the catalog, such as P3109's, return a new row.
 
     >>> from floatlab.formats import parse_format
     >>> catalog_row(parse_format("fp8_e5m2")).aliases
@@ -177,7 +177,7 @@ def catalog_row(format: Format) -> CatalogRow:
 
 
 def family(name: str) -> str:
-    """Return an error message that lists the formats of a family; an empty string for other names.
+    """Return an error message that lists the formats of a family, or an empty string for other names.
 
     >>> family("fp6")
     "'fp6' is a family of formats: name one of e2m3 e3m2"
@@ -187,7 +187,7 @@ def family(name: str) -> str:
 
 
 def short_name(format: Format) -> str:
-    """Return the short name of a format (`SHORTHANDS`), or its full name if it has no short one.
+    """Return the short name of a format (`SHORTHANDS`), or its full name if it has no short name.
 
     >>> short_name(parse_format("binary16")), short_name(parse_format("e3m4"))
     ('fp16', 'e3m4')
@@ -240,9 +240,9 @@ def parse_format(name: str | Format) -> Format:
     ----------
     name : str or Format
         A name or alias of the catalog (`fp16`, `FP8-E4M3`) or of a table format (`nf4`, `posit16`), a P3109 name
-        (`p3109_k8p4se`, `Binary8p4se`), or a pattern (`e<W>m<T>[fn|f|fnuz]`, `ue<W>m<T>`). The suffix `_ieee` asks for
-        the infinities and NaNs of IEEE 754: `e4m3` alone means `e4m3fn`, which has no infinity; `e4m3_ieee` has one.
-        Case is ignored, and `-` equals `_`. A Format is returned unchanged.
+        (`p3109_k8p4se`, `Binary8p4se`), or a pattern (`e<W>m<T>[fn|f|fnuz]`, `ue<W>m<T>`). The suffix `_ieee` selects
+        the infinities and NaNs of IEEE 754: `e4m3` alone means `e4m3fn`, which has no infinity; `e4m3_ieee` has
+        infinities. Case is ignored, and `-` equals `_`. A Format is returned unchanged.
 
     Returns
     -------

@@ -7,7 +7,7 @@ from floatlab.record import Record
 
 
 class Census(Record):
-    """Number of codes per class, both signs together; the numbers add up to 2^k, where k is the format's width."""
+    """The number of codes in each class, for both signs together; the sum is 2^k, where k is the format's width."""
 
     zeros: int
     subnormals: int

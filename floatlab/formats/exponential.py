@@ -1,4 +1,4 @@
-"""Computes bounds on powers of √e, the values of logarithmic takums, to any number of digits, with integers only."""
+"""Computes bounds on powers of √e (the values of logarithmic takums) to any number of digits, in integer arithmetic."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fractions import Fraction
 
-_GUARD = 32  # working binary digits beyond the requested ones; rounding in the sums below spoils fewer than ten
+_GUARD = 32  # binary digits beyond the requested ones; rounding errors in the sums below affect fewer than ten of them
 
 
 def _inverse_tanh(n: int, bits: int) -> int:

@@ -5,9 +5,9 @@ their magnitudes, the codes of each sign form a strip
 
     finite ... | infinity, if there is one | NaNs, if there are any
 
-In a signed format, the code of −0 is either −0 or a NaN. Finite magnitudes increase with the absolute values, and
-neighbouring values have neighbouring magnitudes (in a format without subnormals, except zero and its neighbours). No
-value in this module is a float.
+In a signed format, the code of −0 is either −0 or a NaN. Finite magnitudes increase with the absolute values.
+Neighbouring values have neighbouring magnitudes, except that codes are unused between zero and its neighbours in a
+format without subnormals. No value in this module is a float.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Format(Record):
         if nans is None:
             nans = (1 << t) - 1
         bias = (1 << (w - 1)) - 1 if bias is None else bias
-        # Without zero, exponent field 0 is one more normal binade instead of zero and the subnormals.
+        # In a format without zero, exponent field 0 is a normal binade, not zero and the subnormals.
         emin = zero - bias
         settled: dict[str, str | int] = {
             "name": name,
@@ -137,7 +137,7 @@ class Format(Record):
 
     @property
     def is_p3109(self) -> bool:
-        """Whether overflow, and ties at p = 1, are rounded as in P3109. True also for formats given by a table."""
+        """Whether overflow, and ties at p = 1, are rounded as in P3109; also true for formats given by a table."""
         return self.ties_to_even_code
 
     @property
@@ -163,12 +163,12 @@ class Format(Record):
 
     @property
     def quiet_bit(self) -> int:
-        """The leading bit of the trailing significand (as a mask) if it tells quiet from signaling NaNs; else 0."""
+        """The mask of the bit that distinguishes quiet from signaling NaNs; 0 if the format has no such bit."""
         return 1 << (self.trailing_bits - 1) if self.ieee_nans else 0
 
     @property
     def saturates(self) -> bool:
-        """Whether numbers beyond the largest become the largest by the format's definition, as in posits."""
+        """Whether, by the format's definition, numbers beyond the largest are rounded to the largest, as in posits."""
         return False
 
     @property
@@ -232,7 +232,7 @@ class Format(Record):
         return self.nan_code
 
     def magnitude(self, code: int) -> int:
-        """Return a code without its sign bit (x87: and without its integer bit). It orders the codes of each sign.
+        """Return a code without its sign bit and, in x87 extended, without its integer bit.
 
         >>> from floatlab import parse_format
         >>> hex(parse_format("fp16").magnitude(0xBC00))

@@ -1,9 +1,9 @@
 """Formulas of scales, such as `amax / (6 * tensor)`: parses text into a tree of operations.
 
-Libraries that implement the same block format differ in the order of their operations, and in the precision of each. A
-formula states the operations in order. `arith.blocks.formulas` and `arrays.recipes.formulas` evaluate it. Each
-operation is rounded once, to the working precision of the rule. Inside `fp32(…)` and `fp64(…)`, it is rounded to this
-format instead.
+Libraries that implement the same block format differ in the order and in the precision of their operations. A formula
+states the operations in order. `arith.blocks.formulas` and `arrays.recipes.formulas` evaluate formulas. Each operation
+is rounded once, to the working precision of the rule. Operations inside `fp32(…)` and `fp64(…)` are rounded to fp32 and
+fp64 instead.
 
 sum        products joined by + or -
 product    atoms joined by * or /
@@ -26,7 +26,7 @@ class Formula(Record):
     """A formula as a tree: a number, a name, or an operation whose arguments are formulas.
 
     `name` is the number as text, the variable's name, or the operation (+ - * / or a function). `number` is the value
-    of a number, and None in the other two cases.
+    of a number; for a variable or an operation, it is None.
 
     >>> parse_formula("amax / 6").arguments[0].name
     'amax'

@@ -1,4 +1,4 @@
-"""Recipes, which consist of a block format and a rule for its scales, and the language in which they are written.
+"""Recipes (a block format and a rule for its scales), and the parser for their notation.
 
 recipe     base, then /shape (of the block), /channel (of the tensor scale) and :rule; only the base is required
 base       a block format (mxfp4, q4_0), a format (e4m3, int8), or block(element, scale, shape[, tensor scale])
@@ -46,7 +46,7 @@ NAMED_RECIPES = (
     *("nvfp4/16x16", "e4m3/tensor", "e4m3/channel", "e4m3/1x128", "e4m3/128x128", "e5m2/tensor", "nf4/64"),
     *("bnb_fp4/64", "int8/channel", "int4/32"),
 )
-# Ambiguous words such as "fp4". For each, the element formats and the recipes that it may mean, for the error message.
+# Ambiguous words such as "fp4". For each word: the element formats and recipes that it may mean, for error messages.
 RECIPE_FAMILIES = {
     **dict.fromkeys(
         ("fp8", "float8", "f8"),
@@ -123,7 +123,7 @@ def _applies(rule: ScaleRule, format: BlockFormat) -> bool:
 def default_rule(format: BlockFormat) -> ScaleRule:
     """Return the rule of a recipe that names no rule.
 
-    A plain format without a shape, such as `e4m3`, has the rule `none`; others have the first of `rules_for`.
+    A plain format without a shape, such as `e4m3`, has the rule `none`; other formats have the first of `rules_for`.
 
     >>> default_rule(_named("mxfp4")).name
     'floor'
@@ -328,7 +328,7 @@ class _Reader:
                 raise self._refuse(f"{name} is a block format, not a format of single numbers", place) from None
             near = guess(plain, list(BLOCK_NAMES)) if is_base else ""
             message = f"unknown block format {quoted(name)}{near}" if near else str(error)
-            for family in RECIPE_FAMILIES:  # do not suggest an ambiguous word: as a recipe it would be refused, too
+            for family in RECIPE_FAMILIES:  # do not suggest an ambiguous word, which would be refused, too
                 message = message.replace(f"; did you mean '{family}'?", "")
             if is_base and message.startswith("unknown"):
                 message = f"{message} (block formats: {known})"

@@ -3,7 +3,7 @@
 A rule is a list of lines, `name = formula`. The results of a rule are `tensor`, `scale` and `scaled`. The first two are
 rounded to the formats in which they are stored, the third to the element's format. Formats with minima have two more
 results, `minimum` and `tensor_minimum`. Exact rules round only the results. Other rules round every operation to their
-working precision or, inside `fp32(…)` and `fp64(…)`, to that format. The lines may use these quantities of the values:
+working precision, except operations inside `fp32(…)` and `fp64(…)`. The lines may use these quantities of the values:
 `x` (an element), `amax` (the largest magnitude in the block), `peak` (the first number with this magnitude), `low` and
 `high` (the smallest and the largest number), and `tensor_amax` (the largest magnitude in the blocks that share a tensor
 scale). They may use these constants of the block format: `largest` (the largest element), `emax` (the exponent of this
@@ -24,7 +24,7 @@ from floatlab.record import Record
 
 # How often a line is computed: once for each tensor scale, for each block, or for each element.
 TENSOR, BLOCK, ELEMENT = range(3)
-PRODUCT = "q * scale * tensor"  # the formula that decodes an element, unless a rule has another one
+PRODUCT = "q * scale * tensor"  # the formula that decodes an element, unless a rule has another formula
 _LEVELS = {
     **dict.fromkeys(("amax", "low", "high", "peak", "scale", "grow", "step", "depth"), BLOCK),
     **dict.fromkeys(("x", "q", "amax8", "amax4", "found"), ELEMENT),
@@ -61,11 +61,11 @@ class ScaleChoice(Record):
 class ScaleRule(Record):
     """A rule for scales; the module's docstring explains its lines.
 
-    - `working`: the format to which every operation is rounded; `input` is the format of the values, empty is exact.
+    - `working`: the format to which every operation is rounded; `input` means the format of the values. Empty: exact.
     - `stored`: the direction in which scales are rounded to their format.
     - `rounding`: how elements are rounded: a direction; `RNZ` or `RND` (nearest, ties toward zero or −∞); or `closest`,
-      the first code with the smallest |q·scale − x| in working precision. A context with another direction
-      than RNE overrides all of these except `closest`.
+      which selects the first code with the smallest |q·scale − x| in working precision. If the context has another
+      direction than RNE, this direction is used instead, unless the rule says `closest`.
     - `nan`: the code for NaN in formats without NaN, for rules of libraries. Exact rules give zero.
     - `wraps`: elements beyond the largest number do not saturate; the excess bits of the exponent are lost.
     - `value`: the exact formula that decodes an element `q`.

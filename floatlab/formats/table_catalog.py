@@ -1,4 +1,4 @@
-"""The named formats given by a table, one row each with its source. To add one, add a row and its table.
+"""The named formats given by a table, one row each with its source. To add such a format, add a row and its table.
 
 This module is imported when a format name is not in `formats.catalog`, or when all formats are listed.
 """
@@ -44,9 +44,9 @@ def midpoint(x: Real, y: Real) -> Real:
 
 
 class HiFloat8(Listed):
-    """HiF8, whose exponent has 0 to 4 bits; the first of them is the exponent's sign.
+    """HiF8, whose exponent has 0 to 4 bits; the first of these bits is the sign of the exponent.
 
-    The field `dot` of 2 to 4 bits follows the sign bit, and says how many bits the exponent has.
+    The field `dot` of 2 to 4 bits follows the sign bit, and determines how many bits the exponent has.
 
     >>> hif8 = HiFloat8("hif8", 8)
     >>> hif8.largest, hif8.smallest.denominator == 2**22, [each.bits for each in hif8.fields(0x41)]
@@ -57,7 +57,7 @@ class HiFloat8(Listed):
 
     def __init__(self, name: str, width: int) -> None:
         """Compute the table."""
-        infinity = 0x6F  # the code that would otherwise be 1.5·2^15
+        infinity = 0x6F  # by the rule for numbers, this code would be 1.5·2^15
         entries: list[tuple[bool, Real] | None] = [(code > 0x80, self.number(code, width)) for code in range(256)]
         entries[0x80] = entries[infinity] = entries[infinity | 0x80] = None
         self._order(entries, (infinity, infinity | 0x80))
@@ -80,13 +80,13 @@ class HiFloat8(Listed):
         m_bits = 7 - dot - length
         exponent = bits >> m_bits & ((1 << length) - 1)
         e = 0
-        if length:  # the exponent's sign, then its magnitude without the leading 1
+        if length:  # the bits are the exponent's sign, and then its magnitude without the leading 1
             top = 1 << (length - 1)
             e = (exponent & (top - 1) | top) * (-1 if exponent & top else 1)
         return (1 << m_bits) + (bits & ((1 << m_bits) - 1)), e - m_bits
 
     def boundary(self, rank: int, negative: bool) -> Real:
-        """Return the midpoint of the number with this rank and the next; the largest is followed by 1.5·2^15."""
+        """Return the midpoint of the numbers with the ranks `rank` and `rank` + 1; 1.5·2^15 follows the largest."""
         return midpoint(self.real(rank), self.real(rank + 1) if rank < self.largest_magnitude else self.next_beyond())
 
     def next_beyond(self) -> Real:
@@ -141,11 +141,11 @@ class ValueList(Listed):
         return "in value, rounded to binary32"
 
     def boundary(self, rank: int, negative: bool) -> Real:
-        """Return the midpoint of the values with this rank and the next, rounded to binary32."""
+        """Return the midpoint of the values with the ranks `rank` and `rank` + 1, rounded to binary32."""
         return rounded_to_single(midpoint(self.real(rank, negative), self.real(rank + 1, negative)))
 
     def sign(self, code: int) -> int:
-        """Return 1 if the value with this code is negative or −0, else 0. The values are in any order."""
+        """Return 1 if the value with this code is negative or −0, else 0; a code has no sign bit."""
         return int(str(self.values[code])[0] == "-")
 
     def fields(self, code: int) -> tuple[Field, ...]:
@@ -167,7 +167,7 @@ AF4 = (
     1.0, 0.72424863, 0.55496234, 0.42563882, 0.31675666, 0.21961274, 0.12934483, 0.04273164, 0.0,
     -0.04934812, -0.14982478, -0.25607552, -0.3736951, -0.51243739, -0.69441008, -1.0,
 )  # fmt: skip
-# The values in the order of their codes; bitsandbytes has a decision tree instead of a table.
+# The values in the order of their codes; bitsandbytes computes them with a decision tree instead of a table.
 FP4 = tuple(sign * twelfths / 12 for sign in (1.0, -1.0) for twelfths in (0, 0.0625, 8, 12, 4, 6, 2, 3))
 
 

@@ -1,10 +1,10 @@
-"""Formats whose numbers are a table: sorted values with their codes, and a boundary between each two neighbours.
+"""Formats given by a table: sorted numbers with their codes, and a boundary between each two neighbours.
 
 A `TableFormat` has the properties and methods of a `Format`. Its *magnitudes* are ranks among the numbers of one sign,
-so neighbours in value are still neighbours in magnitude. Only the step from a magnitude to a code, and back, needs a
-table. For rounding, the `Place` of a number says between which entries the number is, and whether it is below, on or
-above the boundary between them. In HiF8, the boundary is the midpoint of the two entries. In NF4, it is this midpoint
-rounded to binary32. In posits and takums, it is halfway between the codes (see `formats.tapered`).
+so neighbours in value are still neighbours in magnitude. Only the conversion between magnitudes and codes needs a
+table. For rounding, the `Place` of a number tells between which two entries the number is, and whether it is below, on
+or above the boundary between these entries. In HiF8, the boundary is the midpoint of the two entries. In NF4, it is
+this midpoint rounded to binary32. In posits and takums, it is halfway between the codes (see `formats.tapered`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _KINDS = {"S": "sign", "fraction": "significand", "mantissa": "significand", "in
 class Field(Record):
     """One field of a code: its name in the format's definition, its bits, and its kind.
 
-    The kind is `sign`, `exponent` or `significand`: the part of the number that the bits determine.
+    The kind is the part of the number that the bits determine: `sign`, `exponent` or `significand`.
     """
 
     name: str
@@ -39,11 +39,11 @@ class Field(Record):
 class Place(Record):
     """The position of a number among the entries of a table.
 
-    `rank` is the rank of the largest entry that is not larger than the number in magnitude. Comparing `rest2` with
-    `unit` compares the number with the boundary between this entry and the next (<, = or >). For stochastic rounding,
-    rest2/(2·unit) is the relative position of the number between these two entries. `beyond` is true for numbers from
-    `next_beyond` on. In a format that saturates, it is true above the largest number. If `beyond` is true, `rank` is
-    `largest_magnitude` + 1.
+    `rank` is the rank of the largest entry that is not larger than the number in magnitude. The number is below, on or
+    above the boundary between this entry and the next if `rest2` is less than, equal to or greater than `unit`. For
+    stochastic rounding, rest2/(2·unit) is the relative position of the number between these two entries. `beyond` is
+    true for numbers from `next_beyond` up or, in a format that saturates, for numbers above the largest. If `beyond` is
+    true, `rank` is `largest_magnitude` + 1.
     """
 
     rank: int
@@ -56,9 +56,9 @@ class Place(Record):
 class TableFormat(Format):
     """A format given by a table. A subclass defines its numbers (`number`), their order and the fields of codes.
 
-    `ties` says where rounding to nearest takes a number on a boundary: to the `even` code, `away` from zero, toward
-    `zero`, or `down` to the lower value. If `saturates`, numbers beyond the range are rounded to the largest or lowest
-    number: there is no overflow.
+    `ties` tells how rounding to nearest rounds a number on a boundary: to the `even` code, `away` from zero, toward
+    `zero`, or `down` to the lower value. If `saturates` is true, numbers beyond the range are rounded to the largest or
+    lowest number, and there is no overflow.
     """
 
     ties: str
@@ -98,7 +98,7 @@ class TableFormat(Format):
     def number(self, code: int, width: int) -> Real:
         """Return the magnitude of the number with this code of `width` bits.
 
-        To compute boundaries, `width` is one more than the format's. A code in two's complement must be positive.
+        `width` is the format's width or, to compute a boundary, one more. A code in two's complement must be positive.
         """
         raise NotImplementedError
 
@@ -135,7 +135,7 @@ class TableFormat(Format):
         return f"the boundary is halfway {self.halfway}; a tie goes {_TIES[self.ties]}"
 
     def sign(self, code: int) -> int:
-        """Return 1 for codes of negative numbers, and for the NaN that has the code of −0; else 0."""
+        """Return 1 for codes of negative numbers, and for a NaN that has the code of −0; else 0."""
         return code >> (self.width - 1)
 
     def real(self, rank: int, negative: bool = False) -> Real:
@@ -149,9 +149,9 @@ class TableFormat(Format):
         return found
 
     def bounds(self, rank: int, digits: int) -> tuple[Real, Real]:
-        """Return a lower and an upper bound of a positive number, which are equal if it is rational.
+        """Return a lower and an upper bound of a positive number; both are the number itself if it is rational.
 
-        Otherwise, they have at least `digits` binary digits, and differ by one unit of the last digit.
+        The bounds of an irrational number have at least `digits` binary digits, and differ by one unit of the last.
         """
         exact = self.real(rank)
         return exact, exact
@@ -206,7 +206,7 @@ class TableFormat(Format):
     def compare(self, x: Real, rank: int, negative: bool) -> int:
         """Compare a magnitude with the number of this rank and sign.
 
-        Return −1 if it is below, 0 if equal, 1 if above.
+        Return −1 if the magnitude is below the number's, 0 if it is equal, 1 if it is above.
         """
         return compare(x, self.real(rank, negative))
 
@@ -337,7 +337,7 @@ class Listed(TableFormat):
             real = [(entry[1], code) for code, entry in enumerate(entries) if entry and entry[0] is sign]
             real.sort(key=lambda pair: pair[0][0] << pair[0][1] - least)
             codes = [code for _, code in real]
-            if sign and real[0][0][0]:  # no −0: rank 0 is the one zero
+            if sign and real[0][0][0]:  # the format has no −0: rank 0 is the only zero
                 codes.insert(0, sides[0][0])
             codes += infinities[sign : sign + 1]
             ranks |= {code: rank for rank, code in enumerate(codes)}

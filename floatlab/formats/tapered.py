@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _EXPONENT = 2  # es of the Posit Standard 2022, for every width
 _LEAST_WIDTH = 12  # takums with fewer bits are read as if zeros followed
-# A number that agrees with an irrational boundary in this many digits raises UnsupportedError.
+# The most digits in which a number may agree with an irrational boundary; beyond, rounding raises UnsupportedError.
 _DIGITS = 1 << 12
 
 
@@ -176,7 +176,7 @@ class LogarithmicTakum(Takum):
         return self._against(x, self.power(2 * rank + 1, self.width + 1)) if rank else 1
 
     def _between(self, x: Real, rank: int, negative: bool, linear: bool) -> Place:
-        if linear:  # the truncated neighbours have far more digits than the 32 of the draw
+        if linear:  # truncation does not matter: the neighbours have far more digits than the 32 bits of the draw
             return super()._between(x, rank, negative, linear)
         return Place(rank, 2 + self.reaches(x, rank, negative), 2, None)
 

@@ -1,4 +1,4 @@
-"""A floating-point datum: a format and a code. A datum *is* its bits; everything else is derived from them."""
+"""A floating-point datum: a format and a code. All other properties are computed from these two."""
 
 from __future__ import annotations
 
@@ -116,27 +116,27 @@ class Datum(Drawn, Record):
 
     @property
     def is_nan(self) -> bool:
-        """Whether it is a NaN, quiet or signaling."""
+        """Whether the datum is a NaN, quiet or signaling."""
         return self.number_class in _NAN
 
     @property
     def is_infinite(self) -> bool:
-        """Whether it is +∞ or −∞."""
+        """Whether the datum is +∞ or −∞."""
         return self.number_class in _INFINITE
 
     @property
     def is_finite(self) -> bool:
-        """Whether it is a finite number: not ∞, NaN or an unsupported code."""
+        """Whether the datum is a finite number: not ∞, NaN or an unsupported code."""
         return self.number_class not in _NOT_FINITE
 
     @property
     def is_subnormal(self) -> bool:
-        """Whether it is a subnormal number."""
+        """Whether the datum is a subnormal number."""
         return self.number_class in _SIGNED_CLASSES["SUBNORMAL"]
 
     @property
     def is_signaling(self) -> bool:
-        """Whether it is a signaling NaN."""
+        """Whether the datum is a signaling NaN."""
         return self.number_class is NumberClass.SIGNALING_NAN
 
     @property
@@ -180,7 +180,7 @@ class Datum(Drawn, Record):
         return Exact(negative, c if fmt.subnormals else 0, 1 - fmt.bias - t)
 
     def bounds(self, digits: int) -> tuple[Exact, Exact]:
-        """Return a lower and an upper bound on the value (see `table_values.bounds_of`); equal if it is rational."""
+        """Return a lower and an upper bound on the value (`table_values.bounds_of`); a rational value is both."""
         if given_by_table(self.format):
             from floatlab.numbers.table_values import bounds_of
 
@@ -209,7 +209,7 @@ class Datum(Drawn, Record):
     def ulp(self) -> Exact:
         """The unit in the last place, 2^q; raises UnsupportedError for NaN, ∞ and unsupported codes.
 
-        In a format given by a table: the distance to the next larger magnitude; at the largest, to the next smaller.
+        In a format given by a table, the distance to the next larger magnitude or, at the largest, the next smaller.
         """
         if not self.is_finite:
             raise UnsupportedError(f"{self!r} has no ulp")
@@ -246,12 +246,12 @@ class Datum(Drawn, Record):
 
     @property
     def next_up(self) -> Datum:
-        """The least datum that is greater (5.3.1); the datum itself if it is the greatest or a NaN."""
+        """The least datum that is greater than this one (5.3.1); the datum itself if it is the greatest or a NaN."""
         return self if self.is_nan else self._at(self.ordinal + 1, negative_zero=True)
 
     @property
     def next_down(self) -> Datum:
-        """The greatest datum that is less (5.3.1); the datum itself if it is the least or a NaN."""
+        """The greatest datum that is less than this one (5.3.1); the datum itself if it is the least or a NaN."""
         return self if self.is_nan else self._at(self.ordinal - 1)
 
     def as_integer_ratio(self) -> tuple[int, int]:
@@ -259,7 +259,7 @@ class Datum(Drawn, Record):
         return self.exact.as_integer_ratio()
 
     def __bool__(self) -> bool:
-        """Return whether it is not a zero, as for a Python float: NaN is true."""
+        """Return whether the datum is not a zero, as for a Python float; for NaN, return True."""
         return self.number_class not in _SIGNED_CLASSES["ZERO"]
 
     def __float__(self) -> float:
@@ -323,7 +323,7 @@ def decode(code: int, format: Format | str) -> Datum:
 def quieted(datum: Datum, format: Format, context: Context) -> tuple[int, Flags]:
     """Convert a NaN operand to a quiet NaN; return its code and the flags, with `invalid` if the operand was signaling.
 
-    Unless `context.nan` asks for the default NaN, a payload keeps its leading digits, as in hardware (6.2.3).
+    Unless `context.nan` selects the default NaN, a payload keeps its leading digits, as in hardware (6.2.3).
     """
     raised = Flags.INVALID if datum.is_signaling else Flags.NONE
     if context.nan.is_default:
@@ -368,7 +368,7 @@ def special_text(datum: Datum) -> str:
 
 
 def exact_text(datum: Datum, limit: int = DIGIT_LIMIT) -> str:
-    """Return a datum's exact value as text: `exact_decimal`, `symbol` if irrational, `special_text` for NaN and ∞.
+    """Return a datum's exact value as text, by `exact_decimal`, `symbol` (irrational) or `special_text` (NaN, ∞).
 
     >>> exact_text(decode(1, "fp16")), exact_text(decode(0xFC00, "fp16"))
     ('5.9604644775390625e-8', '-inf')
@@ -377,7 +377,7 @@ def exact_text(datum: Datum, limit: int = DIGIT_LIMIT) -> str:
 
 
 def shortest(datum: Datum) -> str:
-    """Return the shortest decimal that reads back as this datum (rounding to nearest). Of several, return the nearest.
+    """Return the shortest decimal that reads back as this datum (rounding to nearest); of several, return the nearest.
 
     >>> shortest(decode(0x7BFF, "fp16")), shortest(decode(1, "fp64"))
     ('65500', '5e-324')

@@ -27,7 +27,7 @@ ERROR_DIGITS = 30  # correct binary digits that an approximate error must have a
 
 
 class Rule(Enum):
-    """A rule that gives an operand, a result or its sign where arithmetic does not, such as for NaNs."""
+    """A rule that determines an operand, a result or its sign where arithmetic does not, such as for NaNs."""
 
     INFINITY = "infinity"
     NAN = "nan"
@@ -75,7 +75,7 @@ class Preference(Enum):
 
 
 class Step(Record):
-    """One stage of a derivation."""
+    """One step of a derivation (the base class)."""
 
 
 class Read(Step):
@@ -141,7 +141,7 @@ class Root(Step):
 
 
 class Choose(Step):
-    """One of two operands as the result: its index, and the reason for the choice."""
+    """The choice of one of two operands as the result: its index, and the reason."""
 
     index: int
     why: Preference
@@ -155,7 +155,7 @@ class Special(Step):
 
 
 class Round(Step):
-    """The rounding of an exact number into the result's format, or a narrower one under precision control."""
+    """The rounding of an exact number into the result's format or, under precision control, a narrower format."""
 
     format: Format
     rounded: Rounded
@@ -169,10 +169,10 @@ class Encode(Step):
 
     @property
     def error(self) -> Fraction | None:
-        """Result − truth, exactly.
+        """The result minus the exact number (`truth`), exactly.
 
-        None if the result or the truth is not finite, or if one is irrational and they differ. Raises UnsupportedError
-        if the error is too long to expand.
+        It is None if one of the two numbers is not finite, or if one is irrational and the numbers differ. Raises
+        UnsupportedError if the error is too long to expand.
         """
         from fractions import Fraction
 
@@ -196,11 +196,10 @@ class Encode(Step):
 
     @property
     def error_bounds(self) -> tuple[Fraction, Fraction] | None:
-        """Bounds on the error.
+        """Bounds on the error; None if the truth or the result is not a finite number.
 
-        They are equal if the error is rational, else at most 2^−32 ulp apart (more after overflow).
-
-        None if the truth or the result is not a finite number.
+        Both bounds are equal if the error is rational. Otherwise they are at most 2^−32 ulp apart (more after
+        overflow).
         """
         if self.truth is None or not self.is_enclosed:
             error = self.error
@@ -246,7 +245,7 @@ class Derivation(Answering, Record):
 
     @property
     def truth(self) -> Truth | None:
-        """The exact number that the result approximates, or None if it is not a finite number."""
+        """The exact number that the result approximates, or None if there is no such finite number."""
         last = self.steps[-1]
         return last.truth if isinstance(last, Encode) else None
 
@@ -257,7 +256,7 @@ class Derivation(Answering, Record):
 
     @property
     def error(self) -> Fraction | None:
-        """Result − truth (`Encode.error`); raises UnsupportedError if the derivation has no `Encode` step."""
+        """The result minus the exact number (`Encode.error`); raises UnsupportedError if there is no `Encode` step."""
         last = self.steps[-1]
         if not isinstance(last, Encode):
             raise UnsupportedError("the derivation has no result yet")
@@ -271,7 +270,7 @@ class Derivation(Answering, Record):
 
     @property
     def rounding_format(self) -> Format:
-        """The format to whose precision the result was rounded: its own, or a narrower one under precision control."""
+        """The format to whose precision the result was rounded; under precision control, it is a narrower format."""
         own = self.result.format
         if self.context.precision >= own.precision or not own.explicit_integer_bit:
             return own
@@ -287,9 +286,9 @@ class Derivation(Answering, Record):
     def approximate_error_ulps(self) -> Fraction | None:
         """The error in ulps, exactly or to about eight digits, computed quickly.
 
-        None if the truth or the result is not finite. If the truth is too long to write out, the leading digits of the
-        literal replace it. Then the error is also None if no literal was read, if the literal is far out of range
-        (`exact.FAR`), if its omitted digits matter, or if the result is irrational.
+        It is None if the truth or the result is not finite. If the truth is too long to write out, the leading digits
+        of the literal replace it. In this case, the error is also None if no literal was read, if the literal is far
+        out of range (`exact.FAR`), if its omitted digits matter, or if the result is irrational.
         """
         truth = self.truth
         if truth is None or not self.result.is_finite:
@@ -309,7 +308,7 @@ class Derivation(Answering, Record):
         return seen.as_fraction() / unit
 
     def _near_reading(self) -> Read | None:
-        """Return the step that read a literal, or None if no literal was read, or if it is far out of range (`FAR`)."""
+        """Return the step that read a literal; None if no literal was read, or if it is far out of range (`FAR`)."""
         read = next((step for step in self.steps if isinstance(step, Read)), None)
         return read if read is not None and abs(read.exact.exponent) <= FAR else None
 
@@ -317,7 +316,8 @@ class Derivation(Answering, Record):
     def error_binade_ulps(self) -> int | None:
         """An exponent k with |error| < 2^k ulp, computed quickly from the leading digits of the literal.
 
-        None if no literal was read, if it is far out of range (`FAR`), or if the result is irrational or not finite.
+        It is None if no literal was read, if the literal is far out of range (`FAR`), or if the result is irrational or
+        not finite.
         """
         read = self._near_reading()
         if read is None or self.truth is None or not self.result.is_finite or self.result.symbol:

@@ -16,8 +16,8 @@ class Dialect(Record):
     """A processor's or library's conversions into formats, and the document that defines them.
 
     `words` is a short description. `formats` are the names of the formats that the document covers. `rules` has the
-    settings of a Context by format; the entry "" is for all other formats. `left` says which rules of the document a
-    Context cannot express.
+    settings of a Context by format; the entry "" is for all other formats. `left` is text: the rules of the document
+    that a Context cannot express.
     """
 
     name: str
@@ -92,7 +92,7 @@ _BY_NAME = {dialect.name: dialect for dialect in DIALECTS}
 
 
 def parse_dialect(name: str | Dialect) -> Dialect:
-    """Return the dialect of a name. For an unknown name, raises ContextError, which suggests a similar name.
+    """Return the dialect with a name; for an unknown name, raises ContextError, which suggests a similar name.
 
     >>> parse_dialect("CUDA").words.partition(":")[0]
     '__NV_SATFINITE'

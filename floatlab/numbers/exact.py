@@ -1,4 +1,4 @@
-"""Exact numbers on unbounded integers: binary numbers (−1)^s · c · 2^q, ratios and roots; and the values of literals.
+"""Exact arithmetic on unbounded integers: binary numbers (−1)^s · c · 2^q, ratios and roots. Also values of literals.
 
 This module has no flags, contexts or rounding directions; numbers are exact, or truncated with a sticky bit.
 """
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from floatlab.formats import Format
 
-# Digits kept below the last place; the rest becomes a sticky bit. Stochastic rounding needs 32 of them.
+# The number of digits kept below the last place; further digits become a sticky bit. Stochastic rounding needs 32.
 GUARD_DIGITS = 64
 MAX_EXPANDED_BITS = 1 << 24  # larger integers are not expanded: an exponent is easier to read
 _HASH_MODULUS_BITS = 61  # sys.hash_info: Python hashes numbers modulo 2^61 − 1
@@ -95,7 +95,7 @@ class Exact(Record):
         return Exact(self.negative != other.negative, self.c * other.c, self.q + other.q)
 
     def __neg__(self) -> Exact:
-        """Change the sign, also of zero."""
+        """Return the negated number; the sign of zero changes, too."""
         return Exact(not self.negative, self.c, self.q)
 
     def __abs__(self) -> Exact:
@@ -103,7 +103,7 @@ class Exact(Record):
         return Exact(False, self.c, self.q)
 
     def __bool__(self) -> bool:
-        """Return whether it is nonzero."""
+        """Return whether the number is nonzero."""
         return self.c != 0
 
     def _compare(self, other: Exact) -> int:
@@ -217,8 +217,8 @@ def _is_decided(format: Format, negative: bool, c: int, q: int) -> bool:
 class Ratio(Record):
     """The number (−1)^negative · numerator/denominator · 2^twos · 10^tens.
 
-    If `truncated`, the true numerator is larger, by less than one: the decimal had more digits than any format can
-    distinguish, and some of the discarded digits were not zero.
+    If `truncated` is true, the true numerator is larger, by less than one: the decimal had more digits than any format
+    can distinguish, and some of the discarded digits were not zero.
     """
 
     negative: bool
@@ -243,10 +243,10 @@ class Ratio(Record):
     def enclose(self, format: Format) -> tuple[Exact, bool]:
         """Return a binary number x and a sticky bit that round into the format like this number, in every direction.
 
-        If few enough digits suffice, x is exact. Otherwise x is truncated at least GUARD_DIGITS digits below the
-        format's precision, and the sticky bit says whether nonzero digits were cut off. For a number far outside the
+        If the number is short enough, x is exact. Otherwise x is truncated at least GUARD_DIGITS digits below the
+        format's precision, and the sticky bit tells whether nonzero digits were cut off. For a number far outside the
         format's range (`FAR`), x is a power of two that is far outside, too. Raises LiteralError for a decimal of over
-        200,000 digits if nearby midpoints may have as many, so that the first digits do not decide the rounding.
+        200,000 digits if nearby midpoints may have as many digits, so that the first digits do not decide the rounding.
 
         >>> from floatlab import parse_format
         >>> Ratio(False, 3, 4).enclose(parse_format("e4m3"))
@@ -282,11 +282,11 @@ class Ratio(Record):
 
     @property
     def expandable(self) -> bool:
-        """Whether `as_fraction` can expand it."""
+        """Whether `as_fraction` can expand the number."""
         return not self.truncated and max(abs(self.twos), 4 * abs(self.tens)) <= MAX_EXPANDED_BITS
 
     def is_short(self, bits: int) -> bool:
-        """Return whether it can be expanded to at most about `bits` bits, so that exact arithmetic is fast."""
+        """Return whether the number can be expanded to at most about `bits` bits, so that exact arithmetic is fast."""
         parts = self.numerator.bit_length() + self.denominator.bit_length() + abs(self.twos) + 4 * abs(self.tens)
         return self.expandable and parts <= bits
 

@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 
 
 class Interval(Record):
-    """The reals from `low` to `high` (None: unbounded), including an end if `low_closed` or `high_closed` is true.
+    """The reals from `low` to `high`; None means that the interval is unbounded on this side.
 
-    A closed unbounded end includes ±∞. If `mirrored`, the negated reals belong to it, too. This happens if positive and
-    negative overflow both give the one NaN, or if signs are dropped.
+    `low` belongs to the interval if `low_closed` is true, and `high` if `high_closed` is true. An unbounded side that
+    is closed includes ±∞. If `mirrored` is true, the negated reals belong to the interval, too. This happens if
+    positive and negative overflow both give the format's only NaN, or if signs are dropped.
     """
 
     low: Exact | None
@@ -39,11 +40,11 @@ class Interval(Record):
 
 
 def preimage(datum: Datum, context: AnyContext = DEFAULT) -> Interval | None:
-    """Return the interval of reals that round to a datum, or None if no real does.
+    """Return the interval of reals that round to a datum, or None if no real rounds to it.
 
-    Under stochastic rounding, the interval contains all reals that may round to the datum. With `random_bits` or `draw`
-    of the context, it may be larger than necessary. The interval of −0 contains negative reals only; 0 belongs to the
-    interval of +0. Raises UnsupportedError for an irrational datum.
+    Under stochastic rounding, the interval contains all reals that may round to the datum. If the context has
+    `random_bits` or `draw`, the interval may be larger than necessary. The interval of −0 contains only negative reals;
+    0 belongs to the interval of +0. Raises UnsupportedError for an irrational datum.
 
     >>> from floatlab import decode
     >>> i = preimage(decode(0x3C00, "fp16"))
@@ -69,7 +70,7 @@ def preimage(datum: Datum, context: AnyContext = DEFAULT) -> Interval | None:
     inward: tuple[Exact | None, bool]
     if value or not fmt.zero:
         below = abs((datum.next_up if negative else datum.next_down).exact)
-        if below == value:  # no neighbour toward zero: a format without zero
+        if below == value:  # the number has no neighbour toward zero, because the format has no zero
             below = Exact(False, 0, 0)
         ends = [*_turns(fmt), _middle(below, value), below]
         if given_by_table(fmt):
@@ -110,10 +111,10 @@ def _middle(a: Exact, b: Exact) -> Exact:
 def _above(datum: Datum, value: Exact, negative: bool = False) -> tuple[Exact, ...]:
     """Return the candidates for the end of the interval that is farther from zero, as ascending magnitudes.
 
-    They are the point halfway to the next magnitude, and the next magnitude. Above the largest number, the next
-    magnitude is the one that would follow if the exponent range were unbounded. In a format given by a table, the
-    rounding boundary replaces the halfway point, and the result is empty if there is no next magnitude. If tiny results
-    are flushed, the interval of zero may extend to the smallest normal number.
+    The candidates are the point halfway to the next magnitude, and the next magnitude. Above the largest number, the
+    next magnitude is the number that would follow if the exponent range were unbounded. In a format given by a table,
+    the rounding boundary replaces the halfway point, and the result is empty if there is no next magnitude. If tiny
+    results are flushed, the interval of zero may extend to the smallest normal number.
     """
     fmt = datum.format
     if given_by_table(fmt):
@@ -135,8 +136,8 @@ def _turns(format: Format) -> list[Exact]:
 
     A number is tiny after rounding (7.5) if it is below the smallest normal number even when it is rounded to p digits
     without a lower limit of the exponent. The ulp of that rounding is half the ulp of subnormals. One candidate lies
-    one such ulp below the smallest normal number, the other half of such an ulp. The rounding direction decides between
-    them. If tiny results are flushed, the interval of zero ends there.
+    one such ulp below the smallest normal number, the other candidate half of such an ulp. The rounding direction
+    determines which of them is the point. If tiny results are flushed, the interval of zero ends at this point.
     """
     normal = Exact(False, 1, format.emin)
     return [normal - Exact(False, 1, format.emin - digits) for digits in (format.precision, format.precision + 1)]

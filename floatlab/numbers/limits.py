@@ -69,10 +69,10 @@ class FloatInfo(Record):
 
     @property
     def eps(self) -> Fraction:
-        """2^`machep`, the distance from 1 to the next larger number if 1 is a normal number.
+        """2^`machep`: if 1 is a normal number, this is the distance from 1 to the next larger number.
 
-        In a format given by a table, it is always this distance. Raises UnsupportedError if the next larger number does
-        not exist or is irrational.
+        In a format given by a table, `eps` is always this distance. Raises UnsupportedError if the next larger number
+        does not exist or is irrational.
         """
         if self.format.is_table:
             return self._step_from_one(up=True)

@@ -160,15 +160,15 @@ def hexadecimal_float(x: Exact) -> str:
 
 
 def shortest_decimal(x: Exact, format: Format, magnitude: int) -> str:
-    """Return the shortest decimal that reads back (rounding to nearest) as a datum. Of several, return the nearest.
+    """Return the shortest decimal that reads back (rounding to nearest) as a datum; of several, return the nearest.
 
     `x` is the datum's value and `magnitude` its code without the sign. The method is that of Steele and White, *How to
-    print floating-point numbers accurately* (PLDI 1990), in integers. The reals that round to the datum form an
-    interval. The search uses the largest power of ten that has a multiple inside this interval.
+    print floating-point numbers accurately* (PLDI 1990), in integer arithmetic. The reals that round to the datum form
+    an interval. The result is a multiple, inside this interval, of the largest power of ten that has one there.
     """
     if not x.c:
         return "-0" if x.negative else "0"
-    # Quarters of an ulp are the unit, so that both halfway points are integers.
+    # The unit is a quarter of an ulp, so that both halfway points are integers.
     value, scale = 4 * x.c, x.q - 2
     high = value + 2
     if magnitude <= format.smallest_normal_magnitude:
@@ -185,7 +185,7 @@ def shortest_decimal(x: Exact, format: Format, magnitude: int) -> str:
 def shortest_within(
     negative: bool, value: Exact, low: Exact, low_closed: bool, high: Exact, high_closed: bool
 ) -> str:  # fmt: skip
-    """Return the shortest decimal in an interval around a magnitude. Of several, return the nearest to the magnitude.
+    """Return the shortest decimal in an interval around a magnitude; of several, return the nearest to the magnitude.
 
     >>> shortest_within(True, Exact(False, 1, 0), Exact(False, 15, -4), True, Exact(False, 9, -3), False)
     '-1'
@@ -201,9 +201,9 @@ def _shortest(
     """Return the shortest decimal in an interval; all numbers are in units of 2^scale."""
     if scale > 0:
         value, low, high, scale = value << scale, low << scale, high << scale, 0
-    # Start with a 10^k so small that multiples of it lie in the interval: first·10^k to last·10^k. Multiply the power
-    # by ten while the interval still contains a multiple. This computes with `first` and `last`, which are short
-    # integers; 10^k, which may be a long one, is not recomputed.
+    # Start with a power 10^k so small that multiples of it lie in the interval: first·10^k to last·10^k. Multiply the
+    # power by ten while the interval still contains a multiple. Only the short integers `first` and `last` are updated;
+    # 10^k, which may be long, is not recomputed.
     k = ((high - low).bit_length() - 1 + scale) * 30103 // 100_000 - 1
     unit, grow = _grid(k, scale)
     first, more = divmod(low * grow, unit)
@@ -217,7 +217,7 @@ def _shortest(
     unit, grow = _grid(k, scale)
     digit = min(max(_nearest(value * grow, unit), first), last)
     if digit == 1 and unit > value * grow:
-        # The value is below 1·10^k. The numbers 2·10^(k−1) to 9·10^(k−1) have one digit, too, and one may be nearer.
+        # The value is below 1·10^k. The numbers 2·10^(k−1) to 9·10^(k−1) also have one digit, and may be nearer.
         finer = _nearest(10 * value * grow, unit)
         inside = 10 * low * grow <= finer * unit if low_closed else 10 * low * grow < finer * unit
         if finer < 10 and inside:

@@ -1,7 +1,7 @@
 """Rounding an exact number into a format: the scalar form of the kernel, which records all intermediate values.
 
-The name is P3109's: to *project* is to round to the format's precision, and then to handle numbers beyond its range.
-The module computes with magnitudes, codes without their signs, since neighbouring values have consecutive magnitudes.
+P3109 defines the term: to *project* is to round to the format's precision, and then to handle numbers beyond its range.
+The module computes with magnitudes (codes without signs), because neighbouring values have consecutive magnitudes.
 In a format with zero and subnormals, the truncated number kept·2^quantum has the magnitude (quantum − qmin)·2^t + kept,
 and rounding away from zero adds 1. A carry then propagates into the exponent field; a result above the largest
 magnitude overflows.
@@ -77,8 +77,8 @@ class Rounded(Record):
     """The result of one rounding, with all intermediate values.
 
     `kept`·2^`quantum` is the truncated absolute value, before the increment. The discarded fraction of the last place
-    is `rest2`/(2·`unit`); with `sticky_below`, it is larger, by less than 1/`unit`. A nonzero number more than
-    GUARD_DIGITS digits below the last place is recorded as a single 1 at that distance.
+    is `rest2`/(2·`unit`) or, if `sticky_below` is true, larger by less than 1/`unit`. A nonzero number that lies more
+    than GUARD_DIGITS digits below the last place is recorded as a single 1 at that distance.
 
     In a format given by a table, `between` has the entries around the number. There, `kept`, `rest2` and `unit` are the
     fields `rank`, `rest2` and `unit` of the number's place in the table (`formats.table_format.Place`).
@@ -142,7 +142,7 @@ class Rounded(Record):
 
 
 def direction_in(format: Format, context: Context) -> Direction:
-    """Return the direction that applies in a format: RNA instead of RNE if its ties go away from zero (4.3.1).
+    """Return the direction that applies in a format: RNA replaces RNE if the format's ties go away from zero (4.3.1).
 
     >>> from floatlab import parse_format
     >>> direction_in(parse_format("e8m0"), Context())
@@ -156,7 +156,7 @@ def direction_in(format: Format, context: Context) -> Direction:
 def round_exact(x: Exact, format: Format, context: Context = DEFAULT, sticky: bool = False, index: int = 0) -> Rounded:
     """Round an exact number into a format in the context's direction; determine the code and the flags.
 
-    If `sticky`, the exact absolute value is larger than |x|, by less than one unit of x's last digit. This digit must
+    If `sticky`, the true absolute value is larger than |x|, by less than one unit of x's last digit. This digit must
     be below the last place of the result. In the binade below 2^emin, x must also have more than p digits. Otherwise
     UnsupportedError is raised, except in formats given by a table. `index` selects the draw of stochastic rounding.
 
@@ -181,7 +181,7 @@ def round_exact(x: Exact, format: Format, context: Context = DEFAULT, sticky: bo
         quantum, lift = format.qmin, 0
     else:
         quantum, lift = format.emin, t  # no subnormals: the neighbours are zero and 2^emin
-    # base + kept is the magnitude of the truncated number. Without a zero in the format, −1 stands for zero.
+    # base + kept is the magnitude of the truncated number. In a format without zero, −1 represents zero.
     base = 0 if lift else ((quantum - format.qmin) << t) - (not format.zero)
     kept, rest2, unit, odd, step = _decide(x, quantum, sticky, base, direction, compared)
     rank = base + ((kept + step) << lift)
@@ -215,7 +215,7 @@ def _round_to_table(x: Exact, format: TableFormat, context: Context, sticky: boo
     )
     rank, most = place.rank + step, format.most(negative)
     nonzero = x.c != 0 or sticky
-    # Tiny before and after rounding are the same: below the smallest normal number.
+    # Tininess is the same before and after rounding: the number is below the smallest normal number.
     tiny = nonzero and place.rank < format.smallest_normal_magnitude
     code, flags = _settle(rank, negative, format, context, direction, nonzero, tiny, inexact)
     lower, upper = (format.compose(negative, min(each, most)) for each in (place.rank, place.rank + inexact))
@@ -290,7 +290,7 @@ def _settle(
         return format.signed_code(negative, 0), _UNDERFLOW
     if rank > format.largest_magnitude:
         return _beyond_largest(format, context, direction, negative), _OVERFLOW
-    if rank < 0:  # too small for a format without zero: gives the smallest number; an exact 0 may give NaN or an error
+    if rank < 0:  # too small for a format without zero: the smallest number; for an exact 0 perhaps NaN or an error
         if not nonzero and context.absent is Absent.ERROR:
             raise UnsupportedError(f"{format.name} has no zero, {_REFUSED}")
         if not nonzero and context.absent is Absent.NAN and format.has_nan:
@@ -301,7 +301,7 @@ def _settle(
 
 
 def _beyond_largest(format: Format, context: Context, direction: Direction, negative: bool) -> int:
-    """Return the code of an overflowed result (7.4); in some directions it is the largest number."""
+    """Return the code of an overflowed result (7.4); in some directions, this is the code of the largest number."""
     stays = (
         direction is Direction.RTZ
         or (direction is Direction.RTO and _stays_to_odd(format, context))
@@ -337,7 +337,7 @@ def _below_zero(format: Format, context: Context, direction: Direction | None) -
 
 
 def absent_code(format: Format, context: Context, negative: bool, why: str) -> int:
-    """Return the code that `context.absent` gives for a value the format lacks; `why` begins the error message."""
+    """Return the code that `context.absent` gives for a value that the format lacks; `why` begins an error message."""
     if context.absent is Absent.ERROR:
         raise UnsupportedError(f"{why}, {_REFUSED}")
     if context.absent is Absent.ZERO:

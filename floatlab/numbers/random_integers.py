@@ -27,7 +27,7 @@ class RandomIntegers:
         return words % n
 
     def between(self, low: int, high: int) -> int:
-        """Return an integer from low to high; low if high is smaller."""
+        """Return an integer from low to high, or low if high is smaller than low."""
         return low + self.below(max(high - low + 1, 1))
 
     def one_of(self, choices: list[int]) -> int:

@@ -1,8 +1,8 @@
 """Reads values (text, numbers, and data of other formats) exactly, and rounds them into a format once.
 
 No Python float is ever an intermediate between text and bits. Numbers are kept as ratios with a separate power of ten,
-so that an exponent far out of range needs no long integer. Of the digits beyond MAX_DIGITS, a rounding only needs to
-know whether all of them are zero.
+so that an exponent far out of range needs no long integer. The digits beyond MAX_DIGITS are not kept: a rounding only
+depends on whether all of them are zero.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _radix(found: re.Match[str], negative: bool, bits: int, whole: str) -> Ratio
 
 
 def _number(text: str, negative: bool, whole: str) -> Ratio | None:
-    """Read an unsigned number without a fraction bar: decimal, hexadecimal, binary, or c*2^q. Other text gives None."""
+    """Read an unsigned number without a fraction bar (decimal, hexadecimal, binary, or c*2^q); None for other text."""
     if found := re.fullmatch(_DECIMAL, text):
         return _decimal(found, negative, whole)
     if found := re.fullmatch(_HEXADECIMAL, text):
@@ -94,7 +94,7 @@ def _number(text: str, negative: bool, whole: str) -> Ratio | None:
 
 
 def _scaled(text: str, negative: bool, whole: str) -> Ratio | None:
-    """Read a product such as `2^q`, `c*10^r` or `c*2^q*10^r` (`**` may replace `^`). Other text gives None."""
+    """Read a product such as `2^q`, `c*10^r` or `c*2^q*10^r` (`**` may replace `^`); return None for other text."""
     factors = [factor.strip() for factor in text.replace("**", "^").split("*", 3)]
     twos = tens = 0
     while factors and len(factors) < 4 and (found := re.fullmatch(_POWER, factors[-1])):
@@ -159,12 +159,11 @@ def parse_code(text: str, whole: str | None = None) -> Code:
 
 
 def parse_literal(text: str, bits: bool = False) -> Literal:
-    """Read a value as users type it.
-
-    If `bits` is true, text other than infinities and NaNs is read as a code, even without the prefix `bits:`.
+    """Read a value as users type it, and return it with its text.
 
     Accepted are decimal, hexadecimal (`0x1.8p3`) and binary numbers, fractions (`1/3`), powers (`3*2^-24`), `inf`,
-    `nan`, `nan(payload)`, `snan`, and codes. Raises LiteralError for other text.
+    `nan`, `nan(payload)`, `snan`, and codes. If `bits` is true, text other than infinities and NaNs is read as a code,
+    even without the prefix `bits:`. Raises LiteralError for other text.
 
     >>> parse_literal("-1/3").value
     Ratio(negative=True, numerator=1, denominator=3, twos=0, tens=0, truncated=False)
@@ -267,7 +266,7 @@ def read(value: object, format: Format | str, context: AnyContext = DEFAULT) -> 
 
 
 def read_literal(literal: Literal, format: Format, context: Context = DEFAULT) -> Derivation:
-    """Round a parsed literal into a format, like `read`.
+    """Round a parsed literal into a format, as `read` does.
 
     >>> read_literal(parse_literal("1e999999999"), parse_format("fp16")).flags.names
     ['overflow', 'inexact']
@@ -390,7 +389,7 @@ def _convert_irrational(datum: Datum, fmt: Format, context: Context) -> Derivati
     if fmt.is_irrational:
         from floatlab.numbers.table_values import is_boundary
 
-        # The number is a tie, but its truncated digits are below the tie. If the tie goes up, use digits above the tie.
+        # The number is a tie, but the truncated number is below the tie. If the tie goes up, use a number above it.
         goes_up = near.magnitude & 1 or context.rounding is Direction.RNA
         if goes_up and is_boundary(fmt, near.magnitude, datum.format, datum.code):
             exact = Exact(exact.negative, exact.c + 1, exact.q)

@@ -1,12 +1,13 @@
 """The rounding directions, the kernel that decides every rounding, and Context, the settings of a rounding.
 
 The kernel determines the truncated number, the discarded tail, and whether to step away from zero. It uses only
-operators that Python integers and NumPy arrays share. It cuts off the lowest `shift` bits of c ≥ 0 in a number c·2^q:
+operators that Python integers and NumPy arrays both have. It cuts off the lowest `shift` bits of c ≥ 0 in a number
+c·2^q:
 
     c = kept · unit + rest        unit = 2^shift, 0 ≤ rest < unit
 
 A rounding direction may depend on the sign, the parity of the kept code, and the tail: 2·rest compared with unit, and
-`sticky`, which is set if the exact number has nonzero digits below the last one of c:
+`sticky`, which is set if the exact number has nonzero digits below the last digit of c:
 
     2·rest        sticky   the tail is      guard  round-or-sticky
     0             no       zero               0        0
@@ -174,7 +175,9 @@ def draw(seed: int, index: Any = 0) -> Any:
 
 
 def increments_stochastic(rest2: Any, unit: Any, drawn: Any, marks: bool = False, sticky: Any = False) -> Any:
-    """Return whether a draw is below the threshold: step away from zero. For SR, the probability is about rest/unit.
+    """Return whether a draw is below the threshold, so that the number is rounded away from zero.
+
+    For SR, the probability is about rest/unit.
 
     >>> increments_stochastic(1 << 8, 1 << 8, (1 << 31) - 1), increments_stochastic(1 << 8, 1 << 8, 1 << 31)
     (True, False)
@@ -241,7 +244,7 @@ class Flags(Flag):
 
 
 class Overflow(Enum):
-    """The result of overflow, except where the direction (RTZ) or the format (posits) requires the largest number."""
+    """The result of an overflow, unless the direction (RTZ) or the format (posits) requires the largest number."""
 
     NATIVE = "native"  # ∞ if the format has it, else NaN, else the largest number
     SATURATE = "saturate"  # the largest, for infinite operands too (OCP's saturating conversion)
@@ -303,7 +306,7 @@ def _choose(kind: type[Choice], what: str, word: str | Choice) -> Choice:
 
 
 class Context(Record):
-    """Everything that a rounding depends on except the number and the format; always an argument, never global state.
+    """The settings of a rounding: all that it depends on, except the number and the format. Never global state.
 
     The members of enumerations may be given by name.
 

@@ -29,7 +29,7 @@ def exact_value(value: object) -> Ratio | Datum | Literal:
 
 @in_default_mode
 def _ratio_of(value: Any) -> Ratio | Datum | Literal:
-    """Return the exact value of a number without a format, such as a fraction; raises LiteralError otherwise."""
+    """Return the exact value of a number without a format, such as a fraction; raises LiteralError for non-numbers."""
     if isinstance(value, Exact):
         return Ratio(value.negative, value.c, twos=value.q)
     dtype = getattr(value, "dtype", None)
@@ -89,11 +89,11 @@ def binary64_datum(value: float) -> Datum:
 
 
 def own_datum(value: Any) -> Datum | None:
-    """Return a number in its own format, or None for text, integers, fractions and others without a format.
+    """Return a number in its own format, or None for objects without a format, such as text, integers and fractions.
 
     A Python float is a binary64 number. A NumPy scalar, or a zero-dimensional array or tensor of any library, is a
     number of its dtype if this is a floating-point dtype. Its bits, also those of a NaN, are preserved if the library
-    exposes them, as NumPy and ml_dtypes do.
+    gives access to them, as NumPy and ml_dtypes do.
 
     >>> own_datum(0.1), own_datum("0.1"), own_datum(1)
     (Datum(binary64 0x3fb999999999999a = 0.1), None, None)
@@ -127,9 +127,9 @@ def _long_double(value: Any, dtype: Any) -> Datum | None:
 
 
 def whole_number(value: Any) -> int | None:
-    """Return an integer of Python, or of a library's integer dtype, as a Python int. Everything else gives None.
+    """Return an integer of Python, or of a library's integer dtype, as a Python int; None for all other objects.
 
-    Raises LiteralError for True and False: floatlab does not read them as numbers.
+    Raises LiteralError for True and False, which floatlab does not read as numbers.
 
     >>> whole_number(3), whole_number(3.0), whole_number("3")
     (3, None, None)

@@ -1,7 +1,7 @@
 """Numbers of formats given by a table: their values as Exact, or as bounds and text if they are irrational.
 
-The functions take a format and a code instead of a `Datum`, because `Datum` calls them. This module is imported when
-such a format is used.
+The functions take a format and a code instead of a `Datum`, because `Datum` calls the functions. This module is
+imported only when a format given by a table is used.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from floatlab.numbers.exact import Exact
 
 
 def symbol(format: TableFormat, code: int) -> str:
-    """Return an irrational number as text: a power of √e. Other codes give an empty text.
+    """Return an irrational number as text (a power of √e), or an empty text for other codes.
 
     >>> from floatlab.formats.table_catalog import TABLE_NAMES
     >>> takum = TABLE_NAMES["takum_log8"].format
@@ -46,8 +46,8 @@ def value_of(format: TableFormat, code: int) -> Exact | None:
 def bounds_of(format: TableFormat, code: int, digits: int) -> tuple[Exact, Exact]:
     """Return a lower and an upper bound on the value.
 
-    They are equal if the value is rational. Otherwise they have `digits` binary digits, and differ by one unit in the
-    last one.
+    Both bounds are equal if the value is rational. Otherwise they have `digits` binary digits, and differ by one unit
+    in the last digit.
     """
     if not symbol(format, code):
         exact = value_of(format, code)
@@ -61,8 +61,8 @@ def bounds_of(format: TableFormat, code: int, digits: int) -> tuple[Exact, Exact
 def is_boundary(format: Format, rank: int, source: Format, code: int) -> bool:
     """Return whether a magnitude lies exactly on the rounding boundary between `rank` and `rank + 1` of `format`.
 
-    It is the magnitude of `code` in `source`. If both formats are logarithmic takums, magnitudes are √e^ℓ, so it is
-    enough to compare ℓ. For other formats, the result is false.
+    The magnitude is that of `code` in `source`. If both formats are logarithmic takums, magnitudes are √e^ℓ, so it is
+    enough to compare ℓ. For other formats, the result is False.
 
     >>> from floatlab.formats.table_catalog import TABLE_NAMES
     >>> narrow, wide = (TABLE_NAMES[name].format for name in ("takum_log8", "takum_log16"))
@@ -75,7 +75,7 @@ def is_boundary(format: Format, rank: int, source: Format, code: int) -> bool:
 
 
 def gap(format: TableFormat, code: int) -> Exact:
-    """Return the distance from a number to the next larger magnitude; at the largest, to the next smaller one."""
+    """Return the distance from a number to the next larger magnitude or, from the largest, to the next smaller."""
     negative = bool(format.sign(code))
     low = min(format.magnitude(code), format.most(negative) - 1)
     below, above = (Exact(False, *format.real(rank, negative)) for rank in (low, low + 1))
@@ -85,9 +85,9 @@ def gap(format: TableFormat, code: int) -> Exact:
 def catchment(format: TableFormat, code: int) -> tuple[Exact, Exact, bool, Exact, bool]:
     """Return the magnitude of a nonzero number, and the interval of the reals that are rounded to it (to nearest).
 
-    Each end is followed by a flag: whether it belongs to the interval. If the interval of the largest number is
-    unbounded, the upper end is set as far from the number as the lower one. In an irrational format the ends are
-    approximate, and lie slightly inside.
+    Each end of the interval is followed by a flag: whether this end belongs to the interval. If the interval of the
+    largest number is unbounded, the upper end is set as far from the number as the lower end. In an irrational format,
+    the ends are approximate, and lie slightly inside the interval.
     """
     rank, negative = format.magnitude(code), bool(format.sign(code))
     value = Exact(False, *format.real(rank, negative))

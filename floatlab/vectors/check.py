@@ -1,4 +1,4 @@
-"""Checks vectors: recomputes every line. For each difference, a command shows how floatlab computes the result."""
+"""Checks vectors: recomputes every line. A `Mismatch` has the command that shows how floatlab computes the result."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Mismatch(Record):
 
 
 def _settings(context: Context) -> str:
-    """Return the options that describe a context: its direction, and other rules that differ from the default."""
+    """Return the options that describe a context: its direction, and all rules that differ from the default."""
     words = [f"-r {context.rounding.value}"]
     if context.rounding.is_stochastic:
         words.append(f"--seed {context.seed}")
@@ -75,7 +75,10 @@ def _settings(context: Context) -> str:
 
 
 def line_reader(function: Function) -> Reader:
-    """Return a function that reads a line; it raises FileFormatError, which names the line and the word."""
+    """Return a function that reads a line.
+
+    The function raises FileFormatError for an invalid line; the message names the line and the word.
+    """
     kinds = (*function.operands, function.result)
     lengths = [*map(digits, kinds), 2]
     limits = [1 << (1 if kind is None else kind.width) for kind in kinds] + [32]
@@ -131,8 +134,8 @@ def check_lines(
 ) -> Iterator[Mismatch | None]:
     """For each line that is not blank, yield None if floatlab's result and flags agree, else a Mismatch.
 
-    With `any_nan`, all NaNs are equal. Raises FileFormatError, which names the line, at the first line that cannot be
-    read or computed.
+    If `any_nan` is true, all NaNs are equal. Raises FileFormatError at the first line that cannot be read or computed;
+    the message names the line.
 
     >>> from floatlab.vectors import parse_function
     >>> add = parse_function("f16_add")
@@ -147,7 +150,7 @@ def check_lines(
         operands, expected, expected_flags = read(text, number)
         try:
             computed, flags = run(operands, context)
-        except FloatlabError as error:  # the context refuses a value without a code
+        except FloatlabError as error:  # the context raises an error for a value that has no code
             raise FileFormatError(f"line {number}: {quoted(text.strip())}: {error}") from None
         if flags == expected_flags and (
             computed == expected or (any_nan and _both_nan(function.result, expected, computed))

@@ -94,9 +94,9 @@ def _format(name: str, whole: str) -> Format:
 
 
 def parse_function(name: str, exact: bool = True) -> Function:
-    """Return the function of a name; for an unknown name, raises FloatlabError, which suggests a similar one.
+    """Return the function with a name; for an unknown name, raises FloatlabError, which suggests a similar name.
 
-    Without `exact`, rounding to an integer does not raise inexact; this is also TestFloat's default.
+    If `exact` is false, rounding to an integer does not raise inexact; this is also TestFloat's default.
 
     >>> f = parse_function("f16_add")
     >>> f.run((0x3C00, 0x3C00), Context())
@@ -117,7 +117,7 @@ def parse_function(name: str, exact: bool = True) -> Function:
 
 
 def _nearest(name: str) -> str:
-    """Return a suggestion such as `; did you mean 'f32_add'?` for an unknown function; empty if there is none."""
+    """Return a suggestion such as `; did you mean 'f32_add'?` for an unknown name; an empty string if there is none."""
     word = name[:64].lower()
     for operation in OPERATIONS:
         plain = operation.lower()

@@ -104,7 +104,7 @@ def operand_codes(function: Function, level: int, seed: int) -> Iterator[tuple[i
         operands = [_operand(kind, mark, draws, level) for kind, mark in zip(kinds, marks, strict=True)]
         if draws.below(4) == 0:
             operands = pointed(function.operation, kinds[-1], result, operands, draws)
-        if positive and draws.below(8):  # else half of the operands would be negative, and the result invalid
+        if positive and draws.below(8):  # otherwise half of the operands would be negative, and their results invalid
             operands = [code & ~(1 << (kinds[0].width - 1)) for code in operands]
         yield tuple(operands)
 

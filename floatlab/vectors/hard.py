@@ -19,7 +19,7 @@ _CLOSE = Context(overflow="saturate")
 
 
 def nearest(kind: Format, negative: bool, c: int, q: int) -> int:
-    """Return the code nearest to ±c·2^q; beyond the range, that of the largest number."""
+    """Return the code of the number nearest to ±c·2^q; beyond the range, return the code of the largest number."""
     return round_exact(Exact(negative and kind.signed, c, q), kind, _CLOSE).code
 
 
@@ -60,9 +60,10 @@ def pointed(
 
 
 def _cancelling(operation: str, operands: list[int], kind: Format, draws: RandomIntegers) -> list[int]:
-    """Replace the last operand of an addition, a subtraction, an fma or a comparison by one that nearly cancels.
+    """Replace the last operand of an addition, a subtraction, an fma or a comparison; return the operands.
 
-    Its magnitude is close to that of the other term (in an fma, the product), or to ½ or ¼ ulp of that term.
+    The magnitude of the new operand is close to that of the other term (in an fma, the product), so that both nearly
+    cancel, or it is close to ½ or ¼ ulp of the other term.
     """
     if len(operands) < 2:
         return operands
@@ -99,7 +100,7 @@ def _factors(kind: Format, draws: RandomIntegers) -> list[int]:
     if p == 1 or draws.below(2):  # the product has p + 1 digits (a tie) or p; its last digit is 1
         digits = draws.between(1, p)
         a, b = draws.odd(digits), draws.odd(p + 1 - digits)
-    else:  # the p discarded digits are 100…0 plus a little
+    else:  # the p discarded digits are 10…0 plus a small number
         a = draws.odd(p)
         b = (((1 << (p - 1)) + draws.between(-4, 4)) * pow(a, -1, 1 << p)) % (1 << p)
     whole = _exponent(kind, draws)
@@ -131,7 +132,7 @@ def _quotient(kind: Format, draws: RandomIntegers) -> list[int]:
 
 
 def _square(kind: Format, draws: RandomIntegers) -> int:
-    """Return a number whose root is very close to a tie, which has p + 1 digits and ends in 1."""
+    """Return a number whose root is very close to a tie (a number of p + 1 digits that ends in 1)."""
     p = kind.precision
     digits = p + 2
     square = 1 + 8 * draws.between(-16, 16)  # odd squares are 1 modulo 8, so this has a root modulo every power of two
@@ -191,7 +192,7 @@ def _integer_beside_a_tie(kind: Integer, target: Format, draws: RandomIntegers) 
 
 
 def target_landmarks(kind: Format | Integer, target: Format | Integer | None, marks: list[int]) -> set[int]:
-    """Return operands for a conversion: the target's landmarks `marks`, midpoints beside them, and their neighbours."""
+    """Return operands for a conversion: the target's landmarks `marks`, midpoints near them, and all neighbours."""
     found: set[int] = set()
     for mark in marks:
         if isinstance(target, Format):

@@ -25,7 +25,7 @@ _BEYOND = 128
 
 
 def ratio(x: Fraction | int, negative: bool | None = None) -> Ratio:
-    """Return a fraction as a Ratio; `negative`, if given, is its sign, also for zero.
+    """Return a fraction as a Ratio. If `negative` is given, it is the sign of the result, also for zero.
 
     >>> from fractions import Fraction
     >>> ratio(Fraction(-1, 3))
@@ -107,9 +107,9 @@ def power_of_two(exponent: int) -> Fraction:
 
 
 def evaluate(term: Formula, known: Mapping[str, Value], working: Format | None) -> Value:
-    """Return the value of a formula; each operation is rounded to `working` (exact if None).
+    """Return the value of a formula; each operation is rounded to `working`, or exact if `working` is None.
 
-    Operations inside `fp32(…)` and `fp64(…)` are rounded to that format instead.
+    Operations inside `fp32(…)` and `fp64(…)` are rounded to fp32 and fp64 instead.
 
     >>> from floatlab.formats.formulas import parse_formula
     >>> evaluate(parse_formula("amax / 6"), {"amax": ratio(3)}, None).as_fraction()
@@ -184,7 +184,7 @@ def _is_zero(a: Value) -> bool:
 
 
 def is_less(a: Value, b: Value) -> bool:
-    """Return whether a < b. This is false if one is NaN.
+    """Return whether a < b. The result is False if a or b is NaN.
 
     >>> is_less(ratio(1), Infinity(False)), is_less(NAN, ratio(1))
     (True, False)
@@ -222,7 +222,7 @@ def _log2(a: Value) -> Value:
         c = c * c >> _GUARD_BITS
         fraction = 2 * fraction + (c >> _GUARD_BITS + 1)
         c >>= c >> _GUARD_BITS + 1
-    # The logarithm is irrational, unless the number is a power of two. A last digit of 1 stands for the other digits.
+    # The logarithm is irrational, unless the number is a power of two. A final digit 1 represents the other digits.
     return ratio(e + (2 * fraction + 1) * power_of_two(-_LOG_BITS - 1))
 
 
@@ -313,9 +313,7 @@ _SQUARE, _SUM = parse_formula("e * e"), parse_formula("a + b")
 def measured(choice: ScaleChoice, errors: list[Value], working: Format | None, columns: int) -> Value:
     """Return the error of a block, from the errors of its elements, as `ScaleChoice` defines it.
 
-    `columns` is the length of the block's rows.
-
-    Every operation is rounded to `working`, or is exact if `working` is None.
+    `columns` is the length of the block's rows. Every operation is rounded to `working`, or exact if `working` is None.
 
     >>> measured(ScaleChoice(("1",), "q - x", "absolute"), [ratio(-1), ratio(2)], None, 2).as_fraction()
     Fraction(3, 1)

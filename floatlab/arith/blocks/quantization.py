@@ -1,4 +1,4 @@
-"""Quantizes the blocks of a tensor by a recipe: finds the largest magnitudes and the scales, and rounds the elements.
+"""Quantizes the blocks of a tensor by a recipe: reads the values, computes the scales, and rounds the elements.
 
 The rules of floatlab compute with exact intermediate values: the tensor scale, the block scale and the elements are
 each rounded once. The rules of libraries round after each operation; `formats.scale_rules` has their formulas.
@@ -26,7 +26,7 @@ def element_context(context: Context, format: BlockFormat) -> Context:
     """Return the context that rounds elements: overflow saturates, as OCP MX 1.0 requires (section 6.3).
 
     In a format with minima, negative elements become 0. For integers, `flush_results` has no effect. Raises
-    ContextError for `flush_inputs`: the values may be exact numbers, which are never subnormal.
+    ContextError for `flush_inputs`, because the values may be exact numbers, which are never subnormal.
 
     >>> from floatlab.formats.blocks import parse_block_format
     >>> element_context(Context(rounding="RTZ", flush_results=True), parse_block_format("mxint8"))
@@ -49,11 +49,12 @@ def quantize_blocks(
     """Scale and round values by a recipe, and record every step; the last block may be shorter.
 
     `values` is one row, or a list of rows (lists) of a tensor with two axes. A value is anything that `read` accepts,
-    or a derivation, which stands for its result. Exact rules use the values unrounded. The rules of libraries first
-    round the values to the format `rule.takes`. If it is empty, this format is binary32, or a narrower format that all
-    values have. If `tensor_scale` is None, the rule computes the tensor scale, usually as amax / (largest element ·
-    largest scale). Under stochastic rounding, the value with index i uses random draw i. Raises LiteralError for values
-    that are not numbers; raises UnsupportedError for numbers with too many digits, and for an invalid tensor scale.
+    or a derivation, whose result is then the value. Exact rules use the values unrounded. The rules of libraries first
+    round the values to the format `rule.takes`. If `rule.takes` is empty, the values are rounded to binary32, or to a
+    narrower format that all values have. If `tensor_scale` is None, the rule computes the tensor scale, usually as
+    amax / (largest element · largest scale). Under stochastic rounding, the value with index i uses random draw i.
+    Raises LiteralError for values that are not numbers; raises UnsupportedError for numbers with too many digits, and
+    for an invalid tensor scale.
 
     >>> [block] = quantize_blocks(["957", "1"], "mxfp8_e4m3")
     >>> block.scale, [(hex(each.code), str(each.decoded.as_fraction())) for each in block.elements]
@@ -86,11 +87,11 @@ def quantize_block(
     tensor_scale: object = None,
     others: Sequence[Sequence[object]] = (),
 ) -> BlockDerivation:
-    """Quantize one block of a tensor as `quantize_blocks` does, but without the other blocks.
+    """Quantize only one block of a tensor, with the same result as `quantize_blocks` for the whole tensor.
 
     `places` are the indices of the values in the tensor. `others` are the other blocks that share the tensor scale.
-    Unless the rule has a `search`, only their largest magnitude, NaNs and infinities matter; a few short blocks with
-    these values can then replace them all.
+    Unless the rule has a `search`, only the largest magnitude, the NaNs and the infinities of these blocks matter; a
+    few short blocks with these values are then enough.
 
     >>> block = quantize_block(["1", "2"], [2, 3], parse_recipe("nvfp4"), others=[["2688", "0"]])
     >>> block.tensor.datum, block.scale
@@ -106,7 +107,7 @@ def quantize_block(
 
 
 def _working_input(rule: ScaleRule, values: Sequence[object]) -> Format | None:
-    """Return the format into which a rule first rounds the values, or None if it takes them exactly."""
+    """Return the format into which a rule first rounds the values, or None if the rule uses them unrounded."""
     if rule.is_exact:
         return None
     return parse_format(rule.takes) if rule.takes else input_format(values)

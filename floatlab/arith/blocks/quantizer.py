@@ -48,13 +48,13 @@ from floatlab.numbers.exact import Infinity, NotANumber, Ratio
 from floatlab.numbers.projection import Rounded, Tail, infinity_code, round_exact
 from floatlab.numbers.rounding import Context, Direction, Flags
 
-# What blocks share: the tensor scale, the steps that computed it, and the variables of the rule by name.
+# The results that blocks share: the tensor scale, the steps that computed it, and the variables of the rule by name.
 OfTensor = tuple[TensorScale | None, tuple[ScaleStep, ...], dict[str, Value]]
-# A block, rounded with one factor `grow` (`ScaleChoice`): scale, steps, elements, variables by name, group exponents.
+# A block rounded with one factor `grow` (`ScaleChoice`): scale, steps, elements, variables by name, group exponents.
 Attempt = tuple[Datum, tuple[ScaleStep, ...], tuple[Element, ...], dict[str, Value], tuple[tuple[int, ...], ...]]
 
 BY_EXPONENT = ("floor", "even", "ceil")  # rules whose scale is a power of two with an exponent near log2(amax)
-ERROR = "error at grow"  # followed by a factor: the name of a step with the block's error (`ScaleChoice`)
+ERROR = "error at grow"  # with a factor appended, the name of the step that has the block's error (`ScaleChoice`)
 TIES_TO_ZERO, TIES_DOWN = "RNZ", "RND"
 _DISTANCE = parse_formula("q * scale - x")
 
@@ -100,7 +100,7 @@ class Quantizer:
     ) -> list[OfTensor]:
         """Return the result of `tensor` for each block.
 
-        Blocks of the same tensor, row (`by_row`) or superblock share a tensor scale, and so one call of `tensor`.
+        Blocks of the same tensor, row (`by_row`) or superblock share a tensor scale. `tensor` is called once for them.
         """
         size = self.format.superblock or (columns if self.format.by_row else 0)
         groups = [place[0] // size if size and place else 0 for place in places]
@@ -273,7 +273,7 @@ class Quantizer:
         return found, kind.code(found.negative, n), found.flags & ~Flags.UNDERFLOW
 
     def _once(self, scaled: Ratio, numbers: Format, index: int) -> Rounded:
-        """Round a scaled value once: in the context's direction or, if that is RNE, in the rule's."""
+        """Round a scaled value once: in the context's direction or, if that is RNE, in the direction of the rule."""
         exact, sticky = scaled.enclose(numbers)
         context = self.context
         if self.rule.rounding != "RNE" and context.rounding is Direction.RNE:

@@ -1,4 +1,4 @@
-"""The results of quantizing a block: its scale, the steps to the scale, and its elements. Also decodes codes."""
+"""The results of quantizing a block: its scale, the steps that led to the scale, and its elements. Decodes elements."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from floatlab.record import Record
 
 
 class Element(Record):
-    """One element, from the given value to the decoded one. `scaled` is the value divided by the scales.
+    """One element: the given value, the steps of its quantization, and the decoded value.
 
-    `scaled` is None if the block's scale is NaN or the division does not give a number. `rounded` is None if `scaled`
-    is None, and for rules that choose the closest code. `decoded` is None if the decoded value is not finite.
+    `scaled` is the value divided by the scales. It is None if the block's scale is NaN or if the division does not give
+    a number. `rounded` is None if `scaled` is None, and for rules that choose the closest code. `decoded` is None if
+    the decoded value is not finite.
     """
 
     value: Value
@@ -33,7 +34,7 @@ class Element(Record):
 
     @property
     def error(self) -> Fraction | None:
-        """The decoded value minus the original value, exactly; None if either is not finite."""
+        """The decoded value minus the original value, exactly; None if one of them is not finite."""
         if self.decoded is None or not isinstance(self.value, Ratio):
             return None
         return self.decoded.as_fraction() - self.value.as_fraction()
@@ -42,8 +43,8 @@ class Element(Record):
 class TensorScale(Record):
     """A tensor's scale (`datum`), and the largest magnitude from which it was computed (`amax`).
 
-    `amax` is None if it is not finite, or if the caller gave the scale. In formats with minima, `minimum` is stored
-    beside the scale.
+    `amax` is None if this magnitude is not finite, or if the caller gave the scale. In formats with minima, `minimum`
+    is stored beside the scale.
     """
 
     amax: Ratio | None
@@ -52,7 +53,10 @@ class TensorScale(Record):
 
 
 class ScaleStep(Record):
-    """A computed line of a scale rule, or a result of its search or choice; `value` is not yet rounded for storing."""
+    """A computed line of a scale rule, or a result of its search or choice.
+
+    `value` is not yet rounded to the format in which it is stored.
+    """
 
     name: str
     formula: str
@@ -110,9 +114,9 @@ class BlockDerivation(Answering, Record):
 
     @property
     def multiplier(self) -> Ratio | None:
-        """The factor by which decoding multiplies an element, such as the product of both scales.
+        """The factor by which decoding multiplies an element, such as the product of block scale and tensor scale.
 
-        None if the factor is not a finite number, or if it differs between the elements of a block (HiF4).
+        It is None if the factor is not a finite number, or if it differs between the elements of a block (HiF4).
         """
         if self.groups:
             return None

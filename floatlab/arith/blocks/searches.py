@@ -1,4 +1,4 @@
-"""How libraries search for the scale and the minimum of a block, where no formula gives them.
+"""The searches by which libraries find the scale and the minimum of a block, where no formula gives them.
 
 A search computes in binary32, in the library's order of operations. Each operation is computed in binary64 and then
 rounded into binary32. Since 53 ≥ 2·24 + 2, rounding a sum, difference, product, quotient or square root to binary64
@@ -63,10 +63,10 @@ def qkx2(values: Sequence[Value]) -> Found:
     """Return the scale `step`, the negated minimum `depth` and the elements of a block of q4_k.
 
     This is make_qkx2_quants of ggml, with the weights of quantize_row_q4_K_ref. It divides the range of the block into
-    15 steps; then it tries 14.0, 14.1, …, 16.0 steps. Each of these numbers of steps determines the elements; a
-    least-squares fit to these elements gives a new scale and minimum. The search keeps the pair with the least weighted
-    square error. The minimum is at most 0. At first, the range begins at the least value, or at 0 if that is lower.
-    Each improvement replaces the beginning by the new minimum.
+    15 steps; then it tries 14.0, 14.1, …, 16.0 steps. Each of these numbers of steps determines the elements. A
+    least-squares fit to the elements gives a new scale and minimum. The search keeps the pair with the least weighted
+    square error. The minimum is at most 0. The range first begins at the least value, or at 0 if all values are
+    positive. After each improvement, it begins at the new minimum.
 
     >>> found = qkx2([ratio(n) for n in range(-3, 13)])
     >>> [int(each.as_fraction()) for each in found.values.values()], [int(q.as_fraction()) for q in found.elements][:4]

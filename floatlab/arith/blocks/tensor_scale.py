@@ -1,6 +1,6 @@
-"""The scale of a whole tensor: the caller's, or the one that uses the full range of elements and scales.
+"""The scale of a whole tensor: the caller's scale, or the scale that uses the full range of elements and scales.
 
-Other rules have other formulas; `Quantizer.tensor` evaluates the formula of any rule.
+Some scale rules have other formulas; `Quantizer.tensor` evaluates the formula of any rule.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def read_tensor_scale(value: object, kind: Format) -> Datum:
 
 
 def full_range_tensor_scale(amax: Fraction | int, format: BlockFormat) -> Datum:
-    """Return amax / (largest element · largest scale), rounded, never zero or ∞; return 1 if `amax` is zero.
+    """Return amax / (largest element · largest scale), rounded, but not to zero or ∞; return 1 if `amax` is zero.
 
     With this tensor scale, `amax` is stored as the largest element with the largest scale.
 

@@ -1,4 +1,4 @@
-"""The values of a block as given, their largest and smallest numbers, and the positions of a tensor's blocks."""
+"""Reads the values of a block, finds their largest and smallest numbers, and finds the positions of the blocks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def tiles(format: BlockFormat, rows: int, columns: int) -> list[list[int]]:
 
 
 def first_run(places: list[int]) -> int:
-    """Return the length of the first row of a block: the number of consecutive indices at its beginning.
+    """Return the length of the first row of a block: the number of consecutive indices at the start of `places`.
 
     >>> first_run([4, 5, 8, 9])
     2
@@ -53,14 +53,14 @@ def input_format(values: Sequence[object]) -> Format:
 
 
 def typed_text(value: object) -> str | None:
-    """Return the text of a value, or None if it was not text; the text of a derivation gets `@FORMAT` appended."""
+    """Return the text of a value, or None if it was not text; `@FORMAT` is appended to the text of a derivation."""
     if isinstance(value, Derivation) and isinstance(value.operands[0], Literal):
         return f"{value.operands[0].text}@{short_name(value.result.format)}"
     return value if isinstance(value, str) else None
 
 
 def exact_value(value: object) -> Value:
-    """Return the exact value of anything that `read` accepts except codes; raises an error for very long numbers."""
+    """Return the exact value of anything that `read` accepts, except codes; raises an error for very long numbers."""
     given = value.result if isinstance(value, Derivation) else value
     operand = given if isinstance(given, Datum) else read(given, "binary64").operands[0]
     if isinstance(operand, Datum):
