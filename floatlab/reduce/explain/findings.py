@@ -194,10 +194,12 @@ def overflow_of(problem: ProductProblem, found: SideExplanation, compared: SideE
     """Return a cause that lists the elements that overflowed but are finite in the other result, or None.
 
     `compared` is the explanation of the other result. If the elements of either result are those of other places, or
-    of another product, finite elements of the other result do not show that these elements should be finite.
+    of another product, finite elements of the other result do not show that these elements should be finite. The same
+    holds for a result in the same format that is not explained.
     """
     side, other = found.side, compared.side
-    if {each.name for each in (*found.causes, *compared.causes)} & _ELSEWHERE:
+    is_unexplained = compared.status == "unknown" and other.format == side.format
+    if is_unexplained or {each.name for each in (*found.causes, *compared.causes)} & _ELSEWHERE:
         return None
     overflow = find_overflow(problem, side) & other.finite
     partial = problem.known & ~side.finite & other.finite & ~overflow
@@ -209,10 +211,12 @@ def overflow_of(problem: ProductProblem, found: SideExplanation, compared: SideE
             ("partial sums", "overflowed"),
         )
         return DiagnosedCause("nan", "accumulator", side.name, share_of(both), indices_of(both), seen)
-    if other.format == side.format:  # if the product is far too large for the format, ∞ is right, not a small number
-        largest = float(side.format.largest)
-        product = np.abs(problem.totals.product)
-        overflow &= (np.abs(other.values) >= largest) | (product < 2 * largest) | np.isinf(product)
+    largest, exact = float(side.format.largest), problem.totals.product
+    size = np.abs(exact)
+    with np.errstate(all="ignore"):  # a number that is too small, or has the other sign, is wrong, and ∞ is right
+        overflow &= (np.sign(exact) * other.values >= np.minimum(size, largest) / 2) | np.isinf(exact)
+    if other.format == side.format:
+        overflow &= (np.abs(other.values) >= largest) | (size < 2 * largest) | np.isinf(exact)
     if not overflow.any():
         return None
     sizes = np.abs(problem.totals.product[overflow])

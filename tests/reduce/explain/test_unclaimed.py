@@ -239,3 +239,16 @@ def test_infinities_of_moved_lines_are_moved_with_them(axis):
     found = diagnose(x, y, good, wrong)
     assert (found.status, found.names) == ("bug", (("rows-moved", "columns-moved")[axis],))
     assert {each.side for each in found.causes} == {"expected"}
+
+
+def test_finite_numbers_of_another_product_do_not_make_infinities_wrong():
+    rng = np.random.default_rng(77)
+    x, y = rng.standard_normal((25, 114)), np.exp(rng.standard_normal((114, 11))).astype(np.float16)
+    x[[12, 15, 16]] *= 1e3
+    x = x.astype(np.float16)
+    order = rng.permutation(114)
+    with np.errstate(over="ignore"):
+        good, wrong = ((x.astype(np.float32) @ each.astype(np.float32)).astype(np.float16) for each in (y, y[order]))
+    assert np.isinf(good).any()
+    found = diagnose(x, y, wrong, good)
+    assert {each.side for each in found.causes} <= {"actual"}
