@@ -124,5 +124,5 @@ def contrast(fused: Derivation, separate: Derivation) -> Contrast:
     (False, Datum(binary16 0x3c02 = 1.002), 'below half')
     """
     if (fused.operation, separate.operation) != ("fma", "multiply_then_add") or fused.operands != separate.operands:
-        raise UnsupportedError("contrast takes the fma and the multiply_then_add of the same operands")
+        raise UnsupportedError("contrast must be given the fma and the multiply_then_add of the same operands")
     return Contrast(fused, separate)

@@ -250,7 +250,8 @@ def block_dot_product(
     Datum(binary16 0x58c8 = 153)
     """
     if len(left.elements) != len(right.elements):
-        raise FormatError(f"a dot product of blocks of {len(left.elements)} and {len(right.elements)} elements")
+        lengths = f"{len(left.elements)} and {len(right.elements)}"
+        raise FormatError(f"the blocks of a dot product must have equal lengths, not {lengths}")
     products = tuple(_product(a, b) for a, b in zip(left.values, right.values, strict=True))
     return _reduced("block_dot_product", (left, right), products, Combination.TOTAL, format, context)
 

@@ -131,18 +131,19 @@ def unpack(packed: object, width: int | str | Format, count: int | None = None) 
     bits = _width(width)
     given = np.asarray(packed)
     if given.dtype != np.uint8 and not isinstance(packed, list | tuple):
-        raise UnsupportedError(f"packed is an array of {given.dtype.name}; packed codes are uint8")
+        raise UnsupportedError(f"packed must be an array of uint8, not of {given.dtype.name}")
     if given.ndim == 0:
         raise UnsupportedError("packed has no axis to unpack along: give at least one row")
     if given.size and (given.dtype.kind not in "iu" or int(given.min()) < 0 or int(given.max()) > 255):
-        raise UnsupportedError("packed has values that are not bytes (integers from 0 to 255)")
+        raise UnsupportedError("packed must hold bytes, which are integers from 0 to 255")
     octets_given = given.shape[-1]
     most = octets_given * 8 // bits
     if count is None:
         count = most
     if not isinstance(count, int | np.integer) or count < 0 or packed_length(int(count), bits) != octets_given:
         least = max(0, (octets_given - 1) * 8 // bits + 1) if octets_given else 0
-        raise UnsupportedError(f"count is {count!r}; {octets_given} bytes hold {least} to {most} codes of {bits} bits")
+        held = f"{octets_given} bytes hold {least} to {most} codes of {bits} bits"
+        raise UnsupportedError(f"count must be an integer from {least} to {most}, not {count!r}: {held}")
     group, octets, places = _places(bits)
     groups = -(-int(count) // group)
     stream = np.zeros((*given.shape[:-1], groups * octets), np.uint8)

@@ -119,7 +119,7 @@ def source_of(x: Any, name: str = "x") -> Source:
     if isinstance(array, Source):
         return array
     if isinstance(x, list | tuple) and array.dtype.kind in "iuf" and _holds_bool(x):
-        raise UnsupportedError(f"{name} holds True or False among numbers; floats and integers are taken")
+        raise UnsupportedError(f"{name} must hold floats or integers, not True or False among them")
     if array.dtype.kind in "iu":
         if array.size and max(int(array.max()), -int(array.min())) > _MOST_INTEGER:
             raise UnsupportedError(
@@ -129,7 +129,7 @@ def source_of(x: Any, name: str = "x") -> Source:
     found = kind_of(array.dtype)
     if found is None:
         held = "strings" if array.dtype.kind in "US" else array.dtype.name
-        raise UnsupportedError(f"{name} is an array of {held}; floats and integers are taken")
+        raise UnsupportedError(f"{name} must be an array of floats or integers, not of {held}")
     return Source(array.view(found[1]), found[0], array.dtype)
 
 
@@ -199,8 +199,8 @@ class ArraySource:
             return
         found = _DOUBLE if kind.kind in _INTEGERS else format_of(kind)
         if found is None:
-            words = "its real and imaginary parts each are an array" if kind.kind == "c" else "floats and integers are"
-            raise UnsupportedError(f"{name} is an array of {kind.name}, which is not read: {words}")
+            hint = ": give its real and imaginary parts" if kind.kind == "c" else ""
+            raise UnsupportedError(f"{name} must be an array of floats or integers, not of {kind.name}{hint}")
         self.format, self.dtype = found, kind.newbyteorder("=")
 
     @property

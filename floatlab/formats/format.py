@@ -126,7 +126,7 @@ class Format(Record):
         if not zero and t:
             raise FormatError(f"{name}: a format without zero must have precision 1, not {p}")
         if not zero and signed:
-            raise FormatError(f"{name}: a format without zero has no sign (signed=False)")
+            raise FormatError(f"{name}: a format without zero must be unsigned (signed=False)")
         if self.largest_magnitude < self.smallest_normal_magnitude:
             raise FormatError(f"{name}: no normal number is left; it needs more exponent bits or fewer special codes")
 

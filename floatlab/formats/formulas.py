@@ -115,7 +115,7 @@ def _atom(tokens: list[str]) -> tuple[Formula, list[str]]:
 
 def _closed(tokens: list[str]) -> list[str]:
     if tokens[:1] != [")"]:
-        raise FormatError("a formula has a ')' missing")
+        raise FormatError("a ')' is missing in the formula")
     return tokens[1:]
 
 

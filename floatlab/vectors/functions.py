@@ -87,7 +87,9 @@ def _integer(name: str) -> Integer | None:
 def _format(name: str, whole: str) -> Format:
     try:
         if re.fullmatch(r"ui?\d+|i\d+", name):
-            raise FormatError(f"TestFloat says {parse_integer(name).name}, not {quoted(name)}")
+            raise FormatError(
+                f"the integer type must be {parse_integer(name).name}, as in TestFloat, not {quoted(name)}"
+            )
         return parse_format(name)
     except FloatlabError as error:
         raise FormatError(f"{quoted(whole)}: {error}") from None

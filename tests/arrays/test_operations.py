@@ -360,9 +360,15 @@ def test_flags_are_told_for_each_or_counted():
 @pytest.mark.parametrize(
     ("ask", "named"),
     [
-        (lambda: fl.arrays.add(["a"], [1.0], "fp16"), "x is an array of str"),
-        (lambda: fl.arrays.add([1.0], np.array([1j]), "fp16"), "y is an array of complex128"),
-        (lambda: fl.arrays.fma([1.0], [1.0], np.array([None]), "fp16"), "z is an array of object"),
+        (lambda: fl.arrays.add(["a"], [1.0], "fp16"), "x must be an array of floats or integers, not of strings"),
+        (
+            lambda: fl.arrays.add([1.0], np.array([1j]), "fp16"),
+            "y must be an array of floats or integers, not of complex128",
+        ),
+        (
+            lambda: fl.arrays.fma([1.0], [1.0], np.array([None]), "fp16"),
+            "z must be an array of floats or integers, not of object",
+        ),
         (lambda: fl.arrays.add([1.0], [2**60], "fp16"), "y holds integers beyond 2"),
         (lambda: fl.arrays.add([1.0, 2], [1.0, 2, 3], "fp16"), r"do not broadcast: x \(2,\), y \(3,\)"),
         (lambda: fl.arrays.add([1.0], [1.0], "fp17"), "fp17"),

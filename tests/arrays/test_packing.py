@@ -67,20 +67,23 @@ def test_what_is_left_out_is_zeros():
 @pytest.mark.parametrize(
     ("ask", "named"),
     [
-        (lambda: pack([16], 4), "codes has codes that are not 4 bits"),
-        (lambda: pack([-1], 6), "codes has codes that are not 6 bits"),
-        (lambda: pack([0.5], 4), "codes are integers"),
+        (lambda: pack([16], 4), "codes must be codes of 4 bits, from 0 to 0xf, not 0x10"),
+        (lambda: pack([-1], 6), "codes must be codes of 6 bits, from 0 to 0x3f, not -0x1"),
+        (lambda: pack([0.5], 4), "codes must be an array of integers, not of float64"),
         (lambda: pack(3, 4), "no axis"),
         (lambda: pack([1]), "width is missing"),
         (lambda: pack([1], 9), "width must be 1 to 8 bits"),
         (lambda: pack([1], True), "width must be 1 to 8 bits"),
         (lambda: pack([1], "fp16"), "width must be 1 to 8 bits"),
-        (lambda: unpack([256], 4), "not bytes"),
-        (lambda: unpack(np.array([1]), 4), "packed codes are uint8"),
+        (lambda: unpack([256], 4), "packed must hold bytes"),
+        (lambda: unpack(np.array([1]), 4), "packed must be an array of uint8, not of int64"),
         (lambda: unpack(np.uint8(1), 4), "no axis"),
-        (lambda: unpack([1, 2], 4, 5), "count is 5; 2 bytes hold 3 to 4 codes of 4 bits"),
-        (lambda: unpack([1, 2], 4, 2), "count is 2"),
-        (lambda: unpack([1, 2, 3], 6, 2.0), "count is 2.0"),
+        (
+            lambda: unpack([1, 2], 4, 5),
+            "count must be an integer from 3 to 4, not 5: 2 bytes hold 3 to 4 codes of 4 bits",
+        ),
+        (lambda: unpack([1, 2], 4, 2), "count must be .*, not 2"),
+        (lambda: unpack([1, 2, 3], 6, 2.0), "count must be .*, not 2.0"),
     ],
 )
 def test_what_cannot_be_done_is_named(ask, named):

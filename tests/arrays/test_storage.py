@@ -102,7 +102,7 @@ def test_an_interrupted_save_loses_nothing(path, monkeypatch):
                 save(path, FloatArray([2.0], "fp16"))
         assert path.read_bytes() == before
         assert os.listdir(path.parent) == [path.name]
-    with pytest.raises(UnsupportedError, match="obj holds str"):
+    with pytest.raises(UnsupportedError, match="obj must hold FloatArrays and NumPy arrays, not str"):
         save(path, [FloatArray([2.0], "fp16"), "text"])
     assert path.read_bytes() == before
 
@@ -121,9 +121,9 @@ def test_a_save_keeps_the_mode_and_follows_a_link(path, tmp_path):
 @pytest.mark.parametrize(
     ("obj", "named"),
     [
-        ("text", "obj holds str"),
+        ("text", "obj must hold FloatArrays and NumPy arrays, not str"),
         ([np.array([None])], "stored safely as .npy"),
-        ({1: np.ones(1)}, "the key 1; keys are strings"),
+        ({1: np.ones(1)}, "the keys of obj must be strings, not 1"),
         ({"\ud800": np.ones(1)}, "not text"),
         (np.array(["a"]), "stored safely as .npy"),
         (np.zeros(2, [("a", int)]), "stored safely as .npy"),

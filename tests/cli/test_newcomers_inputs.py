@@ -107,8 +107,8 @@ def test_what_people_bring_is_answered(capsys, monkeypatch, folder, words, first
         ("empty.txt a.npy", "'empty.txt' has no numbers"),
         ("text.npy a.npy", "'text.npy' holds '<U1'"),
         ("record.npy a.npy", "'record.npy' holds '[('p', '<f4')]'"),
-        ("wide.npy a.npy", "wide.npy is an array of float128"),
-        ("complex.npy a.npy", "its real and imaginary parts each are an array"),
+        ("wide.npy a.npy", "wide.npy must be an array of floats or integers, not of float128"),
+        ("complex.npy a.npy", "give its real and imaginary parts"),
         ("a.npy b.npy --inputs x.npy", "--inputs needs X Y"),
         (
             "a.npy b.npy --inputs y.npy x.npy",

@@ -88,7 +88,7 @@ def test_draws_are_even_and_repeatable():
 
 def test_levels():
     function = parse_function("e2m1_add")
-    with pytest.raises(FloatlabError, match="level is 1 or 2, not 3"):
+    with pytest.raises(FloatlabError, match="level must be 1 or 2, not 3"):
         list(generate_lines(function, X86, 3))
     assert len(list(generate_lines(function, X86, 1))) == 10_000
 

@@ -232,7 +232,7 @@ def _exp2(a: Value) -> Value:
     assert isinstance(a, Ratio)
     exponent = a.as_fraction()
     if exponent.denominator != 1:
-        raise UnsupportedError("exp2 takes an integer exponent")
+        raise UnsupportedError("the argument of exp2 must be an integer")
     return ratio(power_of_two(int(exponent)))
 
 

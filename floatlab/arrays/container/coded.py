@@ -353,7 +353,7 @@ def typed(x: object, format: Format, context: Context) -> object:
     if own_format(x) is not None:
         return CodedArray(x) if isinstance(x, Datum) else x
     if isinstance(x, str):
-        raise UnsupportedError("an operand is text; operands are numbers and arrays of numbers")
+        raise UnsupportedError("an operand must be a number or an array of numbers, not text")
     return CodedArray._of(codes_in(x, format, reading_context(context)), format, None)
 
 

@@ -112,7 +112,7 @@ def _exactly(x: object) -> Array:
         return values_of(x, DOUBLE, DEFAULT, np.float64)
     array = np.asarray(x)
     if array.dtype.kind in "USO":
-        raise UnsupportedError(f"an operand is {type(x).__name__}; operands are numbers and arrays of numbers")
+        raise UnsupportedError(f"an operand must be a number or an array of numbers, not {type(x).__name__}")
     return array if array.dtype == bool else values_of(array, DOUBLE, DEFAULT, np.float64)
 
 

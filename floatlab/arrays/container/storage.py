@@ -61,7 +61,7 @@ def _entry(key: object, x: object) -> tuple[dict[str, Any], Array]:
     if isinstance(x, FloatArray):
         return {"key": key, "format": _format_said(x.format), "context": _context_said(x._context)}, x.codes
     if not isinstance(x, np.ndarray | np.generic):
-        raise UnsupportedError(f"obj holds {type(x).__name__}; FloatArrays and NumPy arrays are saved")
+        raise UnsupportedError(f"obj must hold FloatArrays and NumPy arrays, not {type(x).__name__}")
     array = np.asarray(x)
     if array.dtype.kind not in PLAIN or array.dtype.hasobject:
         hint = ": FloatArray(x) keeps it" if format_of(array.dtype) else ""
@@ -117,7 +117,7 @@ def save(path: str | os.PathLike[str], obj: object) -> None:
         kind, pairs = "dict", list(obj.items())
         for key in obj:
             if not isinstance(key, str):
-                raise UnsupportedError(f"obj has the key {key!r}; keys are strings")
+                raise UnsupportedError(f"the keys of obj must be strings, not {key!r}")
             if any(0xD800 <= ord(ch) < 0xE000 for ch in key):
                 raise UnsupportedError(f"obj has a key that is not text: {key!r}")
     elif isinstance(obj, list | tuple):

@@ -196,18 +196,17 @@ def checked_codes(codes: object, of: Format | int, name: str = "codes") -> Array
     try:
         array = np.asarray(codes)
     except (TypeError, ValueError) as trouble:
-        raise UnsupportedError(f"{name} is not an array of integers: {str(trouble).splitlines()[0]}") from None
+        raise UnsupportedError(f"{name} must be an array of integers: {str(trouble).splitlines()[0]}") from None
     if array.size == 0 and array.dtype.kind == "f":  # an empty list
         array = array.astype(np.uint8)
     if array.dtype.kind not in "iu":
-        raise UnsupportedError(f"{name} is an array of {array.dtype.name}; codes are integers")
-    width, whose = (of, "they") if isinstance(of, int) else (of.width, f"those of {of.name}")
+        raise UnsupportedError(f"{name} must be an array of integers, not of {array.dtype.name}")
+    width, whose = (of, f"codes of {of} bits") if isinstance(of, int) else (of.width, f"codes of {of.name}")
     if array.dtype.kind == "u" and 8 * array.itemsize <= width:  # no code of this dtype can be too wide
         return array
     if array.size and ((array.dtype.kind == "i" and int(array.min()) < 0) or int(array.max()) >> width):
-        raise UnsupportedError(
-            f"{name} has codes that are not {width} bits: {whose} go from 0 to {(1 << width) - 1:#x}"
-        )
+        wrong = int(array.max()) if int(array.min()) >= 0 else int(array.min())
+        raise UnsupportedError(f"{name} must be {whose}, from 0 to {(1 << width) - 1:#x}, not {wrong:#x}")
     return array
 
 

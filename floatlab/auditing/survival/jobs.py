@@ -299,5 +299,5 @@ def _opened(place: Place, tensor: str, version: str = "") -> ArraySource:
     source = checkpoint_at(place, version).open(tensor)
     if source.dtype is not None and source.dtype.kind != "f":
         source.close()
-        raise UnsupportedError(f"{source.name} is an array of {source.dtype.name}, not of floats")
+        raise UnsupportedError(f"{source.name} must be an array of floats, not of {source.dtype.name}")
     return source

@@ -302,7 +302,7 @@ def test_the_worst_nodes_are_the_worst():
         (lambda: total(["1", ["2"]]), fl.FloatlabError, "x"),
         (lambda: total([1.0], format="fp33"), fl.FormatError, "fp33"),
         (lambda: total([1.0], accumulator="binary128"), fl.FormatError, "128 bits"),
-        (lambda: total(np.array(["a"])), UnsupportedError, "x is an array of"),
+        (lambda: total(np.array(["a"])), UnsupportedError, "x must be an array of"),
         (lambda: total([1.0, None]), fl.FloatlabError, "x"),
         (lambda: total([1j]), fl.FloatlabError, "x"),
     ],

@@ -312,7 +312,7 @@ RANDOM = np.random.default_rng(1)
         (lambda x: x[0] * len(x), NotASum, "is not a sum|do not leave a count"),
         (lambda x: RANDOM.random() * x.sum(), NotASum, "two results|is not a sum"),
         (lambda x: x, UnsupportedError, "not one number"),
-        (lambda x: "text", UnsupportedError, "an array of str"),
+        (lambda x: "text", UnsupportedError, "an array of floats or integers, not of str"),
         (lambda x: 1 / 0, UnsupportedError, "raises ZeroDivisionError"),
         (lambda: 0, UnsupportedError, "raises TypeError"),
         (3, UnsupportedError, "is not a function"),

@@ -44,8 +44,8 @@ class Late:
         (raising(ValueError("x" * 100_000)), "x…$"),
         (raising(MemoryError()), "raises MemoryError$"),
         (lambda x: Late(), "cannot be read: SystemExit: 0"),
-        (lambda x: None, "an array of object"),
-        (lambda x: {}, "an array of object"),
+        (lambda x: None, "an array of floats or integers, not of object"),
+        (lambda x: {}, "an array of floats or integers, not of object"),
     ],
 )
 def test_what_a_target_raises_is_told_in_one_line(target, words):
