@@ -188,7 +188,7 @@ static void write_elements(const BlockCall *c, Py_ssize_t first, Py_ssize_t bloc
         scale_up(r, (const float *)elements, by, blocks, size, c->values + first);
 }
 
-/* Do the call; return whether `by_field` was valid for all blocks. */
+/* Round all blocks of a call; return whether `by_field` was valid for all of them. */
 static int round_blocks(const BlockCall *c)
 {
     const BlockRule *r = &c->rule;
@@ -265,7 +265,7 @@ static uint32_t largest_finite(const uint32_t *x, Py_ssize_t count, Py_ssize_t s
 
 PyDoc_STRVAR(largest_doc,
              "largest_finite(x, size) -> word\n\n"
-             "Return the largest magnitude in blocks of binary32 words; blocks with infinities or NaNs do not count.");
+             "Return the largest magnitude in blocks of binary32 words; blocks with infinities or NaNs are left out.");
 
 static PyObject *take_largest(PyObject *self, PyObject *args)
 {
@@ -287,9 +287,9 @@ static PyObject *take_largest(PyObject *self, PyObject *args)
 
 PyDoc_STRVAR(blocks_doc,
              "round_blocks(rule, x, by_field, scale_reading, elements, stored, scales, codes, values)\n"
-             "-> whether all scales are known\n\n"
-             "Round the blocks of words of binary32 by a BlockRule. Codes of scales are written; also codes of elements and\n"
-             "values, unless these are None. The table `by_field` and `stored` may also be None.");
+             "-> whether `by_field` was valid for all blocks\n\n"
+             "Round blocks of binary32 words by a BlockRule. The codes of scales are written to `scales`, the codes of elements\n"
+             "to `codes` and their values to `values`. `codes`, `values`, `by_field` and `stored` may be None.");
 
 static PyObject *take_blocks(PyObject *self, PyObject *args)
 {
@@ -332,8 +332,8 @@ static PyObject *take_blocks(PyObject *self, PyObject *args)
 
 PyDoc_STRVAR(multiply_doc,
              "scale_elements(codes, elements, by, values, in_double)\n\n"
-             "Write the words of binary32 that a table of 256 has for the codes, times float64 factors, one for each block. The\n"
-             "product is rounded once, from binary64 or in binary32.");
+             "Decode codes by a table of 256 binary32 words, multiply each number by the float64 factor of its block, and write\n"
+             "the products as binary32. Each product is rounded once, from binary64 or in binary32.");
 
 static PyObject *scale_elements(PyObject *self, PyObject *args)
 {

@@ -1,8 +1,9 @@
 /* The compiled lane: converts arrays of words to codes and back in one pass over memory, without the interpreter's lock.
 
-   It accepts only buffers (the stable ABI, no NumPy headers), and is optional: without it, the NumPy lane is used. This
-   is a second implementation of the decision of numbers/rounding.py; tests check that both agree bit for bit. What
-   depends only on format and context is computed in Python, by the scalar arithmetic, and passed as packed numbers. */
+   It accepts only buffers (the stable ABI, no NumPy headers), and is optional: without it, the NumPy lane is used. It
+   implements the rounding decisions of numbers/rounding.py a second time; tests check that both agree bit for bit. All
+   parameters that depend only on format and context are computed in Python, by the scalar arithmetic, and are passed as
+   packed numbers. */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>

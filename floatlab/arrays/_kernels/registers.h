@@ -74,8 +74,8 @@ APART TARGET static LOOP(loop_few)
 }
 
 /* The significand of each element becomes a byte: its upper 6 bits, and a last bit that is set if any lower bit is. The
-   rank is that of the binade's start plus (byte + addend + odd) >> shift. `odd` is 1 if the table asks for it and the
-   last kept bit is 1. */
+   rank is the rank of the binade's start plus (byte + addend + odd) >> shift. `odd` is 1 if the last kept bit is 1 and
+   the table says that its parity matters. */
 APART TARGET static LOOP(loop_bytes)
 {
     uint8_t offset[64], power[64], kept[64];
@@ -139,10 +139,10 @@ static int bytes_fit(const Given *g)
 
 PyDoc_STRVAR(few_doc,
              "look_up_few(words, table, codes, 0) -> 0\n\n"
-             "Write the code of each word of binary32. Words are compared as integers in the order of their values: -0 is below\n"
-             "0, and negative NaNs are lowest. There are 31 starts of codes. The table has levels of 1, 2, 4, 8 and 16 starts\n"
-             "from index 1 on, each in the order of reversed bits. From index 32 on, it has the codes as bytes: that of a word\n"
-             "is at the number of starts up to this word, with the bits of this number reversed.");
+             "Write the code of each word of binary32, by a binary search among 31 starts of codes. Words are compared as\n"
+             "integers in the order of their values: -0 is below 0, and negative NaNs are lowest. From index 1 on, the table has\n"
+             "levels of 1, 2, 4, 8 and 16 starts, each in the order of reversed bits. From index 32 on, it has the codes as\n"
+             "bytes. The index of a word's code is the number of starts up to this word, with the bits of the number reversed.");
 
 static PyObject *few(PyObject *self, PyObject *args)
 {
@@ -152,10 +152,10 @@ static PyObject *few(PyObject *self, PyObject *args)
 
 PyDoc_STRVAR(bytes_doc,
              "look_up_bytes(words, tables, codes, 0) -> 1 if a word was infinity or NaN, plus 2 if one was subnormal\n\n"
-             "Write the code of each word of binary32. Three tables have for each exponent: a number to add to the first 7\n"
-             "bits of the significand, the last of which is set if any lower bit is; a shift, plus 8 unless 1 is added if the\n"
-             "last kept bit is odd; the rank of the binade's start. The fourth has the code of each rank, of positive and\n"
-             "then of negative numbers. Codes of infinities and NaNs are undefined.");
+             "Write the code of each word of binary32. The first three tables have a number for each exponent: a number to add\n"
+             "to the first 7 bits of the significand (the last of these bits is set if any lower bit is); a right shift, plus 8\n"
+             "if the parity of the last kept bit does not matter; and the rank of the binade's start. The fourth table has the\n"
+             "code of each rank, first of positive and then of negative numbers. Codes of infinities and NaNs are undefined.");
 
 static PyObject *bytes(PyObject *self, PyObject *args)
 {
@@ -163,7 +163,7 @@ static PyObject *bytes(PyObject *self, PyObject *args)
     return look_up(args, &lookup);
 }
 
-PyDoc_STRVAR(registers_doc, "has_registers() -> whether look_up_few and look_up_bytes are for this processor");
+PyDoc_STRVAR(registers_doc, "has_registers() -> whether look_up_few and look_up_bytes can run on this processor");
 
 static PyObject *registers(PyObject *self, PyObject *args)
 {

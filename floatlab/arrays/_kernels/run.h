@@ -56,13 +56,13 @@ static const char *fault_of(const Call *c, Stage *s)
         const Place *p = &s->places[i];
         if (!has_kernel(s->word_size, p->size) || !is_reading(c, p->number, p->size, s->word_size) ||
             (s->path == READ && !buffer_of(c, p->number)))
-            return "a reading does not go with its operand";
+            return "a reading does not fit its operand";
         if (!buffer_of(c, p->buffer) || !fits(c, p))
             return "an operand is not an aligned buffer with a whole row for each step";
     }
     const Place *to = &s->places[TO];
     if (buffer_of(c, to->number) && !is_reading(c, to->number, s->code_size, s->word_size))
-        return "a reading does not go with what is written";
+        return "a reading does not fit the output";
     int in_words = buffer_of(c, to->number) || s->path == READ;
     if (!buffer_of(c, to->buffer) || !is_room(c, to, in_words ? s->word_size : s->code_size) ||
         !is_room(c, &s->places[FLAGS], 1) || !is_room(c, &s->places[MARKS], 1) ||
@@ -106,9 +106,9 @@ static int take(Call *c, PyObject *written, PyObject *read)
 PyDoc_STRVAR(run_doc,
              "run(program, written, read, count, steps, first) -> (steps done, union of marks and refusals)\n\n"
              "Run all stages of a program on rows of `count` elements, one step after the other. A stage reads operands as\n"
-             "words, applies an operation (0: none), rounds to codes, and writes these or their values. Draws are those of\n"
-             "elements `first`, first + 1, …. The run ends after a stage that marks an element, or whose context refuses\n"
-             "one. The tuples contain buffers, or None.");
+             "words, applies an operation (0: none), rounds to codes, and writes the codes or their values. The random draws\n"
+             "have the indices first, first + 1, …. The run ends after a stage that marks an element, or whose context makes\n"
+             "an element an error. The tuples contain buffers, or None.");
 
 static PyObject *run(PyObject *self, PyObject *args)
 {
@@ -173,7 +173,8 @@ static PyObject *accumulate(PyObject *self, PyObject *args)
             goto done;
     if (sums->ndim != 2 || (sums->itemsize != 4 && sums->itemsize != 8) || !has_shape(sums, 2, 0, sums) || x->ndim != 3 ||
         !has_shape(x, 3, x->shape[0], sums) || !has_shape(y, 3, x->shape[0], sums)) {
-        PyErr_SetString(PyExc_ValueError, "sums has two axes, of float32 or float64; x and y have one more, the first");
+        PyErr_SetString(PyExc_ValueError,
+                        "sums must have two axes, of float32 or float64; x and y must have one more axis, the first");
         goto done;
     }
     fenv_t mode;

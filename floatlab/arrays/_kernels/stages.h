@@ -10,9 +10,9 @@ enum { OPERATIONS = 10 };             /* in the order of arrays/lanes/compiled.p
 static const int arity[OPERATIONS] = {1, 2, 2, 2, 2, 1, 3, 3, 2, 1};
 static const int directions[] = {FE_TONEAREST, FE_DOWNWARD, FE_UPWARD, FE_TOWARDZERO};
 
-/* Where the numbers of an operand or a result are: in row `row` of a buffer, and `stride` rows later in each further
-   step.  A row has the call's number of elements.  `buffer` is an index into the call's buffers, the written ones first,
-   or -1 for none; `resolve` replaces this index by the pointer `start`. */
+/* The place of the numbers of an operand or a result. In the first step, they are row `row` of a buffer; in each further
+   step, they are `stride` rows later.  A row has `count` elements (of the call).  `buffer` is an index into the call's
+   buffers, where buffers that are written come first, or -1 for no buffer; `resolve` replaces it by the pointer `start`. */
 typedef struct {
     union {
         int64_t buffer;
@@ -28,7 +28,7 @@ typedef struct {
 
 enum { TO = 3, FLAGS, MARKS, PLACES };
 
-/* An operation and a rounding, as arrays/lanes/compiled.py packs them in this order. */
+/* An operation and a rounding, in the order in which arrays/lanes/compiled.py packs their parameters. */
 typedef struct {
     int64_t word_size, operation;
     int64_t negative_zero; /* whether an exact zero sum of opposite signs is negative */

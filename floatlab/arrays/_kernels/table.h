@@ -1,9 +1,9 @@
 /* Formats given by a table (arrays/lanes/tables.py): words of binary32 to codes, and codes to words, by looking up.
 
-   The codes of a sign are segments of the words without sign: a segment starts where a rounding moves to the next code.
-   A bucket is the words that share their upper bits. In narrow formats a bucket has at most one start inside it; its
-   entry has that start, and the codes before and after it. In wide formats an entry is a straight line: it gives the
-   number of starts up to a word, or one less, and a comparison decides which. */
+   A segment is a range of words, without their sign, that are rounded to the same code. Its start is its first word.
+   A bucket consists of all words with the same upper bits, and has an entry in a table. In narrow formats, at most one
+   start is inside a bucket; the entry has this start, and the codes before and after it. In wide formats, an entry is a
+   straight line, which gives the number of starts up to a word, or one less; a comparison with a start decides. */
 
 /* The arguments of a call: buffers, of which the last is written to, and a number. */
 typedef struct {
@@ -141,7 +141,7 @@ SCALAR static void take_starts(const uint16_t *restrict at, const uint32_t *rest
         next[i] = starts[at[i]];
 }
 
-/* Evaluate the lines; return whether one does not settle a code. */
+/* Evaluate the lines; return whether the code of a word must be found by a search. */
 CLONES static int evaluate(const uint32_t *restrict words, const uint64_t *restrict lines, uint16_t *restrict at, Py_ssize_t count)
 {
     uint64_t unsettled = 0;
@@ -230,10 +230,10 @@ static int binades_fit(const Given *g)
 }
 
 PyDoc_STRVAR(binades_doc,
-             "look_up_binades(words, entries, codes, 23) -> whether an entry was unsettled\n\n"
-             "Write the code of each word of binary32, in two's complement. An entry, for each sign and exponent, has a\n"
-             "number to add to the significand (24 bits), a shift (5), whether to add 1 to an odd rank (1), and from bit 32\n"
-             "on the rank of the binade's start. If its bit 63 is set, it settles no code.");
+             "look_up_binades(words, entries, codes, 23) -> whether the code of a word was not found\n\n"
+             "Write the code of each word of binary32, in two's complement. There is an entry for each sign and exponent. It\n"
+             "consists of a number to add to the significand (24 bits), a shift (5 bits), a bit that tells whether to add 1\n"
+             "to an odd rank, and from bit 32 on the rank of the binade's start. An entry with bit 63 set gives no codes.");
 
 static PyObject *binades(PyObject *self, PyObject *args)
 {
@@ -275,7 +275,7 @@ static PyObject *take_words(PyObject *self, PyObject *args)
     if (which == -1 && PyErr_Occurred())
         return NULL;
     if (which < 0 || which > 3) {
-        PyErr_SetString(PyExc_ValueError, "the last argument is from 0 to 3");
+        PyErr_SetString(PyExc_ValueError, "the last argument must be from 0 to 3");
         return NULL;
     }
     return look_up(args, &lookups[which]);

@@ -4,8 +4,8 @@ enum { SOME = 512, SUM_CHUNK = 2048, LANES = 16, SUMS = 5 };
 enum { ZEROS, EXACT, LOST, SATURATED, FLUSHED, SUBNORMAL, COMPARED, SMALL, COUNTS };
 enum { FIELDS = 1 << 11, UPPERS = 1 << 15 };
 
-/* A bin has several counters, used by neighbouring elements in turn: increments of one counter would wait for each
-   other. */
+/* A bin has several counters, which neighbouring elements use in turn: if they used the same counter, each increment
+   would wait for the previous one. */
 typedef struct {
     uint32_t fields[FIELDS][4], uppers[UPPERS][2];
 } Bins;
@@ -24,7 +24,7 @@ typedef struct {
     double sums[SUMS]; /* the sums of error², x², y², x·y, and of the relative errors */
 } Figures;
 
-/* What each element of a piece adds to the sums. */
+/* The numbers that each element of a piece adds to the sums. */
 typedef struct {
     double x[SOME], y[SOME], error[SOME], ratio[SOME];
 } Terms;
@@ -63,7 +63,7 @@ CLONES static void add_terms(const Terms *restrict t, double (*restrict lanes)[L
     memcpy(lanes, sums, sizeof sums);
 }
 
-/* Add the lanes of a chunk (the second half to the first, until one is left), and add the results to the sums. */
+/* Add the lanes of a chunk (the second half to the first, until one lane is left), and add the result to the sums. */
 static void end_chunk(Figures *f, double (*lanes)[LANES])
 {
     for (int k = 0; k < SUMS; k++) {

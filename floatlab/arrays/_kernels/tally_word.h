@@ -8,9 +8,9 @@
 
 #define WIDER (BITS == 32 ? 1023 - 127 : 0) /* the difference of the exponent fields of binary64 and of the word */
 
-/* Count the elements of a piece by what the rounding did to them, and write x and y. If either is not finite, both are
-   written as zeros. Also write the exponent field that x would have in binary64; `count_small` corrects it for
-   subnormal x. */
+/* Count the elements of a piece by what the rounding did to them, and write x and y. If x or y is not finite, both are
+   written as zeros. Also write the exponent field that x would have in binary64; for subnormal x, `count_small` corrects
+   this field. */
 CLONES static void NAME(classify)(const Unsigned *restrict x, const Unsigned *restrict y, const Unsigned *restrict smallest,
                                   const Unsigned *restrict threshold, Unsigned *restrict a, Unsigned *restrict b,
                                   uint16_t *restrict fields, Py_ssize_t count, Figures *restrict f)

@@ -1,6 +1,6 @@
-/* Operations on words, rounded to odd. They are computed from the result to nearest and the sign of its error (Boldo
-   and Melquiond, Emulation of FMA and correctly rounded sums, IEEE TC 57(4), 2008).  Rounding the odd result to a
-   format with at least two digits fewer is correct in every direction. */
+/* Operations on words, with results rounded to odd. They are computed from the nearest result and the sign of its error
+   (Boldo and Melquiond, Emulation of FMA and correctly rounded sums, IEEE TC 57(4), 2008).  Rounding the odd result to
+   a format with at least two digits fewer gives the correctly rounded result in every direction. */
 static INLINE Unsigned NAME(to_odd)(Float nearest, Float lost)
 {
     NAME(Punned) r = {.number = nearest}, rest = {.number = lost};
@@ -42,7 +42,7 @@ static INLINE Unsigned NAME(error_is_exact)(NAME(Punned) x)
         return any;                                                                                                    \
     }
 
-/* An exact zero from a sum of opposite signs has the direction's sign: `zero`. */
+/* If the terms of a sum have opposite signs, an exact zero has the sign that the rounding direction defines: `zero`. */
 #define SUM                                                                                                            \
     r.number = x.number + y.number;                                                                                    \
     odd = NAME(to_odd)(r.number, NAME(sum_error)(x.number, y.number, r.number));                                       \

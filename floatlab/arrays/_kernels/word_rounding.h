@@ -71,8 +71,8 @@ static INLINE Unsigned NAME(sign)(Unsigned word, Unsigned rank, const NAME(Rule)
     return rank | ((word >> r->sign_shift) & r->sign & (MASK(rank != 0) | r->negative_zero));
 }
 
-/* How far a number's exponent is below that of the format's smallest normal number. Subnormal words count as having the
-   exponent of the smallest normal word. */
+/* By how much the exponent of a number is below the exponent of the format's smallest normal number, or 0 if it is not
+   below. Subnormal words count as having the exponent of the smallest normal word. */
 static INLINE Int NAME(under)(Unsigned magnitude, const NAME(Rule) *r)
 {
     Int under = r->low + 1 - (Int)(magnitude >> T);
@@ -239,7 +239,7 @@ CLONES static void NAME(draw)(Unsigned *restrict draws, Py_ssize_t count, const 
     }
 }
 
-/* Round a chunk of words into codes, and write flags unless NULL; return REFUSED if the context refuses an element. */
+/* Round a chunk of words into codes, and write flags unless NULL; return REFUSED if the context makes one an error. */
 static unsigned NAME(round)(const Stage *s, const Unsigned *words, void *codes, uint8_t *flags, Py_ssize_t count,
                             uint64_t first)
 {
