@@ -1,6 +1,6 @@
 """Minimum and maximum (IEEE 754-2019 clause 9.6): by value or by magnitude, with NaNs propagated or ignored.
 
-−0 is less than +0. If the result's format cannot represent the chosen operand, the operand is rounded into it.
+−0 is less than +0. If the result's format cannot represent the chosen operand, the operand is rounded into this format.
 """
 
 from __future__ import annotations

@@ -263,7 +263,7 @@ def _code_with_sign(x: Datum, negative: bool) -> int:
     """Return the code of x with this sign bit; in a format where −0 is a NaN, return NaN and 0 unchanged."""
     sign = 1 << (x.format.width - 1)
     code = (x.code & (sign - 1)) | sign * negative
-    if x.format.nan_in_place_of_negative_zero and sign in (code, x.code):  # x is that NaN, or 0
+    if x.format.nan_in_place_of_negative_zero and sign in (code, x.code):  # x is 0, or the NaN with the code of −0
         return x.code if x.is_nan else 0
     return code
 

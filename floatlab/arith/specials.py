@@ -43,7 +43,7 @@ def _payload(datum: Datum) -> int:
 def _preferred_by_x87(first: Datum, second: Datum, first_is_quiet: bool) -> Datum:
     """Return the NaN that an x87 instruction keeps (Intel SDM volume 1, table 4-7).
 
-    A quiet NaN is preferred to a signaling NaN. Of two NaNs of the same kind, the one with the larger significand is
+    A quiet NaN is preferred to a signaling NaN. Of two NaNs of the same kind, the NaN with the larger significand is
     preferred. If the significands are equal, the positive NaN is preferred.
     """
     second_is_quiet = not second.is_signaling

@@ -77,7 +77,7 @@ def encode_blocks(
         multiple of the block size. A shorter last block is padded with zeros in three cases: scales are binary32,
         blocks have several rows, or the rule is that of a library.
     scale
-        Rule for scales (`formats.scale_rules`); by default the format's own: floor for MX, nearest for nvfp4.
+        Rule for scales (`formats.scale_rules`). The default depends on the format: floor for MX, nearest for nvfp4.
     rounding, context
         Rounding direction, or Context, of the elements, which saturate.
     tensor_scale
@@ -184,7 +184,7 @@ def _unscaled(matrix: Array, recipe: Recipe, context: Context) -> Blocks:
 
 
 def _chosen(matrix: Array, recipe: Recipe, given: object, options: BlockRounding) -> Blocks:
-    """Encode each block with the one of several scales that gives the smallest error (`ScaleChoice`).
+    """Encode each block with several scales, and keep the result with the smallest error (`ScaleChoice`).
 
     Errors are computed in float64. If two of them nearly agree, exact scalar arithmetic decides.
     """
@@ -324,7 +324,7 @@ def decode_blocks(
         raise UnsupportedError(f"tensor_scale: {fmt.name} needs the scale of the tensor, which a pair does not contain")
     cut = BlockLayout(codes.shape, axis, fmt)
     if scales.shape != cut.scales_shape:
-        raise UnsupportedError(f"scales has shape {scales.shape}; codes of shape {codes.shape} need {cut.scales_shape}")
+        raise UnsupportedError(f"scales must have shape {cut.scales_shape} for these codes, not {scales.shape}")
     kind = dtype_of(fmt) if dtype is None else np.dtype(dtype)  # type: ignore[call-overload]
     if kind not in WORDS:
         raise UnsupportedError(f"dtype {kind.name} does not hold the range of {fmt.name}; float32 and float64 do")
@@ -366,8 +366,7 @@ def _decode_tiles(blocks: Blocks, tensor_scale: object, recipe: Recipe, axis: in
     fmt, rule = recipe.format, recipe.rule
     tiling = Tiling(codes.shape, fmt, axis)
     if scales.shape != tiling.scales_shape:
-        needed = tiling.scales_shape
-        raise UnsupportedError(f"scales has shape {scales.shape}; codes of shape {codes.shape} need {needed}")
+        raise UnsupportedError(f"scales must have shape {tiling.scales_shape} for these codes, not {scales.shape}")
     stores = any(line.name == "tensor" for line in rule.steps())
     tensor: Array = np.ones((1, 1))
     if fmt.tensor is not None and stores:

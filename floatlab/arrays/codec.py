@@ -112,7 +112,7 @@ def decode_array(
     try:
         kind = np.dtype(dtype) if dtype is not None else float_for(fmt)  # type: ignore[call-overload]
     except TypeError:
-        raise UnsupportedError(f"dtype {quoted(str(dtype))} is none of NumPy's") from None
+        raise UnsupportedError(f"dtype must be a dtype of NumPy, not {quoted(str(dtype))}") from None
     target = format_of(kind)
     if target is None or not (holds(target, fmt) or (_is_irrational(fmt) and target == DOUBLE)):
         raise UnsupportedError(f"dtype {kind.name} does not hold all of {fmt.name}")
@@ -139,7 +139,7 @@ def _context_in_words(rounding: Direction | str, overflow: str) -> Context:
 
 
 def rules_of(context: AnyContext, rounding: AnyContext, overflow: str = "native") -> Context:
-    """Return the Context of a call: `context` or `rounding` if one of them is a Context, or one made from the words.
+    """Return the Context of a call: `context` or `rounding` if one is a Context, else Context(rounding, overflow).
 
     Raises ContextError for an invalid context, and UnsupportedError for conflicting arguments or precision control.
     """
@@ -351,7 +351,7 @@ def _check_out(out: object, shape: tuple[int, ...], dtype: DType) -> None:
     if not isinstance(out, np.ndarray):
         raise UnsupportedError(f"out must be a NumPy array, not {type(out).__name__}")
     if out.shape != shape or out.dtype != dtype:
-        raise UnsupportedError(f"out has shape {out.shape} and dtype {out.dtype}; {shape} and {dtype} fit")
+        raise UnsupportedError(f"out must have shape {shape} and dtype {dtype}, not {out.shape} and {out.dtype}")
     if not out.flags.writeable:
         raise UnsupportedError("out is read-only")
     if any(stride == 0 and many > 1 for stride, many in zip(out.strides, out.shape, strict=True)):

@@ -169,7 +169,7 @@ def decode(
     Raises
     ------
     FormatError
-        For an unknown format, and for one that float64 does not contain, unless its numbers are irrational.
+        For an unknown format, and for a format that float64 does not contain, unless its numbers are irrational.
     UnsupportedError
         For codes that are too wide, and for a `dtype` that cannot represent the values.
 

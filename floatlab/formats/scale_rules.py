@@ -194,8 +194,8 @@ _FP32 = [
     _library("te_pow2", "fp32", TE_FP8, _TE_BASE.replace("inverse", "wide"), "inverse = exp2(exponent(wide))",
         "scale = 1 / inverse", _INVERSE),
     _library("modelopt", "fp32", f"{MODELOPT}/fp8_tensor.py", "scale = amax / largest", working="input"),
-    # The exported scale is a binary32 tensor without axes. If torch divides values by it, the quotients keep the dtype
-    # of the values.
+    # The exported scale is a binary32 tensor without axes. If torch divides values by such a tensor, the quotients keep
+    # the dtype of the values.
     _library("modelopt_export", "fp32", f"{MODELOPT}/fp8_tensor.py, with the exported scale",
         "scale = fp32(amax / largest)", "scaled = input(fp32(x / scale))", working="input", shapes=("tensor",)),
     _library("ct", "fp32", COMPRESSED, "scale = nonzero(amax / largest, input_eps)", working="input"),

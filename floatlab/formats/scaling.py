@@ -72,8 +72,9 @@ class ScaleRule(Record):
     - `elements`: the element formats to which a library's rule applies. Empty: all floating-point formats, except those
       given by a table and those listed by an earlier rule of the same name and family. Exact rules apply to all
       elements.
-    - `search`: an algorithm of `arith.blocks.searches` that computes more variables of a block, such as `step`, and an
-      element `found`. `tensor_step` is the largest `step` of the blocks that share a tensor scale.
+    - `search`: an algorithm of `arith.blocks.searches` that computes more variables of a block, such as `step`, and the
+      integer of each element, the variable `found`. `tensor_step` is the largest `step` of the blocks that share a
+      tensor scale.
     - `takes`: the format to which values are rounded first. Empty: exact rules take the values as they are; other rules
       round all values to binary32, except those in a narrower format.
     - `shapes`: the shapes of blocks to which the rule applies. Empty: all.

@@ -126,7 +126,7 @@ class LogarithmicTakum(Takum):
         super().__init__(name, width)
 
     def power(self, code: int, width: int | None = None) -> Fraction:
-        """Return ℓ, the exponent of √e: c + m for a positive code, −(c + m) for a negative one.
+        """Return ℓ, the exponent of √e: c + m for a positive code, −(c + m) for a negative code.
 
         The fields of a negative code are read without negating it.
 

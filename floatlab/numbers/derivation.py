@@ -126,7 +126,7 @@ class Integral(Step):
 class Divide(Step):
     """A quotient, exact or truncated with a sticky bit.
 
-    In a remainder, `quotient` is rounded to the nearest integer; `sticky` says whether this rounding changed it.
+    In a remainder, `quotient` is the nearest integer, and `sticky` tells whether the exact quotient is not an integer.
     """
 
     quotient: Exact

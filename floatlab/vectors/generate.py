@@ -60,9 +60,9 @@ def landmarks(kind: Format | Integer) -> list[int]:
 
 
 def _patterned(kind: Format, draws: RandomIntegers, level: int) -> int:
-    """Return a code with a pattern in its significand, and with the exponent near that of 1, 0 or the largest number.
+    """Return a code with a pattern in its significand; its exponent is near that of 1, zero or the largest number.
 
-    The patterns are a run of ones, a single one, a single zero, and all zeros; some significands are random.
+    The patterns are a run of 1 bits, a single 1 bit, a single 0 bit, and all 0 bits; some significands are random.
     """
     t, w = kind.trailing_bits, kind.exponent_bits
     ones = (1 << t) - 1
@@ -114,7 +114,8 @@ def generate_lines(
 ) -> Iterator[str]:
     """Yield lines of vectors: operands, the correctly rounded result, the flags. The same seed gives the same lines.
 
-    Level 1 is a short test, level 2 a long one; `lines` is the number of lines. Raises FloatlabError for another level.
+    Level 1 is a short test, and level 2 is a long test. `lines` is the number of lines; its default depends on the
+    level. Raises FloatlabError for another level.
 
     >>> from floatlab.vectors import parse_function
     >>> list(generate_lines(parse_function("e2m1_add"), lines=3))

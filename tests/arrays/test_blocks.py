@@ -460,7 +460,7 @@ ONES = np.ones(64, np.float32)
         (lambda: encode_blocks(ONES, "mxfp4", lane="fast"), UnsupportedError, "lane must be one of"),
         (lambda: decode_blocks(encode_blocks(ONES, "mxfp4").codes, "mxfp4"), UnsupportedError, "blocks must be a pair"),
         (lambda: decode_blocks(tuple(encode_blocks(ONES, "nvfp4")), "nvfp4"), UnsupportedError, "tensor_scale: nvfp4"),
-        (lambda: decode_blocks(([127], [[1] * 64]), "mxfp4"), UnsupportedError, "scales has shape"),
+        (lambda: decode_blocks(([127], [[1] * 64]), "mxfp4"), UnsupportedError, "scales must have shape"),
         (lambda: decode_blocks(([1.5], [1] * 32), "mxfp4"), UnsupportedError, "scales must be an array of integers"),
         (lambda: decode_blocks(([127], [99] * 32), "mxfp4"), UnsupportedError, "codes must be codes of 4 bits"),
         (lambda: decode_blocks(([127], [-1] * 32), "mxint8"), UnsupportedError, "must be codes of 8 bits"),

@@ -170,7 +170,7 @@ def test_four_over_six_takes_the_scale_with_the_smaller_error():
         ),
         (lambda x: encode_blocks(x, "e4m3/tensor", axis=5), UnsupportedError, "axis '5' is not an axis of x"),
         (lambda x: encode_blocks(x, "e4m3/tensor", tensor_scale=1), UnsupportedError, "no scale for a whole tensor"),
-        (lambda x: decode_blocks(([1], x.astype(int)), "e4m3/tensor"), UnsupportedError, "scales has shape"),
+        (lambda x: decode_blocks(([1], x.astype(int)), "e4m3/tensor"), UnsupportedError, "scales must have shape"),
     ],
 )
 def test_bad_input_is_named(ask, error, words):

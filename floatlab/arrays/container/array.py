@@ -41,7 +41,7 @@ class FloatArray(CodedArray, np.lib.mixins.NDArrayOperatorsMixin):
     UnsupportedError
         For arguments that are not numeric.
     FormatError
-        For an unknown format, and for one that float64 does not contain.
+        For an unknown format, and for a format that float64 does not contain.
 
     Examples
     --------

@@ -241,14 +241,14 @@ def apply_ufunc(ufunc: np.ufunc, method: str, values: tuple[Any, ...], options: 
     out = outs[0]
     found = _called(ufunc, values, out.format if isinstance(out, CodedArray) else None)
     if found.shape != out.shape:
-        raise UnsupportedError(f"out has shape {out.shape}; {found.shape} fits")
+        raise UnsupportedError(f"out must have shape {found.shape}, not {out.shape}")
     if isinstance(out, CodedArray):
         out[...] = found
         return out
     if isinstance(found, CodedArray):
         found = decode(found.codes, found.format, out.dtype)  # raises an error if the dtype does not contain the format
     elif found.dtype != out.dtype:
-        raise UnsupportedError(f"out has dtype {out.dtype}; {found.dtype} fits")
+        raise UnsupportedError(f"out must have dtype {found.dtype}, not {out.dtype}")
     out[...] = found
     return out
 

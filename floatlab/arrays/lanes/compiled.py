@@ -49,7 +49,7 @@ OPERATIONS = (
 )  # fmt: skip
 # A number is rounded by adding an addend and then truncating (`cut` in _kernels/word_rounding.h). The columns say how
 # the addend is computed:
-# 1, 2: which of the discarded bits are set in it (a mask), for positive and for negative numbers
+# 1, 2: which of the discarded bits are set in the addend (a mask), for positive and for negative numbers
 # 3: which of these bits are cleared again if the last kept bit is 1 (a mask)
 # 4: by how many bits it is then shifted to the right
 # 5: a number to add before this shift, if the last kept bit is 1
@@ -116,7 +116,7 @@ def _is_processors_own(rule: RoundingRule) -> bool:
 
 
 def _rule(rule: RoundingRule) -> bytes:
-    """Pack the parameters of a rounding as a `Rule` of _kernels/word_rounding.h, followed by those of its draws."""
+    """Pack a rounding as a `Rule` of _kernels/word_rounding.h, followed by the parameters of its random draws."""
     fmt, context, direction = rule.format, rule.context, rule.direction
     assert not fmt.is_table, f"{fmt.name} is rounded by arrays.lanes.tables"
     positive, negative, *addend = _ADDENDS[direction]

@@ -40,7 +40,7 @@ _local = threading.local()  # `alone` is true inside `one_thread`
 
 
 def parse_lane(name: str | None) -> str | None:
-    """Check a lane's name and return it. None stands for the fastest lane that can do the computation.
+    """Check a lane's name and return it. None means the fastest lane that can do the computation.
 
     Raises UnsupportedError for an unknown lane, and MissingPartError if the compiled lane is requested but not built.
     """
@@ -81,7 +81,7 @@ def _word_for(source: Format, format: Format) -> Format | None:
 
 
 def is_compiled(lane: str | None) -> bool:
-    """Return whether a lane, as returned by parse_lane, is the compiled one."""
+    """Return whether a lane, as returned by parse_lane, is the compiled lane."""
     return lane == "compiled" or (lane is None and compiled.is_built())
 
 

@@ -2,8 +2,8 @@
 
 A *lane* is one of the three implementations of an operation: compiled, NumPy and scalar. The *fast lanes* are the first
 two. A *word* is the bit pattern of a binary32 or binary64 number, read as an unsigned integer. The results for ∞, NaN,
-overflow and zero depend only on the formats and the context. The scalar arithmetic computes them here once, for all
-lanes. Decoding keeps the payloads of NaNs if the format has payloads.
+overflow and zero depend only on the formats and the context. These results are computed here once for all lanes, by the
+scalar arithmetic. Decoding keeps the payloads of NaNs if the format has payloads.
 """
 
 from __future__ import annotations

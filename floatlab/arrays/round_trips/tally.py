@@ -141,7 +141,8 @@ def _limits(given: object, name: str, run: int, count: int) -> Array:
         return np.full(runs, limits)
     limits = np.ascontiguousarray(limits).reshape(-1)
     if len(limits) != runs:
-        raise UnsupportedError(f"{name} has {len(limits)} numbers; {count} elements in runs of {run} need {runs}")
+        needed = f"{runs} numbers for {count} elements in runs of {run}"
+        raise UnsupportedError(f"{name} must have {needed}, not {len(limits)}")
     return limits
 
 

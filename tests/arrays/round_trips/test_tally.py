@@ -193,7 +193,7 @@ def test_strides_and_shapes():
         ((np.zeros(3), np.zeros(3, np.float32)), "both float32 or both float64, not float64"),
         ((np.zeros(3), np.zeros((3, 1))), "arrays of one shape"),
         ((np.zeros(3, np.int32), np.zeros(3, np.int32)), "not int32"),
-        ((np.zeros(5), np.zeros(5), 2, [1.0, 2.0]), "smallest has 2 numbers; 5 elements in runs of 2 need 3"),
+        ((np.zeros(5), np.zeros(5), 2, [1.0, 2.0]), "smallest must have 3 numbers for 5 elements in runs of 2, not 2"),
     ],
 )
 def test_refusals(arguments, message):
