@@ -62,7 +62,7 @@ _INTEGER = re.compile(r"(u?)(int|i|(?<!u)s|)(8|16|32|64|128)(?:_t)?")
 
 
 def parse_integer(name: str) -> Integer:
-    """Return the integer type of a name: i8 … i128, ui8 … ui128, or a programming language's name (u32, int64_t).
+    """Return the integer type with a name: i8 … i128, ui8 … ui128, or a programming language's name (u32, int64_t).
 
     Raises FormatError for other names.
 

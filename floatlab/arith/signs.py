@@ -142,7 +142,7 @@ def scale_b(a: object, n: object, format: Format | str | None = None, context: A
 
 
 def log_b(a: object, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:
-    """Return the exponent of the leading digit as a number of the format; subnormal numbers are treated alike.
+    """Return the exponent of the leading nonzero digit as a number of the format, also for subnormal numbers.
 
     Parameters
     ----------

@@ -89,7 +89,7 @@ class _History:
     def kept(self, did: int, finite: Sequence[int]) -> tuple[int, bool]:
         """Return how many of `did` steps count, and whether the last of them made an infinity or NaN.
 
-        The first step that makes an infinity or NaN in a row of `finite` is the last that counts.
+        Steps count up to and including the first step that makes an infinity or NaN in a row of `finite`.
         """
         are_finite = [np.isfinite(self.states[1 : did + 1, row]) for row in finite]
         if all(each.all() for each in are_finite):

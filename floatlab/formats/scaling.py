@@ -50,7 +50,7 @@ class ScaleChoice(Record):
     is the rounded element. The error of a block is the sum of the squares (`measure` = `square`) or of the magnitudes
     (`absolute`) of these errors, or the largest magnitude (`largest`). If errors are equal, the first factor wins. The
     order of additions matters, because sums are rounded. Each row of a block is added serially. Then the row sums are
-    added in pairs until one is left: of n sums, sum i + ⌈n/2⌉ is added to sum i.
+    added in pairs until one sum is left: of n sums, sum i + ⌈n/2⌉ is added to sum i.
     """
 
     factors: tuple[str, ...]

@@ -151,7 +151,7 @@ class TableFormat(Format):
     def bounds(self, rank: int, digits: int) -> tuple[Real, Real]:
         """Return a lower and an upper bound of a positive number; both are the number itself if it is rational.
 
-        The bounds of an irrational number have at least `digits` binary digits, and differ by one unit of the last.
+        The bounds of an irrational number have at least `digits` binary digits; their last digits differ by one unit.
         """
         exact = self.real(rank)
         return exact, exact

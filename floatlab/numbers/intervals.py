@@ -134,10 +134,10 @@ def _above(datum: Datum, value: Exact, negative: bool = False) -> tuple[Exact, .
 def _turns(format: Format) -> list[Exact]:
     """Return the two candidates, just below the smallest normal number, for the point where numbers cease to be tiny.
 
-    A number is tiny after rounding (7.5) if it is below the smallest normal number even when it is rounded to p digits
-    without a lower limit of the exponent. The ulp of that rounding is half the ulp of subnormals. One candidate lies
-    one such ulp below the smallest normal number, the other candidate half of such an ulp. The rounding direction
-    determines which of them is the point. If tiny results are flushed, the interval of zero ends at this point.
+    A number is tiny after rounding (7.5) if it stays below the smallest normal number when it is rounded to p digits
+    with an unbounded exponent. The ulp of that rounding is half the ulp of subnormals. One candidate lies one such ulp
+    below the smallest normal number, the other candidate half of such an ulp. The rounding direction determines which
+    of them is the point. If tiny results are flushed, the interval of zero ends at this point.
     """
     normal = Exact(False, 1, format.emin)
     return [normal - Exact(False, 1, format.emin - digits) for digits in (format.precision, format.precision + 1)]

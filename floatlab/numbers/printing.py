@@ -164,7 +164,7 @@ def shortest_decimal(x: Exact, format: Format, magnitude: int) -> str:
 
     `x` is the datum's value and `magnitude` its code without the sign. The method is that of Steele and White, *How to
     print floating-point numbers accurately* (PLDI 1990), in integer arithmetic. The reals that round to the datum form
-    an interval. The result is a multiple, inside this interval, of the largest power of ten that has one there.
+    an interval. The search finds the largest power of ten that has a multiple inside this interval.
     """
     if not x.c:
         return "-0" if x.negative else "0"

@@ -290,7 +290,7 @@ def _settle(
         return format.signed_code(negative, 0), _UNDERFLOW
     if rank > format.largest_magnitude:
         return _beyond_largest(format, context, direction, negative), _OVERFLOW
-    if rank < 0:  # too small for a format without zero: the smallest number; for an exact 0 perhaps NaN or an error
+    if rank < 0:  # the format has no zero: return the smallest number or, for an exact 0, perhaps NaN or an error
         if not nonzero and context.absent is Absent.ERROR:
             raise UnsupportedError(f"{format.name} has no zero, {_REFUSED}")
         if not nonzero and context.absent is Absent.NAN and format.has_nan:

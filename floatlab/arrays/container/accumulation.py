@@ -141,7 +141,7 @@ def folded(terms: Array, accumulator: Accumulator, schedule: str, operation: str
 
 
 def _first(values: Array, axis: Axis) -> tuple[Array, tuple[int, ...]]:
-    """Return the array with the reduced axes flattened into its first one, and the result's shape with `keepdims`."""
+    """Return the array with the reduced axes flattened into the first axis, and the result's shape with `keepdims`."""
     axes = tuple(range(values.ndim)) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, values.ndim)
     rest = [i for i in range(values.ndim) if i not in axes]
     kept = tuple(1 if i in axes else length for i, length in enumerate(values.shape))

@@ -39,7 +39,7 @@ class ByField(Individual):
 class BlockParameters(Individual):
     """The parameters of a block format and its scale rule for the kernel.
 
-    Elements are rounded to codes of the format `numbers`. `stored` maps these codes to the stored ones (None if they
+    Elements are rounded to codes of the format `numbers`. `stored` maps these codes to the stored codes (None if they
     are the same), and `values` maps these codes to numbers. `divisor` is the largest number of the element format, and
     `least` the code of the smallest scale. `by_field` is given if the scale depends only on the exponent of amax.
     `by_power`: scales are powers of two. `in_double`: elements and scales are multiplied in binary64.

@@ -17,7 +17,7 @@ from floatlab.arrays.lanes.parameters import SINGLE, RoundingRule
 from floatlab.arrays.lanes.table_segments import search, segments
 from floatlab.arrays.types import Array
 
-# Marks an open bucket or binade: the whole entry of a binade, the top bit of the entry of a bucket.
+# The entry of an open binade; the entry of an open bucket has the same top bit.
 _OPEN_ENTRY = np.uint64(1 << 63)
 # An entry of `WideLookup` contains the height of a straight line as a fixed-point number with _FRACTION bits after the
 # binary point, as in _kernels/table.h. The bit before the binary point is bit _POINT of the entry.
