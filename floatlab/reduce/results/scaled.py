@@ -138,8 +138,8 @@ def _scales(x: object, name: str, unit: ScaledUnit, shape: tuple[int, int]) -> S
         source = Source(_encoded(source.codes.view(np.float64), name, format), format)
     found = source.codes.shape
     if [size for size in found if size != 1] != [size for size in shape if size != 1]:
-        rule = f"{unit.name} needs {shape}: one scale for every {unit.size} numbers along the inner axis"
-        raise UnsupportedError(f"{name} has the shape {found}, and {rule}")
+        rule = f"{unit.name} needs one scale for every {unit.size} numbers along the inner axis"
+        raise UnsupportedError(f"{name} must have the shape {shape}, not {found}: {rule}")
     return source.replace(codes=source.codes.reshape(shape).astype(container(format)))
 
 
@@ -150,6 +150,6 @@ def _encoded(numbers: Array, name: str, format: Format) -> Array:
     wrong = (values != numbers) & ~np.isnan(numbers)
     if wrong.any():
         first = numbers[wrong].reshape(-1)[0].item()
-        rule = f"a scale is a number of {format.name}" + (", a power of two" if format.trailing_bits == 0 else "")
-        raise UnsupportedError(f"{name} has {first!r}, and {rule}")
+        kind = f"numbers of {format.name}" + (", powers of two" if format.trailing_bits == 0 else "")
+        raise UnsupportedError(f"{name} must have {kind}, not {first!r}")
     return codes

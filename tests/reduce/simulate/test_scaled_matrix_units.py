@@ -148,9 +148,9 @@ def test_errors_are_one_line_that_names_the_array():
     good = np.ones((4, 2)), np.ones((2, 3))
     for options, why in (
         ({}, "needs a scale for every 32 numbers of a and b"),
-        ({"scales": (good[0], good[0])}, r"scale_b has the shape \(4, 2\), and blackwell.mxf4.f32 needs \(2, 3\)"),
-        ({"scales": (good[0] * 0.3, good[1])}, "scale_a has 0.3, and a scale is a number of e8m0fnu, a power of two"),
-        ({"scales": (good[0] * 0, good[1])}, "scale_a has 0.0"),
+        ({"scales": (good[0], good[0])}, r"scale_b must have the shape \(2, 3\), not \(4, 2\): blackwell.mxf4.f32"),
+        ({"scales": (good[0] * 0.3, good[1])}, "scale_a must have numbers of e8m0fnu, powers of two, not 0.3"),
+        ({"scales": (good[0] * 0, good[1])}, "powers of two, not 0.0"),
         ({"scales": good, "fma": True}, "fma is fixed by the machine"),
         ({"scales": good, "schedule": "serial"}, "schedule is fixed by the machine"),
     ):
