@@ -67,6 +67,7 @@ _FEW = 4  # a result with fewer different numbers than this may also come from a
 _SUMS = 8  # sums of narrow formats are computed for this many rows and columns
 _STAGNANT = 2.0**-8  # sums in bfloat16 may lose this share of Σ|x·y| in each step
 _MOST_WRONG = 0.5  # if a larger share is wrong, the result is reported as another product
+_MOST_OF_FEW = 0.7  # the same share if a result has too few elements for a reliable median
 _MOST_OF_ALL = 0.75  # rectangles with a larger share of the elements are not reported as wrong regions
 _RIGHT = 0.2  # if more than this share of the elements is right, the result is not reported as another product
 _LISTED = 16  # up to this many wrong elements are listed even if they are most elements of the result
@@ -378,7 +379,8 @@ class SideExplainer(ModelSearch):
         certain = beyond_rounding(self.problem, view, 2.0**self.side.format.emin)
         if certain.any() and not is_shifted(self.problem, view, self.side):
             fault = self._placed(view, certain)
-            if view.values.size >= ENOUGH and unrelated_share(view, ~certain) >= _MOST_WRONG:
+            least = _MOST_WRONG if view.values.size >= ENOUGH else _MOST_OF_FEW
+            if unrelated_share(view, ~certain) >= least and share_of(fit.wrong[usable]) >= least:
                 fault = Fault("not-the-product", (), (("wrong elements", f"at least {int(certain.sum()):,}"),))
             elif (fit.wrong & ~certain).any():
                 fault = fault.replace(evidence=(*fault.evidence, ("others", "off by more than rounding, too")))

@@ -1,5 +1,6 @@
 """Results that do not follow the product are not the product; coarsely quantised inputs keep following it."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -67,3 +68,15 @@ def test_quantised_columns_beside_exact_ones_are_not_a_wrong_region():
     quantised = (np.rint((y - low) / step) * step + low).astype(np.float32)
     quantised[:, [0, 16]] = y[:, [0, 16]]
     assert fl.compare(x @ quantised, x @ y, inputs=(x, y)).diagnosis.status in ("unknown", "rounding")
+
+
+def test_noise_of_few_elements_is_not_one_wrong_element():
+    for seed in range(30):
+        rng = np.random.default_rng([78, seed])
+        x, y = (np.exp(2 * rng.standard_normal(shape)).astype(ml_dtypes.bfloat16) for shape in ((3, 21), (21, 10)))
+        product = (x.astype(np.float32) @ y.astype(np.float32)).astype(ml_dtypes.bfloat16)
+        noise = (np.exp(2 * rng.standard_normal(product.shape)) * 300 * rng.choice([-1, 1], product.shape)).astype(
+            x.dtype
+        )
+        found = fl.compare(noise, product, inputs=(x, y)).diagnosis
+        assert "elements" not in found.names, (seed, found.first)
