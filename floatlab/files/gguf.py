@@ -234,7 +234,7 @@ def _check_places(tensors: list[GgufTensor], base: int, alignment: int, length: 
 
 
 def block_of(dtype: str) -> tuple[int, int] | None:
-    """Return the numbers of elements and bytes in a block of a quantised type; None for plain numbers.
+    """Return how many elements and how many bytes a block of a quantised type has; None for other types.
 
     >>> block_of("Q4_K"), block_of("F32")
     ((256, 144), None)

@@ -63,7 +63,7 @@ class Journal:
                 raise
 
     def _read(self, first: bytes) -> int:
-        """Check the first line, store the positions of the others, and return the end of the last complete line."""
+        """Check the first line, store the positions of all other lines, and return where the last complete one ends."""
         size = os.fstat(self._file.fileno()).st_size
         if size > _MOST_BYTES:
             raise FileFormatError(f"has {size:,} bytes; at most {_MOST_BYTES:,} are read")
@@ -144,7 +144,7 @@ def _ends(file: IO[bytes], size: int) -> Iterator[int]:
 
 
 def _require_same(line: bytes, first: bytes) -> None:
-    """Raise FileFormatError if the first line of a file is not the line `first`; the error says what differs."""
+    """Raise FileFormatError if `line`, the first line of a file, is not `first`; the error says what differs."""
     if line == first:
         return
     try:

@@ -40,7 +40,7 @@ def parse_object(text: bytes, noun: str = "") -> dict[str, object]:
 
 
 def _is_unicode(found: object) -> bool:
-    """Return whether all texts can be written as UTF-8; unpaired surrogates cannot."""
+    """Return whether all texts in `found` can be written as UTF-8; unpaired surrogates cannot."""
     try:
         json.dumps(found, ensure_ascii=False).encode("utf-8")
     except (UnicodeEncodeError, RecursionError):

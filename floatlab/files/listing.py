@@ -25,7 +25,8 @@ class FileEntry(Record):
     """A file, a folder, or an array in a file; `word` is the path that opens it.
 
     `is_container` is true for folders and for files that can have several arrays. `size` is the size of a file in
-    bytes. `kind` and `shape` describe an array in such a file. A field that is not known is None or empty.
+    bytes. `kind` and `shape` are the dtype and the shape of an array. Fields that are not known or do not apply are
+    None or empty.
     """
 
     word: str
@@ -82,7 +83,7 @@ def _arrays(path: str) -> list[FileEntry]:
 def _arrays_of(path: str, changed: int, length: int) -> tuple[FileEntry, ...]:
     """Return the arrays in a file, in the file's order, without quantised tensors.
 
-    Cached until the file changes, because completion calls this function at every key.
+    The result is cached until the file changes, because completion calls this function at every key.
     """
     arrays: list[tuple[str, str, tuple[int, ...] | None]]
     if path.lower().endswith(".safetensors"):
@@ -100,7 +101,7 @@ def _arrays_of(path: str, changed: int, length: int) -> tuple[FileEntry, ...]:
 
 
 def _header_of(path: str, name: str) -> tuple[str, tuple[int, ...] | None]:
-    """Return the dtype and the shape of an array in a `.npz`; if it is unreadable, "cannot be read" and None."""
+    """Return the dtype and the shape of an array in a `.npz`; "cannot be read" and None if it is unreadable."""
     try:
         with open_npz(path, name) as source:
             return source.kind, source.shape

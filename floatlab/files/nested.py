@@ -45,7 +45,7 @@ class PrintedLayout(Record):
     """Where the numbers of a printed array are in the text, and the dtype that the array states or implies.
 
     `first` is the index of the first bracket, and `stop` is the index after the last one. Without brackets, as in
-    `tensor(1.5)`, they are the ends of the only number.
+    `tensor(1.5)`, the same indices enclose the only number.
     """
 
     first: int
@@ -56,10 +56,12 @@ class PrintedLayout(Record):
 
 @in_default_mode
 def parse_nested(text: str, format: Format, name: str = "", own: bool = False) -> ArraySource:
-    r"""Return the array in a nested list or in printed text, rounded into its dtype; without a dtype, into `format`.
+    r"""Return the array in a nested list or a printed array.
 
-    If `own` is true, the user asked for `format` for this array: a stated dtype must then equal it, and an implied one
-    (float64 in NumPy, else float32) is ignored. Raises LiteralError.
+    The numbers are rounded into the dtype of the text, or into `format` if the text has no dtype.
+
+    If `own` is true, the user asked for `format` for this array. A dtype that the text states must then be equal to
+    `format`. A dtype that the text only implies (float64 in NumPy, else float32) is ignored. Raises LiteralError.
 
     >>> from floatlab.formats import parse_format
     >>> found = parse_nested("tensor([[1, 2],\n [3, 4]], device='cuda:0', dtype=torch.float16)", parse_format("fp32"))
@@ -114,7 +116,7 @@ def split_arrays(text: str) -> tuple[str, ...]:
 
 
 def layout_of(text: str) -> PrintedLayout:
-    """Return where the numbers of a printed array are, and its dtype; raises LiteralError."""
+    """Return where the numbers of a printed array are, and the dtype of the array; raises LiteralError."""
     if "..." in text or "…" in text:
         raise LiteralError(_LEFT_OUT)
     head = _HEAD.match(text)
@@ -151,7 +153,7 @@ def layout_of(text: str) -> PrintedLayout:
 
 
 def _glance(text: str) -> str:
-    """Return text on one line, cut if it is long, as the name of the array."""
+    """Return a name for the array in `text`: the text on one line, cut if it is long."""
     line = " ".join(text[:200].split())
     return line if len(line) <= 60 and len(text) <= 200 else f"{line[:56]} …"
 
@@ -169,7 +171,7 @@ def _read(path: str) -> str:
 
 
 def _parse_kind(text: str) -> Format | DType:
-    """Return the format or the integer dtype with this name; raises LiteralError."""
+    """Return the format or the integer dtype with this name; raises LiteralError for other dtypes."""
     found = _DTYPE.fullmatch(text)
     name = found[2] if found else text
     name = (_TORCH if found and "torch" in found[1] else {}).get(name) or _PYTHON.get(name, name)
@@ -290,8 +292,8 @@ class _BracketReader:
     def _take_more(self, count: int, at: int, depth: int) -> tuple[int, int]:
         """Read many short rows at once, beginning at position `at`.
 
-        `count` is the number of rows before them. Returns the new number of rows, and the position after the last row
-        read. Unusual or invalid rows are left to `_take_row`, which reports errors.
+        `count` is the number of rows that were read before. Returns the new number of rows, and the position after the
+        last row read. Unusual or invalid rows are left to `_take_row`, which reports errors.
         """
         width = self.widths[depth]
         if width > _SHORT_ROW or depth == 1:

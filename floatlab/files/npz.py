@@ -32,14 +32,14 @@ _UNREADABLE = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError
 
 
 class _Sparing:
-    """A file that limits each read, because zipfile reads as many bytes as the file declares."""
+    """A file whose reads are limited in size, because zipfile would read as many bytes as an `.npz` declares."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.file = file
         self.seek, self.tell, self.seekable = file.seek, file.tell, file.seekable
 
     def read(self, size: int = -1) -> bytes:
-        """Read `size` bytes, or all if it is negative; raises FileFormatError for more than `_MAX_DIRECTORY` bytes."""
+        """Read `size` bytes, or all if `size` is negative; raises FileFormatError for over `_MAX_DIRECTORY` bytes."""
         found = b"" if size > _MAX_DIRECTORY else self.file.read(size if size >= 0 else _MAX_DIRECTORY + 1)
         if max(size, len(found)) > _MAX_DIRECTORY:
             raise FileFormatError(f"is not an .npz file: its list of members has over {_MAX_DIRECTORY:,} bytes")
@@ -48,7 +48,7 @@ class _Sparing:
 
 @contextmanager
 def _zipped(path: str) -> Iterator[None]:
-    """Turn errors of zipfile into FileFormatErrors of one line with the file's name."""
+    """Turn errors of zipfile into FileFormatErrors; the message has one line, with the file's name."""
     with named(path):
         try:
             yield
@@ -60,7 +60,7 @@ def _zipped(path: str) -> Iterator[None]:
 
 
 class MemberSource(ArraySource):
-    """An array in a member of a zip file. It is read from front to back; to go back, the member is opened again."""
+    """An array in a member of a zip file. The member is read from front to back; to go back, it is opened again."""
 
     def __init__(self, name: str, bundle: Bundle, member: str, owns_bundle: bool = False) -> None:
         """Open a member and read its header. If `owns_bundle` is true, closing the array closes the file."""
@@ -72,7 +72,7 @@ class MemberSource(ArraySource):
 
     @property
     def nbytes(self) -> int:
-        """The size of the numbers in bytes, unpacked."""
+        """The size of the array's numbers in bytes when they are not compressed."""
         return self.header.nbytes
 
     def _rewind(self) -> Header:
@@ -105,7 +105,7 @@ class MemberSource(ArraySource):
 
 
 def _checked(info: zipfile.ZipInfo) -> None:
-    """Raise FileFormatError for a member with an impossible or too large size, or a compression other than deflate."""
+    """Raise FileFormatError if a member has an impossible or too large size, or an unsupported compression."""
     name = quoted(info.filename)
     if info.compress_type not in _KNOWN:
         raise FileFormatError(f"has a member {name} with an unsupported compression (deflate is supported)")
@@ -116,7 +116,7 @@ def _checked(info: zipfile.ZipInfo) -> None:
 
 
 class Bundle:
-    """An open `.npz`: the names of its arrays, and their formats if floatlab wrote it."""
+    """An open `.npz`: the names of its arrays, and the formats of the arrays if floatlab wrote the file."""
 
     def __init__(self, path: str) -> None:
         """Open the file and read its list of members; raises FileFormatError in one line."""
@@ -131,7 +131,7 @@ class Bundle:
             self.formats = self._formats() if CONTENTS in members else {}
 
     def _formats(self) -> dict[str, Format]:
-        """Return the formats of the members that hold codes."""
+        """Return the format of each member that holds codes, by the name of the member."""
         info = self.zip.getinfo(CONTENTS)
         if info.file_size > _MAX_DIRECTORY:
             raise FileFormatError(f"has a {CONTENTS} of {info.file_size:,} bytes")
@@ -139,14 +139,17 @@ class Bundle:
         return {each["member"]: read_format(each["format"]) for each in entries if each["format"] is not None}
 
     def kind_of(self, member: str, dtype: DType) -> Format | DType:
-        """Return the dtype of a member, or the format of its codes; raises FileFormatError if the two do not agree."""
+        """Return the format of a member's codes, or `dtype` for a member without codes.
+
+        Raises FileFormatError if codes of the format would have another dtype.
+        """
         format = self.formats.get(member)
         if format is not None and dtype != container(format):
             raise FileFormatError(f"has codes of {format.name} as {dtype.name}")
         return format or dtype
 
     def open(self, name: str, word: str = "", owned: bool = False) -> MemberSource:
-        """Open an array by its name; `word` is its name in messages. If `owned`, closing the array closes the file."""
+        """Open an array by its name; `word` is used in messages. If `owned`, closing the array closes the file."""
         with _zipped(self.path):
             return MemberSource(word or f"{self.path}::{name}", self, f"{name}.npy", owned)
 
@@ -156,7 +159,7 @@ class Bundle:
 
 
 class NpzEntry:
-    """A function that opens an array of an open `.npz`. Unpickled in another process, it opens the file again."""
+    """A function that opens an array of an open `.npz`. A copy in another process opens the file again."""
 
     def __init__(self, bundle: Bundle, name: str) -> None:
         """Take the file and the name of the array."""

@@ -65,7 +65,7 @@ class RandomSource(ArraySource):
 
 @in_default_mode
 def parse_random(text: str, format: Format) -> ArraySource:
-    """Return the array of `random:DISTRIBUTION:SHAPE[:NAME=VALUE…]`.
+    """Return the random array that a text `random:DISTRIBUTION:SHAPE[:NAME=VALUE…]` describes.
 
     Distributions are uniform (low, high), normal (mean, std) and lognormal (mean, sigma); all take a seed. Raises
     UnsupportedError for text in another form, and FormatError for a format without a zero or a sign.

@@ -38,7 +38,7 @@ class RawSource(ArraySource):
         by_columns: bool = False,
         swapped: bool = False,
     ) -> None:
-        """Take an open file whose length has been checked; if `swapped`, its codes have the opposite byte order."""
+        """Take an open file whose length has been checked; if `swapped`, codes in it have the opposite byte order."""
         super().__init__(name, shape, kind, by_columns)
         self.path, self.file, self.offset = path, file, offset
         self.stored = container(kind) if isinstance(kind, Format) else kind
@@ -57,9 +57,9 @@ class RawSource(ArraySource):
         return found
 
     def _unpacked(self, first: int, count: int) -> Array:
-        """Read packed codes of fewer than eight bits.
+        """Read `count` packed codes of fewer than eight bits from index `first` on.
 
-        Reading starts at a byte boundary, perhaps some codes too early; these codes are dropped.
+        Reading starts at a code that begins with a byte. Codes before index `first` are dropped.
         """
         width, before = self.format.width, first % _FILLED
         octets = np.empty(packed_length(before + count, width), np.uint8)
@@ -72,7 +72,10 @@ class RawSource(ArraySource):
 
 
 def bits_of_kind(kind: Format | DType) -> int:
-    """Return the bits per element in a file: codes of fewer than eight bits are packed, others take whole bytes."""
+    """Return the bits per element in a file.
+
+    Codes of fewer than eight bits are packed; other elements take whole bytes.
+    """
     if isinstance(kind, Format) and kind.width < 8:
         return kind.width
     return 8 * (container(kind) if isinstance(kind, Format) else kind).itemsize

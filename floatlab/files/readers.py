@@ -46,7 +46,7 @@ def open_array(
     The name may be a list (`1.5,-2,0x1p-3`, with `;` between rows), an array as Python prints it (`[[1, 2], [3, 4]]`,
     `tensor([[…]], dtype=torch.float16)`), a random array (`random:uniform:400x400:seed=1`), or a file: `.npy`,
     `.npz::NAME`, `.safetensors::NAME`, `.gguf::NAME`, text, or raw numbers of a `dtype` and a `shape` (`400x400`).
-    Lists, random numbers and text files are rounded into `format`; lists and random numbers may have their own
+    Lists, random numbers and text files are rounded into `format`; a list or a random array may name another format
     (`LIST@FORMAT`), which takes precedence. Printed arrays with a dtype, and all other files, keep their format. For
     pickles, such as `.pt`, the error gives the command that converts them. Raises a FloatlabError of one line, such as
     FileFormatError, LiteralError or UnsupportedError.
@@ -143,7 +143,7 @@ def is_checkpoint(word: str) -> bool:
 
 
 def _says_format(word: str, dtype: str | None) -> bool:
-    """Return whether a named array has its own format. Plain text has none: it can be read into any format."""
+    """Return whether a named array determines its format. Plain text does not: it can be read into any format."""
     kind = kind_of(word, dtype)
     if kind == "nested" or (kind == "list" and is_nested(word) and "@" not in word):
         from floatlab.files.nested import file_has_dtype, has_dtype
@@ -189,10 +189,10 @@ def split_place(word: str) -> tuple[str, str | None]:
 
 
 def _file_kind(path: str, dtype: str | None) -> str:
-    """Return the kind of a file, by its suffix if that is known.
+    """Return the kind of a file. A known suffix decides.
 
-    Otherwise the file is raw if a dtype is given; else its first bytes decide, and text is the last choice. Raises
-    FileFormatError for a pickled file, and for a file that cannot be read.
+    Without a known suffix, the file is raw if a dtype is given. Otherwise its first bytes decide; if these are not
+    known, the file is text. Raises FileFormatError for a pickled file, and for a file that cannot be read.
     """
     try:
         with open_file(path) as file, named(path):
@@ -214,6 +214,6 @@ def _file_kind(path: str, dtype: str | None) -> str:
 
 
 def _without_remarks(start: bytes) -> str:
-    """Decode the beginning of a text file, and remove the comment lines at its top."""
+    """Decode the beginning of a text file, and return it without the comment lines at the top of the file."""
     text = start.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "backslashreplace")
     return _REMARKS.sub("", text)

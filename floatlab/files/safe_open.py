@@ -1,6 +1,7 @@
 """Opens and reads files. Opening never blocks; lengths that a file declares are not trusted; errors have one line.
 
-Nothing is mapped into memory: a mapped file that shrinks ends the process (SIGBUS), while a read just ends early.
+Nothing is mapped into memory: if a mapped file shrinks, the process is killed (SIGBUS); a read only returns fewer
+bytes.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _PIECE = 1 << 22  # the number of bytes per read call
 
 
 def shown(path: str) -> str:
-    """Return a path for an error message; of a long path only the end.
+    """Return a path for an error message; if the path is long, return only its end.
 
     >>> shown("x" * 100 + "/weights.npy")[-20:]
     "xxxxxxx/weights.npy'"
@@ -75,7 +76,7 @@ def open_file(path: str) -> IO[bytes]:
 
 @contextmanager
 def keeping_open(path: str) -> Iterator[IO[bytes]]:
-    """Open a file that stays open after the `with`, except after an error. Raises the errors of `open_file`."""
+    """Open a file in a `with` that closes it only after an error. Raises the errors of `open_file`."""
     with ExitStack() as held:
         yield held.enter_context(open_file(path))
         held.pop_all()
@@ -98,7 +99,7 @@ def length_of(file: IO[bytes]) -> int:
 
 
 def read_start(file: IO[bytes], count: int) -> bytes:
-    """Return up to `count` bytes from the start of a file; none if reading would block, as in some files of /proc."""
+    """Return up to `count` bytes from the start of a file; b"" if reading would block (some files in /proc)."""
     return file.read(count) or b""
 
 

@@ -81,14 +81,14 @@ def read_safetensors(file: IO[bytes]) -> tuple[dict[str, Tensor], dict[str, str]
 
 
 def _kind(dtype: str) -> Format | DType | None:
-    """Return the format or dtype of the elements; None for a dtype that is not read."""
+    """Return the format or the NumPy dtype that `dtype` means in a file; None if it cannot be read."""
     if dtype in _NUMPY:
         return np.dtype(_NUMPY[dtype])
     return parse_format(_FORMATS[dtype]) if dtype in _FORMATS else None
 
 
 def kind_called(dtype: str) -> str:
-    """Return the name of NumPy's dtype, or of the format, for a dtype of a file; "" for a dtype that is not read.
+    """Return the name of the NumPy dtype or the format that `dtype` means in a file; "" if it cannot be read.
 
     >>> kind_called("U8"), kind_called("F8_E4M3"), kind_called("C64")
     ('uint8', 'e4m3fn', '')
@@ -98,7 +98,7 @@ def kind_called(dtype: str) -> str:
 
 
 def dtype_called(kind: str) -> str:
-    """Return what safetensors calls a NumPy dtype or a format; "" if it has no name for it.
+    """Return the name that `.safetensors` files use for a NumPy dtype or a format; "" if they have no name for it.
 
     >>> dtype_called("float32"), dtype_called("bfloat16"), dtype_called("e3m4")
     ('F32', 'BF16', '')
@@ -133,7 +133,7 @@ def open_safetensors(path: str, name: str | None) -> ArraySource:
 
 
 def open_entry(path: str, tensor: Tensor, word: str = "") -> ArraySource:
-    """Open a tensor by its entry in the header; `word` is its name in messages, by default FILE::NAME."""
+    """Open a tensor by its entry in the header; messages name the tensor by `word`, by default FILE::NAME."""
     with keeping_open(path) as file, named(path):
         kind = _kind(tensor.dtype)
         if kind is None:
@@ -142,7 +142,11 @@ def open_entry(path: str, tensor: Tensor, word: str = "") -> ArraySource:
 
 
 def chosen(name: str | None, names: list[str], noun: str) -> str:
-    """Return the name of the array to open: `name` if given, else the only array; raises FileFormatError."""
+    """Return the name of the array to open: `name` if it is given, else the only array.
+
+    `noun` is the word for an array in messages. Raises FileFormatError if there is no such array, or several without a
+    `name`.
+    """
     if name is None and len(names) == 1:
         return names[0]
     few = ", ".join(quoted(each) for each in names[:4]) + ", …" * (len(names) > 4)

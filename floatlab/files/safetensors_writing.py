@@ -17,9 +17,9 @@ from floatlab.record import Individual
 
 
 class NewTensor(Individual):
-    """A tensor to write: its dtype as files name it, the size of an element in bytes, and a function for its data.
+    """A tensor to write: the name of its dtype in files, the size of an element in bytes, and a function for its data.
 
-    `pieces` yields arrays of little-endian numbers, which are written in sequence, each in row-major order.
+    `pieces` yields arrays of little-endian numbers. They are written one after the other, each in row-major order.
     """
 
     name: str
@@ -37,7 +37,7 @@ class NewTensor(Individual):
 def write_safetensors(path: str, tensors: list[NewTensor], metadata: dict[str, str] | None = None) -> int:
     """Write a file atomically, and return its size in bytes.
 
-    Tensors with larger elements come first, so that all are aligned.
+    Tensors with larger elements come first, so that all tensors are aligned.
 
     Raises FileFormatError, with a message of one line, for a path that cannot be written, and for a tensor whose pieces
     do not fit its shape.

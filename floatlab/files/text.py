@@ -47,8 +47,8 @@ def is_nested(text: str) -> bool:
 class Reader:
     """Converts literals to codes of a format.
 
-    A decimal is first converted to binary64, if that certainly gives the right code. Other literals are read exactly,
-    which is slower.
+    A decimal is converted to binary64, and then to the format, if this certainly gives the right code. Other literals
+    are read exactly, which is slower.
     """
 
     def __init__(self, format: Format) -> None:
@@ -77,7 +77,7 @@ class Reader:
             self._settle()
 
     def extend(self, words: list[str]) -> None:
-        """Read literals; fast if all are nonzero decimals within the range of binary64. Raises LiteralError."""
+        """Read literals; raises LiteralError. Fast if all are nonzero decimals within binary64's range."""
         if _PLAIN.issuperset("".join(words)):
             with suppress(ValueError):  # `take` raises the error
                 values = list(map(float, words))
@@ -91,9 +91,9 @@ class Reader:
             self.take(word)
 
     def _exactly(self, word: str) -> tuple[int, bool]:
-        """Read a literal exactly; return its code, and whether it is inexact.
+        """Read a literal exactly; return its code, and whether the literal was rounded.
 
-        Raises LiteralError after too many such literals, since exact reading is slow.
+        Raises LiteralError if too many literals need this, since exact reading is slow.
         """
         if (known := self._read.get(word)) is None:
             self._slow += 1
@@ -177,8 +177,8 @@ def parse_list(text: str, format: Format) -> ArraySource:
 def open_text(path: str, format: Format) -> ArraySource:
     """Open a text file with rows of equally many numbers, separated by commas or spaces; # begins a comment.
 
-    A single row or column becomes an array with one axis. Raises FileFormatError for a file without numbers, and with
-    the line number for rows of unequal length and for invalid numbers.
+    A single row or column becomes an array with one axis. Raises FileFormatError for a file without numbers, for rows
+    of unequal length, and for invalid numbers; in the last two cases, the message has the line number.
     """
     reader, widths = Reader(format), set[int]()
     rows = 0
@@ -206,14 +206,14 @@ def open_text(path: str, format: Format) -> ArraySource:
 
 
 def _row_hint(word: str, rows: int) -> str:
-    """Return the end of an error message: a hint on how to correct a row that contains this word, or ""."""
+    """Return a hint on how to correct a row that contains the invalid literal `word`; "" if there is none."""
     if ";" in word:
         return "; the numbers of a row are separated by commas or spaces"
     return "; a line of titles must begin with #" if not rows and word.lstrip("'\"")[:1].isalpha() else ""
 
 
 def _rows(file: IO[bytes]) -> Iterator[tuple[int, str]]:
-    """Yield the number and the text of each line that is not empty or a comment.
+    """Yield the line number and the text of each row; empty lines and comments are left out.
 
     Raises FileFormatError if the file is not text, or a line is too long.
     """

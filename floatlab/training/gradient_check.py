@@ -7,8 +7,8 @@ which the derivative of f changes noticeably.
 
 The function is evaluated in a format: its argument and the result of each of its operations are rounded, and
 `RoundedNumber` estimates the rounding error. With `round_all=False`, only its argument and its value are rounded. In
-this case, or whenever `roundings` is given, the estimate is √roundings·u·|f|. `check_gradient` doubles the estimates of
-both errors. Even doubled, they are not proven bounds.
+this case, or whenever `roundings` is given, the rounding error is estimated as √roundings·u·|f|. `check_gradient`
+doubles the estimates of both errors. Even doubled, they are not proven bounds.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Point(Record):
 class StepSweep(Answering, Record):
     """The errors of one kind of difference quotient in one format, for many step sizes.
 
-    `advised` is the step that theory recommends: √u forward, ∛u central, times max(|x|, 1).
+    `advised` is the step that theory recommends: √u for forward differences, ∛u for central ones, times max(|x|, 1).
     """
 
     way: str
@@ -73,13 +73,13 @@ class StepSweep(Answering, Record):
 
     @property
     def at_advised(self) -> Point:
-        """The point whose step is nearest to the advised step, by ratio."""
+        """The point whose step is nearest to the advised step on a logarithmic scale."""
         return min(self.points, key=lambda point: abs(math.log(point.h / self.advised)))
 
 
 @methods_in_default_mode
 class Check(Record):
-    """Result of checking a reported derivative: the difference quotient used, and a bound on the mismatch.
+    """Result of checking a reported derivative: the difference quotient, its mismatch, and a bound on the mismatch.
 
     `bound` is `rounding` + `truncation`; `truncation` is 0 if the function does not accept floats. `verdict` is
     *agrees* under two conditions: the mismatch is within `bound`, and `bound` is below a tenth of |`quotient`| or of
@@ -99,7 +99,7 @@ class Check(Record):
 def _function_in(
     function: Function, format: Format, round_all: bool, roundings: int | None
 ) -> Callable[[float], tuple[float, float]]:
-    """Return a function that gives the value of `function` in a format and an estimate of its rounding error.
+    """Return a function of x that returns the value of `function` in a format, and an estimate of the rounding error.
 
     If `round_all` is true, `function` is called with a RoundedNumber, otherwise with a float.
     """
@@ -174,7 +174,7 @@ def _quotient(
 ) -> tuple[float, float, float]:
     """Return the difference quotient in the format, an estimate of its rounding error, and the step actually taken.
 
-    The result is 0, ∞ and 0 if rounding makes both ends of the step equal.
+    If rounding makes both ends of the step equal, return 0, ∞ and 0.
     """
     low, high = x if way == "forward" else round_number(x - h, fmt), round_number(x + h, fmt)
     (below, off), (above, off_too) = of(low), of(high)

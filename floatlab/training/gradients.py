@@ -129,7 +129,8 @@ class Gradients:
     def at(self, step: int, element: int) -> Fraction | None:
         """Return the exact gradient of one weight in a step, or None if it is NaN or infinite.
 
-        For a function, the value of its last call is used; None before the first call.
+        If the gradients are a function, the result of the function's last call is used. Before the first call, return
+        None.
         """
         if self.exact:
             return self.exact[element if self.is_constant else step]
@@ -139,7 +140,7 @@ class Gradients:
     def last_given(self, steps: int) -> Array:
         """For each weight, return the last step (from 1 to `steps`) with a nonzero gradient; 0 if there is none.
 
-        Raises UnsupportedError for a function.
+        Raises UnsupportedError if the gradients are a function.
 
         >>> Gradients([0.5, 0.0, 0.25, 0.0], 1, True).last_given(4).tolist()
         [3]
@@ -156,8 +157,8 @@ class Gradients:
     def totals(self, at: Sequence[int], element: int) -> tuple[list[int], Fraction]:
         """For each k in `at` (ascending), return the exact sum of one weight's gradients in the first k steps.
 
-        The sums are returned as integer multiples of a unit, together with this unit. Raises UnsupportedError for a
-        function, since its values depend on the run.
+        The sums are returned as integer multiples of a unit, together with this unit. Raises UnsupportedError if the
+        gradients are a function, since the function's values depend on the run.
 
         >>> Gradients(["0.1", "0.2", "-0.3"], 1, True).totals([0, 2, 3], 0)
         ([0, 3, 0], Fraction(1, 10))
@@ -178,9 +179,9 @@ class Gradients:
     def rounded(
         self, first: int, steps: int, scale: float, format: Format, context: Context, weights: Weights = None
     ) -> Array:
-        """Return the gradients of `steps` steps, times the loss scale and rounded, as (steps, count) float64.
+        """Return the gradients of `steps` steps, times the loss scale and rounded, as a float64 array (steps, count).
 
-        `first` is the number of earlier steps. For a function, only the gradients of one step are returned.
+        `first` is the number of earlier steps. If the gradients are a function, only those of one step are returned.
         """
         context = advance_draws(context, first * self.count)
         if self.function is not None:
@@ -208,9 +209,9 @@ class Gradients:
     def _wide(self, scale: float, format: Format) -> Array:
         """Return the exact numbers times the scale, rounded to binary64.
 
-        They are rounded to odd, so that rounding them again to `format` gives the same numbers as rounding the exact
-        ones once. Stochastic rounding may differ if `format` is not much narrower than binary64. If binary64 is not
-        wide enough for rounding to odd, the numbers are rounded to nearest.
+        These products are rounded to odd. Rounding them again to `format` then gives the same numbers as a single
+        rounding of the exact products. Stochastic rounding may give other numbers if `format` is not much narrower than
+        binary64. If binary64 is not wide enough for rounding to odd, the products are rounded to nearest.
         """
         key = (scale, format)
         if self._scaled is None or self._scaled[0] != key:

@@ -87,7 +87,10 @@ class Scaler:
         return None if self.rules.growth_interval is None else self.rules.growth_interval - self.good
 
     def update(self, overflowed: bool, steps: int = 1) -> None:
-        """Record one skipped step, or `steps` steps with finite gradients (at most `until_growth`)."""
+        """Record one skipped step if `overflowed`, otherwise `steps` steps with finite gradients.
+
+        `steps` may be at most `until_growth`.
+        """
         if self.rules.growth_interval is None:
             return
         if overflowed:

@@ -14,7 +14,7 @@ A step uses all samples of a problem. With n samples and loss scale S, a step do
 
 `reduce.matmul` computes the matrix products: it rounds each product of two elements to the accumulator's format and
 sums serially, or it uses a model of a matrix unit. x, W and f saturate if they overflow a format without infinities.
-The update is the setup's `Program`.
+The setup's `Program` (see `optimizers`) computes the new weights.
 
 The problems are small and generated from a seed: linear and logistic regression, and a two-layer network. The targets
 of linear problems and networks are the outputs of a teacher model of the same kind, plus noise. A logistic teacher
@@ -156,7 +156,10 @@ def make_problem(
 
 
 def _normal_weights(rng: np.random.Generator, layers: tuple[int, ...]) -> Array:
-    """Return weights with variance 1/inputs (2/inputs before rectified units), and biases of zero."""
+    """Return random weights for the start, and biases of zero.
+
+    The variance of a layer's weights is 1/inputs, or 2/inputs if rectified units follow the layer.
+    """
     parts = []
     for i, (many, out) in enumerate(pairwise(layers)):
         gain = 2.0 if i < len(layers) - 2 else 1.0
@@ -264,7 +267,10 @@ class Configuration(Record):
 
 
 def _summing(name: str) -> str:
-    """Return the format for sums of products in a format: binary32 if it contains the format, otherwise binary64."""
+    """Return the format in which products of numbers of the format `name` are summed.
+
+    This is binary32 if it contains all numbers of that format, otherwise binary64.
+    """
     return "binary32" if holds(recurrence_format("binary32"), recurrence_format(name)) else "binary64"
 
 
@@ -276,7 +282,7 @@ USUAL = (
 
 
 class Pass(Record):
-    """Result of a forward and a backward pass: the outputs, and the gradients of all weights, times the loss scale."""
+    """Result of a forward and a backward pass: the outputs, and the gradients times the loss scale."""
 
     outputs: Array
     gradients: Array
@@ -292,7 +298,7 @@ class Network:
     """
 
     def __init__(self, problem: Problem, configuration: Configuration) -> None:
-        """Round the inputs `x` to the format `forward`."""
+        """Store the problem and the configuration; round the problem's inputs `x` to the format `forward`."""
         self.problem, self.configuration = problem, configuration
         formats = (configuration.forward, configuration.backward, configuration.outputs, configuration.accumulator)
         single = recurrence_format("binary32")
@@ -311,7 +317,11 @@ class Network:
         return quantize(numbers, format, overflow=overflow, threads=1)
 
     def _product(self, a: Array, b: Array) -> Array:
-        """Return a matrix product, summed in the accumulator or by the matrix-unit model."""
+        """Return a matrix product.
+
+        The product is summed in the accumulator's format. If the configuration names a model of a matrix unit, the
+        model computes the product.
+        """
         configuration = self.configuration
         a, b = np.ascontiguousarray(a), np.ascontiguousarray(b)
         if configuration.machine is not None:
@@ -339,7 +349,10 @@ class Network:
         return found
 
     def step(self, weights: Array, scale: float = 1.0) -> Pass:
-        """Return the outputs, and the gradients of loss · `problem.weight` · `scale` in the format `grads`."""
+        """Return the outputs and the gradients.
+
+        The gradients are those of loss · `problem.weight` · `scale`, rounded to the format `grads`.
+        """
         configuration, problem = self.configuration, self.problem
         layers = self._layers(weights)
         with np.errstate(all="ignore"):
@@ -360,7 +373,10 @@ class Network:
         return Pass(z, np.concatenate(parts))
 
     def _error(self, z: Array) -> Array:
-        """Return z − y for a squared loss, p − y for a logistic one."""
+        """Return the error at the outputs: z − y for a squared loss, p − y for a logistic one.
+
+        For a logistic loss, p is the probability 1/(1 + exp(−z)).
+        """
         accumulator = self.configuration.accumulator
         if self.problem.loss == "logistic":
             z = quantize(1 / (1 + np.exp(-z.astype(np.float64))), accumulator, threads=1).astype(self.kind)
@@ -368,7 +384,7 @@ class Network:
 
 
 def parse_configurations(given: object) -> list[Configuration]:
-    """Return the configurations named in a text or a list; None selects the default ones.
+    """Return the configurations that a text or a list names; None selects the default configurations.
 
     Raises UnsupportedError or FormatError for an unknown name, and UnsupportedError if no configuration is named.
     """

@@ -179,7 +179,7 @@ def parse_optimizer(given: object, lr: object, adds: bool) -> Optimizer:
     ----------
     given
         `sgd`, `momentum` (0.9), `adam`, `adamw` (weight decay 0.01), or an optimizer, which is returned. None means
-        SGD. With `adds`, None and `updates` mean `Updates`, and no other name is valid.
+        SGD. If `adds` is true, None and the name `updates` mean `Updates`, and no other name is valid.
     lr
         The learning rate. None means 0.001 for Adam and AdamW; SGD has no default, and `Updates` has no learning rate.
     adds
@@ -290,7 +290,7 @@ class Program(Record):
 
     @property
     def watched(self) -> tuple[str, ...]:
-        """The rows that carry the weights: the stored weights, and their compensation if there is one."""
+        """The rows that store the weights from step to step: `kept`, and the compensation if there is one."""
         return (self.kept, COMPENSATION) if self.setup.compensated else (self.kept,)
 
     @property
@@ -339,7 +339,7 @@ class ProgramWriter:
         return name
 
     def schedule(self, name: str, values: Schedule) -> str:
-        """Add a row of the update's format whose number depends on the step; return its name."""
+        """Add a row, in the update's format, whose number depends on the step; return its name."""
         self.schedules.append((name, values))
         return name
 
@@ -355,14 +355,17 @@ class ProgramWriter:
     def do(self, to: str, operation: str, *operands: str, part: str = "update") -> str:
         """Add a stage, and return the name of the row that it writes.
 
-        The result is rounded to the setup's format `part`, such as `state`; `kept` means the format of the stored
-        weights.
+        The result is rounded to the format that the setup has for `part`, such as `state`. If `part` is `kept`, it is
+        rounded to the format of the stored weights.
         """
         fmt = self._kept() if part == "kept" else getattr(self.setup, part)
         return self.add(to, operation, operands, fmt)
 
     def total(self, to: str, operation: str, left: str, right: str) -> None:
-        """Add the update to w, or subtract it, in the accumulator's format; round to the stored weights' format."""
+        """Add the stages that compute w plus or minus the update, and round the result to the stored weights' format.
+
+        The sum is first rounded to the accumulator's format.
+        """
         setup = self.setup
         writes = setup.master is None
         if setup.accumulator == setup.kept:
@@ -374,7 +377,7 @@ class ProgramWriter:
     def add(
         self, to: str, operation: str, operands: tuple[str, ...], format: Format | BlockFormat, writes: bool = False
     ) -> str:
-        """Add a stage; `writes` is true if it writes the weights."""
+        """Add a stage that writes the row `to`; return `to`. `writes` is true if the stage writes the weights."""
         self.stages.append(RecurrenceStage(to, operation, operands, format, self._context(writes)))
         return to
 

@@ -96,7 +96,7 @@ class RoundedNumber:
 
 
 def _carried(operation: str, values: Sequence[np.float64], errors: list[float], found: np.float64) -> float:
-    """Propagate the errors of the operands to the result `found`, to first order."""
+    """Return the error of the result `found` that the errors of the operands cause, to first order."""
     if operation == "multiply":
         return float(abs(values[1]) * errors[0] + abs(values[0]) * errors[1])
     if operation == "divide":
@@ -109,6 +109,6 @@ def _carried(operation: str, values: Sequence[np.float64], errors: list[float], 
 def _half_ulp(x: float, fmt: Format) -> float:
     """Return an estimate of half an ulp: |x|·2^−p with p digits of precision.
 
-    For a subnormal x, it is at least half the smallest number.
+    For a subnormal x, the estimate is at least half the format's smallest number.
     """
     return float(max(2.0**-fmt.precision * abs(x), float(fmt.smallest) / 2 if abs(x) < fmt.smallest_normal else 0.0))

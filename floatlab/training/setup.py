@@ -47,12 +47,12 @@ class Setup(Record):
 
     By default, gradients have the format of the weights. The accumulator and the update have the format of the master
     copy, or that of the weights if there is no master copy. With a loss scale but no master copy, the update is in
-    binary32 if binary32 contains the format of the weights. The state has the format of the update. These defaults use
-    binary32 instead of the format of the weights if it is a block format.
+    binary32 if binary32 contains the format of the weights. The state has the format of the update. If the weights are
+    in a block format, these defaults use binary32 in place of the format of the weights.
 
-    Raises UnsupportedError for formats that lack a sign or a zero, and for a block format of anything but the weights.
-    Also raises it if weights in a block format are compensated without a master copy, and if the loss scale is dynamic
-    but `grads` has neither NaN nor infinity. Raises FormatError for an unknown format.
+    Raises UnsupportedError for formats that lack a sign or a zero, and if any argument other than `weights` is a block
+    format. Also raises UnsupportedError if weights in a block format are compensated without a master copy, and if the
+    loss scale is dynamic but `grads` has neither NaN nor infinity. Raises FormatError for an unknown format.
 
     >>> setup = Setup("fp16", master="fp32")
     >>> setup.grads.name, setup.update.name, setup.accumulator.name
@@ -118,12 +118,12 @@ class Setup(Record):
         return Setup(**(dict(self.given) | self.rules | changes))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the setup by the given arguments."""
+        """Return what pickle needs: the arguments with which the setup was made."""
         return partial(Setup, **dict(self.given), **self.rules), ()
 
     @property
     def rules(self) -> dict[str, Any]:
-        """The arguments other than formats, by name."""
+        """The arguments that are not formats, by name."""
         return {name: getattr(self, name) for name in ("compensated", "scaling", "stochastic", "context")}
 
     @property
@@ -138,7 +138,7 @@ class Setup(Record):
 
     @property
     def formats(self) -> dict[str, str]:
-        """The name of every stage's format; `master` is included only if there is a master copy."""
+        """The name of the format of each stage, by stage; `master` is included only if there is a master copy."""
         formats = ((name, getattr(self, name)) for name in PARTS)
         return {name: format.name for name, format in formats if format is not None}
 
@@ -155,7 +155,7 @@ def stream(context: Context, number: int) -> Context:
 
 
 def _as_blocks(value: AnyFormat | str) -> BlockFormat | None:
-    """Return the block format that `value` is or names; None if it is another format."""
+    """Return the block format that `value` is or names; None if `value` is or names a format of single numbers."""
     if isinstance(value, str):
         return parse_block_format(value) if is_block_format(value) else None
     return value if isinstance(value, BlockFormat) else None
@@ -188,7 +188,10 @@ def _scaled(usual: float, interval: int | None = None) -> Change:
 
 
 def _all_in(name: Format | str) -> Change:
-    """Return a function that sets the weights' format, and resets all others except the master copy's."""
+    """Return a function that sets the format of the weights in a setup.
+
+    The function keeps the format of the master copy, and resets all other formats to their defaults.
+    """
     return lambda setup, _: Setup(name, master=setup.master, **setup.rules)
 
 

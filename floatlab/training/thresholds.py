@@ -20,8 +20,8 @@ class Threshold(Record):
     it if `included` is true. `bound` is None if no update moves the weight. `least` is the smallest number of the
     update's format that moves the weight, None if there is none. With stochastic rounding, an update beyond `bound`
     moves the weight for some draws, and an update of at least `certain` moves it for all draws. If `bound` is 0 and
-    `included` is true, the weight can move even without an update, because it is not a number of the accumulator's
-    format.
+    `included` is true, the weight can move even without an update, because the weight is not a number of the
+    accumulator's format.
     """
 
     bound: Fraction | None
@@ -52,7 +52,7 @@ def smallest_move(weight: Datum, program: Program, up: bool) -> Threshold:
 
 
 def _update_format(program: Program) -> Format:
-    """Return the format of the operand that is added to w or subtracted from it."""
+    """Return the format of the number that is added to w or subtracted from w."""
     source = program.roundings[0].operands[1]
     made = next((each.format for each in reversed(program.stages) if each.to == source), program.setup.grads)
     assert isinstance(made, Format)
@@ -72,11 +72,12 @@ def _stays(weight: Datum, rounding: Sequence[RecurrenceStage]) -> bool:
 
 
 def _edge(weight: Datum, rounding: Sequence[RecurrenceStage], up: bool, perhaps: bool) -> tuple[Fraction, bool] | None:
-    """Return the upper or lower end of the interval of reals that round to w, and whether the interval includes it.
+    """Return one end of the interval of reals that round to w, and whether the interval includes this end.
 
-    `rounding` has the rounding stages, the last one first. With stochastic rounding, the interval contains the reals
-    that round to w for all draws; if `perhaps` is true, it contains those that round to w for some draws. Returns
-    None if this end is infinite.
+    The end is the upper one if `up` is true, otherwise the lower one. Return None if it is infinite.
+
+    `rounding` has the stages that round w, the last stage first. With stochastic rounding, the interval contains the
+    reals that round to w for all draws; if `perhaps` is true, it contains those that round to w for some draws.
     """
     found = _end(weight, rounding[0].context, up, perhaps)
     for stage in rounding[1:]:  # go back to the last number of the accumulator's format that is converted to w
@@ -88,7 +89,10 @@ def _edge(weight: Datum, rounding: Sequence[RecurrenceStage], up: bool, perhaps:
 
 
 def _end(datum: Datum, context: Context, up: bool, perhaps: bool) -> tuple[Fraction, bool] | None:
-    """Return the same as `_edge`, for a single rounding; +0 and −0 count as the same datum."""
+    """Return one end of the interval of reals that one rounding turns into `datum`, and whether it includes this end.
+
+    `up`, `perhaps` and the result None have the same meaning as in `_edge`. +0 and −0 count as the same datum.
+    """
     if context.rounding.is_stochastic and not perhaps:
         following = datum.next_up if up else datum.next_down
         if not following.is_finite or following == datum:
@@ -113,7 +117,7 @@ def _end(datum: Datum, context: Context, up: bool, perhaps: bool) -> tuple[Fract
 
 
 def _last_within(reach: Fraction, closed: bool, format: Format, up: bool) -> Datum:
-    """Return the number of a format that is nearest to the end `reach` of an interval and lies inside the interval.
+    """Return the number of a format that lies inside an interval and is nearest to the end `reach` of this interval.
 
     `closed` says whether `reach` belongs to the interval, and `up` whether it is the upper end.
     """
@@ -125,7 +129,10 @@ def _last_within(reach: Fraction, closed: bool, format: Format, up: bool) -> Dat
 
 
 def _least(bound: Fraction, included: bool, format: Format) -> Datum | None:
-    """Return the smallest number of a format above a bound, or equal to it if `included`; None if there is none."""
+    """Return the smallest number of a format above `bound`; None if there is no such number.
+
+    If `included` is true, the number may also be equal to `bound`.
+    """
     found = encode(bound, format, Context(Direction.RTP))
     if not found.is_finite or found.exact.as_fraction() < bound:  # a format without infinities saturates
         return None

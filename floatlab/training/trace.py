@@ -57,10 +57,11 @@ class TracedStage(Record):
 class UpdateTrace(Answering, Record):
     """One update of one weight, rounding by rounding.
 
-    `readings` pairs the name of a row with the rounding of the given number to the row's format. `stages` has the
-    operations in order. `before` and `after` are the weight before and after the step. `carried` is the exact value of
-    the master copy or of the compensated weight after the step; it is None if there is neither, or if the value is not
-    finite. `update` is the number that is added to w or subtracted from it.
+    `readings` has a pair for each number that the caller of `step` gave: the name of the row (variable) to which the
+    number belongs, and the derivation that rounds the number to the row's format. `stages` has the operations in order.
+    `before` and `after` are the weight before and after the step. `carried` is the exact value of the master copy or of
+    the compensated weight after the step; it is None if there is neither, or if the value is not finite. `update` is
+    the number that is added to w or subtracted from it.
     """
 
     program: Program
@@ -135,7 +136,7 @@ class UpdateTrace(Answering, Record):
 
     @property
     def chance(self) -> Fraction | None:
-        """The probability that w moves, over the draws of the stage that rounds w; None if this stage does not draw."""
+        """The probability that stochastic rounding moves w; None if w is not rounded stochastically."""
         drawn = [each for each in self.stages if each.stage.to in ("t", WEIGHTS)]
         rounded = next((each.derivation.rounded for each in drawn if is_drawn(each.stage)), None)
         if rounded is None or not self.before.is_finite:
@@ -158,8 +159,8 @@ def trace(
 ) -> UpdateTrace:  # fmt: skip
     """Trace one step of one weight.
 
-    `rows` maps the name of each row of the program to its number before the step (the weight, the gradient, …).
-    `given` is the exact gradient or update, without the loss scale. `index` is the number of the draw that each
+    `rows` maps the name of each row of the program to its number before the step (the weight, the gradient, …). `given`
+    is the exact gradient or update, not multiplied by the loss scale. `index` is the number of the draw that each
     stochastic stage uses. `taken` is the number of earlier steps that were not skipped. Raises UnsupportedError for
     weights in a block format, since the rounding of a weight depends on its block.
     """
@@ -218,7 +219,8 @@ def step(
     setup, **formats
         A Setup, or its arguments by name: `weights="fp16"`, `update_format=` for the arithmetic of updates, and so on.
     state
-        Numbers of the program's other rows: momentum `b`, Adam's `m` and `v`, compensation `c`, `master`.
+        Other numbers before the step, by name: momentum `b`, Adam's `m` and `v`, compensation `c`, and the weight's
+        master copy `master`. The default is 0, and for `master` the weight.
     index
         Number of earlier steps; it selects the stochastic draws and Adam's bias corrections.
 
@@ -276,7 +278,10 @@ def _asked(update: object, grad: object, lr: object, optimizer: Optimizer | None
 def _read(
     program: Program, weight: object, given: object, name: str, state: Mapping[str, object], index: int
 ) -> dict[str, Derivation]:
-    """Convert the given numbers to the formats of their rows; the gradient is first multiplied by the loss scale."""
+    """Round the given numbers to the formats of their rows (variables), and return the derivation for each row.
+
+    The gradient is first multiplied by the loss scale.
+    """
     setup, formats = program.setup, dict(program.states)
     exactly(weight, "the weight")
     readings = {program.kept: read(weight, single(setup.kept))}

@@ -45,7 +45,7 @@ class TrainingRun(Individual):
     """The recorded weights of a run, and its events.
 
     `at` has the recorded steps: 0 is the start, and the last step is always included. `values` has the weights that the
-    model computes with, as (recorded, n), or (recorded,) for a scalar weight. `kept` (the master copy) and
+    model computes with; its shape is (recorded, n), or (recorded,) for a scalar weight. `kept` (the master copy) and
     `compensation` (Kahan's) have the same shape, or are None. `scales` has pairs of a step (from 0) and the loss scale
     from this step on; `skipped` has the steps (from 0) that dynamic scaling skipped. For each weight, `moves` is the
     number of steps that changed `carrier` or `compensation`; `last_moves` is the last such step (from 1), or 0.
@@ -87,7 +87,7 @@ class TrainingRun(Individual):
 
     @property
     def carried(self) -> Array:
-        """The carrier minus the compensation; the carrier itself if there is no compensation."""
+        """`carrier` minus the compensation; `carrier` itself if there is no compensation."""
         if self.compensation is None:
             return self.carrier
         with np.errstate(invalid="ignore"):  # inf − inf is possible if the run diverged
@@ -144,7 +144,7 @@ class Trainer:
     recurrence: Recurrence
 
     def _install(self, setup: Setup, is_new: bool) -> None:
-        """Build the program of a setup. Set its rows to the starting numbers if `is_new`, or keep the current ones."""
+        """Build the program of a setup. If `is_new`, its rows start anew; else they keep their current numbers."""
         keeps_scale = not is_new and setup.scaling == self.setup.scaling
         program = Program.of(setup, self.optimizer)
         recurrence = Recurrence(program.names, program.stages, self.lane)
@@ -193,7 +193,7 @@ class Trainer:
             self.row(UNSCALE)[:] = float(encode(1 / self.scaler.scale, self.setup.update))
 
     def change(self, setup: Setup) -> None:
-        """Continue in another setup: round stored values to its formats; restart the loss scale if its rules differ."""
+        """Continue in another setup: round stored values to its formats; start a different loss scale anew."""
         self._install(setup, is_new=False)
 
     def advance(self, steps: int, tick: Callable[[int], None] | None = None) -> None:
@@ -212,7 +212,7 @@ class Trainer:
                 tick(did)
 
     def take(self, given: Array) -> None:
-        """Do one step with the given gradients, which must be in their format and multiplied by the loss scale.
+        """Do one step with gradients that are already multiplied by the loss scale and rounded to their format.
 
         Raises UnsupportedError if the number of gradients is not the number of weights.
         """
@@ -222,7 +222,7 @@ class Trainer:
         self._take(row)
 
     def row(self, name: str) -> Array:
-        """Return a row of the program in its current state; writing to it changes the program's state."""
+        """Return a row of the program as it is now; writing to this array changes the program's state."""
         return self.rows[self.recurrence.names[name]]
 
     @property
@@ -231,7 +231,7 @@ class Trainer:
         return self.row(WEIGHTS).copy()
 
     def _take(self, given: Array) -> int:
-        """Do steps with scaled, rounded gradients, up to the first step with NaN or ∞; return the number of steps."""
+        """Do steps with scaled, rounded gradients; stop at a step with NaN or ∞. Return the number of steps done."""
         finite = np.isfinite(given).all(axis=1)
         good = len(given) if finite.all() else int(np.argmin(finite))
         dynamic = self.scaler is not None and self.scaler.rules.is_dynamic
@@ -248,12 +248,12 @@ class Trainer:
 
     @property
     def _format_without_nan(self) -> str:
-        """The first format without NaN among those of the gradients and the stages; empty if all have NaN."""
+        """The first format without NaN among the formats of the gradients and the stages; empty if all have NaN."""
         formats = (self.setup.grads, *(stage.format for stage in self.program.stages))
         return next((each.name for each in formats if isinstance(each, Format) and not each.has_nan), "")
 
     def _given(self, steps: int) -> Array:
-        """Return the gradients of the next steps, scaled and rounded."""
+        """Return the gradients of the next `steps` steps, multiplied by the loss scale and rounded."""
         weights = self.row(WEIGHTS)
         return self.gradients.rounded(
             self.steps, steps, 1.0 if self.scaler is None else self.scaler.scale, self.setup.grads,
@@ -281,7 +281,7 @@ class Trainer:
         return did
 
     def _scheduled(self, name: str, values: Callable[[int], float], many: int) -> Array:
-        """Return a schedule's numbers for the next `many` steps; at least `_AHEAD` are computed at a time."""
+        """Return a schedule's numbers for the next `many` steps. At least `_AHEAD` numbers are computed at a time."""
         start, made = self._schedules.get(name, (0, np.empty(0)))
         if not start <= self.taken <= self.taken + many <= start + len(made):
             start = self.taken
@@ -291,7 +291,7 @@ class Trainer:
         return made[self.taken - start : self.taken - start + many]
 
     def _now(self) -> dict[str, Array]:
-        """Return the current values of the recorded rows."""
+        """Return the current numbers of the rows of the program that are recorded, such as the weights."""
         return {name: self.row(name)[None].copy() for name in self._recorded}
 
     def _end(self, did: int, found: dict[str, Array]) -> None:
@@ -338,7 +338,7 @@ class Trainer:
         return finite and isinstance(self.setup.weights, Format)
 
     def next_step(self, element: int = 0) -> UpdateTrace:
-        """Trace the next step for one weight, rounding by rounding, without taking it.
+        """Trace the next step for one weight, rounding by rounding, without doing the step.
 
         Raises UnsupportedError for block weights, for an unknown element, and if no step with finite numbers is left.
 
@@ -373,7 +373,7 @@ class Trainer:
         return trace(program, rows, exact, self.steps * self.count + element, self.taken)
 
     def _values(self, name: str) -> Array:
-        """Return a row after every recorded step and after the last one; NaN for steps when there was no such row."""
+        """Return a row's numbers after each recorded step and the last step; NaN if the row did not exist then."""
         none = np.full((1, self.count), np.nan)
         parts = [part[name] if name in part else np.repeat(none, len(part[WEIGHTS]), 0) for part in self._records]
         if self.steps % self.every:  # the last step was not recorded

@@ -1,9 +1,9 @@
-"""The same steps with several remedies side by side, compared with a reference.
+"""Does the same training steps with several remedies side by side, and compares the weights with a reference.
 
 The reference is exact if the updates, or the gradients of plain SGD, are known in advance. Its weights are then w₀ + Σu
-or w₀ − lr·Σg in rational arithmetic. If updates depend on earlier steps (momentum, Adam, weight decay, gradients that
-are functions of the weights), the reference is the same optimizer in binary64. If a table of gradients has NaN or
-infinite numbers for a step, the reference takes all gradients of this step as zero.
+or w₀ − lr·Σg in rational arithmetic. Updates may depend on earlier steps: with momentum, Adam or weight decay, or if
+the gradients are a function of the weights. The reference is then the same optimizer in binary64. If a table of
+gradients has NaN or infinite numbers for a step, the reference takes all gradients of this step as zero.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from floatlab.training.validation import checked_whole, listed_words
 
 @methods_in_default_mode
 class Reference:
-    """The same steps in exact arithmetic, or in binary64 if updates depend on earlier steps."""
+    """The run with which remedies are compared: exact, or in binary64 if updates depend on earlier steps."""
 
     def __init__(self, start: object, gradient: object, optimizer: Optimizer, every: int) -> None:
         """Choose exact arithmetic or binary64."""
@@ -72,7 +72,7 @@ class Reference:
         return [self._start[element] + self._factor * unit * each for each in sums]
 
     def curve(self, at: Array) -> Array:
-        """Return the weights after the steps in `at` as float64: (steps, n), or (steps,) for a scalar weight."""
+        """Return the weights after the steps in `at`: a float64 array (steps, n), or (steps,) for a scalar weight."""
         if not self.is_exact:
             return self._wide.run.values[-(-at // self.every)]  # the last step need not be a multiple of `every`
         columns = []
@@ -85,7 +85,10 @@ class Reference:
         return columns[0] if self._wide.is_scalar else np.stack(columns, axis=1)
 
     def moves_after(self, last: Array, steps: int) -> Array:
-        """For each weight, return whether the reference moves after step `last`, up to step `steps`."""
+        """For each weight, return whether the reference changes it in a step after `last`, up to step `steps`.
+
+        `last` is an array with a step for each weight.
+        """
         moved = self._wide.gradients.last_given(steps) if self.is_exact else self._wide.last
         return moved > last
 
@@ -112,8 +115,9 @@ class Trajectory(Record):
     step was skipped, if stochastic rounding may still move it, or if a gradient function returned 0 for it.
 
     `stalled` is the number of the last step that changed the weight: 0 if no step did, None if the weight is not
-    stalled. For several weights, it is the largest such number. `still` is the number of stalled weights. `moves`
-    counts the moves of all weights. `why` is the outcome of the next step, None if it cannot be traced.
+    stalled. For several weights, it is the largest such number. `still` is the number of stalled weights. `moves` is
+    the number of changes of a weight, summed over all weights. `why` is the outcome of the next step, None if that step
+    cannot be traced.
     """
 
     label: str
@@ -131,15 +135,16 @@ class Trajectory(Record):
 
 @methods_in_default_mode
 class Training(Answering):
-    """A comparison of remedies: a trainer for each, which all do the same steps, and the reference.
+    """A comparison of remedies: a trainer for each remedy, and the reference. All do the same steps.
 
-    `trainers` are in the order of the remedies; `runs` has their recorded weights; `lines` is the table of results.
+    `trainers` are in the order of the remedies; `runs` has the recorded weights of each trainer; `lines` is the table
+    of results.
     """
 
     _ASKS = ".lines or .runs"
 
     def __init__(self, trainers: list[Trainer], reference: Reference) -> None:
-        """Take trainers that have not done a step yet."""
+        """Store the reference and the trainers, which must not have done a step yet."""
         self.trainers, self.reference, self.steps = trainers, reference, 0
 
     def __repr__(self) -> str:
@@ -149,7 +154,8 @@ class Training(Answering):
     def advance(self, steps: int, tick: Callable[[int], None] | None = None) -> None:
         """Do `steps` more steps with all trainers, and then with the reference.
 
-        `tick` is called with the number of steps that any of them did since the last call.
+        `tick` is called from time to time. Its argument is the number of steps done since its last call, by any trainer
+        or by the reference.
         """
         checked_whole(steps, "steps", 0)
         for each in self.trainers:
@@ -210,7 +216,7 @@ class Training(Answering):
         return _furthest(run.values[-1], truth), carried
 
     def _stalled(self, trainer: Trainer, run: TrainingRun) -> Array:
-        """Return, for each stalled weight, the number of the last step that moved it; −1 for other weights."""
+        """Return a number for each weight: the last step that moved the weight if it is stalled, otherwise −1."""
         last, quiet, given = run.last_moves, run.steps - run.last_moves, trainer.gradients
         draws = any(map(is_drawn, run.program.stages))
         # If a constant update left the weight unchanged once, it always will.
@@ -230,7 +236,7 @@ class Training(Answering):
 
 
 def _furthest(values: Array, truth: Sequence[Fraction | float], low: Array | float = 0.0) -> float:
-    """Return the error (values − low) − truth that has the largest magnitude; `low` is the compensation."""
+    """Return the error of largest magnitude. The errors are (values − low) − truth; `low` is the compensation."""
     numbers, less = np.atleast_1d(values).tolist(), np.broadcast_to(low, (len(truth),)).tolist()
     errors = [float(Fraction(x) - Fraction(c) - Fraction(t)) for x, c, t in zip(numbers, less, truth, strict=True)]
     return max(errors, key=abs)
@@ -285,7 +291,8 @@ def train(
     lane
         As in `arrays.encode`.
     tick
-        Function that is called with the number of steps that any trainer, or the reference, did since the last call.
+        Function that is called from time to time. Its argument is the number of steps done since its last call, by any
+        trainer or by the reference.
 
     Returns
     -------
@@ -324,7 +331,10 @@ def train(
 
 
 def _setups(base: Setup, remedies: str | Iterable[str] | None) -> list[tuple[str, Setup]]:
-    """Return labels and setups; a default remedy that does not apply, or repeats an earlier setup, is omitted."""
+    """Return the label and the setup of each remedy.
+
+    A default remedy is omitted if it does not apply, or if its setup is that of an earlier remedy.
+    """
     if remedies is not None:
         words = listed_words(remedies, "remedies")
         if not words:

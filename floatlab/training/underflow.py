@@ -25,7 +25,7 @@ _SCALES = (-1074, 1023)  # the exponents of the powers of two in binary64
 
 @methods_in_default_mode
 class Underflow(Answering, Record):
-    """The effect of a format's range on gradients: exponents, losses, and the loss scales that avoid losses.
+    """The effect of a format's range on gradients: how many are lost, and the loss scales that avoid this.
 
     `nonzero` is the number of gradients that are finite and not zero; the numbers below describe only these gradients.
     `counts` has the number of gradients for each exponent (of the leading digit) in `exponents`, before scaling.
@@ -64,7 +64,7 @@ class Underflow(Answering, Record):
 
     @property
     def subnormal_share(self) -> float:
-        """The share of nonzero gradients that became subnormal numbers, with reduced precision."""
+        """The share of nonzero gradients that became subnormal numbers, which have reduced precision."""
         return self.subnormal / self.nonzero if self.nonzero else 0.0
 
     @property
@@ -80,7 +80,7 @@ class Underflow(Answering, Record):
 
 @in_default_mode
 def measure_underflow(gradients: object, format: Format | str, scale: object = 1.0, rounding: str = "RNE") -> Underflow:
-    """Return how many gradients underflow in a format after loss scaling, and loss scales that avoid underflow.
+    """Return how many gradients underflow in a format after loss scaling, and the loss scales that avoid underflow.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def measure_underflow(gradients: object, format: Format | str, scale: object = 1
 
 
 def _count_outcomes(nonzero: Array, fmt: Format, scale: float, context: Context) -> tuple[int, int, int]:
-    """Return the numbers of gradients that become zero, that become subnormal, and that overflow."""
+    """Return how many gradients become zero, how many become subnormal, and how many overflow."""
     if not nonzero.size:
         return 0, 0, 0
     found, flags = multiply(nonzero, np.float64(scale), fmt, context=context, return_flags=True)
@@ -148,7 +148,10 @@ def _outcome_at(x: float, fmt: Format, power: int, context: Context) -> tuple[bo
 
 
 def _extremes(nonzero: Array, choose: Callable[[Array], float]) -> list[float]:
-    """Return the positive and the negative number of extreme magnitude, if any; `choose` is np.min or np.max."""
+    """Return the positive and the negative number with the smallest or the largest magnitude, if there are any.
+
+    `choose` is np.min for the smallest magnitude, and np.max for the largest.
+    """
     sides = ((1.0, nonzero[nonzero > 0]), (-1.0, -nonzero[nonzero < 0]))
     return [sign * float(choose(each)) for sign, each in sides if each.size]
 

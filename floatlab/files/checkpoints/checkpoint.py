@@ -20,8 +20,8 @@ class StoredTensor(Record):
     """A tensor in a checkpoint: its name, its dtype as the file names it, its shape, and a function that opens it.
 
     `kind` is the name of NumPy's dtype or floatlab's format; it is empty for GGUF's quantised types and for unsupported
-    types. `open` returns the array of numbers (for GGUF's quantised types bytes, with one row for each block). If the
-    tensor cannot be read, `open` raises the error.
+    types. `open` returns the array of numbers; for GGUF's quantised types, it returns an array of bytes with one row
+    for each block. If the tensor cannot be read, `open` raises the error.
     """
 
     name: str
@@ -100,7 +100,7 @@ class Checkpoint:
         self.close()
 
     def holding(self, bundle: Bundle) -> None:
-        """Take over a `.npz`, which `close` then closes."""
+        """Make `close` also close the open `.npz`."""
         self._held.callback(bundle.close)
 
 

@@ -125,7 +125,10 @@ def _itself(array: ArraySource) -> ArraySource:
 
 
 def _of_folder(folder: str) -> Checkpoint:
-    """Open the index of a folder. Without an index, open its files of one kind: the first one in KINDS that it has."""
+    """Open the checkpoint in a folder: the index if there is one, otherwise all files of one kind.
+
+    This is the first kind in KINDS of which the folder has files.
+    """
     with named(folder):
         names = sorted(opening.listed(folder) if is_url(folder) else os.listdir(admitted(folder)))
     if len(names) > _MOST_LISTED:
@@ -150,7 +153,7 @@ def _of_folder(folder: str) -> Checkpoint:
 def _of_index(path: str) -> Checkpoint:
     """Open the files that an index names.
 
-    They must be in the folder of the index, and must have the tensors that the index says they have.
+    The files must be in the folder of the index. Each must have the tensors that the index assigns to it.
     """
     placed = read_json(path).get("weight_map")
     if not isinstance(placed, dict) or not placed:
@@ -176,12 +179,12 @@ def _of_index(path: str) -> Checkpoint:
 
 
 def _is_plain_name(name: str) -> bool:
-    """Return whether a name is that of a .safetensors file in the same folder, on any operating system."""
+    """Return whether `name` is the name of a .safetensors file, without a folder on any operating system."""
     return name.endswith(".safetensors") and name.isprintable() and not set(name) & set("/\\:") and name[0] != "."
 
 
 def _of_files(name: str, paths: list[str], placed: dict[str, str] | None = None) -> Checkpoint:
-    """Open files of one kind; `placed`, from an index, maps each tensor to the name of its file."""
+    """Open files of one kind as a checkpoint; `placed`, from an index, maps each tensor to the name of its file."""
     if len(paths) > MOST_FILES:
         raise FileFormatError(f"{shown(name)} has {len(paths):,} files; at most {MOST_FILES:,} are read")
     kind = next((kind for kind in KINDS if plain(paths[0]).lower().endswith(kind)), None)
@@ -240,7 +243,7 @@ def _npz(checkpoint: Checkpoint, path: str) -> list[StoredTensor]:
 
 
 def _npy(checkpoint: Checkpoint, path: str) -> list[StoredTensor]:
-    """Return the array of a `.npy` file; its name is that of the file."""
+    """Return the only tensor of a `.npy` file; its name is the name of the file without the suffix."""
     with open_npy(path) as array:
         name = os.path.basename(plain(path))[: -len(".npy")]
         return [StoredTensor(name, array.kind, array.kind, array.shape, partial(open_npy, path))]

@@ -12,7 +12,7 @@ from floatlab.record import Record
 
 
 class FileState(Record):
-    """The name of a file, its size in bytes, and the time of its last change (for a URL, the server's version)."""
+    """The name of a file, its size in bytes, and the time of its last change; at a URL, its version."""
 
     name: str
     size: int
@@ -20,7 +20,9 @@ class FileState(Record):
 
 
 def states_of(checkpoint: Checkpoint) -> tuple[FileState, ...]:
-    """Return the states of all files of a checkpoint, in the order in which they were read; none if it is in memory.
+    """Return the states of all files of a checkpoint, in the order in which they were read.
+
+    A checkpoint in memory has no files.
 
     Raises FileFormatError if a file has gone.
     """

@@ -112,7 +112,10 @@ class HttpFile(RangeFile):
         raise FileFormatError("cannot be read: its server does not send ranges of bytes")
 
     def _same(self, size: int, headers: Message) -> None:
-        """Store the size and the version of the file; raises FileFormatError if an earlier answer gave others."""
+        """Store the size and the version of the file.
+
+        Raises FileFormatError if an earlier answer gave another size or version.
+        """
         version = headers.get("ETag") or headers.get("Last-Modified") or ""
         if (self._size, self._version) not in ((None, None), (size, version)):
             raise FileFormatError("has changed while it was read")
@@ -151,8 +154,8 @@ def _repeated(request: Callable[[], _T]) -> _T:
 def is_at(url: str, may_be_forbidden: bool = False) -> bool:
     """Return whether a server has a file at a URL of http(s); raises FileFormatError if this cannot be found out.
 
-    With `may_be_forbidden`, a file counts as absent if the answer is 403: for absent files, object stores give this
-    answer to users who may not list files.
+    With `may_be_forbidden`, a file counts as absent if the answer is 403: object stores give this answer for an absent
+    file if the user may not list files.
     """
     absent = (*_ABSENT, 403) if may_be_forbidden else _ABSENT
 
@@ -267,7 +270,7 @@ def _opener(sockets: list[socket.socket]) -> OpenerDirector:
 
 @contextmanager
 def _plain_errors(url: str) -> Iterator[None]:
-    """Turn the errors of requests into FileFormatErrors of one line, whose text follows the name of the file."""
+    """Turn errors of requests into FileFormatErrors of one line, which is meant to follow the name of the file."""
     try:
         yield
     except FileFormatError:

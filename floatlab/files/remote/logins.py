@@ -15,8 +15,8 @@ _LONGEST = 1 << 12
 def token_for(url: str) -> str:
     """Return the token for the host of a URL; empty if there is none.
 
-    It is also empty if the token would be sent to another computer without encryption. Raises FileFormatError for a
-    token that cannot be sent.
+    The result is also empty if the token would be sent to another computer without encryption. Raises FileFormatError
+    for a token that cannot be sent.
 
     >>> os.environ[TOKENS] = "host=secret"
     >>> token_for("https://host/a.npy"), token_for("http://host/a.npy"), token_for("https://other/a.npy")
@@ -37,7 +37,7 @@ def token_for(url: str) -> str:
 
 
 def login_words(url: str, status: int) -> str:
-    """Return the message for a server that answers 401 or 403; it says how to set a token."""
+    """Return the error message for a server's answer 401 or 403; the message says how to set a token."""
     host = urlsplit(url).hostname or "host"
     if token_for(url):
         return f"cannot be read: {host} refuses the token in {TOKENS} ({status})"

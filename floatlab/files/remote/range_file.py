@@ -12,7 +12,7 @@ _AHEAD = 1 << 16  # the least number of bytes per request, so that headers need 
 class RangeFile(io.RawIOBase):
     """A file that is read by requests for ranges of its bytes; subclasses send the requests.
 
-    Nothing is requested before the first read, or before `size` or `version` is asked for.
+    Nothing is requested until the file is first read, or until `size` or `version` is first used.
     """
 
     def __init__(self, url: str) -> None:
@@ -28,7 +28,7 @@ class RangeFile(io.RawIOBase):
 
     @property
     def version(self) -> str:
-        """A text that changes with the file; empty if the server gives none."""
+        """A text that changes whenever the file changes; empty if the server gives no such text."""
         raise NotImplementedError
 
     def _fetch(self, first: int, count: int) -> bytes:
