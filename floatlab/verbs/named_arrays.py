@@ -1,4 +1,4 @@
-"""Open the arrays that the arguments of `sum`, `dot` and `matmul` name. A preset replaces these arguments."""
+"""Open the arrays that the arguments of `sum`, `dot` and `matmul` name, or the arrays of a preset (a named example)."""
 
 from __future__ import annotations
 

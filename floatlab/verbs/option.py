@@ -116,14 +116,14 @@ class Option(Record):
     choices
         The possible values with descriptions; `title` is their heading in the explorer.
     forms
-        The subcommands that accept the option; empty if all do.
+        The subcommands that accept the option; empty if all subcommands accept it.
     names
         Function that accepts the values of this option and raises FloatlabError for other words. It lets an error
         message say that an unexpected word, such as fp16, is a value of this option.
     noun
-        What an error message calls such a value, such as "format".
+        What an error message calls a value of this option, for instance "format".
     also
-        Names of this option in other programs, for "did you mean".
+        Names of this option in other programs. Error messages use them to suggest this option.
     suggests
         Function that returns the values for completion in a shell, if they are not in `choices`.
     """
@@ -167,7 +167,7 @@ class Option(Record):
         return self.names is not None and can_read(word[:64], self.names)
 
     def value_of(self, typed: object) -> object:
-        """Return the option's value.
+        """Return the value that the typed arguments give the option.
 
         The text of a single argument is converted by `read`. Several arguments become a tuple of texts.
         """
@@ -198,7 +198,10 @@ class OptionRule(Record):
 
 
 def grouped(group: str, *options: Option, part: str = "options", forms: tuple[str, ...] = ()) -> tuple[Option, ...]:
-    """Return the options under a heading of `--help`. Options that name no subcommands get those in `forms`."""
+    """Return copies of the options, placed under one heading of `--help`.
+
+    An option that names no subcommands gets those in `forms`. `part` says where the values are stored.
+    """
     return tuple(option.replace(group=group, part=part, forms=option.forms or forms) for option in options)
 
 
@@ -315,7 +318,11 @@ RESULT = (FORMATS, *ROUNDING, *OUTPUT)
 
 
 class ContextChoice(Record):
-    """One value of an option on rounding: the field of `Context`, its value, the option's title, and a description."""
+    """One choice for an option on rounding.
+
+    Choosing it sets the field `field` of a `Context` to `value`. `group` is the title of the option, and `words`
+    describes the choice.
+    """
 
     field: str
     value: object

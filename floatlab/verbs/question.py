@@ -59,7 +59,7 @@ class Question(Record):
         return self.replace(options=tuple(sorted(kept.items())))
 
     def spelled_out(self) -> Question:
-        """Return an equivalent question without `bits` and `little_endian`, with values rewritten as explicit codes.
+        """Return an equivalent question that needs neither `bits` nor `little_endian`: its values are explicit codes.
 
         Raises LiteralError or FormatError if a value is not a code.
 
@@ -105,12 +105,12 @@ class Answer(Record):
     """The result of a question, with functions that make its page, its JSON and other outputs on demand.
 
     `page` returns the page, `records` the JSON objects (one per line), `words` the values for `--quiet`, and `codes`
-    the codes. `results` are the resulting `Datum` objects. If the page consists of the pages of several results,
-    `parts` returns these pages. `operands` are the operands of an operation after reading. `scenes` returns the page as
-    an animation; its argument says whether to draw the bits of the operands. `found` is the object that is shown.
-    `status` is the exit status of the command, such as 1 if a check failed. `table` returns the numbers as CSV, `chart`
-    the chart for `--plot`, and `plan` the text for `--plan`. `document` takes the command and returns the document for
-    `--html`; the default is the page.
+    the codes of the results. `results` are the resulting `Datum` objects. If the page consists of the pages of several
+    results, `parts` returns these pages. `operands` are the operands of an operation as `Datum` objects. `scenes`
+    returns the page as an animation; its argument says whether to draw the bits of the operands. `found` is the object
+    that is shown. `status` is the exit status of the command, such as 1 if a check failed. `table` returns the numbers
+    as CSV, `chart` the chart for `--plot`, and `plan` the text for `--plan`. `document` takes the command and returns
+    the document for `--html`; the default is the page.
     """
 
     page: Callable[[], Page]
@@ -326,7 +326,7 @@ class Verb(Record):
         return join(["floatlab", *self.words(question)])
 
     def option(self, name: str, value: object = None) -> Option:
-        """Return the option with this name; if several switches have it, return the switch that sets `value`."""
+        """Return the option with this name; if several switches have the name, return the one that sets `value`."""
         found = [option for option in self.options if option.name == name]
         if not found:
             raise FloatlabError(f"{self.name} has no option {name}")
@@ -352,7 +352,7 @@ def read_operand(text: str, bits: bool = False) -> tuple[Literal, Format | None]
 def rules_of(dialect: str, context: Context) -> Callable[[Format], Context]:
     """Return the function that gives the context for a format under a dialect (the rules of a processor or library).
 
-    The dialect has priority; `context` gives the rules that it leaves open.
+    The dialect has priority; `context` gives the rules that the dialect leaves open.
 
     >>> from floatlab.formats import parse_format
     >>> rules_of("torch", Context(rounding="RTZ"))(parse_format("e4m3"))

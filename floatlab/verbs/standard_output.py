@@ -27,6 +27,6 @@ class _Aside:
 
 @contextmanager
 def printing_aside() -> Iterator[None]:
-    """Send what is printed inside this block to the standard error."""
+    """Context manager: what is printed inside the `with` block goes to the standard error."""
     with redirect_stdout(_Aside()):
         yield

@@ -99,8 +99,8 @@ def witness(
 ) -> tuple[str, str, str] | None:
     """Return operands a, b and c, as texts, for which fma and multiply-then-add differ; None if none are found.
 
-    The search starts near the three numbers in `near`, if all three can be read. `find_witness` explains `progress`,
-    and when none are found.
+    The search starts near the three numbers in `near`, if all three can be read. The docstring of `find_witness`
+    explains `progress`, and says when no operands are found.
 
     >>> from floatlab import parse_format
     >>> witness(parse_format("fp16")), witness(parse_format("fp16"), near=("0.1", "10", "5"))
@@ -136,7 +136,7 @@ def no_witness(format: Format) -> str:
 
 
 def _data(texts: tuple[str, ...], format: Format, rules: Context) -> tuple[Datum, Datum, Datum] | None:
-    """Return these texts rounded to nearest in the format, or None if they are not three numbers."""
+    """Return three numbers, given as texts, rounded to nearest in the format; None if they are not three numbers."""
     try:
         values = operands(texts, format, context=rules)
         data = [encode(value.result if isinstance(value, Derivation) else value, format, rules) for value in values]
@@ -164,7 +164,7 @@ def operate(
     """Return the answer for one operation, given by its verb; raises FloatlabError for a wrong number of operands.
 
     Some verbs have more options: `toint` has `integer`, `toint` and `rint` have `exact`, `cmp` has `signaling`. All
-    verbs except `toint` and `cmp` have `steps`, `brief` and `why`; `why` adds the reason of each step. `dialect` names
+    verbs except `toint` and `cmp` have `steps`, `brief` and `why`; `why` adds the reason for each step. `dialect` names
     the rules of a processor or library.
 
     >>> from floatlab import parse_format
@@ -200,7 +200,8 @@ def operate(
 def _result_format(values: tuple[Operand, ...]) -> Format:
     """Return the format of a result if no option names it.
 
-    It is the first format that contains the formats of all operands, or the default format if they have none.
+    If the operands have one format, this is the format. If they have several, it is the format to which operands of
+    these formats are promoted. If no operand has a format, it is the default format.
     """
     data = (value.result if isinstance(value, Derivation) else value for value in values)
     own = [value.format for value in data if isinstance(value, Datum)]
@@ -210,8 +211,8 @@ def _result_format(values: tuple[Operand, ...]) -> Format:
 def answer_of(result: Result, steps: int | None = None, brief: bool = False, why: bool = False) -> Answer:
     """Return the answer for the result of an operation.
 
-    It shows the first `steps` steps (all by default). If `brief` is true, it shows one line (two for fma). `why` adds
-    the reason of each step.
+    It shows the first `steps` steps (all by default). If `brief` is true, it shows only one line (two for fma). If
+    `why` is true, it shows the reason for each step.
     """
     first = result.fused if isinstance(result, Contrast) else result
 

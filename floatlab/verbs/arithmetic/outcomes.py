@@ -123,7 +123,7 @@ def _cut(rounded: Rounded, fmt: Format, context: Context) -> list[str]:
 
 
 def _decided(rounded: Rounded, context: Context, what: str, one: str = "") -> str:
-    """Explain how the rounding direction and the discarded part decide.
+    """Explain how the rounding direction and the discarded part decide whether the number is rounded up.
 
     `what` names the digit or the integer that goes up or stays. If the precision is 1, `one` describes the neighbour to
     which a tie is rounded.
@@ -232,7 +232,7 @@ def encoding_reason(step: Encode, derivation: Derivation, index: int) -> list[st
 
 
 def _lost_term(derivation: Derivation) -> str:
-    """Return a sentence if one term was too small to change the other one."""
+    """Return a sentence that says so if one term was too small to change the other one; otherwise an empty text."""
     if derivation.operation not in ("add", "subtract") or Flags.INEXACT not in derivation.flags:
         return ""
     a, b = derivation.operands

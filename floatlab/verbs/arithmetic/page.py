@@ -63,7 +63,7 @@ SENTENCES: dict[Rule, tuple[str, str]] = {
 
 
 class StepGroup(Record):
-    """Steps that are shown together: a name, their rows, and the index of the last step in the derivation."""
+    """Steps that are shown together: a name, the rows, and the index of the last of these steps in the derivation."""
 
     name: str
     blocks: tuple[Block, ...]
@@ -329,7 +329,7 @@ def operation_heading(derivation: Derivation) -> Note:
 
 
 def stage_rows(derivation: Derivation, shown: list[StepGroup], why: bool) -> list[Block]:
-    """Return the rows of these groups; with `why`, add the reason after each group."""
+    """Return the rows of these groups of steps. If `why` is true, add the reason for the steps after each group."""
     if not why:
         return [block for stage in shown for block in stage.blocks]
     from floatlab.verbs.arithmetic.reasons import reason
@@ -340,8 +340,9 @@ def stage_rows(derivation: Derivation, shown: list[StepGroup], why: bool) -> lis
 def closing_rows(derivation: Derivation) -> list[Block]:
     """Return the rows after the last step.
 
-    They show what the typed numbers would give without rounding, if that differs. Under x87 precision control, they
-    show instead what a store into a narrower format gives.
+    The rows show the result that the typed numbers would have if they were not rounded first. There are no rows if this
+    is also the actual result. Under x87 precision control, the rows show instead what is stored if the result is stored
+    in a narrower format.
     """
     if derivation.context.precision == DEFAULT.precision:
         if not any(derivation.literals):
@@ -355,7 +356,7 @@ def closing_rows(derivation: Derivation) -> list[Block]:
 
 
 def derivation_page(derivation: Derivation, steps: int | None = None, why: bool = False) -> Page:
-    """Return the page of an operation, or of its first `steps` steps; with `why`, add the reason of each step."""
+    """Return the page of an operation, or of its first `steps` steps. If `why` is true, add the reason of each step."""
     title = operation_heading(derivation)
     blocks: list[Block] = [title, *stage_rows(derivation, step_groups(derivation, stop=steps), why)]
     left = len(derivation.steps) - len(derivation.steps[:steps])

@@ -1,4 +1,4 @@
-"""The pages of `cmp`, of `toint`, and of `fma`, which compares it with multiply-then-add."""
+"""The pages of `cmp`, `toint` and `fma`. The page of `fma` compares fma with multiply-then-add."""
 
 from __future__ import annotations
 
@@ -80,7 +80,11 @@ def with_changes_marked(blocks: list[Block]) -> list[Block]:
 
 
 def _distance(a: Datum, b: Datum) -> list[Block]:
-    """Return rows with the difference of two unequal operands: as a number, and in steps if they share a format."""
+    """Return rows with the difference of two unequal operands.
+
+    The difference is given as a number. If both operands have the same format, it is also given in steps between
+    adjacent numbers of the format.
+    """
     rows: list[Block] = []
     if a.format == b.format:
         steps = abs(a.ordinal - b.ordinal)
@@ -160,9 +164,9 @@ def _separate(contrast: Contrast, steps: int | None) -> list[StepGroup]:
 def fused_and_separate(
     contrast: Contrast, steps: int | None = None, draw_bits: bool = True
 ) -> tuple[list[StepGroup], list[StepGroup], list[StepGroup]]:
-    """Return three lists of groups of steps: common steps, those of fma only, and those of multiply-then-add only.
+    """Return groups of steps in three lists: common to both computations, only in fma, only in multiply-then-add.
 
-    `steps` limits the steps of each computation. `draw_bits` says whether to draw the bits of the operands.
+    `steps` limits the number of steps of each computation. `draw_bits` says whether to draw the bits of the operands.
     """
     fused = contrast.fused
     opening = _opening(fused)
@@ -175,7 +179,10 @@ def fused_and_separate(
 
 
 def contrast_page(contrast: Contrast, steps: int | None = None, why: bool = False) -> Page:
-    """Return the page of fma and multiply-then-add; `steps` limits the steps of both, `why` adds the reasons."""
+    """Return the page of fma and multiply-then-add.
+
+    `steps` limits the number of steps shown of each computation. `why` adds the reason for each step.
+    """
     fused, separate = contrast.fused, contrast.separate
     shared, left, right = fused_and_separate(contrast, steps)
     title, rows = pages.operation_heading(fused), pages.stage_rows
@@ -201,7 +208,7 @@ def side_by_side(fused: list[Block], separate: list[Block]) -> Pair:
 
 
 def verdict_rows(contrast: Contrast) -> list[Block]:
-    """Return rows that compare the bits of both results, and say how far apart the results are."""
+    """Return rows that compare the results of fma and multiply-then-add: their bits, and how far apart they are."""
     fused, separate = contrast.fused.result, contrast.separate.result
     if contrast.same:
         return [Row("together", line(Span("the same bits", Role.GOOD), " both ways: ", *coded(fused)))]

@@ -116,10 +116,10 @@ _RANKS = {"flush": 0, "product": 1, "align": 2, "sum": 3, "rule": 4, "round prod
 
 
 def _paired_groups(sides: list[list[StepGroup]], ends: tuple[int, int]) -> list[list[StepGroup | None]]:
-    """Return pairs of groups with the same rank in `_RANKS`: one of fma, one of multiply-then-add.
+    """Return pairs of groups of steps, one of fma and one of multiply-then-add, with the same rank in `_RANKS`.
 
-    If only one computation has a group of that rank, the other element is None. The groups that compute the product
-    come first; `ends` has the number of their steps in each computation.
+    If only one computation has a group of a rank, the other element of the pair is None. The groups that compute the
+    product come first. `ends` says, for each computation, how many steps compute the product.
     """
     placed: list[dict[tuple[int, int, int], StepGroup]] = [{}, {}]
     for side, places, end in zip(sides, placed, ends, strict=True):
@@ -163,7 +163,10 @@ def _contrast_scenes(contrast: Contrast, draw_bits: bool) -> tuple[Scene, ...]:
 
 
 def _both_sides(seen: list[Blocks], more: list[Blocks]) -> Block:
-    """Return the rows of fma and of multiply-then-add side by side, with the new rows marked."""
+    """Return the rows of fma and of multiply-then-add side by side.
+
+    `seen` are the rows shown before; `more` are the new rows, which are marked.
+    """
     return relations.side_by_side(*([*old, *_fresh(new)] for old, new in zip(seen, more, strict=True)))
 
 
@@ -172,7 +175,7 @@ def _is_product(step: Step) -> bool:
 
 
 def _both_reasons(steps: tuple[tuple[Derivation, int], ...]) -> Line:
-    """Return the reasons of both computations; if they are the same, return one."""
+    """Return the reason for each of two steps. If both reasons are the same, return this reason once."""
     sides = [("Fused" if way.operation == "fma" else "Separate", reason(way, index)) for way, index in steps]
     if len(sides) == 2 and sides[0][1] == sides[1][1]:
         return sides[0][1]

@@ -1,4 +1,4 @@
-"""The JSON schema of an attribution: the candidates for each observed result, and for two results their pairs."""
+"""The JSON schema of an attribution: candidates for each observed result, and pairs of candidates for two results."""
 
 from __future__ import annotations
 

@@ -80,7 +80,10 @@ def _by_library(found: Attribution, library: str) -> str:
 
 
 def _cause_rows(found: Attribution, diagnosis: Diagnosis) -> list[Block]:
-    """Return rows with the cause, if the diagnosis is rounding and a pair of candidates gives both results."""
+    """Return rows that name the cause of the difference between two results.
+
+    The list is empty if the diagnosis is not "rounding", or if no pair of candidates gives both results.
+    """
     causes = {cause for pair in found.pairs for cause in pair.causes if len(pair.causes) == len(found.pairs[0].causes)}
     if diagnosis.status != "rounding" or not causes:
         return []
@@ -91,7 +94,7 @@ def _cause_rows(found: Attribution, diagnosis: Diagnosis) -> list[Block]:
 
 
 def unlike_blocks(formats: tuple[str, str]) -> list[Block]:
-    """Return the rows that say why two results of different formats are not explained."""
+    """Return rows that say: the two results differ because they have different formats."""
     words = "floatlab matmul X Y --observed FILE finds candidates for each result"
     return [Gap(), Row("cause", f"the formats, {formats[0]} and {formats[1]}, differ; {words}")]
 
@@ -114,11 +117,12 @@ def _compared(found: Attribution) -> str:
 
 
 def _best(explanations: tuple[Explanation, ...], edge: TileEdge | None) -> list[Line]:
-    """Describe the best candidates for a result.
+    """Return one or two lines that describe the best candidates for a result.
 
-    If a tile edge explains the result, the only line describes the edge. If some candidates give all elements, the
-    first line names one of them, and the second line the best of the others. Otherwise, the line names the best
-    candidate if it gives at least the share `_CHANCE` of the elements.
+    If `edge` is given, the only line describes this tile edge: some rows or columns for which one candidate gives the
+    elements, while another candidate gives all other elements. If some candidates give all elements of the result, the
+    first line names one of them, and the second line names the best candidate that gives only some elements. Otherwise,
+    the only line names the best candidate; or it says that no candidate gives the share `_CHANCE` of the elements.
     """
     fitting = [each for each in explanations if each.fits]
     others = [each for each in explanations if not each.fits and each.matching]
@@ -227,7 +231,7 @@ def _path(path: Path) -> tuple[Line, ...]:
 def _codes(path: Path) -> str:
     """Return the codes of the results along a path, as text; empty for arrays with several elements.
 
-    A path leads from one candidate to another. Each step changes one cause, such as the order.
+    A path leads from one candidate computation to another. Each step changes one cause, such as the order.
     """
     return " → ".join(
         hexadecimal_code(Datum(path.format, int(each.reshape(-1)[0]))) for each in path.codes if each.size == 1

@@ -1,1 +1,1 @@
-"""`audit`: whether a quantised checkpoint is right, and what recipes would do to a checkpoint."""
+"""`audit`: checks a quantised checkpoint, or measures what quantising a checkpoint by recipes would change."""

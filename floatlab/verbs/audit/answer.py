@@ -138,7 +138,7 @@ def _left_out(found: Audit) -> list[Block]:
 
 
 def _compared_with(shown: Sequence[AuditedTensor]) -> list[Block]:
-    """Return a table of the weights whose originals have another name or arrangement, each with its original."""
+    """Return a table of the weights whose originals have another name or layout, with the originals beside them."""
     rows = [(each.name, each.original) for each in shown if each.original]
     return [Gap(), Table(("weight", "compared with"), rows)] if rows else []
 

@@ -1,4 +1,4 @@
-"""The page of `audit --from`: which recipe produced a tensor's codes, and an element that tells recipes apart."""
+"""The page of `audit --from`: which recipe produced a tensor's codes, and an element that recipes round differently."""
 
 from __future__ import annotations
 

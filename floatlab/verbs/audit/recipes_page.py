@@ -107,7 +107,7 @@ def recipes_page(found: RecipeAudit, most: int = LISTED) -> Page:
 
 
 def _remarks(measured: list[TensorFigures]) -> list[Block]:
-    """Return remarks on stored NaNs and infinities, and on recipes recommended for norms and biases."""
+    """Return remarks on tensors that look like norms or biases, and on tensors that contain NaNs or infinities."""
     blocks: list[Block] = []
     vectors = sum(len(each.shape) < 2 and each.choice != "" for each in measured)
     if vectors:
@@ -165,7 +165,7 @@ def _tensors(found: RecipeAudit, shown: list[TensorFigures]) -> list[Block]:
 
 
 def side_by_side(totals: Sequence[RecipeFigures], first: str = "in all") -> list[Block]:
-    """Return tables with a row for each recipe: errors, what becomes of the numbers, scales.
+    """Return three tables with a row for each recipe: errors, how many numbers stay exact or are lost, and scales.
 
     `first` is the title of the column of recipes in the first table.
     """

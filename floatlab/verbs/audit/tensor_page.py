@@ -93,11 +93,13 @@ def plan_page(found: RecipeAudit) -> Page:
 def rounding_question(tensor: TensorFigures, saturates: bool = False) -> Question | None:
     """Return the question that shows how the element with the largest relative error is rounded.
 
-    It is None if the tensor was not measured or is a quantised weight, or if `block` and `show` cannot read its file.
+    The result is None if the tensor was not measured, if it is a quantised weight, or if `block` and `show` cannot read
+    its file.
 
-    The recipe is the first one that damages the tensor. If no recipe does, it is the first of all. If the recipe has
-    scales, the verb is `block`, otherwise `show`. If some numbers become NaN or infinite, `show` is asked about the
-    largest number. `saturates` tells whether numbers beyond the largest one saturate in the audit.
+    The element is rounded by the first recipe that damages the tensor or, if no recipe damages it, by the first recipe.
+    If this recipe has scales, the question has the verb `block`, otherwise `show`. If some numbers become NaN or
+    infinite, a question for `show` is about the tensor's largest number instead. `saturates` tells whether the audit
+    saturates numbers that are too large for a format.
 
     >>> from floatlab.auditing.survival.survey import audit_recipes
     >>> from floatlab.verbs.registry import command_of

@@ -39,8 +39,8 @@ def block(
     """Return the answer of `floatlab block`: values rounded to a block format.
 
     VALUE@FORMAT is first rounded to that format; all other values are exact. A single value may also be rows of values
-    (`1,2;3,4`), a file with an array, or a random array. With an array or with `at`, the answer shows only the block
-    of the element with the index `at`; of a large block, it shows a part. The default is the first element.
+    (`1,2;3,4`), a file with an array, or a random array. With an array or with `at`, the answer shows only one block:
+    the block of the element with the index `at` (default: the first element). Of a large block, it shows only a part.
 
     >>> answer = block(("957", "1"), "mxfp8_e4m3")
     >>> answer.words(), answer.codes()

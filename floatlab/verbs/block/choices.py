@@ -22,7 +22,7 @@ from floatlab.verbs.question import Question, code_of
 def recipe_choices() -> dict[str, str]:
     """Return the names of recipes, each with a description.
 
-    Each name in `NAMED_RECIPES` is listed alone, which means its default scale rule, and with each of its other rules.
+    Each name in `NAMED_RECIPES` is listed alone, and again with each scale rule that is not its default rule.
 
     >>> choices = recipe_choices()
     >>> choices["mxfp4"], choices["mxfp4:torchao_rceil"]
@@ -37,7 +37,7 @@ def recipe_choices() -> dict[str, str]:
 
 
 def _brief(rule: ScaleRule) -> str:
-    """Return the first words of a rule's source, which name a paper or a library or say what the rule does."""
+    """Return the first words of a rule's source. They name a paper or a library, or say what the rule does."""
     return rule.source.partition(",")[0].partition(" at ")[0]
 
 
@@ -82,8 +82,8 @@ class PlacedElement(Record):
     def rounding(self) -> Question | None:
         """The question for `show` that rounds this element in the same way.
 
-        It is None for integers, for formats without a name (such as the elements of HiF4), and for the roundings of
-        some libraries.
+        It is None if the element is an integer or was not rounded, if its format has no name (as in HiF4), or if the
+        scale rule rounds in a way that `show` does not know.
         """
         block, scaled, fmt = self.block, self.element.scaled, self.block.format.element
         context, rule = block.context, block.rule.rounding
@@ -138,7 +138,10 @@ class ShownBlocks:
         return "" if self._part is None else index_text(self._part, self._part.places[0])
 
     def neighbour(self, by: int) -> str:
-        """Return the index of an element of the next part (1) or the previous one (-1); empty if there is none."""
+        """Return the index of an element in a neighbouring part of the array; empty if there is no such part.
+
+        This is the next part if `by` is 1, and the previous part if `by` is -1.
+        """
         part = self._part
         place = None if part is None else part.after if by > 0 else part.before
         return "" if part is None or place is None else index_text(part, place)
@@ -147,7 +150,7 @@ class ShownBlocks:
 def typed_values(text: str) -> tuple[str, ...]:
     """Split text at spaces and commas into values.
 
-    Rows, separated by `;`, remain one value. So does the name of an array.
+    Text with several rows, which are separated by `;`, is one value. The name of an array is one value, too.
 
     >>> typed_values("1, 2 0.1@bf16"), typed_values("1 2; 3 4"), typed_values("[[1, 2], [3, 4]]")
     (('1', '2', '0.1@bf16'), ('1,2;3,4',), ('[[1, 2], [3, 4]]',))

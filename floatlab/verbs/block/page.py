@@ -169,7 +169,7 @@ def _in_words(block: BlockDerivation) -> bool:
 
 
 def _formula_rows(block: BlockDerivation, level: int, stored: dict[str, Datum | None]) -> list[Block]:
-    """Return a row for each formula of the scale rule at a level: that of the whole tensor, or that of a block.
+    """Return a row for each formula of the scale rule that belongs to `level`: the whole tensor, or a block.
 
     If the result of a formula is stored, `stored` has the stored datum under the name of the formula.
     """
@@ -258,7 +258,10 @@ def _in_binary(amax: Ratio) -> Line:
 
 
 def _range_rows(wanted: Fraction, scale: Datum) -> list[Block]:
-    """Return a row that says so if the scale is outside the range of its format, otherwise an empty list."""
+    """Return a row that says which scale is used instead of a scale outside the range of its format.
+
+    The list is empty if the wanted scale is inside the range.
+    """
     kind = scale.format
     if kind.smallest <= wanted <= kind.largest:
         return []
@@ -268,7 +271,7 @@ def _range_rows(wanted: Fraction, scale: Datum) -> list[Block]:
 
 
 def outcome(element: Element, fmt: BlockFormat) -> str:
-    """Return a remark on a rounded element, such as "exact" or "saturates at 6"; empty if it was just rounded."""
+    """Return a remark on a rounded element, such as "exact" or "saturates at 6"; empty for an ordinary rounding."""
     rounded = element.rounded
     if element.decoded is None:
         return "NaN"
@@ -305,7 +308,7 @@ def digits_line(element: Element, fmt: BlockFormat) -> Line:
 
 
 def _percent(element: Element) -> str:
-    """Return the relative error as a signed percentage; empty if there is no error, or the value is 0."""
+    """Return the relative error as a signed percentage; empty if the error is 0 or the value is 0."""
     error, value = element.error, element.value
     if not error or not isinstance(value, Ratio) or not value.numerator:
         return ""
@@ -347,7 +350,7 @@ def _rows(typed: str, element: Element, block: BlockDerivation) -> list[Block]:
 
 
 def _scaling_text(element: Element, block: BlockDerivation) -> str:
-    """Return the division of the element by the scales (or the rule's own formula instead), and the result."""
+    """Return the formula that scales an element, and its result. It is a division unless the rule has another one."""
     scaled = "NaN" if element.scaled is None else _signed_text(element.scaled)
     if not _in_words(block):
         return f"{block.rule.steps()[-1].formula} = {scaled}"

@@ -114,7 +114,7 @@ def where_words(structure: Structure) -> list[str]:
 
 
 def _axis_words(s: Structure, axis: int, extent: Extent) -> list[str]:
-    """Describe the pattern of positions along one axis; the list is empty if there is none."""
+    """Describe the pattern of positions along one axis; the list is empty if there is no pattern."""
     length = s.shape[axis]
     if length == 1:
         return []
@@ -134,7 +134,7 @@ def _axis_words(s: Structure, axis: int, extent: Extent) -> list[str]:
 
 
 def _along(s: Structure, axis: int, index: int | None = None, many: bool = False) -> str:
-    """Name a position, or the positions, along an axis: `row 3`, `columns`, `index 3 of axis 2`."""
+    """Return a name such as `row 3`, `columns` or `index 3 of axis 2` for a position along an axis, or for several."""
     names = {1: ("element",), 2: ("row", "column")}.get(len(s.shape))
     noun, of = (names[axis], "") if names else ("indice" if many else "index", f" of axis {axis}")
     return f"{noun}{'s' * many}{'' if index is None else f' {index}'}{of}"

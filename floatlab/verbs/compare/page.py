@@ -45,7 +45,7 @@ from floatlab.verbs.compare.histogram_text import histogram_blocks
 
 
 def diagnosis_note(first: str) -> Note:
-    """Return the first line of a diagnosis; if it mentions A or B, add which array is A and which is B."""
+    """Return the first line of a diagnosis. If this line mentions A or B, add which array is A and which is B."""
     return Note(line(first, Span("  (A actual, B expected)", Role.HINT) if search(r"\b[AB]\b", first) else ""))
 
 
@@ -105,7 +105,11 @@ def _verdict_rows(found: Differences, named: bool = True) -> list[Block]:
 
 
 def _inputs_rows(found: Differences) -> list[Block]:
-    """Return a row that suggests --inputs if the arrays fail the tolerance, have no diagnosis, and may be products."""
+    """Return a row that suggests the option --inputs.
+
+    The list is empty unless the arrays fail the tolerance, have no diagnosis, and are matrices (so they may be
+    products).
+    """
     if found.diagnosis is not None or not found.allclose.failing or found.shape is None or len(found.shape) != 2:
         return []
     return [

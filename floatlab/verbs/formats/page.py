@@ -22,7 +22,7 @@ _CELL = 12  # characters of a value in a code table
 
 
 def _rounded(value: Fraction) -> str:
-    """Return a number as text, rounded to five digits; to three if the text would exceed nine characters."""
+    """Return a number as text, rounded to five digits, or to three digits if the text would exceed nine characters."""
     text = rounded_decimal(value, 5)
     return text if len(text) <= 9 else rounded_decimal(value, 3)
 
@@ -83,7 +83,7 @@ def _ranges(rows: list[CatalogRow]) -> Table:
 
 
 def _codes(rows: list[CatalogRow]) -> Table:
-    """Return the table of how many codes of each kind formats have."""
+    """Return a table that says, for each format, how many of its codes are zeros, normal numbers, NaNs and so on."""
     header = ("format", "zeros", "subnormals", "normals", "∞", "NaNs", "specials")
     found = []
     for row in rows:
@@ -94,7 +94,7 @@ def _codes(rows: list[CatalogRow]) -> Table:
 
 
 def _tables(rows: list[CatalogRow]) -> Table:
-    """Return the table of the range and special values, for the formats that are defined by a table."""
+    """Return a page table with the ranges and special values of formats that are defined by a table of numbers."""
     found = []
     for row in rows:
         f = row.format
@@ -198,7 +198,7 @@ def disputed_results(format: Format) -> list[tuple[str, str]]:
 def _saturation(format: Format, beyond: Exact) -> list[tuple[str, str]]:
     """Return the results of P3109's saturation rules.
 
-    If its executable specification differs, return that result too.
+    If P3109's executable specification gives another result, return this result, too.
     """
     found: dict[str, str] = {}
     for rule in ("saturate", "propagate", "none", "none-nan"):

@@ -91,9 +91,9 @@ def _missing(narrow: Format, wide: Format) -> list[str]:
 
 
 def _conversions(format: Format, others: list[Format]) -> list[Block]:
-    """Return lines that say to which of the other formats the conversion is always exact, and why not to the rest.
+    """Return lines that say for each other format whether conversions to it are always exact and, if not, why.
 
-    With `_MANY` other formats or more, the reasons are left out.
+    If there are at least `_MANY` other formats, the reasons are left out.
     """
     exact = [(each, _missing(format, each)) for each in others if not lacks(each, format)]
     whole = [each.name for each, missing in exact if not missing]
@@ -119,15 +119,15 @@ def _differences(formats: list[Format]) -> Table:
 
 
 def _digits(precision: int) -> str:
-    """Return how many decimal digits a significand of p bits preserves, and how many identify each number.
+    """Return two numbers of decimal digits: how many a format preserves, and how many identify each of its numbers.
 
-    These are C's FLT_DIG and FLT_DECIMAL_DIG: ⌊(p − 1)·log10 2⌋ and ⌈1 + p·log10 2⌉.
+    With p for the precision, these are C's FLT_DIG and FLT_DECIMAL_DIG: ⌊(p − 1)·log10 2⌋ and ⌈1 + p·log10 2⌉.
     """
     return f"{len(str(1 << precision - 1)) - 1} / {len(str(1 << precision)) + 1}"
 
 
 def _above_one(format: Format) -> str:
-    """Return the step from 1 to the next number."""
+    """Return the distance from 1 to the next number of a format, as text for a table."""
     one = encode("1", format)
     if not one.is_finite or one.exact != 1 or not one.next_up.is_finite or one.next_up == one:
         return "no 1"
@@ -152,7 +152,7 @@ def _largest(format: Format) -> str:
 
 
 def _top(format: Format) -> float:
-    """Return the base-2 logarithm of the largest number."""
+    """Return the base-2 logarithm of the largest number of a format."""
     largest = Datum(format, format.compose(False, format.largest_magnitude)).bounds(64)[0].as_fraction()
     leading = largest / (Fraction(2) ** format.emax)
     return format.emax + log2(leading)

@@ -48,9 +48,9 @@ def _sources_of(words: tuple[str, ...], format: Format | None, dtype: str | None
 
 
 def product_of(x: Source, y: Source, results: Sequence[Source]) -> list[Source]:
-    """Return the factors and both results, which are reshaped to the shape of the product.
+    """Return both factors, and the results reshaped to the shape of the product.
 
-    Raises FloatlabError if the shapes of the factors do not give a product of this size.
+    Raises FloatlabError if the factors cannot be multiplied, or if a result does not have the size of the product.
     """
     shapes, shape = f"{x.codes.shape} and {y.codes.shape}", shape_of_product(x.codes, y.codes)
     if shape is None:
@@ -63,7 +63,7 @@ def product_of(x: Source, y: Source, results: Sequence[Source]) -> list[Source]:
 
 
 def _shape_hint(x: Source, y: Source) -> str:
-    """Return the end of an error message: a hint at a shape that would make a product."""
+    """Return the end of an error message: a hint at what would make the two arrays a product."""
     if not x.codes.ndim or not y.codes.ndim:
         return ": both must be at least vectors"
     if shape_of_product(y.codes, x.codes) is not None:
@@ -107,7 +107,8 @@ def explain_differences(
 ) -> tuple[Page, Callable[[], Wire], Diagnosis]:
     """Return why two results differ: rows of a page, a function that returns JSON members, and the diagnosis.
 
-    For operations other than products of vectors and matrices, there is only the diagnosis.
+    For other operations than products of vectors and matrices, the page has only the diagnosis, and the function
+    returns an empty object.
     """
     first, second, x, y, *added = _sources_of((*words, *inputs, *filter(None, (bias,))), format, dtype)
     others = [first, second, *added]
@@ -150,10 +151,13 @@ def _details(
     diagnosis: Diagnosis,
     started: Started | None,
 ) -> Iterator[tuple[list[Block], str, Callable[[], object] | None]]:
-    """Yield details of a difference: rows of the page, and the name and the writer of a member of the JSON object.
+    """Yield details of a difference.
+
+    Each detail has rows of the page, the name of a JSON member, and a function that returns the value of this member.
 
     If all numbers are finite, the first detail is q, the difference in units of u·(|X|·|Y|). The last detail names the
-    candidate computations that equal each result; if the results have different formats, it says why none are named.
+    candidate computations that give each result. If the results have different formats, it says that this is the cause,
+    and names no candidates.
     """
     if all(np.isfinite(decode(each.codes, each.format)).all() for each in product):
         judged = _judge(product, format, problem)
@@ -173,7 +177,7 @@ def _details(
 
 
 def _libraries(product: list[Source], explained: Attribution) -> tuple[str, ...]:
-    """Return for each result the name of NumPy's product, if that has the same bits, or an empty text.
+    """Return a text for each result: the name of NumPy if its product has the same bits, otherwise an empty text.
 
     If candidates already explain both results, NumPy's product is not computed.
     """

@@ -16,8 +16,8 @@ _HTML_WIDTH = 90
 def answer_of(found: Sheet | Marking) -> Answer:
     """Return the answer for a sheet or for marks.
 
-    `--quiet` prints the labels of the questions, with the right answers if the sheet has its key. For marks, it prints
-    the score.
+    For a sheet, `--quiet` prints the labels of the questions and, if the sheet has its key (the solutions), the right
+    answers. For marks, `--quiet` prints the score.
     """
 
     def page() -> Page:

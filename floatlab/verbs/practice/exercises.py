@@ -34,7 +34,7 @@ _POWER = re.compile(r"2(?:\^|\*\*)([+-]?[0-9]{1,9})")
 class Exercise(Record):
     """A question about a step: the prompt, the choices (empty if the answer is typed), and the accepted answers.
 
-    The first of the answers is displayed.
+    The first accepted answer is displayed as the solution.
     """
 
     prompt: str
@@ -89,7 +89,7 @@ class Exercise(Record):
 
     @property
     def _asks_digits(self) -> bool:
-        """Whether guard, round and sticky bits are asked for."""
+        """Whether the exercise asks for the guard, round and sticky bits."""
         return re.fullmatch("[01] [01] [01]", self.answers[0]) is not None
 
 
@@ -122,7 +122,8 @@ def _same(guess: object, meaning: object) -> bool:
 def exercises(scenes: tuple[Scene, ...]) -> tuple[Exercise | None, ...]:
     """Return the exercise of each scene of an operation.
 
-    It is None for the first scene, for a scene without a question, and if the preceding page already shows the answer.
+    The result has None for the first scene, for scenes without a question, and for scenes whose answer the preceding
+    page already shows.
 
     >>> from floatlab import add
     >>> from floatlab.verbs.arithmetic.scenes import scenes_of
@@ -262,7 +263,7 @@ def random_operands(verb: str, format: Format, seed: int) -> tuple[str, ...]:
 
 
 def _operand(format: Format, outcome: str, draws: RandomIntegers) -> int:
-    """Return the code of a random operand: near 1, or in the range that `outcome` needs, or a special value."""
+    """Return the code of a random operand: a number near 1 or in the range that `outcome` needs, or a special value."""
     from floatlab.vectors.generate import landmarks
     from floatlab.vectors.hard import nearest
 

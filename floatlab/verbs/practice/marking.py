@@ -173,7 +173,7 @@ def _is(given: str, number: object) -> bool:
 
 
 def _exercise_at(task: Task, scene: int, direction: Direction) -> Exercise | None:
-    """Return the same exercise, in another rounding direction."""
+    """Return the exercise of the same scene if the operation is rounded in another direction."""
     scenes = scenes_of_question(task.question.replace(context=task.question.context.replace(rounding=direction)))
     found = exercises(scenes)
     return found[scene] if scene < len(found) else None

@@ -12,7 +12,7 @@ _BLANK = Span("_" * 24, Role.HINT)
 
 
 def sheet_page(sheet: Sheet) -> Page:
-    """Return the page of a sheet: the operations with their questions and, if the sheet has its key, the answers."""
+    """Return the page of a sheet: the operations with their questions and, if the sheet has its key, the solutions."""
     count = counted(len(sheet.tasks), "operation")
     title = f"Practice: {'the key, ' if sheet.has_key else ''}{count}, {counted(len(sheet.parts), 'question')}"
     blocks: list[Block] = [heading(title)]

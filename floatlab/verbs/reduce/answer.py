@@ -33,8 +33,9 @@ def reduce_words(
 ) -> Reduction | Product | ScaledProduct:
     """Return the sum of an array, or the product of two arrays or of a preset; raises FloatlabError.
 
-    Typed numbers are read into the first of these formats that is known: that of the hardware model's terms, `format`,
-    that of the other array, binary32. The options are those of `floatlab.sum`, `floatlab.dot` or `floatlab.matmul`.
+    Typed numbers are read into the first known format of these: the format of the terms in the hardware model,
+    `format`, the format of the other array, binary32. The options are those of `floatlab.sum`, `floatlab.dot` or
+    `floatlab.matmul`.
 
     >>> reduce_words("dot", (), preset="forum", fma=True).result
     Datum(binary32 0x3d6533f6 = 0.055957757)
@@ -75,7 +76,7 @@ def scaled_words(
 
 
 def _scales(word: str, format: Format) -> Piece:
-    """Return an array of scales; codes in a list belong to `format`. Raises FloatlabError."""
+    """Return an array of scales. Codes in a typed list are codes of `format`. Raises FloatlabError."""
     if "bits:" not in word:
         return arrays_of((word,), parse_format("binary64"))[0]
     found = arrays_of((word,), format)[0]

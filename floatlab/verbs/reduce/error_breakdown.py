@@ -17,8 +17,9 @@ class Contribution(Record):
 
     `term` is None unless the entry is a term. If a term is a product that is rounded before it is added, `value` is the
     rounded product, rounded again if the accumulator cannot represent it. If the product is added exactly, `value` is
-    None. `error` is the value minus the exact result of the operands. It is 0 for an exact product, and None if the
-    value or the exact result is not finite. A rounding after the last node has a `name`, and its `id` is None.
+    None. `error` is the value minus the exact result of the operands. `error` is 0 for a product that is added exactly,
+    and None if the value or the exact result is not finite. A rounding after the last node has a `name`, and its `id`
+    is None.
     """
 
     id: int | None
@@ -80,7 +81,10 @@ def _rounding_adder(found: Reduction) -> Adder | None:
 
 
 def _rounded_separately(found: Reduction, terms: list[Term], nodes: list[Node]) -> list[bool]:
-    """Return for each term whether it was rounded before it was added. If so, its node has a derivation for it."""
+    """Return for each term whether it was rounded before it was added.
+
+    The node that adds such a term has a derivation for this rounding.
+    """
     adder = _rounding_adder(found)
     if adder is None or not adder.fma:
         return [adder is not None] * len(terms)

@@ -87,7 +87,7 @@ _SETTINGS = {
 
 
 def source_of_data(data: Sequence[Datum], origin: Origin | None = None) -> Source:
-    """Return numbers of one format as a source; raises FileFormatError for several formats."""
+    """Return numbers of one format as a source; raises FileFormatError if the numbers have several formats."""
     formats = {datum.format for datum in data}
     if len(formats) != 1:
         raise FileFormatError(f"expected numbers of one format, not of {len(formats)}")
@@ -126,7 +126,7 @@ def _lines(entries: Callable[[Reduction], list[Contribution]]) -> Callable[[Redu
 
 
 def _measure(name: str) -> Member:
-    """Return the member for a bound, written as a rounded decimal."""
+    """Return the JSON member for a bound, the attribute `name` of a reduction. It is written as a rounded decimal."""
 
     def text(reduction: Reduction) -> str | None:
         measure = getattr(reduction, name)

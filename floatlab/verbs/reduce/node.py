@@ -1,7 +1,7 @@
 """A node (one addition) of a sum, as the explorer shows it.
 
-If a node adds several operands at once, a page shows them aligned. Other nodes are a list of roundings, each with the
-question, such as `floatlab add …`, that shows it step by step.
+If a node adds several operands at once, a page shows them aligned. For other nodes, there is a list of roundings. Each
+rounding has a question, such as `floatlab add …`, whose answer shows the rounding step by step.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def node_page(found: Reduction, id: int) -> Page:
 
 
 def _aligned(core: TensorCore, numbers: dict[str, Term | Datum]) -> list[Block]:
-    """Return rows with the numbers truncated to multiples of a common unit."""
+    """Return rows with the numbers of a node, truncated to multiples of a common unit."""
     top, left = core.aligned([*numbers.values()])
     unit = top - core.fraction_bits
     rows = []
@@ -94,7 +94,7 @@ def _number(x: Term | Datum) -> str:
 
 
 class RoundingQuestion(Record):
-    """A rounding as text, and the question that shows it step by step."""
+    """A text that describes a rounding, and the question whose answer shows the rounding step by step."""
 
     words: str
     question: Question
@@ -103,7 +103,7 @@ class RoundingQuestion(Record):
 def roundings_at(found: Reduction, id: int) -> list[RoundingQuestion]:
     """Return the roundings of a node or a term, the last one first. If a node adds several operands at once, return [].
 
-    For a term without a rounding, the questions show the values of its factors.
+    If a term is not rounded, the list has a question for each factor of the term, which shows the value of this factor.
 
     >>> from floatlab import dot
     >>> from floatlab.verbs.registry import command_of

@@ -58,10 +58,12 @@ class OrderChoice(Record):
 
 
 def compare_orders(found: Reduction) -> Iterator[list[OrderChoice]]:
-    """Add the terms of a reduction in its own order, then in those of `SCHEDULES`. Yield all results after each order.
+    """Add the terms of a reduction in its own order, then in the orders of `SCHEDULES`.
 
-    Compensated sums follow if there are at most `_COMPENSATED` terms. With at most `_COMPARED` terms, orders that
-    coincide are merged. With millions of terms, each order takes long.
+    After each order, yield the list of all results so far.
+
+    If there are at most `_COMPENSATED` terms, compensated sums follow. If there are at most `_COMPARED` terms, orders
+    that make the same additions are merged. With millions of terms, each order takes long.
 
     >>> from floatlab import sum
     >>> *_, rows = compare_orders(sum([2048, 1, 3, -2048], format="fp16"))
@@ -108,9 +110,9 @@ def _choices(found: Reduction) -> Iterator[tuple[str, dict[str, object], Schedul
 
 
 def _key_of(found: Reduction, schedule: Schedule, adder: AnyAdder) -> object:
-    """Return a key: choices with equal keys make the same additions in the same order.
+    """Return a key of a schedule and an adder. Pairs with equal keys make the same additions in the same order.
 
-    The key is None if there are too many terms to compute it, or no such order for this number of terms.
+    The key is None if there are too many terms to compute it, or if the schedule does not allow this number of terms.
     """
     if len(found) > _COMPARED:
         return None
@@ -121,7 +123,9 @@ def _key_of(found: Reduction, schedule: Schedule, adder: AnyAdder) -> object:
 
 
 def taken_over(found: Findings, data: Question | None, terms: int = 0) -> tuple[Question, str]:
-    """Return a question that adds data in the order that `reveal` found, and a remark on it.
+    """Return a question that adds data in the order that `reveal` found, and a remark.
+
+    The remark names differences between the question and what `reveal` found; it is empty if there are none.
 
     `data` is a question about a sum or product of `terms` terms. If it is None or does not fit the order, random
     numbers are added instead.

@@ -101,7 +101,7 @@ def limit_rows(found: Reduction) -> list[Block]:
 
 
 def array_words(source: Source) -> str:
-    """Return numbers as a list separated by commas, from which they are read back exactly.
+    """Return numbers as text, separated by commas. Reading this text gives exactly the same numbers.
 
     >>> from floatlab.reduce.results.presets import PRESETS
     >>> from floatlab import dot
@@ -276,7 +276,10 @@ def element_words(found: Product | ScaledProduct, place: int) -> str:
 
 
 def elements_of(found: Product) -> list[tuple[int, str]]:
-    """Return elements to choose from, as (position, text). The worst come first, unless finding them takes too long."""
+    """Return elements to choose from, as (position, text).
+
+    The elements with the largest errors come first, unless finding them takes too long.
+    """
     quick = found.codes.size * found.terms <= _QUICK
     worst = found.errors(_OFFERED).worst if quick and found.codes.size > _OFFERED else ()
     places = dict.fromkeys([*worst, *range(min(found.codes.size, _OFFERED))])

@@ -71,7 +71,7 @@ def scaled_page(found: ScaledProduct) -> Page:
 
 
 def _worst(found: ScaledProduct) -> tuple[int, ...]:
-    """Return the positions of the elements with the largest errors, in ulps, relative to a product in binary64."""
+    """Return the positions of the elements that differ most, in ulps, from a product computed in binary64."""
     values, numbers = found.codes.view(np.float32).astype(np.float64).reshape(-1), found.estimate().reshape(-1)
     with np.errstate(all="ignore"):
         errors = np.abs(values - numbers) / np.spacing(np.abs(found.codes.view(np.float32)).reshape(-1))

@@ -1,11 +1,12 @@
 """The tree of a sum as rows that can be folded.
 
-A *chain* is a series of additions to one running sum, such as a loop. It is a flat list of rows in chronological order:
-each row adds one operand and shows the sum after that. So a loop over a thousand terms is not nested, and no tree is
-more than a few dozen levels deep. In a long chain, most additions are elided; the user can unfold these in parts.
+A *chain* is a series of additions to one running sum, such as a loop. A chain is shown as a flat list of rows in
+chronological order: each row is one addition, and shows the operand that is added and the sum after it. So a loop over
+a thousand terms is not nested, and no tree is more than a few dozen levels deep. In a long chain, most additions are
+elided at first; the user can unfold the elided additions, some at a time.
 
-A node belongs to the same chain as its largest operand, if that operand has at least twice as many terms as every
-other. The last addition of a chain is its head.
+A node belongs to the same chain as its largest operand if this operand has at least twice as many terms as every other
+operand. The *head* of a chain is its last addition.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class Tree:
     """
 
     def __init__(self, plan: Plan, found: Reduction | None = None) -> None:
-        """Compute the terms below each node, and the entries and columns of `found`."""
+        """Compute which terms are below each node, the entries of the reduction `found`, and the table's columns."""
         self.plan, self.found = plan, found
         self.entries: list[Contribution] = [] if found is None else error_contributions(found)
         n = plan.terms
@@ -92,7 +93,7 @@ class Tree:
 
     @property
     def everything(self) -> frozenset[Key]:
-        """The keys of all rows that can be unfolded, except elided runs."""
+        """The keys of all rows that can be unfolded, except rows that stand for elided additions."""
         ids = range(self.plan.terms, self.plan.root + 1)
         return frozenset([*(("part", id) for id in ids), *(("many", id) for id in ids), ("part", self.plan.root)])
 
@@ -152,7 +153,7 @@ class Tree:
 
     @staticmethod
     def _pieces(low: int, high: int, top: bool) -> list[tuple[int, int]]:
-        """Divide the additions of a chain into single additions and elided runs."""
+        """Divide the additions of a chain into single additions and runs of additions that are elided."""
         if high - low <= _RUN:
             return [(i, i + 1) for i in range(low, high)]
         if top:
@@ -204,7 +205,7 @@ class Tree:
         return ("part", row.key[-1]) if row.key[0] in ("all", "link") else row.key
 
     def keys_to_show(self, id: int) -> frozenset[Key]:
-        """Return the keys to unfold so that a node or term becomes visible."""
+        """Return the keys of the rows to unfold so that a node or term becomes visible."""
         found: set[Key] = set()
         while True:
             head = id

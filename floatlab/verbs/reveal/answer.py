@@ -31,7 +31,7 @@ def reveal_answer(
 def map_answer(found: OrderMap) -> Answer:
     """Return the answer that shows the orders of a product.
 
-    Its status is 1 if the order of some element was not found.
+    The exit status is 1 if the order of some element was not found.
     """
     words = [f"{each.elements} {each.text}" for each in found.classes]
     page, records = (lambda: map_page(found)), written(found)
@@ -41,7 +41,7 @@ def map_answer(found: OrderMap) -> Answer:
 def invariance_answer(found: Invariance) -> Answer:
     """Return the answer that says which circumstances, such as the batch size, change the bits of a row of a product.
 
-    Its status is 1 if a circumstance changes them.
+    The exit status is 1 if any circumstance changes the bits.
     """
     words = [each.name for each in found.circumstances if each.changes]
     page, records = (lambda: invariance_page(found)), written(found)
@@ -49,7 +49,7 @@ def invariance_answer(found: Invariance) -> Answer:
 
 
 def answer_of(found: Findings) -> Answer:
-    """Return the answer for what `reveal` found. Its status is 1 if no claim is made."""
+    """Return the answer for what `reveal` found. The exit status is 1 if `reveal` does not claim to know the order."""
     words = [found.schedule.text if found.schedule is not None else found.plan.text]
     status = 0 if found.claim is not None else 1
     return plain_answer(found, lambda: reveal_page(found), *words).replace(status=status)

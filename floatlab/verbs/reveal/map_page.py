@@ -22,7 +22,8 @@ _ROLES = (Role.SIGNIFICAND, Role.SIGN, Role.EXPONENT, Role.LOST, Role.CODE, Role
 def map_page(found: OrderMap) -> Page:
     """Return the page of an order map.
 
-    Elements that are added in the same order form a class, shown with its positions.
+    Elements whose terms are added in the same order form a class. The page shows the order and the positions of each
+    class.
 
     >>> from floatlab.page.text_layout import to_text
     >>> from floatlab.reduce.reveal.order_map import order_map
@@ -77,9 +78,9 @@ class MapPicture(Record):
 def draw_map(found: OrderMap, width: int, height: int) -> MapPicture:
     """Return a picture of a map that fits into this width and, if possible, height.
 
-    If there is room, each element has one letter. Otherwise blocks are reduced in proportion, down to one letter.
-    Blocks that do not fit into the width are omitted at the right. Each block of rows keeps a line, even beyond
-    `height`.
+    If there is room, each element has one letter. Otherwise, blocks of elements with the same order are reduced in
+    proportion, down to one letter. Blocks that do not fit into the width are omitted at the right. Every block of rows
+    has at least one line, even if the picture becomes higher than `height`.
 
     >>> from floatlab.page.model import text_of
     >>> from floatlab.reduce.reveal.order_map import order_map
@@ -193,7 +194,7 @@ def _letter(number: int) -> str:
 def _runs(changes: Array, count: int) -> list[tuple[int, int]]:
     """Return the runs of equal rows or columns, as (first, last).
 
-    `changes` is true where a row differs from the next one.
+    `changes` is true where a row (or column) differs from the next one.
     """
     starts = [0, *(int(i) + 1 for i in np.flatnonzero(changes)), count]
     return [(low, high - 1) for low, high in pairwise(starts)]

@@ -25,7 +25,7 @@ _MOST_PROBES = 1 << 53
 
 
 class ReadClass(Record):
-    """The members of a JSON document for one class: elements that are added in the same order."""
+    """The members of a JSON document for one class: elements whose terms are added in the same order."""
 
     nodes: tuple[tuple[int, ...], ...] | None
     adders: tuple[NodeAdder, ...]
@@ -144,12 +144,18 @@ def _candidate(plan: Plan | None, adders: tuple[NodeAdder, ...]) -> Candidate | 
 
 
 def _size(region: Region, rows: int, columns: int) -> int:
-    """Return the number of elements of a region; raises FileFormatError if it exceeds the product."""
+    """Return the number of elements of a region.
+
+    Raises FileFormatError if the region goes beyond the product, which has `rows` rows and `columns` columns.
+    """
     return _length(region.rows, rows) * _length(region.columns, columns)
 
 
 def _length(stripes: tuple[Stripes, ...], most: int) -> int:
-    """Return how many rows or columns these stripes cover; raises FileFormatError if they overlap or exceed `most`."""
+    """Return how many rows or columns these stripes cover.
+
+    Raises FileFormatError if stripes overlap, or if one of them ends beyond the last of `most` rows or columns.
+    """
     end = 0
     for each in stripes:
         if each.start < end or each.width < 1 or each.count < 1 or (each.count > 1 and each.step < each.width):

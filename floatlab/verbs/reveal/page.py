@@ -48,8 +48,8 @@ def reveal_page(found: Findings) -> Page:
 def plan_page(plan: Plan) -> Page:
     """Return the page of an order of evaluation.
 
-    It shows the schedule expression, if one denotes the order, and the tree, if it is short. If it shows neither, it
-    has an outline of the tree.
+    The page shows the schedule expression, if there is one for this order, and the tree, if the tree is short. If the
+    page shows neither of them, it has an outline of the tree.
 
     >>> from floatlab.reduce.plan.plan import Plan
     >>> from floatlab.page.text_layout import to_text
@@ -132,7 +132,7 @@ def _replayed(found: Findings) -> list[Block]:
 
 
 def _examined(found: Findings) -> str:
-    """Name the examined element of a product, and say in how many elements its order gives the same bits."""
+    """Name the examined element of a product, and say for how many elements its order gives the product's bits."""
     shape, elements, agreeing = found.target.shape, found.elements, found.agreeing or 0
     place = "0" if len(shape) == 1 else "(0, 0)"
     examined = f"element {place} of {' × '.join(map(str, shape))}"

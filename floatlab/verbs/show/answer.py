@@ -38,8 +38,8 @@ def show(
 ) -> Answer:
     """Return the answer of `floatlab show`: a value in each format.
 
-    VALUE@FORMAT is rounded to FORMAT first, and the result is converted to the other formats. With `directions`,
-    `dialects` or `like`, FORMAT replaces `formats`.
+    If `text` has the form VALUE@FORMAT, VALUE is rounded to FORMAT first, and the result is converted to each of
+    `formats`. With `directions`, `dialects` or `like`, FORMAT replaces `formats`.
 
     >>> print(*show("1.12156456132", (parse_format("fp16"),)).codes())
     0x3c7c

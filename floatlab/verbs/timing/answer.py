@@ -84,5 +84,8 @@ def answer_of(found: BackendComparison) -> Answer:
 
 
 def _fastest(ranking: Ranking) -> list[str]:
-    """Return a list with one text: the names of the fastest, separated by commas. It is empty if nothing was timed."""
+    """Return a list with one text: the names of the fastest candidates, separated by commas.
+
+    The list is empty if nothing was timed.
+    """
     return [",".join(ranking.candidates)] if ranking.candidates else []

@@ -1,4 +1,4 @@
-"""The JSON schemas of timed products (in parts, and on several backends), with their errors and differences."""
+"""The JSON schemas of timed products, computed in parts or on several backends, with their errors and differences."""
 
 from __future__ import annotations
 
@@ -74,7 +74,10 @@ def _causes(judged: BackendTiming | BackendPair) -> list[str] | None:
 
 
 def _effects(compared: BackendComparison) -> tuple[Effect, ...] | None:
-    """Return how large a difference each cause would give on these inputs. This is the same for all pairs."""
+    """Return how large a difference each possible cause would give on these inputs.
+
+    The effects depend only on the inputs, so all pairs of backends have the same ones.
+    """
     judgements = [run.judgement for run in compared.runs] + [pair.judgement for pair in compared.pairs]
     return next((judgement.effects for judgement in judgements if judgement is not None), None)
 

@@ -19,7 +19,7 @@ _ROUNDED = 0.9  # if this fraction of the elements is correctly rounded, the sum
 
 
 def fastest_words(ranking: Ranking) -> str:
-    """Return the name of the fastest as text, or why none is known to be the fastest.
+    """Return which candidate is the fastest as text, or why none of them is known to be the fastest.
 
     >>> from floatlab.reduce.timing.measurement import Timing, rank
     >>> a, b = Timing((1.0, 2.0, 1.5, 1.0)), Timing((1.5, 2.0, 1.5, 2.0))
@@ -182,7 +182,7 @@ def _named(pair: BackendPair) -> str:
 
 
 def _verdicts(found: BackendComparison) -> list[Block]:
-    """Return rows with the verdicts on pairs, and a row for each backend whose error exceeds rounding.
+    """Return rows with the verdicts on pairs of backends, and rows on backends whose error is more than rounding.
 
     Pairs with the same verdict share a row.
     """

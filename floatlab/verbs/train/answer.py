@@ -36,7 +36,10 @@ _RECORDED = 1 << 20  # without --every, a run records at most about this many nu
 
 @in_default_mode
 def answers(question: Question, started: Started | None = None) -> list[Answer]:
-    """Answer a question, whose first value may name a subcommand (default: many updates). Raises FloatlabError."""
+    """Answer a question; raises FloatlabError.
+
+    The first value of the question may name a subcommand. If it does not, the question is about many updates.
+    """
     forms = {"run": _run, "step": _step, "network": _network, "underflow": _underflow, "check": _check}
     return [forms[form_of(question)](question, started)]
 
@@ -73,7 +76,7 @@ def _array_named(word: str) -> Array | Source:
 
 @in_default_mode
 def setup_of(question: Question) -> Setup:
-    """Return the setup of a question: the format of each stage of an update, and the context, but no remedies."""
+    """Return the setup of a question without its remedies: the context, and the format of each stage of an update."""
     formats = _formats_of(question)
     formats["update"] = formats.pop("update_format", None)  # `Setup` calls it `update`
     return Setup(**formats, context=question.context)
@@ -131,7 +134,7 @@ def _given(question: Question) -> str:
 
 
 def _check_size(numbers: Numbers, name: str) -> None:
-    """Raise UnsupportedError for numbers beyond the range of binary64, because a run is recorded in it."""
+    """Raise UnsupportedError for numbers beyond the range of binary64, because runs are recorded in binary64."""
     exact = [numbers] if isinstance(numbers, str | Datum) else numbers if isinstance(numbers, list) else []
     for number in exact:
         try:

@@ -22,8 +22,8 @@ _STEP_OPTIONS = (
 class FormPart(Record):
     """A part of a question, shown in a box: its name, and the subcommands (`forms`) that have it.
 
-    `place` is its index among the values, without the word `step`; a part with the `place` None is an option. `none` is
-    the placeholder of the box. If `is_array`, the value may be a file.
+    `place` is its index among the values, without the word `step`; if `place` is None, the part is an option. `none` is
+    the placeholder of the box. If `is_array` is true, the value may be a file.
     """
 
     name: str
@@ -66,7 +66,7 @@ def has(question: Question, part: FormPart) -> bool:
 
 
 def text_in(question: Question, part: FormPart) -> str:
-    """Return the text of a part of a question.
+    """Return the text of a part of a question, as its box shows it; empty if the question does not have the part.
 
     >>> text_in(Question("train", ("step", "1.125", "0.1")), PARTS[1])
     '0.1'
@@ -81,7 +81,9 @@ def text_in(question: Question, part: FormPart) -> str:
 
 
 def with_text(question: Question, part: FormPart, text: str) -> Question:
-    """Return the question with one part set to `text`. Empty text resets an option to its default, if it has one.
+    """Return the question with one part set to `text`.
+
+    If the part is an option that has a default, an empty text resets the option to this default.
 
     >>> from floatlab.verbs.registry import command_of
     >>> command_of(with_text(Question("train", ("step", "1.125", "0.1")), PARTS[1], "0.2"))
@@ -108,7 +110,10 @@ def turned(question: Question, rate: str) -> Question:
 
 
 def in_form(question: Question, form: str, remedy: str) -> Question | None:
-    """Convert a question about many updates to one about one update with `remedy`, or back; None for other forms.
+    """Convert a question about many updates (`run`) to a question about one update (`step`), or the reverse.
+
+    `form` is the subcommand of the new question. A question about one update is about `remedy`. Returns None for other
+    subcommands.
 
     >>> many = Question("train", ("1.125",)).having(update="0.1", steps=5, remedies=("plain", "kahan"))
     >>> from floatlab.verbs.registry import command_of

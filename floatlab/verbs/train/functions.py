@@ -69,9 +69,10 @@ class NamedFunction(Record):
 def function_of(name: str, x: str, format: Format | None = None) -> NamedFunction:
     """Return the function with this name (`x^3`, `sin`, …) or MODULE:FUNCTION, to be evaluated in a format at x.
 
-    A function of a module is tried with a float, then with a `RoundedNumber`, which rounds each operation. If that does
-    not return a `RoundedNumber`, only the argument and the value are rounded. Raises UnsupportedError for an unknown
-    name, for a function that does not take one number, and if the value at x is not finite.
+    A function of a module is called with a float, then with a `RoundedNumber`, which rounds each operation. If the
+    second call does not return a `RoundedNumber`, only the argument and the value will be rounded. Raises
+    UnsupportedError for an unknown name, for a function that does not take one number, and if the value at x is not
+    finite.
 
     >>> function_of("x^3", "1.5").round_all, function_of("math:atan", "1").round_all
     (True, False)

@@ -16,7 +16,7 @@ from floatlab.training.underflow import Underflow
 
 
 class GradientCheck(Record):
-    """The errors of difference quotients of a function at a point; and the check of a reported derivative, or None.
+    """The errors of a function's difference quotients at a point, and the check of a reported derivative (or None).
 
     `curves` has a curve of errors for forward differences, for central differences, or for both.
     """
@@ -110,7 +110,7 @@ _OUTCOME_ROLES = {
 
 
 def underflow_page(found: Underflow, name: str = "") -> Page:
-    """Return the page of gradients in a format: exponents, how many are lost, and loss scales that avoid this.
+    """Return the page of gradients in a format: their exponents, how many are lost, and loss scales that avoid losses.
 
     >>> from floatlab.page.text_layout import to_text
     >>> from floatlab.training import measure_underflow
@@ -158,7 +158,7 @@ def _advice(found: Underflow) -> list[Block]:
 
 
 def _power(x: float) -> str:
-    """Return a number as text: powers of two as 2^k if they are large or below 1, other numbers in digits.
+    """Return a number as text: a power of two as 2^k if it is large or below 1, other numbers in digits.
 
     >>> _power(65536.0), _power(2.0**40), _power(3.0)
     ('65,536', '2^40', '3')
@@ -201,7 +201,7 @@ def histogram(found: Underflow) -> model.Axis:
 
 
 def outcome_of(exponent: int, found: Underflow) -> str:
-    """Say what rounding to nearest does to numbers with this exponent; empty if they keep the full precision."""
+    """Say what rounding to nearest does to numbers with this exponent; empty if the numbers keep the full precision."""
     fmt = found.format
     if exponent < fmt.qmin - 1:
         return "zero"

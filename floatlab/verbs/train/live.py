@@ -61,12 +61,15 @@ class Laboratory:
         raise NotImplementedError
 
     def next_step(self, place: int) -> UpdateTrace:
-        """Return the next step of a line with all its roundings; raises UnsupportedError if there is no next step."""
+        """Return the next step of the line with index `place`, with all roundings.
+
+        A *line* is a weight with one remedy. Raises UnsupportedError if there is no next step.
+        """
         raise NotImplementedError
 
     @property
     def labels(self) -> list[str]:
-        """The current names of the lines."""
+        """The current name of each line: the remedy of a weight, or the configuration of a network."""
         raise NotImplementedError
 
     @property
@@ -77,7 +80,7 @@ class Laboratory:
 
     @property
     def has_ended(self) -> bool:
-        """Whether all lines have diverged, so that no further step is possible."""
+        """Whether all weights or networks have diverged, so that no further step is possible."""
         return all(trainer.diverged is not None for trainer in self._trainers)
 
     def restart(self, changes: tuple[Switch, ...] = ()) -> None:
@@ -105,15 +108,15 @@ class Laboratory:
             self.steps = stop
 
     def change(self, place: int, word: str) -> None:
-        """Continue a line with another remedy; raises FloatlabError if the remedy is unknown."""
+        """Continue the weight with index `place` with the remedy `word`; raises FloatlabError for an unknown remedy."""
         self._change(place, word)
         self.changes = (*self.changes, Switch(self.steps, place, word))
 
     def extend(self, steps: int) -> None:
         """Increase the goal by `steps`, at most to `limit`.
 
-        Raises UnsupportedError if the goal is already `limit`, if too many numbers would be recorded, or if all lines
-        have diverged.
+        Raises UnsupportedError if the goal is already `limit`, if too many numbers would be recorded, or if all weights
+        or networks have diverged.
         """
         if self.has_ended:
             raise UnsupportedError("no line can continue: no weight is finite any more")
@@ -179,7 +182,10 @@ class Weights(Laboratory):
         return training_answer(self.question, self.training)
 
     def next_step(self, place: int) -> UpdateTrace:
-        """Return the next step of the first weight with a remedy; raises UnsupportedError if there is no next step."""
+        """Return the next step of the first weight that is trained with the remedy with index `place`.
+
+        Raises UnsupportedError if there is no next step.
+        """
         return self.training.trainers[place].next_step()
 
     @property
@@ -259,7 +265,9 @@ def laboratory_for(question: Question) -> Laboratory | None:
 
 
 def stage_questions(found: UpdateTrace) -> list[RoundingQuestion]:
-    """Return a question for each stage of a step, in order, with codes as operands.
+    """Return a question for each stage of a step, in order.
+
+    The question is the operation of the stage, with the codes of its operands.
 
     >>> from floatlab.training import step
     >>> from floatlab.verbs.registry import command_of

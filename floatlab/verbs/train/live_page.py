@@ -27,7 +27,7 @@ _NOWHERE = math.nan  # a point with this value is invisible, but extends the hor
 
 
 class Switch(Record):
-    """A change of remedy during the run: after which step, of which line (index), to which remedy."""
+    """A change of remedy during the run: the step after which it happens, the index of the line, and the new remedy."""
 
     step: int
     place: int
@@ -104,7 +104,7 @@ def without_chart(page: Page) -> Page:
 
 
 def letter(place: int, switches: Iterable[Switch], step: int | None = None) -> str:
-    """Return the letter of a line at a step (None: now); each change of remedy changes its case.
+    """Return the letter of a line at a step (None: now). At each change of remedy, the letter changes its case.
 
     >>> letter(1, (Switch(50, 1, "master"),), 49), letter(1, (Switch(50, 1, "master"),))
     ('b', 'B')
@@ -129,7 +129,7 @@ def _extend(chart: Chart, before: list[Curve], curves: list[Curve], goal: int, s
 
 
 def _split_at_changes(whole: Curve, place: int, switches: Sequence[Switch]) -> list[Curve]:
-    """Divide the curve of a line at each change of its remedy. Each part has its own letter and label."""
+    """Divide the curve of a weight at each change of remedy. Each part of the curve has its own letter and label."""
     own = [each for each in switches if each.place == place]
     parts, start = [], 0.0
     for i in range(len(own) + 1):
@@ -170,9 +170,11 @@ def _recorded(run: TrainingRun, step: int) -> Array:
 
 
 def _weight(found: Training, run: TrainingRun, step: int, several: bool) -> str | None:
-    """Return the weight of a line (for several, their mean error) at the last recorded step up to `step`.
+    """Return, as text, the weight of one remedy at the last recorded step up to `step`.
 
-    It is None if the line ended before `step`.
+    If the remedy trains several weights, the text is their mean error.
+
+    The result is None if the run ended before `step`.
     """
     place = step // run.every
     if place >= len(run.at):
@@ -185,7 +187,7 @@ def _weight(found: Training, run: TrainingRun, step: int, several: bool) -> str 
 
 
 def _loss(row: list[Learning], step: int) -> str | None:
-    """Return the last loss up to a step as text: the geometric mean over the seeds.
+    """Return the last recorded loss up to a step as text: the geometric mean over the seeds.
 
     It is None if a seed has no loss yet, or a loss is not positive.
     """
@@ -199,7 +201,7 @@ def _loss(row: list[Learning], step: int) -> str | None:
 def _reading_line(
     step: int, values: Iterable[tuple[int, str | None]], switches: Sequence[Switch], more: list[tuple[str, str, Role]]
 ) -> Line:
-    """Return a step and the value of each line after it, as text."""
+    """Return, as text, the number of a step and the value of each line after this step."""
     runs: list[Span | str] = [Span(f"step {step:,}", Role.LABEL)]
     for place, value in values:
         if value is not None:

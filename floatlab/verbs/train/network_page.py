@@ -21,7 +21,7 @@ _SENTENCES = {
 
 
 class Learnings(Record):
-    """Trained networks, with a row for each configuration and an entry for each seed, and their comparison."""
+    """Trained networks, and their comparison. `rows` has a row for each configuration, with an entry for each seed."""
 
     rows: list[list[Learning]]
     compared: list[LearningComparison]

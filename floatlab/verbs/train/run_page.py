@@ -22,7 +22,9 @@ _EXACT = 26  # a value with more characters than this is rounded
 
 
 def training_page(found: Training, given: str = "", start: str = "") -> Page:
-    """Return the page of weights trained with several remedies. `given` and `start` are the arguments as typed.
+    """Return the page of weights trained with several remedies.
+
+    `given` is the update or gradient as typed, and `start` is the starting weight as typed.
 
     >>> from floatlab import train
     >>> from floatlab.page.text_layout import to_text
@@ -73,7 +75,7 @@ def values_chart(found: Training) -> Chart:
 def _read(found: Training) -> list[Block]:
     """Return rows with the gradient or update, rounded to each format that a remedy uses for it.
 
-    Only a single weight with a constant gradient or update has such rows.
+    The list is empty unless there is a single weight whose gradient or update is constant.
     """
     first = found.trainers[0]
     exact = first.gradients.exact
@@ -109,7 +111,7 @@ def shown_steps(run: TrainingRun) -> list[int]:
 
 
 def value_text(value: float, run: TrainingRun) -> str:
-    """Return a weight in the fewest digits that distinguish it from its neighbours in its format.
+    """Return a weight as text, in the fewest digits that distinguish it from the neighbouring numbers of its format.
 
     Weights in a block format have up to six digits.
     """
@@ -160,7 +162,7 @@ def _outcomes(found: Training) -> list[Block]:
 
 
 def _outcome(each: Trajectory, count: int) -> Line:
-    """Say what became of the weight, or of the weights."""
+    """Say what became of the weight or weights of one remedy: diverged, stalled or moving. `count` is their number."""
     why = f": {CAUSES[each.why]}" if each.why is not None else ""
     extra = f"; {counted(each.skipped, 'step')} skipped, loss scale {each.scale:g}" if each.skipped else ""
     if each.diverged is not None:
@@ -179,7 +181,8 @@ def _outcome(each: Trajectory, count: int) -> Line:
 def _carried(found: Training) -> list[Block]:
     """Return a row for each remedy with a master copy or a compensation.
 
-    It has the exact final value (see `carried_exactly`) and its error; for several weights, only the largest error.
+    For a single weight, the row has the exact final value (see `carried_exactly`) and the error of this value. For
+    several weights, it has only the largest error.
     """
     blocks: list[Block] = []
     for i, (run, each) in enumerate(zip(found.runs, found.lines, strict=True)):
@@ -209,7 +212,8 @@ def carried_exactly(run: TrainingRun) -> Fraction:
 def training_table(found: Training) -> str:
     """Return the recorded weights as CSV, with a column for the exact reference and one for each remedy.
 
-    A remedy with a master copy or a compensation has another column, with the exact value (see `carried_exactly`).
+    A remedy with a master copy or a compensation has a second column, which has the exact value (see
+    `carried_exactly`).
 
     >>> from floatlab import train
     >>> print(training_table(train("1.125", update="0.00041999", steps=2, remedies="plain master")), end="")

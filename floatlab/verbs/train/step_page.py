@@ -29,7 +29,7 @@ _LONG = {"g": "gradient", "c": "carried"}
 
 
 def step_page(found: UpdateTrace, brief: bool = False) -> Page:
-    """Return the page of one update. The stages are in a table if `brief`, or if there are many.
+    """Return the page of one update. Its stages are in a table if `brief` is true, or if there are many stages.
 
     >>> from floatlab.page.text_layout import to_text
     >>> from floatlab.training import step
@@ -66,7 +66,7 @@ def _outcome(found: UpdateTrace) -> str:
 
 
 def _scheduled(found: UpdateTrace) -> Line:
-    """Return the numbers of the optimizer that depend on the step, such as Adam's bias corrections, as text."""
+    """Return, as text, the optimizer's numbers that change from step to step, such as Adam's bias corrections."""
     pairs = (pair for each in found.stages for pair in zip(each.stage.operands, each.derivation.operands, strict=True))
     used = {name: datum for name, datum in pairs if isinstance(datum, Datum)}
     numbers = ", ".join(f"{name} {shortest(used[name])}" for name, _ in reversed(found.program.schedules))
@@ -103,7 +103,10 @@ def _formula(each: TracedStage, names: dict[str, str]) -> str:
 
 
 def stage_blocks(each: TracedStage, names: dict[str, str]) -> list[Block]:
-    """Return the digits of a stage under its formula, with the names of the formula."""
+    """Return the formula of a stage and, below it, rows with the digits of its operands and result.
+
+    `names` maps variables of the program to the names that the rows use.
+    """
     drawn = " stochastically" if is_drawn(each.stage) else ""
     head = line(Span(_formula(each, names), Role.HEADING), f" in {each.stage.format.name}, rounded once{drawn}")
     called = dict(zip("ab", (names.get(name, name) for name in each.stage.operands), strict=False))
@@ -163,7 +166,7 @@ def steps_to_move(found: UpdateTrace) -> int | None:
 
     This assumes that each update moves the master copy by the same amount. w moves when the master copy reaches the
     midpoint between w and its neighbour. Returns None if this step moved w or did not move the master copy, if w is not
-    rounded to nearest, or if it has no finite neighbour in this direction.
+    rounded to nearest, or if w has no finite neighbour in the direction of the update.
 
     >>> from floatlab.training import step
     >>> steps_to_move(step("1", "0.0004", weights="fp16", master="fp32")), steps_to_move(step("1", "0.0004"))
@@ -220,7 +223,7 @@ def threshold_words(each: Threshold, w: Datum, name: str = "w") -> tuple[Line, L
 
 
 def _power(x: Fraction) -> str:
-    """Return a number as text: powers of two below 1 as 2^−k, other numbers in a few digits."""
+    """Return a number as text: a power of two below 1 as 2^−k, other numbers in a few digits."""
     n, d = x.numerator, x.denominator
     if n == 1 and d & (d - 1) == 0 and d > 1:
         return f"2^{1 - d.bit_length()}"
@@ -228,7 +231,10 @@ def _power(x: Fraction) -> str:
 
 
 def _line(found: UpdateTrace) -> list[Block]:
-    """Return a number line with w and its neighbours, and above them the exact sum; empty if w is not finite."""
+    """Return a number line with w and its neighbours, and above them the exact sum of w and the update.
+
+    The list is empty if w or the sum is not finite.
+    """
     total, w = found.total, found.kept
     truth = total.derivation.truth
     if not isinstance(truth, Exact) or not w.is_finite:
