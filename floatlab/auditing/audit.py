@@ -209,8 +209,8 @@ def _absent(name: str, originals: Originals, reason: str) -> AuditedTensor:
 def _counts(read: QuantizedCheckpoint, are_codes: bool) -> tuple[tuple[str, int], ...]:
     """Count tensors that are not quantised weights. Return pairs of a dtype and a number of tensors.
 
-    If `are_codes` is true, only tensors of signed floats of 8 bits or less are counted, which are rarely used without
-    scales. Otherwise, only the other tensors are counted.
+    If `are_codes` is true, only tensors of signed floats of 8 bits or less are counted: such tensors are probably codes
+    without scales. If it is false, only tensors of other types are counted.
     """
     chosen = (stored.dtype for stored in read.plain.values() if _has_codes(stored) is are_codes)
     return tuple(Counter(chosen).items())

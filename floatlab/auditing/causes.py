@@ -1,4 +1,4 @@
-"""Looks for the cause of a weight's error: a repair that makes it fit, or a relation to its original."""
+"""Looks for the cause of a weight's error: a repair after which the weight fits, or a relation to the original."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ _LEAST_FACTOR = 0.01  # factors that differ from 1 by less than this cannot be d
 class ComparedWeight(Individual):
     """A weight and its original `x`, with its errors (`fidelity`).
 
-    `bits` is the size of a code. `agreement` compares the codes with the original; it is None if floatlab does not know
-    the numbers of all codes (`grid_of`).
+    `bits` is the size of a code. `agreement` compares the codes with the original; it is None if `grid_of` does not
+    know the numbers that the codes stand for.
     """
 
     read: QuantizedCheckpoint
@@ -198,7 +198,7 @@ def _other_groups(found: ComparedWeight) -> WeightCause | None:
 
 
 def _corrected(found: ComparedWeight, words: str, error: float) -> WeightCause:
-    """Return a cause that describes a mistake, and the relative error that is left when it is corrected."""
+    """Return a cause whose words state a mistake and the relative error after its correction."""
     before = found.fidelity.relative_error
     return WeightCause(f"{words}; corrected, the relative error is {error:.2g} instead of {before:.3g}")
 
@@ -245,9 +245,11 @@ def small_cause(found: ComparedWeight) -> WeightCause | None:
 
 
 def _one_factor(found: ComparedWeight) -> WeightCause | None:
-    """Return a factor by which all numbers are wrong. Dividing by it must make nearly all codes the nearest ones.
+    """Return a cause if all numbers are too large or small by one factor, or None.
 
-    If directed rounding also explains the codes, a factor is returned only if it removes most of a large error.
+    Nearly all codes must be nearest to the original after the numbers have been divided by the factor.
+
+    If directed rounding also explains the codes, the error must be large, and the division must remove most of it.
     """
     grid = grid_of(found.read.parts, found.weight)
     if grid is None:
@@ -281,7 +283,8 @@ def _one_factor(found: ComparedWeight) -> WeightCause | None:
 def repaired(found: ComparedWeight) -> WeightCause | None:
     """Return the mistake whose correction makes the weight fit best, or None if no correction makes it fit.
 
-    If the error is small, the correction must also remove most of it, or make nearly all codes nearest to the original.
+    If the error is small, the correction must also remove most of the error, or make nearly all codes nearest to the
+    original.
     """
     causes: list[tuple[float, float, int, float, str]] = []
     sample = _SMALL_SAMPLE if found.fidelity.fits else SAMPLE
@@ -320,7 +323,7 @@ def _zero_step(found: ComparedWeight) -> int:
 def _nearest_after(found: ComparedWeight, repair: Repair, sample: int) -> float:
     """Return the share of codes that are nearest to the original after a repair, or 0 if the repair does not fit.
 
-    The share is 1e-3 if `grid_of` does not know the numbers of all codes.
+    The share is 1e-3 if `grid_of` does not know the numbers that the codes stand for.
     """
     grid = grid_of(repair.parts, repair.weight)
     if found.agreement is None or grid is None:

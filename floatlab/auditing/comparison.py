@@ -42,8 +42,8 @@ class TensorDifference(Record):
 
     `result` is one of: unreadable (`reason` says why), only in expected, only in actual, other shape, beyond tolerance,
     close, equal (the same numbers), same bits. Of the `size` elements, `failing` are beyond tolerance. `share` is the
-    largest quotient of an element's error and its tolerance. `absolute` and `relative` are the largest errors. `ulps`
-    is the largest distance in ulps of `ulp_format`. `rounded` is the rounding that turns one tensor into the other.
+    largest quotient error / tolerance of an element. `absolute` and `relative` are the largest errors. `ulps` is the
+    largest distance in ulps of `ulp_format`. `rounded` is the rounding that turns one tensor into the other.
     """
 
     tensor: str
@@ -84,7 +84,7 @@ class CheckpointDifferences(Record, Answering):
 
     @property
     def rounded(self) -> NarrowedCopy | None:
-        """The rounding that explains all differences. None if no single rounding does, or if nothing differs."""
+        """The rounding that explains all differences. None if several roundings are needed, or if nothing differs."""
         apart = [each.rounded for each in self.tensors if each.result not in (EQUAL, SAME)]
         return apart[0] if apart and apart[0] is not None and all(each == apart[0] for each in apart) else None
 
@@ -145,9 +145,9 @@ def compare_checkpoints(
     only
         A glob that chooses tensors by name.
     stored
-        If true, codes and scales are compared as they are stored. By default, their numbers are compared.
+        If true, codes and scales are compared as they are stored. By default, the decoded numbers are compared.
     format
-        The format whose ulps are counted; by default, the narrower format of each pair.
+        The format whose ulps are counted. By default, it is the narrower format of the two tensors that are compared.
     progress
         A function that is called once, with the total number of elements. It must return a second function, which is
         then called with the number of elements done since its previous call.
@@ -187,7 +187,7 @@ def compare_checkpoints(
 
 
 def _badness(found: TensorDifference) -> float:
-    """Return the sort key of tensors with the same result: an error, with NaN replaced by infinity."""
+    """Return an error as the sort key of a tensor among those with the same result; a NaN is replaced by infinity."""
     return inf if found.share != found.share else found.share or found.relative or 0.0
 
 

@@ -31,9 +31,9 @@ Progress = Callable[[int], None]
 class ReadWeight(Record):
     """A quantised weight that was written as numbers.
 
-    `convention` names the way in which it was stored, and `evidence` says how that was recognised. `formula` says how
-    a code becomes a number.
-    `overflows` is the number of values that were too large for the written format and became infinite.
+    `convention` names the way in which it was stored, and `evidence` says how the convention was recognised. `formula`
+    says how a code becomes a number. `overflows` is the number of values that were too large for the written format and
+    became infinite.
     """
 
     name: str
@@ -94,8 +94,8 @@ def dequantize(
     FileFormatError
         If a file is not valid, if a weight cannot be read, or if the target cannot be written.
     UnsupportedError
-        If `to` is another format, if the target does not end in `.safetensors`, if a tensor cannot be copied, and if a
-        glob matches no tensor.
+        If `to` is none of the four formats, if the target does not end in `.safetensors`, if a tensor cannot be copied,
+        or if the glob matches no tensor.
 
     Examples
     --------
@@ -167,7 +167,7 @@ def _beside(read: str, written: str) -> bool:
 
 
 def _rounded(weight: Weight, format: Format, overflows: dict[str, int], done: Progress) -> NewTensor:
-    """Return a tensor to write: a quantised weight, rounded to a format."""
+    """Return a quantised weight, rounded to a format, as a tensor that can be written to a file."""
 
     def pieces() -> Iterator[Array]:
         with weight.open() as source:
@@ -183,7 +183,7 @@ def _rounded(weight: Weight, format: Format, overflows: dict[str, int], done: Pr
 
 
 def _copied(stored: StoredTensor, done: Progress) -> NewTensor:
-    """Return a tensor to write: a copy of a stored tensor."""
+    """Return a copy of a stored tensor as a tensor that can be written to a file."""
     dtype = dtype_called(stored.kind)
     with stored.open() as source:
         size = source.format.width // 8 if source.dtype is None else source.dtype.itemsize

@@ -49,8 +49,8 @@ class Fidelity(Record):
     magnitude in x. `nans` counts the elements that are NaN or infinite in q but finite in x. `unknown` counts the
     elements that are NaN or infinite in x. Both kinds are left out of the errors. They still count in `elements`, and
     in `mse` as elements without an error. `blocks` counts blocks of 32 or 16 neighbouring elements. `bad_blocks` counts
-    those whose error is larger than any quantiser causes. `most` and `nearest` are upper limits of the relative error:
-    `most` for any quantiser with the right scales, `nearest` for rounding x to nearest in the weight's format.
+    the blocks whose error is larger than any quantiser causes. `most` and `nearest` are upper limits of the relative
+    error: `most` for any quantiser with the right scales, `nearest` for rounding x to nearest in the weight's format.
     """
 
     elements: int
@@ -81,9 +81,9 @@ class Fidelity(Record):
 def allowed(bits: float, kind: str = "", group: int = 0) -> tuple[float, float]:
     """Return two limits of the error of rounding to nearest.
 
-    The first is relative to the number itself, the second to the largest number of its group. `kind` is the type of the
-    codes, or empty for blocks of ggml. `bits` is the size of a code; for ggml, it includes up to one bit for scales.
-    Codes of more than 4 bits count as integers, unless they are fp8.
+    The first limit is relative to the number itself, and the second is relative to the largest number of its group.
+    `kind` is the type of the codes, or empty for blocks of ggml. `bits` is the size of a code; for ggml, it includes up
+    to one bit for scales. Codes of more than 4 bits count as integers, unless they are fp8.
 
     >>> allowed(8, "e4m3fn"), allowed(8.5), allowed(5)
     ((0.0625, 7.62939453125e-06), (0.0, 0.003937007874015748), (0.25, 0.07142857142857142))
@@ -106,7 +106,7 @@ def measure(
 ) -> Fidelity:
     """Measure a weight against its original, which has the same shape; `most` limits the number of elements.
 
-    `bits` is the size of a code. If a code has less than 3 bits, no block is counted as bad. `kind` is as for
+    `bits` is the size of a code. If a code has fewer than 3 bits, no block is counted as bad. `kind` is as for
     `allowed`, and `group` is the number of neighbouring elements that share a scale (0: all of them, or not known).
     `own_scales` tells whether each group has a scale that does not depend on other groups.
 
@@ -188,7 +188,7 @@ def _sum(column: tuple[float, ...]) -> float:
 
 
 def _least_bad(largest: float, own_scales: bool) -> int:
-    """Return the lowest index in the counts of `_bad_blocks` at which blocks are bad."""
+    """Return an index in the result of `_bad_blocks`: blocks that are counted there or later are bad."""
     limit = _exponent(largest) - _ANYWHERE
     if own_scales:
         limit = min(limit, max(_exponent(largest) - _ANYWHERE_OF_GROUPS, _exponent(_TINY)))
@@ -204,7 +204,7 @@ def _bad_blocks(error: Array, x: Array, first: int, in_row: int, in_group: int) 
     """Count the blocks whose error is larger than any quantiser causes.
 
     The result has a count for each binary exponent of a block's largest error, at the index that `_exponent` returns.
-    `first` is the number of the first block, and `in_row` the number of blocks in a row. `in_group` is the number of
+    `first` is the index of the first block, and `in_row` is the number of blocks in a row. `in_group` is the number of
     blocks that share a scale. It is 0 if other blocks also affect the scale.
     """
     noise, signal = np.square(error).sum(axis=1), np.square(x).sum(axis=1)

@@ -30,7 +30,7 @@ _UE4M3[0x7F], _UE4M3[0xFF] = 0.0, 480.0
 
 
 def reader(source: ArraySource, dtype: str) -> Reader:
-    """Return a reader of a tensor of a quantised type; `source` has its bytes.
+    """Return a function (first, count) that reads the numbers of a quantised tensor; `source` has its bytes.
 
     Raises UnsupportedError for other types.
     """

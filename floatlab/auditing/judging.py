@@ -43,12 +43,12 @@ _IMPLAUSIBLE = 1e4  # without an original, a weight with a larger magnitude than
 
 
 class AuditedTensor(Record):
-    """The verdict on a quantised weight, or on a tensor that only the original has, and its reasons.
+    """The verdict on a tensor, with the reasons: a quantised weight, or a tensor that only the original has.
 
     `verdict` is sound, broken or cannot tell. `fidelity` has the errors relative to the original, or None if the weight
     was not compared. `largest` is the largest finite magnitude of the weight's numbers, or None if they were not read.
-    `original` names the tensors with which the weight was compared, and says how they were found. It is empty if the
-    original has the same name as the weight.
+    `original` names the tensors with which the weight was compared, and says how they were found. This text is empty if
+    the original has the same name as the weight.
     """
 
     name: str
@@ -156,8 +156,8 @@ def _doubtful_scales(read: QuantizedCheckpoint, weight: Weight) -> tuple[str, ..
 class _Opinion(Individual):
     """What the comparison with the original shows: a verdict, the errors (None if not measured), and the reasons.
 
-    `is_explained` is False if there is an error, but its cause is unknown. `has_no_numbers` is True if the original has
-    only NaNs and infinities.
+    `is_explained` is False if the weight has an error whose cause is unknown. `has_no_numbers` is True if the original
+    has only NaNs and infinities.
     """
 
     verdict: str
@@ -201,7 +201,7 @@ def _compare_with_original(
 
 
 def _by_codes(found: ComparedWeight) -> _Opinion | None:
-    """Return what the codes of a weight show, or None if they do not decide.
+    """Return what the codes of a weight show, or None if the codes do not decide the verdict.
 
     A weight is sound if rounding the original with the stored scales gives its codes. It is broken if almost nothing of
     the original is left.
@@ -258,7 +258,7 @@ def _fitting(found: ComparedWeight) -> _Opinion:
 
 
 def _by_errors(found: ComparedWeight) -> _Opinion:
-    """Return what the errors of a weight show, if its codes do not decide.
+    """Return what the errors of a weight show; called if the codes do not decide the verdict.
 
     If the errors are small, a mistake in a stored part is reported only if correcting it removes most of the error, or
     makes nearly all codes nearest to the original.

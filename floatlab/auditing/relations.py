@@ -203,7 +203,7 @@ def _one_factor(q: Array, x: Array) -> str:
 
 
 def times_off(factor: float) -> str:
-    """Return a factor by which numbers are too large or too small, in words.
+    """Say in words by which factor numbers are too large or too small.
 
     >>> times_off(448.2), times_off(0.25)
     ('448 times too large', '4 times too small')
@@ -245,7 +245,7 @@ def _factor_of_rows(q: Array, x: Array) -> str:
 
 
 def _of_sign(factor: Array, off: Array, noun: str) -> str:
-    """Say that the rows or blocks with the indices `off` have the opposite sign. Return "" if some do not."""
+    """Say that all rows or blocks at `off` (indices) have the opposite sign. Return "" if this is not true."""
     if not len(off) or (np.abs(factor[off] + 1) > MOST_LEFT).any():
         return ""
     return f"{len(off):,} of {len(factor):,} {noun} {plural(len(off), 'has', 'have')} the opposite sign"

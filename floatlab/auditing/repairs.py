@@ -1,7 +1,7 @@
 """Possible repairs of a weight that has errors: each changes one stored part and reads the weight again.
 
-`causes` measures the repaired weights, and reports a cause only if one of them has no larger errors than a correct
-weight.
+`causes` measures the repaired weights. It reports a cause only if the errors of a repaired weight are no larger than
+those of a correct weight.
 """
 
 from __future__ import annotations
@@ -135,7 +135,10 @@ def similar_weights(checkpoint: QuantizedCheckpoint, weight: Weight) -> list[Wei
 
 
 def _similar(checkpoint: QuantizedCheckpoint, weight: Weight, scale: StoredTensor) -> list[StoredTensor]:
-    """Return scales of other weights with the same shape, type and last part of the name, similar names first."""
+    """Return the scales of other weights that may be exchanged with `scale`, those with similar names first.
+
+    They have the shape and the type of `scale`, and their names have the same last part.
+    """
     end = scale.name.rpartition(".")[2]
     found = [
         each
@@ -149,7 +152,7 @@ def _similar(checkpoint: QuantizedCheckpoint, weight: Weight, scale: StoredTenso
 
 
 def _alike(x: str, y: str) -> int:
-    """Return the length of the common beginning of two names."""
+    """Return the number of characters at the beginning that two names have in common."""
     return next((i for i, (a, b) in enumerate(zip(x, y, strict=False)) if a != b), min(len(x), len(y)))
 
 
@@ -171,7 +174,7 @@ def _changed(
 
 
 def _with(checkpoint: QuantizedCheckpoint, weight: Weight, stored: StoredTensor, words: str) -> Iterator[Repair]:
-    """Replace the stored tensor of the same name by `stored`; yield the repaired weight if it has the same shape."""
+    """Replace the tensor that has the name of `stored`. Yield the repaired weight if its shape has not changed."""
     parts = checkpoint.parts.having(stored)
     try:
         found = recognised(parts, parts.tensors[weight.codes])
@@ -244,7 +247,7 @@ def _from_halves(size: int, octets: Array) -> Array:
 
 
 def _bits_of_zeros(weight: Weight, codes: StoredTensor, zeros: StoredTensor) -> int:
-    """Return the bits of a zero point; several of them are packed into a 32-bit word."""
+    """Return the number of bits of one zero point; a 32-bit word holds several zero points."""
     bits = stored_bits(weight, codes)
     return next((width for width in (2, 4, 8) if abs(bits - width) < width / 4), 8) if zeros.kind == "int32" else 8
 
@@ -259,14 +262,18 @@ def _stepped(step: int, bits: int, stored: Array) -> Array:
 
 
 def _turned(scales: Array) -> Array:
-    """Read scales as a transposed matrix (columns × rows), and return them as rows × columns, the shape of `scales`."""
+    """Return the numbers of `scales`, which are in the order of the transposed matrix, in the right order.
+
+    `scales` has the shape rows × columns, but its numbers are stored as columns × rows. The result has the shape of
+    `scales`.
+    """
     *outer, rows, columns = scales.shape
     found: Array = np.ascontiguousarray(np.swapaxes(scales.reshape(*outer, columns, rows), -1, -2))
     return found
 
 
 def _straightened(shape: tuple[int, ...], codes: Array) -> Array:
-    """Return swizzled scales (128×4 layout) as rows × columns; unchanged if their number does not fit this layout."""
+    """Return scales of the 128×4 layout as rows × columns. Return `codes` if their number does not fit this layout."""
     rows, columns = int(np.prod(shape[:-1])), shape[-1]
     try:
         found = unswizzled(HeldSource(np.ascontiguousarray(codes)), (rows, columns)).whole()

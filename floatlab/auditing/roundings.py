@@ -21,10 +21,10 @@ _FIRST = 1 << 10  # number of elements in the first piece; it is small, but suff
 
 
 class NarrowedCopy(Record):
-    """The rounding that turns one of two arrays, actual and expected, into the other: its format and its rules.
+    """A rounding, its format and its rules: it turns one of the arrays actual and expected into the other.
 
-    `overflow` says what numbers beyond the range become. If `expected_is_rounded` is true, the rounded array is
-    expected; otherwise, it is actual.
+    `overflow` is the rule for numbers beyond the range of the format. If `expected_is_rounded` is true, the rounded
+    array is expected; otherwise, it is actual.
     """
 
     format: Format
@@ -131,7 +131,7 @@ def _part(piece: Piece, part: slice) -> Piece:
 
 
 def _candidates(actual: Format, expected: Format) -> Iterator[NarrowedCopy]:
-    """Yield the roundings to try: to the format of either array, or to narrower ones if both have the same format."""
+    """Yield the roundings to try: to the format of each array or, if both have the same format, to narrower formats."""
     pairs = [(actual, False), (expected, True)]
     if actual == expected:
         narrow = [found for found in map(array_format, _NARROW) if found != actual and holds(actual, found)]

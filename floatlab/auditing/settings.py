@@ -21,7 +21,7 @@ class QuantizationSettings(Individual):
     `method` is a name such as modelopt or gptq, or empty if the file names no method. `source` is the name of the file.
     Layers may have different settings: `groups` has all group sizes in the file, `blocks` all block shapes, and `bits`
     all widths of codes. A group size of −1 (a whole row) is left out. `symmetric` has a triple for each group of
-    layers: the width of the codes, the group size (0 if rows are not divided), and whether the codes have no zero
+    layers: the width of the codes, the group size (0 if rows are not divided), and True if the codes have no zero
     points. `options` has the settings as they are in the file.
     """
 
@@ -38,7 +38,7 @@ class QuantizationSettings(Individual):
         return dict(self.options).get(name)
 
     def needs_zero_points(self, bits: int, size: int, length: int) -> bool | None:
-        """Return whether integers of this width have zero points, or None if the configuration does not say.
+        """Return whether integers of this width have zero points, or None if the configuration does not tell.
 
         `size` is the number of elements in a group, and `length` the number of elements in a row.
         """
@@ -47,7 +47,7 @@ class QuantizationSettings(Individual):
         return said.pop() if len(said) == 1 else None
 
     def evidence(self, *methods: str) -> str:
-        """Say in words how a convention was recognised; `methods` are its names in configuration files."""
+        """Say in words how a convention was recognised; `methods` are the convention's names in configuration files."""
         if not self.method:
             return "names and shapes"
         if self.method in methods:
@@ -72,7 +72,7 @@ def _producer(config: dict[str, object]) -> object:
 
 
 def _mlx(said: dict[str, object]) -> str:
-    """Return "mlx" for the settings of MLX, which do not name a method."""
+    """Return "mlx" for settings of MLX, which do not name a method, and "" for all others."""
     return "mlx" if {"group_size", "bits"} <= said.keys() else ""
 
 

@@ -65,7 +65,7 @@ def stored_bits(weight: Weight, codes: StoredTensor) -> float:
 
 
 def bits_used(weight: Weight, codes: StoredTensor) -> float:
-    """Return `stored_bits`, or 4 if the codes are stored as int8 but none has a magnitude above 8."""
+    """Return 4 if the codes are stored as int8 but no magnitude is above 8. Otherwise, return `stored_bits`."""
     if codes.kind == "int8":
         with codes.open() as source:
             if all(np.abs(native(piece).astype(np.int16)).max(initial=0) <= 8 for piece in source.blocks()):
@@ -118,7 +118,7 @@ class StoredParts:
         return self.tensors.get(name)
 
     def need(self, name: str, owner: str, *kinds: str) -> StoredTensor:
-        """Return a stored tensor of one of these kinds. Raises FileFormatError if it is missing or of another kind."""
+        """Return a stored tensor. Raises FileFormatError if it is missing, or if `kinds` are given without its type."""
         found = self.tensors.get(name)
         if found is None:
             raise FileFormatError(f"{quoted(owner, _LONG)} needs the tensor {quoted(name, _LONG)}, which is missing")
@@ -128,7 +128,7 @@ class StoredParts:
 
     @cached_property
     def last_words(self) -> Counter[str]:
-        """The last word of each tensor's name, such as `weight_scale`, with the number of names that end so."""
+        """The last words of the tensors' names, such as `weight_scale`, each with the number of names that have it."""
         return Counter(name.rpartition(".")[2] for name in self.tensors)
 
     def present(self, *names: str) -> tuple[str, ...]:
@@ -153,8 +153,9 @@ def check_shape(tensor: StoredTensor, shape: Shape, owner: str) -> None:
 def zero_points(parts: StoredParts, stem: str, owner: str, sizes: tuple[int, int, int]) -> StoredTensor | None:
     """Return the tensor of the zero points of a weight, or None if the codes are symmetric.
 
-    `sizes` has the number of bits of a code, of elements of a group, and of elements of a row. Raises FileFormatError
-    if the zero points are missing although the configuration says that these integers are not symmetric.
+    `sizes` has three numbers: the bits of a code, the elements of a group, and the elements of a row. Raises
+    FileFormatError if the zero points are missing although the configuration says that these integers are not
+    symmetric.
     """
     name = f"{stem}.weight_zero_point"
     found = parts.get(name)
@@ -223,7 +224,7 @@ def _possible_blocks(scales: Shape, shape: Shape) -> list[tuple[int, int]]:
 
 
 def scale_reader(source: ArraySource, shape: Shape, block: tuple[int, int]) -> Reader:
-    """Return a reader that gives each element of a weight its scale. A single scale is read only once."""
+    """Return a function (first, count) that reads the scales of elements. A single scale is read only once."""
     if source.size == 1:
         value = one_number(source)
         return lambda first, count: value  # type: ignore[return-value]  # broadcasts

@@ -1,9 +1,9 @@
 """Quantised weights as streams of numbers: piece by piece, the codes of elements are multiplied by their scales.
 
 A *reader* is a function (first, count) that returns `count` numbers from index `first` on, as float64. Indices have the
-order of the weight in memory (row-major). A product of three numbers is exact in float64: with a code of at most 8
-bits, a scale of at most 11 bits and a scale of 24 bits, it has at most 43 bits. If a scale is stored as float64, or if
-codes are divided by a scale, the result is rounded to float64.
+order of the weight in memory (row-major). The product of a code and its two scales is exact in float64. It has at most
+43 bits: at most 8 bits from the code, at most 11 bits from one scale, and 24 bits from the other scale. If a scale is
+stored as float64, or if codes are divided by a scale, the result is rounded to float64.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Dequantized(ArraySource):
 
 
 def numbers(source: ArraySource) -> Reader:
-    """Return a reader of the numbers that an array stores.
+    """Return a function (first, count) that reads numbers of an array as float64.
 
     >>> numbers(HeldSource(np.int8([3, -4, 5])))(1, 2)
     array([-4.,  5.])
@@ -58,7 +58,7 @@ def numbers(source: ArraySource) -> Reader:
 
 
 def codes_as(source: ArraySource, values: Array) -> Reader:
-    """Return a reader of bytes that are codes; `values` maps each code to its number."""
+    """Return a reader of codes that are stored one in a byte; `values` maps each code to its number."""
 
     def read(first: int, count: int) -> Array:
         found: Array = values[octets(source, first, count)]
@@ -103,7 +103,7 @@ def packed(source: ArraySource, values: Array, bits: int = 4, high_first: bool =
 
 
 def without_padding(read: Reader, length: int, stored: int) -> Reader:
-    """Return a reader of rows of `length` numbers, where the stored rows are padded to `stored` numbers."""
+    """Return a reader that leaves out padding: `read` gives rows of `stored` numbers, the result rows of `length`."""
     if length == stored:
         return read
     check_row(stored)
@@ -123,9 +123,10 @@ def check_row(length: int) -> None:
 
 
 def spread(scales: Reader, shape: tuple[int, ...], block: tuple[int, int]) -> Reader:
-    """Return a reader that gives each element of an array of this shape the scale of its block.
+    """Return a function (first, count) that reads the scale of each element of an array of this shape.
 
-    A block has `block[0]` rows and `block[1]` columns. Blocks at the ends of the last two axes may be smaller.
+    All elements of a block have one scale. A block has `block[0]` rows and `block[1]` columns. Blocks at the ends of
+    the last two axes may be smaller.
 
     >>> read = spread(numbers(HeldSource(np.float32([[1, 2], [3, 4]]))), (3, 5), (2, 3))
     >>> read(3, 9).tolist()
@@ -157,7 +158,7 @@ def spread(scales: Reader, shape: tuple[int, ...], block: tuple[int, int]) -> Re
 
 
 def _gathered(scales: Reader, index: Array) -> Array:
-    """Return the scales at these indices; everything between them is read, so the indices should be close."""
+    """Return the scales at these indices. All scales between them are read, so the indices should be close together."""
     if not len(index):
         return np.zeros(0)
     low, high = int(index.min()), int(index.max())
@@ -166,7 +167,7 @@ def _gathered(scales: Reader, index: Array) -> Array:
 
 
 def product(codes: Reader, *scales: Reader) -> Reader:
-    """Return a reader of the codes, each multiplied by its first scale, then by its second one, and so on."""
+    """Return a reader of products: codes are multiplied by their first scales, then by their second ones, and so on."""
 
     def read(first: int, count: int) -> Array:
         found = codes(first, count)
@@ -178,12 +179,12 @@ def product(codes: Reader, *scales: Reader) -> Reader:
 
 
 def times(read: Reader, factor: float) -> Reader:
-    """Return a reader of numbers that are all multiplied by the same factor, the scale of the whole tensor."""
+    """Return a reader that multiplies all numbers by `factor`, the scale of the whole tensor."""
     return lambda first, count: read(first, count) * factor
 
 
 def divided(read: Reader, divisor: float) -> Reader:
-    """Return a reader of numbers divided by the scale of the whole tensor; division by 0 follows IEEE 754."""
+    """Return a reader of numbers divided by `divisor`, the scale of the tensor; division by 0 follows IEEE 754."""
     return lambda first, count: read(first, count) / np.float64(divisor)
 
 
@@ -195,10 +196,11 @@ def one_number(source: ArraySource) -> float:
 
 
 def swizzled_places(shape: tuple[int, int]) -> Array:
-    """Return the place of each scale of a grid of rows and columns in the 128×4 layout of Blackwell's matrix units.
+    """Return the index that each scale of a grid has in the 128×4 layout of Blackwell's matrix units.
 
-    The grid is padded to multiples of 128 and 4. Scale (r, c) is at (r//128 · C/4 + c//4)·512 + (r%32)·16 +
-    (r%128)//32·4 + c%4, where C is the padded number of columns (NVIDIA, cuBLAS: block scaling factors layout).
+    `shape` has the rows and columns of the grid, which are padded to multiples of 128 and 4. Scale (r, c) is at (r//128
+    · C/4 + c//4)·512 + (r%32)·16 + (r%128)//32·4 + c%4, where C is the padded number of columns (NVIDIA, cuBLAS: block
+    scaling factors layout).
 
     >>> swizzled_places((2, 5)).tolist()
     [[0, 1, 2, 3, 512], [16, 17, 18, 19, 528]]

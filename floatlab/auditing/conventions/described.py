@@ -270,7 +270,7 @@ def _eight_bits(parts: StoredParts, stem: str, rows: StoredTensor) -> Weight:
 
 
 def _state(stored: StoredTensor) -> dict[str, object]:
-    """Return the description of a weight, which is JSON in a tensor of bytes."""
+    """Return the description of a weight; `stored` is a tensor of bytes that holds it as JSON."""
     with stored.open() as source:
         if source.size > _MOST_STATE:
             raise FileFormatError(f"{stored.name} has {source.size:,} bytes; at most {_MOST_STATE:,} are read")
@@ -307,9 +307,9 @@ def _nested_size(said: dict[str, object], name: str) -> int:
 def _nested(
     parts: StoredParts, name: str, said: dict[str, object], absmax: StoredTensor, blocks: int
 ) -> tuple[StoredTensor, StoredTensor]:
-    """Return the two tensors of double quantisation, in which the scales of a weight are stored as codes.
+    """Return the two further tensors of a weight whose scales are stored as codes (double quantisation).
 
-    The first tensor has the factors of these codes, the second a table with the value of each code.
+    The first tensor has a factor for each group of these codes. The second is a table with the value of each code.
     """
     scales = parts.need(f"{name}.nested_absmax", name, "float32")
     table = parts.need(f"{name}.nested_quant_map", name, "float32")

@@ -95,10 +95,10 @@ def packed_words(parts: StoredParts, stem: str) -> Weight | None:
 
 
 def _column_groups(order: StoredTensor, sizes: tuple[int, int], owner: str) -> Array | None:
-    """Return the group of each column, from `weight_g_idx`, or None if the groups are contiguous.
+    """Return the group of each column, read from `weight_g_idx`. Return None if the groups are contiguous.
 
-    For contiguous groups, compressed-tensors writes −1 for all columns. `sizes` are the numbers of columns of the
-    weight and of a group.
+    For contiguous groups, compressed-tensors writes −1 for all columns. `sizes` has the number of columns of the weight
+    and the number of columns of a group.
     """
     length, size = sizes
     check_shape(order, (length,), owner)
@@ -112,7 +112,7 @@ def _column_groups(order: StoredTensor, sizes: tuple[int, int], owner: str) -> A
 
 
 def _of_groups(source: ArraySource, shape: tuple[int, int], size: int, group_of: Array | None) -> Reader:
-    """Return a reader that gives each element the value of its group of columns."""
+    """Return a function (first, count) that reads, for each element, the value of its group of columns."""
     if group_of is None:
         return scale_reader(source, shape, (1, size))
     read, groups = numbers(source), shape[1] // size
@@ -265,7 +265,7 @@ def _order(order: StoredTensor | None, inputs: int, groups: int, owner: str, lea
 
 
 def _by_rows(rows: Callable[[int, int], Array], length: int, height: int) -> Reader:
-    """Return a reader of a matrix that can only be computed in whole rows.
+    """Return a function (first, count) that reads a matrix of which only whole rows can be computed.
 
     `rows(start, end)` computes rows. `length` is the number of columns, and `height` the number of rows.
     """

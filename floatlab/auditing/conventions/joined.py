@@ -22,7 +22,7 @@ _ENDS = (
 
 
 def joined(parts: StoredParts, stem: str, end: str) -> Weight | None:
-    """Recognise the weight whose codes are `STEM_weight` or `STEM_weight_packed`; `end` is one of the two."""
+    """Recognise the weight whose codes are `STEM_weight` or `STEM_weight_packed`; `end` is the part after `STEM_`."""
     if parts.tensors[f"{stem}_{end}"].kind not in _CODES:
         return None
     names = {f"{stem}.{each}": f"{stem}_{each}" for each in _ENDS if f"{stem}_{each}" in parts.tensors}

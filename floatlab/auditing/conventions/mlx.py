@@ -65,7 +65,7 @@ def mlx(parts: StoredParts, stem: str) -> Weight | None:
 
 
 def _sizes(parts: StoredParts, stem: str, owner: str) -> tuple[int, int, str]:
-    """Return the bits of a code, the elements of a group, and the mode; a layer may have its own settings."""
+    """Return the number of bits of a code, the number of elements of a group, and the mode of this layer."""
     own = parts.settings.option(stem)
     said = {**dict(parts.settings.options), **(own if isinstance(own, dict) else {})}
     bits, size, mode = said.get("bits"), said.get("group_size"), said.get("mode", "affine")

@@ -1,4 +1,4 @@
-"""Scaled fp8 and int8 with other names of the scales: ComfyUI, TensorRT-LLM, DeepSeek's own files, quanto, experts.
+"""Scaled fp8 and int8 whose scales are not called `weight_scale`: ComfyUI, TensorRT-LLM, DeepSeek, quanto, experts.
 
 Sources: ComfyUI (QUANTIZATION.md), ModelOpt (torch/export, TensorRT-LLM), DeepSeek-V3 (inference/convert.py),
 transformers (integrations/finegrained_fp8.py, FP8Experts; integrations/fbgemm_fp8.py, FbgemmFp8Llama4TextExperts),
@@ -25,7 +25,7 @@ _MOST_DESCRIPTION = 1 << 16
 
 
 def other_scale(parts: StoredParts, stem: str) -> Weight | None:
-    """Recognise `weight` in fp8 or int8 whose scale has another name than `weight_scale`."""
+    """Recognise the codes `STEM.weight` in fp8 or int8 if the name of their scale is not `STEM.weight_scale`."""
     weight = parts.tensors[f"{stem}.weight"]
     _check_comfy(parts, stem)
     if weight.kind not in (*FP8, "int8"):
@@ -50,12 +50,12 @@ def _scaled(
 
 
 def _last(weight: StoredTensor, scale: StoredTensor) -> str:
-    """Return the last part of a scale's name, without the name of the codes."""
+    """Return the last part of a scale's name. The name of the codes is removed first."""
     return scale.name.removeprefix(f"{weight.name}_").rpartition(".")[2]
 
 
 def _check_comfy(parts: StoredParts, stem: str) -> None:
-    """Raise UnsupportedError if ComfyUI describes a weight in a format that is not read, such as NVFP4.
+    """Raise UnsupportedError if ComfyUI's description of a weight names a format that is not read, such as NVFP4.
 
     ComfyUI stores the scales of block formats in the 128×4 layout, and pads the codes.
     """

@@ -235,8 +235,8 @@ def multiplied(
 ) -> Weight:  # fmt: skip
     """Return a weight whose numbers are codes × scales, or (codes − zero points) × scales.
 
-    `block` has the rows and columns that share a scale, `methods` are the names of the convention in configurations,
-    and `extra` are further tensors that belong to the weight.
+    `block` has the numbers of rows and columns of a block with one scale. `methods` are the names of the convention in
+    configuration files. `extra` has the names of further tensors that belong to the weight.
     """
     shape = weight.shape
 
@@ -271,7 +271,10 @@ def unscaled(parts: StoredParts, weight: StoredTensor) -> Weight | None:
 
 
 def weight_with_inverse_scale(parts: StoredParts, stem: str) -> Weight | None:
-    """Recognise `weight_scale_inv` (DeepSeek, transformers); in spite of its name, codes are multiplied by it."""
+    """Recognise codes with a scale `weight_scale_inv` (DeepSeek, transformers).
+
+    In spite of the name of the scale, codes are multiplied by the scale.
+    """
     scale = parts.get(f"{stem}.weight_scale_inv")
     if scale is None:
         return None

@@ -1,4 +1,4 @@
-"""Tensors of an original in the arrangement of a quantised weight: transposed, reshaped, or rows of several tensors."""
+"""Gives tensors of an original the shape of a quantised weight: transposes or reshapes them, or joins their rows."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ Shape = tuple[int, ...]
 class Counterpart(Individual):
     """The original of a quantised weight; `open` returns it in the shape of the weight.
 
-    `words` says of which tensors it consists, how they were found, and how they are arranged. It is empty for a tensor
-    of the same name and shape. `names` are the names of these tensors. `by_content` is true if they were found by their
-    numbers, not by their names. `doubt` is a reason why a weight that fits may nevertheless be wrong; it is empty if
-    there is none. If the rows of the weight were found in another order than in the stored tensor, `straight` opens the
-    tensor in its stored order. Some libraries permute the rows of q and k for rotary position embeddings (rope):
-    `rope_heads` is the number of heads of the permutation, or 0 without one. `rope_heads` is None for weights other
-    than q and k, and if several orders fit.
+    `words` says of which tensors the original consists, how they were found, and how they are arranged. This text is
+    empty for a tensor of the same name and shape. `names` are the names of these tensors. `by_content` is true if they
+    were found by their numbers, not by their names. `doubt` says why a weight that fits this original may nevertheless
+    be wrong; it is empty if there is no doubt. If the rows of the weight were found in another order than in the stored
+    tensor, `straight` opens the tensor in its stored order. Some libraries permute the rows of q and k for rotary
+    position embeddings (rope): `rope_heads` is the number of heads of the permutation, or 0 without one. `rope_heads`
+    is None for weights other than q and k, and if several orders fit.
     """
 
     words: str

@@ -1,4 +1,4 @@
-"""Finds weights whose originals were found by content, but do not agree with the names or with other weights.
+"""Finds weights whose original, found by content, is doubtful because of the names or of the other weights.
 
 Names of a checkpoint and of its original may differ. But suppose that the original of a weight of layer 0 seems to be
 in layer 1, or that an up_proj seems to be the original of a gate_proj. Then two tensors may be exchanged, and their
@@ -24,8 +24,8 @@ class _Match(Record):
     """A weight and its original, by their names.
 
     `kind` is the name of the weight with # for each number, and `numbers` are these numbers. `kinds` are the names of
-    the original's tensors, also with # for each number. `found` has the leading numbers that
-    are the same in all these names, but not more than `numbers` has.
+    the original's tensors, also with # for each number. `found` has the first numbers of these tensors' names, as far
+    as all the names have the same numbers. It is not longer than `numbers`.
     """
 
     name: str
@@ -51,7 +51,7 @@ def numbered(name: str) -> tuple[str, Numbers]:
 
 
 def contradictions(matches: Mapping[str, Counterpart], known: Iterable[str]) -> dict[str, str]:
-    """Return the names of the weights whose original is doubtful, each with the reason in words.
+    """Return the names of the weights whose original is doubtful, each with the reason as text.
 
     `matches` has the original of each weight, and `known` the names of all tensors of the original checkpoint. Only
     originals that were found by content are doubted.
@@ -124,7 +124,7 @@ def _of_another_kind(
     kinds: Mapping[str, Counter[tuple[str, ...]]],
     matches: Mapping[str, Counterpart],
 ) -> dict[str, str]:
-    """Return the weights whose names contradict the kind of their originals, each with a reason.
+    """Return the weights whose names do not suit the names of their originals, each with a reason.
 
     `lasts` has the last words of the names in the original. For each kind of weights, `kinds` counts the kinds of their
     originals (see `_Match`).
@@ -144,12 +144,15 @@ def _of_another_kind(
 
 
 def _can_be_straight(match: _Match, available: set[tuple[str, Numbers]]) -> bool:
-    """Return whether the original has tensors of the same kind with the numbers of the weight."""
+    """Return whether the original checkpoint has tensors of the same kinds whose names have the weight's numbers."""
     return all((kind, match.numbers[: len(match.found)]) in available for kind in match.kinds)
 
 
 def _of_another_layer(each: list[_Match], available: set[tuple[str, Numbers]]) -> list[_Match]:
-    """Return the weights whose original seems to be in the wrong layer, judged by names and by other weights."""
+    """Return the weights whose original seems to be in the wrong layer.
+
+    The numbers in the names, and the originals of the other weights of the layer, tell the right layer.
+    """
     numbered_ones = [match for match in each if match.found]
     votes: defaultdict[int, Counter[int]] = defaultdict(Counter)
     groups: defaultdict[tuple[str, tuple[str, ...]], list[_Match]] = defaultdict(list)
@@ -186,7 +189,7 @@ def _of_another_layer(each: list[_Match], available: set[tuple[str, Numbers]]) -
 
 
 def _inverted(group: list[_Match]) -> list[_Match]:
-    """Return the matches that break the order: originals should ascend as the weights do, without repetition.
+    """Return the matches that break the order: the numbers of the originals should ascend, as those of the weights do.
 
     `group` is sorted by the numbers in the names of the weights.
     """

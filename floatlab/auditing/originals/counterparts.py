@@ -83,7 +83,7 @@ class Originals:
                 yield from self._cut(weight, name, part)
 
     def _views(self, name: str, length: int) -> Iterator[tuple[str, Shape, Callable[[], ArraySource]]]:
-        """Yield a tensor unchanged and transposed; each only if its rows have `length` elements.
+        """Yield the tensor unchanged, and then transposed. Either is left out unless its rows have `length` elements.
 
         Each item has words for the arrangement, the shape, and a function that opens the tensor.
         """
@@ -115,8 +115,8 @@ class Originals:
     ) -> Iterator[Counterpart]:
         """Yield a tensor of q or k with its rows in the order that the convention of the weight uses for rope.
 
-        The order depends on the number of heads. One counterpart is yielded for each possible number, the stated one
-        first. For any other number, the weight is doubtful.
+        The order depends on the number of heads. One counterpart is yielded for each possible number, the stated number
+        first. If a number is stated, counterparts with other numbers have a doubt.
         """
         rows = prod(weight.shape[:-1])
         stated = [each for each in stated_heads(self.heads, weight.name) if rows % (2 * each) == 0][:1]
@@ -139,7 +139,7 @@ class Originals:
             )
 
     def _together(self, weight: Weight, parts: list[list[str]], is_stacked: bool) -> Iterator[Counterpart]:
-        """Yield originals that are put together from several tensors, for a weight that is fused or stacked.
+        """Yield the possible originals of a fused or stacked weight; each is put together from several tensors.
 
         `parts` has the names of these tensors for each expert. The tensors are put one after the other. If
         `is_stacked`, the rows of an expert's tensors may also alternate.
@@ -190,7 +190,7 @@ class Originals:
                 yield Counterpart(said, partial(_gathered, weight.shape, (opened,), 0, rows + first), (name,))
 
     def _halves(self, weight: Weight, name: str, at: int) -> Iterator[Counterpart]:
-        """Yield the rows of gate_proj or up_proj of all experts, from a tensor that has the rows of both.
+        """Yield the gate_proj or up_proj of all experts: half of the rows of a tensor that has the rows of both.
 
         `at` is 0 for gate_proj and 1 for up_proj. The rows of an expert may be two halves, or may alternate.
         """
@@ -219,7 +219,7 @@ class Originals:
         return Counterpart(words, opened, (name,), by_content=True)
 
     def resembling(self, weight: Weight) -> str | None:
-        """Return the name of a tensor that has the shape of a weight and similar numbers, or None."""
+        """Return the name of a tensor with the shape of the weight and similar numbers, or None if there is none."""
         name = self._content().same(weight)
         return name if name is not None and self.shapes[name] == weight.shape else None
 

@@ -25,8 +25,8 @@ def missing_tensors(
 
     `originals` has the names of the original's tensors, `judged` the names of weights with a verdict, and `matches` the
     original of each weight. If `are_renamed` is true, weights have other names than their originals. Then a tensor
-    counts as missing if no weight has it as its original, but a weight has the same tensor of another layer. In this
-    case, the result is empty if the original of some weight is unknown.
+    counts as missing if the checkpoint lacks it, but has the tensor of another layer whose name differs only in the
+    numbers. In this case, the result is empty if the original of some weight is unknown.
     """
     if not are_renamed:
         there = {*read.names, *judged}

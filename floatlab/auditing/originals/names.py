@@ -83,7 +83,7 @@ def canonical(name: str) -> str:
 
 
 def permutes_rope(name: str) -> bool:
-    """Return whether the convention of this name orders the rows of q and k differently from transformers.
+    """Return whether this name belongs to a convention that orders the rows of q and k unlike transformers.
 
     llama.cpp and Llama rotate neighbouring rows of a head; transformers rotates rows that are half a head apart.
     """
@@ -93,7 +93,8 @@ def permutes_rope(name: str) -> bool:
 def stated_heads(heads: Mapping[str, tuple[int, ...]], name: str) -> tuple[int, ...]:
     """Return the numbers of attention heads that a tensor may have.
 
-    `heads` has the numbers that are stated for "q_proj" and for "k_proj". For other tensors, the result has both.
+    `heads` has the numbers that are stated for "q_proj" and for "k_proj". For tensors with other names, the result has
+    the numbers of both.
 
     >>> heads = {"q_proj": (32,), "k_proj": (8,)}
     >>> stated_heads(heads, "blk.3.attn_k.weight"), stated_heads(heads, "layers.3.key.weight")
@@ -127,10 +128,10 @@ def parts_of(name: str, known: Iterable[str]) -> list[tuple[str, ...]]:
 
 
 class FusedPart:
-    """The place of a tensor in a fused or stacked tensor: the name of the whole, the index of the part, the expert."""
+    """Where a tensor is in a fused or stacked tensor: the name of that tensor, the index of the part, the expert."""
 
     def __init__(self, whole: str, at: int, count: int, expert: int | None) -> None:
-        """Take the name of the fused tensor; `at` is the index of the part, and `count` the number of parts."""
+        """Take the name of the fused tensor. The part has the index `at`, and the fused tensor has `count` parts."""
         self.whole, self.at, self.count, self.expert = whole, at, count, expert
 
 

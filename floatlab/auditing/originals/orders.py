@@ -50,7 +50,7 @@ def order_of(places: list[Place], heads: tuple[int, ...] | None = ()) -> RowOrde
 
 
 def _of_one(places: list[Place], noun: str, heads: tuple[int, ...] | None) -> tuple[str, bool]:
-    """Return the order of rows of one tensor in words, and whether a convention explains it."""
+    """Return in words the order of rows that all come from one tensor, and whether a convention explains this order."""
     rows = np.array([at for _, _, at in places])
     steps = {b - a for a, b in pairwise(rows.tolist())}
     if steps <= {1}:
@@ -75,7 +75,7 @@ def _of_one(places: list[Place], noun: str, heads: tuple[int, ...] | None) -> tu
 
 
 def _of_several(places: list[Place], tensors: list[tuple[str, bool]], noun: str, are_columns: bool) -> tuple[str, bool]:
-    """Return the order of rows of several tensors in words, and whether a convention explains it."""
+    """Return in words the order of rows that come from several tensors, and whether a convention explains it."""
     for tensor in tensors:
         rows = [place[2] for place in places if place[:2] == tensor]
         if any(b - a != 1 for a, b in pairwise(rows)):

@@ -1,4 +1,7 @@
-"""Compares the content of quantised weights and tensors by the cosine, which does not change if a scale is wrong."""
+"""Compares the numbers of quantised weights and of other tensors by the cosine of the angle between them.
+
+If all numbers of a weight are wrong by one factor, the cosine does not change.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ _TRANSPOSED = ", transposed"
 
 
 def sampled(source: ArraySource) -> Array:
-    """Return numbers from several places of an array, chosen by its size alone; NaNs and infinities become 0."""
+    """Return several runs of an array's numbers; only its size decides which. NaNs and infinities become 0."""
     count = min(_PIECE, source.size)
     starts = np.linspace(0, source.size - count, _PIECES if source.size > _PIECE * _PIECES else 1).astype(int)
     if len(starts) == 1:
@@ -89,9 +92,9 @@ class ContentIndex:
         self._rows: dict[int, tuple[Array, list[Place]] | None] = {}
 
     def same(self, weight: Weight) -> str | None:
-        """Return the name of the tensor whose numbers, read in the same order, are similar; its shape may differ.
+        """Return the name of the tensor whose flattened numbers are similar to the weight's; the shapes may differ.
 
-        Return None if there is none, or if several tensors with different numbers are about as similar.
+        Return None if no tensor is similar, or if several tensors with different numbers are about equally similar.
         """
         names = [name for name, shape in self.shapes.items() if prod(shape) == prod(weight.shape)]
         if not names:
@@ -153,7 +156,7 @@ class ContentIndex:
         )
 
     def _matched(self, matrix: Array) -> tuple[Array, list[Place]] | None:
-        """Find the most similar row of the originals for each row of a matrix; return these rows and their places.
+        """Return, for each row of a matrix, the most similar row of the originals, and where this row is.
 
         Return None if too few rows are similar, or if the rows cannot be compared.
         """
@@ -229,7 +232,10 @@ def _orders_in_words(orders: list[str]) -> str:
 
 
 def _found_in(places: list[Place], turned: bool, heads: Mapping[str, tuple[int, ...]]) -> RowOrder:
-    """Return the order of the rows of a matrix, or of its columns if `turned`; `places` says where each was found."""
+    """Return the order of a matrix's rows (or of its columns if `turned`).
+
+    `places` says where in the originals each row or column was found.
+    """
     found = order_of(places, None if turned else stated_heads(heads, places[0][0]))
     is_transposed = found.of_columns is not turned
     return found.replace(words=found.words + _TRANSPOSED * is_transposed)
@@ -238,8 +244,8 @@ def _found_in(places: list[Place], turned: bool, heads: Mapping[str, tuple[int, 
 def _doubts(orders: list[RowOrder], found: Array) -> Iterator[str]:
     """Yield a doubt for each matrix of a weight if no convention explains the order of its rows.
 
-    `found` has the matrices as they were found. A copy of another matrix with reversed rows or columns is not doubted:
-    models for tests contain such copies.
+    `found` has the matrices that were found in the originals. If a matrix is another matrix with reversed rows or
+    columns, there is no doubt: models for tests contain such copies.
     """
     for at, order in enumerate(orders):
         if not order.is_explained:

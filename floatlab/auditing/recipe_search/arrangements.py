@@ -138,8 +138,8 @@ class Arrangement(Record):
 def arrangements(shape: Shape, stored: Shape | None, powers: bool = False) -> list[Arrangement]:
     """Return the arrangements of blocks that have scales of the shape `stored`.
 
-    If `powers` is true, the scales are e8m0 or e4m3, and may be swizzled. If `stored` is None, there are no scales, and
-    usual shapes are returned.
+    If `powers` is true, the scales are e8m0 or e4m3; such scales may be stored in the 128×4 layout (swizzled). If
+    `stored` is None, there are no scales, and usual shapes are returned.
 
     >>> [each.shape for each in arrangements((32, 64), (32, 4))]
     ['16', '16x16']
@@ -212,7 +212,7 @@ def _possible(shape: Shape, stored: Shape, powers: bool) -> Iterator[Arrangement
 
 
 def _as_stored(each: Arrangement, shape: Shape, stored: Shape) -> bool:
-    """Return whether the stored scales have their axes in the same order as the tensor; `stored` is their shape."""
+    """Return whether stored scales of the shape `stored` have their axes in the order of the tensor's axes."""
     grid = each.grid(shape)
     back = (*grid[: each.axis], grid[-1], *grid[each.axis : -1])
     return _squeezed(back) == _squeezed(stored)
@@ -228,7 +228,7 @@ def _squeezed(shape: Shape) -> Shape:
 
 
 def _lengths(length: int, count: int, others: int) -> Iterator[str]:
-    """Yield the block lengths along an axis that lead to `count` scales in total; each is text, as in recipes.
+    """Yield the block lengths along an axis for which the tensor has `count` scales. Lengths are text, as in recipes.
 
     `length` is the length of the axis, and `others` the product of the lengths of all other axes.
     """

@@ -114,7 +114,8 @@ def _on_cuda(candidate: RecipeCandidate) -> Iterator[RecipeCandidate]:
     """Yield the candidate as PyTorch computes it on CUDA, if its rule has a division by a constant.
 
     On CUDA, the quotient of a tensor and a Python number, amax / 448, is amax * (1 / 448): the reciprocal is rounded to
-    binary32, and so is the product. The last bits of some scales then differ from those of quotients.
+    binary32, and so is the product. The last bits of some scales then differ from those that a true division would
+    give.
     """
     rule = candidate.recipe.rule
     if rule.family not in _FAMILIES or rule.name.split("_")[0] not in _IN_TORCH:
@@ -131,7 +132,7 @@ def _on_cuda(candidate: RecipeCandidate) -> Iterator[RecipeCandidate]:
 
 
 def _multiplied(term: Formula, rule: ScaleRule, products: list[Formula]) -> Formula:
-    """Replace x / constant with x * (1 / constant) in a formula, and add each such product to `products`."""
+    """Replace each x / constant in a formula with x * (1 / constant), and append these products to `products`."""
     if not term.arguments:
         return term
     arguments = tuple(_multiplied(each, rule, products) for each in term.arguments)

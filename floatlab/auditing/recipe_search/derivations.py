@@ -1,4 +1,4 @@
-"""Finds the first element that two recipes quantise differently, or that a recipe does not quantise as stored.
+"""Finds the first element to which two recipes, or a recipe and the stored tensor, give different codes or scales.
 
 Then shows how each recipe computes this element.
 """
@@ -34,8 +34,8 @@ from floatlab.numbers.exact import Ratio
 def telling_element(one: Trial, other: Trial | None, evidence: Evidence) -> TellingElement | None:
     """Return the first element that the recipes of two trials quantise differently.
 
-    Without `other`, it is the first element for which the recipe does not give the stored code or scale. Returns None
-    if the compared parts have no such element, or if a recipe cannot quantise them.
+    Without `other`, return the first element for which the recipe of `one` does not give the stored code or scale.
+    Return None if the compared parts have no such element, or if a recipe cannot quantise these parts.
     """
     arrangement = one.candidate.arrangement
     for part in comparable_parts(one.candidate, evidence):
@@ -59,7 +59,10 @@ def telling_element(one: Trial, other: Trial | None, evidence: Evidence) -> Tell
 def first_difference(
     candidate: RecipeCandidate, one: Encoded, other: Encoded, shape: Shape, same_grid: bool
 ) -> int | None:
-    """Return the index of the first element that differs in its code or, with `same_grid`, in its scale; else None."""
+    """Return the index of the first element whose codes in `one` and `other` differ, or None if there is none.
+
+    If `same_grid` is true, an element also counts if its scales differ.
+    """
     table = canonical(candidate.recipe.format.element)
     differs = (table[one.codes] != table[np.minimum(other.codes, len(table) - 1)]).reshape(-1)
     found = [int(differs.argmax())] if differs.any() else []

@@ -76,7 +76,10 @@ def _multiple(stored: Array, mine: Array) -> str:
 
 
 def _scale_ratio(trial: Trial, evidence: Evidence) -> str:
-    """Describe the factor between stored scales of the first part and a recipe's scales. Return "" if it varies."""
+    """Describe the factor between the stored scales and a recipe's scales. Return "" if this factor varies.
+
+    Only the first part of the tensor is compared.
+    """
     if trial.reading is None or trial.candidate.recipe.format.minimum:
         return ""
     part = next(iter(comparable_parts(trial.candidate, evidence)))
@@ -91,9 +94,9 @@ def _scale_ratio(trial: Trial, evidence: Evidence) -> str:
 
 
 def scale_distance(trial: Trial, evidence: Evidence) -> float:
-    """Return the median of |log2(stored scale / recipe's scale)| over the scales of the first part.
+    """Return the median of |log2(stored scale / recipe's scale)|, or infinity if the scales cannot be compared.
 
-    The result is infinite if they cannot be compared.
+    Only the scales of the first part of the tensor are compared.
     """
     if trial.reading is None or trial.candidate.recipe.format.minimum:
         return np.inf

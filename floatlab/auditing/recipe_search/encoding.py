@@ -23,10 +23,10 @@ from floatlab.record import Individual, Record
 class RecipeCandidate(Record):
     """A recipe that may have made the codes, with the arrangement of its blocks.
 
-    The original values are first rounded or widened to the format named `takes`. This name is empty if they keep their
-    own format. `given` is the stored scale of the tensor if the candidate uses it instead of deriving one. `changes`
-    describes how the rule differs from the rule of the recipe `base`. `on_cuda` says whether one of the changes is only
-    the way in which PyTorch divides on CUDA.
+    The original values are first converted to the format `takes`. This name is empty if the values keep their own
+    format. `given` is the stored scale of the tensor if the candidate uses it instead of deriving one. `changes`
+    describes how the rule differs from the rule of the recipe `base`. `on_cuda` is true if one of these changes is the
+    way in which PyTorch divides on CUDA.
     """
 
     base: str
@@ -39,12 +39,12 @@ class RecipeCandidate(Record):
 
     @property
     def distance(self) -> int:
-        """The number of changes, not counting the way in which PyTorch divides on CUDA."""
+        """The number of changes to the recipe `base`. The way in which PyTorch divides on CUDA is not counted."""
         return len(self.changes) - self.on_cuda
 
     @property
     def name(self) -> str:
-        """The recipe with its changes."""
+        """The name of the recipe `base`, followed by the changes to its rule."""
         return ", ".join((self.base, *self.changes))
 
 
@@ -92,7 +92,7 @@ class Encoded(Individual):
 
 
 def taken(codes: Array, own: Format, takes: str) -> Source:
-    """Return the values of these codes as a candidate uses them: in their own format, or rounded to `takes`."""
+    """Return what a candidate quantises: the values of `codes`, rounded to the format `takes` unless it is empty."""
     if not takes or takes == own.name:
         return Source(codes, own)
     format = parse_format(takes)
@@ -124,7 +124,7 @@ def encode_part(candidate: RecipeCandidate, survey: Survey, part: Part, tensor: 
 
 
 def _in_order(codes: Array, found: Encoded, recipe: Recipe) -> Encoded:
-    """Return `found` with these codes, which are in the order of the tensor, and with its scales decoded to numbers."""
+    """Return a copy of `found` with other codes and decoded scales. The new codes are in the order of the tensor."""
     fmt = recipe.format
     scales = decode_array(found.scales.reshape(-1), fmt.scale, np.float64, threads=1)
     return Encoded(np.ascontiguousarray(codes), scales, found.tensor)

@@ -27,7 +27,7 @@ def find_recipe(
     layout that the sizes allow. If none gives all codes and scales, other roundings, quotients and precisions are
     tried. A recipe is named only if it gives every code and every scale that is compared. All codes and scales are
     compared, except for recipes that are slow to compute: these are compared on some pieces of the tensor only. Zeros
-    are compared by value, and NaNs as NaNs.
+    of both signs count as equal, and so do all NaNs.
 
     Parameters
     ----------
@@ -41,7 +41,8 @@ def find_recipe(
         The scales of blocks: an array, or `FILE::NAME`. Bytes are tried both as codes of e8m0 and as codes of e4m3. The
         default is the scales that are stored beside the codes; they are found by the conventions of checkpoints.
     tensor_scale
-        The scale of the tensor, or of each row. The default is the one beside the codes, unless `scales` is given.
+        The scale of the tensor, or of each row. The default is the scale that is stored beside the codes. If `scales`
+        is given, there is no default.
     progress
         A function that is called once, with the total number of elements. It must return a second function, which is
         then called with the number of elements done since its previous call.
@@ -55,7 +56,7 @@ def find_recipe(
     FileFormatError
         If a file is not valid, if a tensor is missing, or if shapes do not fit together.
     UnsupportedError
-        For arrays of other types.
+        If the type of an array is not suitable, or if the codes have a convention for which no recipes are known.
 
     Examples
     --------

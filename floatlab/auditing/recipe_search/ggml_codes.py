@@ -56,7 +56,7 @@ _LAYOUTS = {
 
 
 def ggml_parts(source: ArraySource, dtype: str, count: int) -> tuple[CodeLayout, ScaleReading]:
-    """Return two readers for a tensor of ggml's type `dtype`: one of its codes, one of its scales.
+    """Return, for a tensor of ggml's type `dtype`, a `CodeLayout` for its codes and a `ScaleReading` with its scales.
 
     `source` has the bytes of the tensor, and `count` is the number of its elements. Raises UnsupportedError if no
     recipe is known for the type.

@@ -1,4 +1,4 @@
-"""Compares codes and scales of candidates with the stored ones: counts equal ones, and finds the first that differ.
+"""Compares codes and scales of candidates with the stored ones: counts equal ones, and finds the first unequal ones.
 
 The signs of zeros and NaNs do not count, because they come from the processor and the compiler.
 """
@@ -56,7 +56,7 @@ class Agreement(Record):
     """The numbers of codes and scales that agree in a trial, and the indices of the first code and scale that differ.
 
     `tensor` says how the stored scale of the tensor relates to the scale that the recipe gives. It is empty if the
-    tensor has no scale. `tensor_fits` says whether the two agree.
+    tensor has no scale. `tensor_fits` says whether these two scales agree.
     """
 
     codes: int = 0
@@ -70,12 +70,12 @@ class Agreement(Record):
 
     @property
     def is_exact(self) -> bool:
-        """Whether everything agrees."""
+        """Whether all codes and scales agree, and the scale of the tensor fits."""
         return self.codes == self.codes_tried and self.scales == self.scales_tried and self.tensor_fits
 
     @property
     def rank(self) -> tuple[float, float, bool]:
-        """A sort key, larger for better candidates: the shares of equal codes and scales, and whether `tensor` fits."""
+        """A sort key, larger for better trials: the shares of equal codes and of equal scales, and `tensor_fits`."""
         scales = self.scales / self.scales_tried if self.scales_tried else 1.0
         codes = self.codes / self.codes_tried if self.codes_tried else 1.0
         return codes + scales, codes, self.tensor_fits
@@ -103,7 +103,7 @@ class Evidence(Individual):
 
     @property
     def is_small(self) -> bool:
-        """Whether the tensor is quantised whole."""
+        """Whether the tensor is small enough to be quantised in one piece."""
         return prod(self.shape) <= SMALL
 
 
@@ -194,7 +194,7 @@ def canonical(element: Format | Integers) -> Array:
 
 
 def compared(trial: Trial, encoded: Encoded, part: Part, evidence: Evidence, before: Agreement) -> Agreement:
-    """Compare one more part with the stored codes and scales; return the tally `before` plus its counts."""
+    """Compare one more part with the stored codes and scales; return the tally: `before` plus the new counts."""
     candidate = trial.candidate
     table = canonical(candidate.recipe.format.element)
     stored = trial.layout.read(part.first, part.codes.size)

@@ -88,7 +88,7 @@ def _division(rule: ScaleRule) -> str:
 
 
 def _on_x(formula: Formula) -> Iterator[str]:
-    """Yield "*" or "/" for each product or quotient in a formula whose left operand contains x, the element."""
+    """Yield "*" for each product, and "/" for each quotient, whose left operand contains x (the element)."""
     for each in formula.arguments:
         yield from _on_x(each)
     if formula.name in ("*", "/") and "x" in formula.arguments[0].names():

@@ -49,12 +49,12 @@ class TellingElement(Record):
 class MatchedRecipe(Record):
     """A recipe that was tried, and how many of the stored codes and scales it gives.
 
-    `changes` are the properties in which it differs from a library's recipe, which `recipe` names. There may be no
-    changes. `properties` are pairs of a property and its value: scale rule, arithmetic, quotient, rounding and so on.
-    `layout` says how codes and scales are stored. Of `codes_tried` codes, `codes` agree; of `scales_tried` scales,
-    `scales` agree. `tensor_scale` says how the stored scale of the tensor relates to the scale that the recipe gives.
-    It is empty if the recipe or the tensor has no such scale. `first_code` and `first_scale` are the positions of the
-    first code and of the first scale that differ, or None.
+    `recipe` is the name of a library's recipe. `changes` are the properties in which the tried recipe differs from it;
+    there may be none. `properties` are pairs of a property and its value: scale rule, arithmetic, quotient, rounding
+    and so on. `layout` says how codes and scales are stored. Of `codes_tried` codes, `codes` agree; of `scales_tried`
+    scales, `scales` agree. `tensor_scale` says how the stored scale of the tensor relates to the scale that the recipe
+    gives. It is empty if the recipe or the tensor has no such scale. `first_code` and `first_scale` are the positions
+    of the first code and of the first scale that differ, or None.
     """
 
     recipe: str

@@ -120,7 +120,7 @@ def _is_settled(found: Agreements) -> bool:
 
 
 def _varied(found: Agreements, evidence: Evidence) -> Agreements:
-    """Return the tallies of variations of the best candidates: first of their scales, then of their elements."""
+    """Return the tallies of varied copies of the best candidates: first with other scales, then with other elements."""
     varied: Agreements = {}
     best = _best({t: n for t, n in found.items() if not t.candidate.recipe.format.minimum})
     changed = [_having(trial, each) for trial in best for each in scale_variations(trial.candidate, _kind(trial))]
@@ -177,7 +177,7 @@ def _is_usual(trial: Trial) -> bool:
 
 
 def _simplest(exact: Agreements) -> Agreements:
-    """Return the trials with the fewest changes, without those on CUDA if a library's recipe agrees on the CPU."""
+    """Return the trials with the fewest changes. Those on CUDA are left out if a library's recipe agrees on the CPU."""
     fewest = min((trial.candidate.distance for trial in exact), default=0)
     found = {trial: tally for trial, tally in exact.items() if trial.candidate.distance == fewest}
     plain = {t: n for t, n in found.items() if not t.candidate.on_cuda}
@@ -256,7 +256,7 @@ def _told_apart(
 
 
 def _hints(others: Agreements) -> list[str]:
-    """Return a remark if a recipe with changes gives more of the codes than the best recipe without changes."""
+    """Return a remark if a recipe with a changed rule gives more of the stored codes than any unchanged recipe."""
     named = next((tally for trial, tally in others.items() if not trial.candidate.changes), None)
     for trial, tally in others.items():
         if trial.candidate.changes and named is not None and tally.rank > named.rank:
@@ -265,7 +265,7 @@ def _hints(others: Agreements) -> list[str]:
 
 
 def _remarks_on_parts(recipes: list[MatchedRecipe], evidence: Evidence) -> list[str]:
-    """Return a remark if the recipe was computed for a part of the tensor only."""
+    """Return a remark if only some of the codes were compared, because the recipe is slow to compute."""
     total = total_of(evidence)
     if not recipes or recipes[0].codes_tried == total:
         return []

@@ -65,9 +65,10 @@ def opened_evidence(
 def opened_with_zero_points(
     codes: object, original: object
 ) -> Iterator[tuple[QuantizedCheckpoint, Weight, ArraySource, tuple[str, str]] | None]:
-    """Open a weight of integers with zero points and its original; give None for other codes.
+    """Open a weight of integers with zero points, and its original. Give None if the codes are not such integers.
 
-    The third part of the result is the original, the fourth the names under which codes and original are shown.
+    The result is a tuple: the checkpoint, the weight, the original, and the names under which codes and original are
+    shown.
     """
     with ExitStack() as held:
         path, name = split_place(os.fspath(codes)) if isinstance(codes, str | os.PathLike) else ("", None)
@@ -208,7 +209,8 @@ def _beside(name: str, tensors: Mapping[str, StoredTensor]) -> list[str]:
 def _original(place: object, name: str, held: ExitStack) -> ArraySource:
     """Open the original: an array, or a tensor of a checkpoint.
 
-    If `place` names no tensor, the original is the tensor called `name`. If there is none, it is the only tensor.
+    If `place` names no tensor, the original is the tensor called `name`. If the checkpoint has no such tensor, the
+    original is its only tensor.
     """
     if not isinstance(place, str | os.PathLike):
         return _array(place, "original", held)

@@ -75,7 +75,7 @@ def plausible(trials: list[Trial], evidence: Evidence) -> list[Trial]:
     """Return the trials whose element format and layout are plausible.
 
     The codes of a part of the tensor are compared with the original (`unlikeness`). A trial is left out only if its
-    codes are far from the original, and another element format or layout gives codes near it.
+    codes are far from the original, while another element format or layout gives codes that are near the original.
     """
     known: dict[tuple[object, ...], float | None] = {}
     keys = []

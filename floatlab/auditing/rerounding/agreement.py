@@ -55,19 +55,20 @@ _CLIPPED_BLOCKS = 15
 class CodeAgreement(Record):
     """Counts that tell how close the codes of a weight are to its original divided by the stored scales.
 
-    Of the `elements`, `nearest` have the code that rounding the original to nearest gives. The original lies between
-    two codes; `far` elements have neither of them. `clipped` counts numbers of the original that are beyond the
-    outermost code and were rounded to it. `flushed` counts numbers that are not 0 but have the code of 0.
+    Of the `elements`, `nearest` have the code that rounding the original to nearest gives. Each number of the original
+    lies between two codes; `far` elements have another code than these two. `clipped` counts numbers of the original
+    that are beyond the outermost code and were rounded to it. `flushed` counts numbers that are not 0 but have the code
+    of 0.
 
     A block has 16 elements of a row. Of the `blocks`, `exact_blocks` have only nearest codes, and `bad_blocks` have far
     codes that cause a large error. `stray` counts far codes outside of bad blocks. `pushed_blocks` are bad blocks that
     error feedback may explain, because numbers are clipped or very small. `other_blocks` are further bad blocks: they
     hold multiples of the original, or unrelated numbers.
 
-    `deep` codes are not far, but more than 0.75 steps from the original. `odd_blocks` are multiples of the original in
-    which most codes are not nearest; `in_odd` counts these codes. `heavy_blocks` are the blocks among `other_blocks`
-    whose errors are too large for error feedback. In `clipped_blocks`, a scale is so small that more than half of the
-    numbers that share it are beyond the outermost codes.
+    `deep` counts codes that are not far, but more than 0.75 steps from the original. `odd_blocks` are blocks that are
+    multiples of the original, and in which most codes are not nearest; `in_odd` counts these codes. `heavy_blocks` are
+    the blocks among `other_blocks` whose errors are too large for error feedback. In each of the `clipped_blocks`, the
+    scale is so small that more than half of the numbers with this scale are beyond the outermost codes.
 
     `bad_rows` has the indices of rows with other numbers than the original.
     """
@@ -102,7 +103,7 @@ class CodeAgreement(Record):
 
     @property
     def is_locally_wrong(self) -> bool:
-        """Whether a few blocks are wrong, but the original gives all other codes."""
+        """Whether a few blocks are wrong, but all other codes follow from the original."""
         is_local = 0 < self.other_blocks <= _LOCAL * self.blocks and self.stray <= _FEW_FAR * self.elements
         return (
             is_local
@@ -112,7 +113,10 @@ class CodeAgreement(Record):
 
     @property
     def is_nearest_elsewhere(self) -> bool:
-        """Whether nearly all codes outside of a few bad blocks are nearest, so that no errors were fed back."""
+        """Whether nearly all codes are nearest to the original, apart from a few bad blocks.
+
+        Then the quantiser did not add the error of one element to the next ones, as GPTQ does.
+        """
         others = self.elements - self.nearest - _SIZE * self.bad_blocks
         return self.bad_blocks <= _FEW_BAD * self.blocks and others <= (1 - _NEAREST) * self.elements
 
@@ -124,13 +128,13 @@ class CodeAgreement(Record):
 
     @property
     def has_odd_blocks(self) -> bool:
-        """Whether there are a few odd blocks, and nearly all other codes are nearest."""
+        """Whether a few blocks are multiples of the original (odd blocks), and nearly all other codes are nearest."""
         others = self.elements - self.nearest - self.in_odd
         return 0 < self.odd_blocks <= _LOCAL * self.blocks and others <= (1 - _NEAREST) * self.elements
 
     @property
     def is_fed_back(self) -> bool:
-        """Whether errors may have been fed back, as in GPTQ: a few codes are far, and these are all over the weight."""
+        """Whether errors may have been fed back, as in GPTQ: few codes are far, and they are spread over the weight."""
         is_rounded = self.share(self.nearest) >= _FED_BACK[0] and self.share(self.far) <= _FED_BACK[1]
         return is_rounded and not self.bad_rows and self.exact_blocks <= _FED_BACK[2] * self.blocks
 
@@ -189,7 +193,7 @@ def _compared(
 def _counted(
     read: ArraySource, original: ArraySource, opened: OpenGrid, values: Array, most: int | None, by_column: bool
 ) -> _Tally:
-    """Compare a weight with its original, rounded to `values`, the numbers of the possible codes."""
+    """Compare a weight with its original after rounding the original to `values`, the numbers of the possible codes."""
     length = max(read.shape[-1], 1) if read.shape else 1
     total = read.size if most is None else min(read.size, most)
     if length <= BLOCK:  # whole rows
@@ -288,7 +292,7 @@ class _Tally:
     def _count_others(
         self, q: Array, x: Array, scale: Array, place: Array, at: Array, other: Array, far: Array
     ) -> None:
-        """Count deep codes and odd blocks; `other` tells which codes are not nearest."""
+        """Count deep codes and odd blocks (see `CodeAgreement`); `other` marks the codes that are not nearest."""
         step = np.where(place > self.values[at], self.above[at] - self.values[at], self.values[at] - self.below[at])
         self.counts[_DEEP_CODES] += np.count_nonzero(
             other & ~far & (np.abs(place - self.values[at]) > _DEEP_FROM * step)
@@ -304,7 +308,7 @@ class _Tally:
         self.counts[_IN_ODD] += others[chosen[is_odd]].sum()
 
     def _count_clipped(self, q: Array, x: Array, scale: Array, known: Array, places: Array) -> None:
-        """Count the blocks whose scale clips most numbers; `places` are the indices of the clipped ones."""
+        """Count the blocks whose scale clips most of the numbers; `places` has the indices of the clipped numbers."""
         scales = np.broadcast_to(scale, q.shape)
         rows = scales.reshape(-1, self.length) if len(q) % self.length == 0 else scales.reshape(1, -1)
         size = self.size if len(q) % self.size == 0 else len(q)
@@ -347,6 +351,6 @@ class _Tally:
 
 @lru_cache(maxsize=16)
 def _index_by_half(octets: bytes) -> Array:
-    """Return, for each code of binary16, the index of the nearest number; `octets` has the numbers as float64."""
+    """Return, for each code of binary16, the index of the nearest of some numbers; `octets` holds these as float64."""
     every = np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(np.float64)
     return indices(np.frombuffer(octets), np.where(np.isnan(every), 0.0, every)).astype(np.int16)

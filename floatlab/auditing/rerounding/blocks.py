@@ -1,4 +1,7 @@
-"""Finds blocks and rows whose codes are far from the original, and distinguishes damage from error feedback."""
+"""Finds blocks and rows whose codes are far from the original, and tells damage from error feedback.
+
+Error feedback: quantisers such as GPTQ add the rounding error of one element to the elements that follow.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,7 @@ class Piece(Individual):
         return found
 
     def multiples(self) -> Array:
-        """Return which blocks are a multiple of the original, if the outermost codes are left out.
+        """Return which blocks are a multiple of the original; elements with the outermost codes are not compared.
 
         This finds scales that are half as large as they should be. Most 4-bit codes then differ by only one step, but
         all in the same direction.
@@ -63,13 +66,16 @@ class Piece(Individual):
         return found
 
     def is_still_there(self, chosen: Array) -> Array:
-        """Return which of the chosen blocks still resemble the original, and are not a multiple of it."""
+        """Return which of the chosen blocks still resemble the original, but are not a multiple of the original."""
         factor, cosine = factors_of(*(each.reshape(-1, self.size)[chosen] for each in (self.q, self.x)))
         found: Array = (factor < _FACTOR) & (factor > 1 / _FACTOR) & (cosine > _STILL_THERE)
         return found
 
     def small(self, step: float) -> Array:
-        """Return which blocks have only tiny numbers, below 2·`step`, whose codes are at most 3·`step`."""
+        """Return which blocks have only tiny numbers.
+
+        Divided by the scales, tiny numbers are below 2·`step` in the original and at most 3·`step` in the weight.
+        """
         inverse = np.where(self.x != 0, self.part / np.where(self.x != 0, self.x, 1.0), 0.0)
         is_small = (np.abs(self.part) < _SMALL * step) & (np.abs(self.q * inverse) <= _STEPS * step)
         has_scale = (self.part != 0) | (self.x == 0)
@@ -77,7 +83,7 @@ class Piece(Individual):
         return found
 
     def pushed(self) -> Array:
-        """Return which blocks are in rows whose far codes may come from error feedback after clipped numbers."""
+        """Return which blocks are in rows whose errors may come from clipped numbers and error feedback after them."""
         wrong, clipped, far = (
             each.reshape(-1, self.length) for each in (np.square(self.q - self.x), self.clipped, self.far)
         )
@@ -98,7 +104,7 @@ class Piece(Individual):
         return found
 
     def bad_rows(self, bad: Array) -> Array:
-        """Return the indices of rows that hold other numbers than the original; `bad` tells which blocks are bad."""
+        """Return the indices of rows whose numbers do not resemble the original's; `bad` tells which blocks are bad."""
         far = self.far.reshape(-1, self.length)
         chosen = np.flatnonzero((far.mean(axis=1) >= _FAR_IN_ROW) & bad.reshape(len(far), -1).any(axis=1))
         _, cosine = factors_of(*(each.reshape(-1, self.length)[chosen] for each in (self.q, self.within)))
@@ -107,6 +113,6 @@ class Piece(Individual):
 
 
 def factors_of(q: Array, x: Array) -> tuple[Array, Array]:
-    """Return two arrays: for each row, the factor by which q is larger than x, and the cosine of their angle."""
+    """Return, for each row, the factor by which q is larger than x, and the cosine of the angle between q and x."""
     both, signal = (q * x).sum(axis=1), np.square(x).sum(axis=1)
     return both / signal, both / np.sqrt(np.square(q).sum(axis=1) * signal)

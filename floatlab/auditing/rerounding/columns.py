@@ -123,10 +123,10 @@ def _at_least(count: int, mean: float) -> float:
 def regrouped(
     parts: StoredParts, weight: Weight, order: StoredTensor, original: ArraySource
 ) -> tuple[StoredParts, Weight] | None:
-    """Assign each column to the group whose scales make it nearest to the original.
+    """Assign each column to the group whose scales bring the column's numbers nearest to the original.
 
-    `order` is the tensor with the stored groups (g_idx). Return the changed stored parts and the weight. Return None if
-    no column changes its group, or if there are too many groups.
+    `order` is the tensor with the stored groups (g_idx). Return the stored parts with the changed groups, and the
+    weight that they give. Return None if no column changes its group, or if there are too many groups.
     """
     length = weight.shape[-1]
     with order.open() as source:

@@ -1,4 +1,4 @@
-"""Two properties of codes that tell whether numbers were rounded to nearest: a common direction, and equal codes."""
+"""Tests whether numbers were rounded to nearest: not all in one direction, and equal numbers to equal codes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def has_unequal_codes(q: Array, x: Array, grid: CodeGrid) -> bool:
 
 
 def _codes(q: Array, grid: CodeGrid) -> tuple[Array, Array, Array | float]:
-    """Return the indices of the codes in the grid, the scales, and the offsets."""
+    """Return, for the elements of q, the indices of their codes in the grid, their scales, and their offsets."""
     with grid.open() as opened, np.errstate(all="ignore"):
         scale, offset = opened.scales(0, q.size)
         return indices(grid.values, np.where(scale != 0, (q - offset) / scale, 0.0)), scale, offset

@@ -49,11 +49,11 @@ _GGML: dict[str, tuple[slice, int, int, Array]] = {
 
 
 class CodeGrid(Individual):
-    """The numbers of all codes of a weight, in ascending order, before scales and offsets are applied.
+    """The numbers that the codes of a weight stand for before scales and offsets are applied, in ascending order.
 
-    `highest` is the weight with all codes replaced by the highest one, `lowest` with all replaced by the lowest one.
-    Scales and offsets follow from both. `lowest` is None if there are no offsets. `may_vanish` says whether the scales
-    have a type in which small scales become 0.
+    `highest` is the weight after all codes have been replaced by the highest code. `lowest` is the weight after all
+    codes have been replaced by the lowest code. Scales and offsets follow from these two weights. `lowest` is None if
+    there are no offsets. `may_vanish` says whether the type of the stored scales turns small scales into 0.
     """
 
     values: Array
@@ -128,7 +128,7 @@ def grid_of(parts: StoredParts, weight: Weight) -> CodeGrid | None:
 def _codes_of(parts: StoredParts, weight: Weight, codes: StoredTensor) -> tuple[Array, int, int, slice | None] | None:
     """Return the numbers of all codes in ascending order, the bytes of the lowest and highest code, and a slice.
 
-    The slice is the place of the codes in a ggml block; it is None for other conventions.
+    The slice says which bytes of a ggml block have the codes; it is None for other conventions.
     """
     if not codes.kind:
         found = _GGML.get(codes.dtype)
@@ -181,7 +181,7 @@ def _sorted(table: Array) -> tuple[Array, int, int, None]:
 
 
 def _filled(parts: StoredParts, weight: Weight, codes: StoredTensor, octet: int, within: slice | None) -> Weight | None:
-    """Return the weight with the same byte for all codes."""
+    """Return the weight after all bytes of its codes have been replaced by `octet`."""
     opened = partial(_SameCodes.of, codes, octet, within)
     changed = parts.having(codes.replace(open=opened))
     found = recognised(changed, changed.tensors[codes.name])

@@ -21,8 +21,8 @@ def is_refitted(read: ArraySource, original: ArraySource, grid: CodeGrid, size: 
 
     A group is a run of at most `size` elements of a row with the same scale (0: of any length). Quantisers may round a
     scale after they have computed the codes with it, or fit it to the codes (llama.cpp's make_qx_quants). Rounding
-    changes scales by at most the share `most`. If this is 0, only fitted scales are accepted: those with the least
-    squared error.
+    changes scales by at most the share `most`. If `most` is 0, scales are accepted only if they were fitted, so that
+    the squared error is the least possible.
     """
     length = max(read.shape[-1], 1) if read.shape else 1
     if length > BLOCK:
@@ -60,9 +60,10 @@ def is_refitted(read: ArraySource, original: ArraySource, grid: CodeGrid, size: 
 
 
 def _factors(place: Array, least: Array, largest: Array) -> tuple[Array, Array]:
-    """Return, for each number, the least and the largest factor of its scale that gives its code.
+    """Return, for each number, the least and the largest factor on its scale with which it still gets its code.
 
-    `place` is the number divided by the stored scale; numbers from `least` to `largest` are rounded to its code.
+    `place` has the numbers divided by their stored scales. All quotients from `least` to `largest` are rounded to the
+    same code as `place`.
     """
     is_negative = place < 0
     size = np.abs(place)

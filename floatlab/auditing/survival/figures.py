@@ -22,17 +22,17 @@ class RecipeFigures(Record):
     """The errors of a tensor, or of all tensors together, in one recipe.
 
     `bits` is the number of bits per element, scales included. Of the `elements`, `exact` are unchanged, `flushed`
-    become 0, `subnormal` become subnormal numbers of the element format, `saturated` are clipped to its largest number,
-    and `lost` become NaN or infinite. `mean_relative`, `relative_999` (the 99.9th percentile, up to 1/128 too large)
-    and `largest_relative` are relative errors of the nonzero numbers. `largest_relative_at` is the index of the first
-    element with the largest relative error. `largest_error` is the largest absolute error. `squares` is the sum of the
-    squares of the numbers, and `error_squares` is the sum of the squares of the errors. `mse` is the mean of the
-    squared errors. `sqnr` is the ratio of signal to quantisation noise in dB. It is infinite if there are no errors,
-    and None if all numbers are 0 or if a sum of squares is not finite. `cosine` is the cosine of the angle between the
-    tensor and its rounded copy. `error_exponents` counts relative errors by floor(log2), in ascending order; errors of
-    0 are left out. `output_sqnr` is the SQNR of the layer's output, and `output_error` is the largest error of the
-    output. Both are None without samples of inputs. Elements that are lost, or that are not finite in the source, are
-    left out of all errors and sums.
+    become 0, `subnormal` become subnormal numbers of the element format, `saturated` are clipped to the largest number
+    of this format, and `lost` become NaN or infinite. `mean_relative`, `relative_999` (the 99.9th percentile, up to
+    1/128 too large) and `largest_relative` are relative errors of the nonzero numbers. `largest_relative_at` is the
+    index of the first element with the largest relative error. `largest_error` is the largest absolute error. `squares`
+    is the sum of the squares of the numbers, and `error_squares` is the sum of the squares of the errors. `mse` is the
+    mean of the squared errors. `sqnr` is the ratio of signal to quantisation noise in dB. It is infinite if there are
+    no errors, and None if all numbers are 0 or if a sum of squares is not finite. `cosine` is the cosine of the angle
+    between the tensor and its rounded copy. `error_exponents` counts relative errors by floor(log2), in ascending
+    order; errors of 0 are left out. `output_sqnr` is the SQNR of the layer's output, and `output_error` is the largest
+    error of the output. Both are None without samples of inputs. Elements that are lost, or that are not finite in the
+    source, are left out of all errors and sums.
 
     `verdict` is survives, damaged or overflows; `reason` says why. `expected` is the SQNR that the recipe reaches on
     normally distributed numbers.
@@ -194,7 +194,7 @@ def _error_exponents(tally: Tally) -> tuple[tuple[int, int], ...]:
 def figures_of(
     recipe: str, bits: float, tally: Tally, scales: ScaleTally | None, output: OutputErrors | None, expected: float
 ) -> RecipeFigures:
-    """Return a tensor's errors in a recipe, computed from their tally; verdict and reason are left empty."""
+    """Compute a tensor's errors in a recipe from `tally`, and return them; verdict and reason are left empty."""
     both = sqrt(tally.squares) * sqrt(tally.rounded_squares)
     return RecipeFigures(
         recipe=recipe,

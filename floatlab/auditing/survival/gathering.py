@@ -17,7 +17,7 @@ _GROUP = 64  # the number of results that are combined at a time
 
 
 def united(parts: Iterable[Measured]) -> Measured:
-    """Return the measured errors of several parts of a tensor, combined as if they were one part."""
+    """Combine the measured errors of several parts of a tensor, as if the parts were one part."""
     found = list(parts)
     if len(found) == 1:
         return found[0]

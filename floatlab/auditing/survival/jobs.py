@@ -73,7 +73,9 @@ class Measured(Record):
 
 
 class Result(Record):
-    """The result of a job: for each recipe, the measured errors; with `only_peaks`, the peak (see `peak_of`).
+    """The result of a job: for each recipe, the measured errors.
+
+    If the job has `only_peaks`, the result has the peak for each recipe instead (see `peak_of`).
 
     If the job fails, for example since the tensor cannot be read, `trouble` says why.
     """
@@ -133,7 +135,7 @@ def _samples_of(job: AuditJob) -> Piece | None:
 def _inputs_of(job: AuditJob) -> Array | None:
     """Return samples of the layer's inputs as rows, at most 256, or None if the job has none.
 
-    Raises UnsupportedError if all are 0, or if one is not finite.
+    Raises UnsupportedError if all inputs are 0, or if an input is not finite.
     """
     samples = _samples_of(job)
     if samples is None:

@@ -14,10 +14,10 @@ MOST_SAMPLES = 256  # the largest number of rows of inputs that are used
 
 
 class OutputErrors(Record):
-    """The errors of a layer's outputs: sums over `outputs` numbers, and the largest error.
+    """The errors of a layer's outputs: the number of `outputs`, four sums over them, and the largest error.
 
-    Let y be an output, and z the same output computed with the rounded weight. The sums are `error_squares` of (z −
-    y)², `squares` of y², `rounded_squares` of z², and `products` of y·z.
+    Let y be an output, and z the same output computed with the rounded weight. `error_squares` is the sum of (z − y)²,
+    `squares` is the sum of y², `rounded_squares` is the sum of z², and `products` is the sum of y·z.
     """
 
     outputs: int
@@ -31,7 +31,8 @@ class OutputErrors(Record):
 def output_errors(inputs: Array, weight: Array, rounded: Array) -> OutputErrors:
     """Return the errors of the outputs that belong to some rows of a layer's weight, computed in float64.
 
-    `inputs` has the shape samples × columns. It is multiplied by the rows `weight` and by their rounded copy.
+    `inputs` has the shape samples × columns. The samples are multiplied by the rows, which are `weight`, and by the
+    rounded rows.
 
     >>> found = output_errors(np.float64([[1, 2]]), np.float32([[1, 1]]), np.float32([[1, 1.5]]))
     >>> found.squares, found.error_squares, found.largest_error

@@ -19,7 +19,7 @@ _MOST = 1 << 22  # rows are divided if the smallest region of whole rows has mor
 
 
 class TensorRegion(Record):
-    """A rectangle of a tensor, seen as a matrix whose rows have `width` elements."""
+    """A rectangle of a tensor. The tensor is seen as a matrix whose rows have `width` elements."""
 
     row: int
     rows: int
@@ -49,7 +49,7 @@ class TensorRegion(Record):
 
 
 def as_matrix(shape: tuple[int, ...]) -> tuple[int, int, int]:
-    """Return the number of matrices in a tensor, their rows and their columns.
+    """Return the number of matrices in a tensor, and the numbers of rows and columns of each matrix.
 
     >>> as_matrix((2, 3, 4, 5)), as_matrix((7,)), as_matrix(())
     ((6, 4, 5), (1, 1, 7), (1, 1, 1))
@@ -63,7 +63,7 @@ Cut = tuple[tuple[int, ...], list[TensorRegion]]
 def cuts(
     shape: tuple[int, ...], recipes: tuple[Recipe, ...], usual: int = USUAL, whole_rows: bool = False
 ) -> list[Cut]:
-    """Return groups of recipes, each with the regions in which a tensor of this shape is measured.
+    """Divide the recipes into groups, and return each group with the regions in which its recipes are measured.
 
     A group is a tuple of indices into `recipes`. Usually all recipes are one group, so that the tensor is read once. If
     rows are so long that they must be divided, each recipe forms its own group, since the places where a row can be
@@ -88,7 +88,7 @@ def cuts(
 def _together(
     outer: int, high: int, wide: int, recipes: tuple[Recipe, ...], usual: int, whole_rows: bool
 ) -> list[TensorRegion] | None:
-    """Return regions that suit all recipes at once, or None if such regions would be too large."""
+    """Return regions that divide no block of any recipe, or None if such regions would be too large."""
     granules = [_flat_granule(recipe, wide) for recipe in recipes]
     if all(granules) and not whole_rows:
         step = lcm(*granules, 1)
@@ -123,7 +123,7 @@ def _flat(size: int, step: int, usual: int) -> list[TensorRegion]:
 
 
 def _bands(outer: int, high: int, wide: int, down: int, usual: int) -> list[TensorRegion]:
-    """Return regions of whole rows. If blocks have several rows (`down`), a region has whole blocks of one matrix."""
+    """Return regions of whole rows. If blocks have several rows (`down`), a region consists of whole blocks."""
     rows = max(usual // (wide * down), 1) * down
     if down == 1:
         outer, high = 1, outer * high

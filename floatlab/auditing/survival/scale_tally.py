@@ -75,10 +75,10 @@ def scale_tally(trip: RoundTrip, recipe: Recipe) -> ScaleTally | None:
 
 
 def _misfits(trip: RoundTrip, recipe: Recipe, scales: Array) -> tuple[int, int, Array]:
-    """Count the blocks whose scale does not fit its format.
+    """Count the blocks whose scale does not fit the format of the scales.
 
-    The first result counts blocks that need a scale too large for the format. The second counts blocks that need a
-    scale below its smallest positive number. The third is a mask of the blocks that have only zeros.
+    The first result counts blocks that need a scale too large for this format. The second counts blocks that need a
+    scale below the smallest positive number of this format. The third is a mask of the blocks that have only zeros.
     """
     fmt, none = recipe.format, np.zeros(scales.shape, bool)
     top, least = float(fmt.scale.largest), float(fmt.scale.smallest)

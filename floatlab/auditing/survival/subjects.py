@@ -27,10 +27,10 @@ _MOST_REGIONS = 1 << 21  # regions of all tensors together; a checkpoint of 20 G
 
 
 class Subject(Individual):
-    """A tensor to measure: where it is, what is known of it, and the regions of each group of recipes.
+    """A tensor to measure: its checkpoint, its properties, and the regions for each group of recipes.
 
-    `bits` is the number of bits per number as it is stored, scales included. `layer` is the name of the array with
-    samples of the layer's inputs.
+    `bits` is the number of stored bits per element, scales included. `layer` is the name of the array with samples of
+    the layer's inputs.
     """
 
     place: Place
@@ -106,7 +106,7 @@ def subjects_of(
 
 
 def _stored_bits(read: QuantizedCheckpoint, weight: Weight) -> float:
-    """Return how many bits per number a quantised weight takes in the file, scales included."""
+    """Return the bits of a quantised weight in the file (scales included), divided by the number of its elements."""
     codes = read.checkpoint.tensors[weight.codes]
     if not codes.kind:
         return stored_bits(weight, codes)

@@ -96,7 +96,7 @@ def judged(found: RecipeFigures, flushed: float, nonzero: int, nonfinite: int, m
 
 
 def _below(sqnr: float, needed: float) -> str:
-    """Return an SQNR as text with enough digits to show that it is below the needed one.
+    """Return `sqnr` as text, with enough digits to show that it is below `needed`.
 
     >>> _below(18.46, 20), _below(19.98, 20), _below(19.99999, 20)
     ('18.5', '19.98', '19.99999')
@@ -125,7 +125,7 @@ def _shared(count: int, of: int, words: str) -> str:
 
 
 def _share(count: int, of: int) -> str:
-    """Return a count as a percentage with two digits; a small count as a number.
+    """Return `count` as a percentage of `of`, with two digits. Return a small count as a number.
 
     >>> _share(3, 1_000_000), _share(125_000, 1_000_000), _share(999, 1000), _share(7, 7)
     ('3 numbers', '12 %', 'over 99 %', 'all')
@@ -139,12 +139,12 @@ def _share(count: int, of: int) -> str:
 
 
 def choice_of(tensor: TensorFigures, width: float) -> str:
-    """Return the recipe with the fewest bits that a tensor survives.
+    """Of the recipes that a tensor survives, return the one with the fewest bits.
 
-    If there is none, or if no number is finite, return "".
+    If the tensor survives no recipe, or if no number is finite, return "".
 
-    Of recipes with equally many bits, the one with the best SQNR is returned. `width` is the number of bits per number
-    as the tensor is stored. Only recipes that need over 1 % fewer bits count.
+    Of recipes with equally many bits, the one with the best SQNR is returned. `width` is the number of bits per element
+    of the stored tensor. A recipe is considered only if it needs over 1 % fewer bits than this.
     """
     fitting = [each for each in tensor.recipes if each.verdict == SURVIVES and each.bits < _SAVING * width]
     if not fitting or tensor.nonfinite == tensor.elements:
@@ -155,9 +155,10 @@ def choice_of(tensor: TensorFigures, width: float) -> str:
 def recommendation(
     tensors: list[TensorFigures], widths: list[float], min_sqnr: float | None, names: list[str]
 ) -> Recommendation:
-    """Return the recommendation, made of the recipes that were chosen for the tensors.
+    """Return the recommendation: it joins the recipes that were chosen for the tensors.
 
-    For each tensor, `widths` has the bits per number as it is stored, and `names` its name in the plan.
+    `widths` has, for each tensor, the number of stored bits per element. `names` has the name of each tensor in the
+    plan.
     """
     if min_sqnr is None:
         rule = (
@@ -198,7 +199,9 @@ def recommendation(
 
 
 def _words(most: str, plan: tuple[tuple[str, str], ...]) -> str:
-    """Describe a plan: first the recipe `most` of most numbers ("" if they stay as stored), then the other tensors.
+    """Describe a plan: first the recipe `most`, then the tensors with other recipes.
+
+    Most numbers get the recipe `most`; it is "" if most numbers stay as stored.
 
     >>> _words("nvfp4", (("a", "nvfp4"), ("b", "nvfp4"), ("c", "e4m3"), ("d", "")))
     'nvfp4 for all but 2 of 4 tensors; in e4m3: c; as stored: d'

@@ -61,8 +61,8 @@ class _Groups(Individual):
 class _Rule(Individual):
     """A rule for scales, computed in one working precision.
 
-    `words` is the formula of the scale, `scale` has a number for each row and group, and `zero_of` returns the zero
-    points for such scales. `working` is the format to which each operation is rounded.
+    `words` is the formula of the scales. `scale` has the scale of each row and group. `zero_of` is a function that
+    returns the zero points for an array of scales. `working` is the format to which each operation is rounded.
     """
 
     words: str
@@ -155,7 +155,7 @@ def _of_groups(held: _Groups, x: Array, reduce: np.ufunc) -> Array:
 
 
 def _rules(x: Array, held: _Groups, own: Format) -> Iterator[_Rule]:
-    """Yield the rules of the libraries, computed in binary32 and, if the values have a narrower format, in that."""
+    """Yield the rules of the libraries, computed in binary32 and, if the format `own` is narrower, also in `own`."""
     low, high = _of_groups(held, x, np.minimum), _of_groups(held, x, np.maximum)
     for working in dict.fromkeys((own if own.width < _SINGLE.width else _SINGLE, _SINGLE)):
         for on_cuda in (False, True):
@@ -171,7 +171,10 @@ def _library_rules(low: Array, high: Array, top: int, working: Format, on_cuda: 
         return np.asarray(round_to(np.asarray(values, np.float32), working), np.float32)
 
     def zeros(least: Array, empty: int | None) -> Callable[[Array], Array]:
-        """Return a function of scales that gives round(−least / scale), or `empty` for groups that have only zeros."""
+        """Return a function that computes zero points from scales, as round(−least / scale).
+
+        For groups that have only zeros, the function gives `empty`, unless this is None.
+        """
 
         def zero_of(scale: Array) -> Array:
             shifted = rounded(-middle - rounded(least / scale.astype(np.float32)))
@@ -207,9 +210,9 @@ def _library_rules(low: Array, high: Array, top: int, working: Format, on_cuda: 
 
 
 def _matched(rule: _Rule, x: Array, held: _Groups, weight: Weight) -> MatchedRecipe:
-    """Count the scales, zero points and codes that a rule gives.
+    """Count the stored scales, zero points and codes that a rule reproduces.
 
-    Codes are computed with the stored scales and with those of the rule, and the better result counts.
+    Codes are computed with the stored scales, and again with the scales of the rule. The better result counts.
     """
     first = held.order[held.starts]
     scale, zero, top = held.scale[:, first], held.zero[:, first], held.top

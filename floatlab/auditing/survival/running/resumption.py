@@ -35,7 +35,7 @@ class Resumption:
             raise
 
     def _key(self, index: int) -> _Key:
-        """Return the key of the job whose result has this index: its `only_peaks`, `subject`, `group` and `order`."""
+        """Return `only_peaks`, `subject`, `group` and `order` of the job whose result has this index in the file."""
         found = self._journal[index].get("job")
         if (
             not isinstance(found, list)

@@ -33,7 +33,7 @@ class ReplacedWorkerWarning(UserWarning):
 
 
 class _Batch:
-    """Jobs that are sent together, except those whose results a file already has."""
+    """Jobs that are sent together. Jobs whose results a file already has are not sent."""
 
     def __init__(self, jobs: list[AuditJob], resume: Resumption | None) -> None:
         self.jobs, self.resume = jobs, resume
@@ -75,7 +75,7 @@ def run(
     process of an executor dies, the unfinished jobs are done again. If the executor is `Processes`, new processes do
     them; otherwise, this process does. The first time, a ReplacedWorkerWarning is issued. UnsupportedError is raised if
     processes die too often. `progress` is called with each job when it is done. Results that `resume` has are taken
-    from there, and all others are added to it.
+    from `resume`, and all others are added to `resume`.
     """
     done = _Run(work, progress, resume)
     batches = done.batches(jobs)

@@ -109,7 +109,7 @@ class _Interruptible(Executor):
 
 @contextmanager
 def interruptible(executor: Executor) -> Iterator[Executor]:
-    """Give an executor whose next call raises KeyboardInterrupt if Ctrl-C came at a moment when Python ignores it.
+    """Give an executor that remembers Ctrl-C: if Python ignored the KeyboardInterrupt, the next `submit` raises it.
 
     Python ignores errors in `__del__`, and the objects of `distributed` spend much time there.
     """
