@@ -171,7 +171,7 @@ class _PairDiagnosis:
         return SideExplainer(problem, side, differing, self.tick).explain()
 
     def _with_overflow(self, found: SideExplanation, other: SideExplanation) -> SideExplanation:
-        """Return `found`. If overflowed elements are finite in the other result, they are added as a bug."""
+        """Return `found`, with a bug added if elements overflowed that are finite in the other result."""
         overflow = overflow_of(self.problem, found, other)
         return found if overflow is None else found.replace(status="bug", causes=(overflow, *found.causes))
 
@@ -205,7 +205,7 @@ class _PairDiagnosis:
         return Diagnosis("unknown", f"Stopped: {what}; a complete search would settle it.", causes, None, True)
 
     def _replayed(self) -> tuple[SideExplanation, SideExplanation] | None:
-        """Return an explanation for each result if replayed computations give both bit for bit, or else None.
+        """Return an explanation for each result if replayed computations give both results bit for bit, or else None.
 
         Both results must also be within the rounding error bound.
         """
@@ -251,10 +251,10 @@ class _PairDiagnosis:
         return Diagnosis("identical", identical_line(faults), faults, None)
 
     def _unknown(self, causes: tuple[DiagnosedCause, ...]) -> Diagnosis:
-        """Return the diagnosis after candidate computations are replayed for the results that are not explained yet.
+        """Replay candidate computations for the results that are not explained yet, and return the diagnosis.
 
-        The diagnosis is "unknown" if a few elements may be wrong, or if a result is not reproduced. It then says what
-        information would settle the question. Otherwise, the diagnosis is rounding.
+        The diagnosis is "unknown" if a few elements may be wrong, or if a result is not reproduced. An "unknown"
+        diagnosis also says what information would settle the question. Otherwise, the diagnosis is rounding.
         """
         lone = [each for each in causes if each.name == "elements"]
         if lone:

@@ -1,4 +1,4 @@
-"""Estimate the factor or the bias of a result from its errors: by medians, or to fit as many elements as possible."""
+"""Estimate the factor or the bias of a result: the median estimate, or the one that fits the most elements."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def shift_bits(
 ) -> float:
     """Return the evidence, in bits, that the `right` elements give for a shift, against any other cause of the errors.
 
-    After the shift is subtracted, the errors of right elements are within `room`. Errors that have another cause, but
-    are as large as the shift, would be within `room` by chance with the probability room/shift. If the shift leaves
-    errors of `left` times the room in other elements, this probability is at least 1/`left`. For each unknown of the
-    shift, the element with the most evidence is not counted. At most `independent` errors count.
+    After the shift is subtracted, the errors of right elements are within `room`. If errors as large as the shift had
+    another cause, the differences would be within `room` by chance with the probability room/shift. If the differences
+    in other elements are `left` times as large as `room`, this probability is at least 1/`left`. For each unknown of
+    the shift, the element with the most evidence is not counted. At most `independent` errors count.
 
     >>> shift_bits(100, np.full((4, 5), 8.0), np.ones((4, 5)), np.ones((4, 5), bool), unknowns=5)
     45.0
@@ -89,10 +89,10 @@ def factor_between(values: Array, product: Array, limit: Array) -> float | None:
 
 
 def within(factor: float | Array, values: Array, exact: Array, room: Array) -> float | Array:
-    """Return an estimated factor, adjusted to fit all elements that it nearly fits, or as many as possible.
+    """Adjust an estimated factor to the elements that it nearly fits, so that it fits as many of them as possible.
 
-    If it nearly fits no element, it is returned unchanged. If `factor` is a row or a column of factors, each of them is
-    adjusted. `room` holds the largest allowed error of each element.
+    A factor that nearly fits no element is returned unchanged. If `factor` is a row or a column of factors, each factor
+    is adjusted. `room` holds the largest allowed error of each element.
     """
     if isinstance(factor, np.ndarray):
         lines = range(factor.size)

@@ -113,7 +113,7 @@ def _has_right(view: View, wrong: Array, places: Places) -> bool:
 
 
 def _last_zeros(values: Array, wrong: Array) -> Array:
-    """Return the mask of the zeros at the end of a result in memory. If they are not mostly wrong, return `wrong`.
+    """Return the mask of the zeros at the end of a result in memory, or `wrong` if too few of them are wrong.
 
     A copy that was interrupted leaves such zeros. For a few of these elements, zero may be the right number.
     """
@@ -165,8 +165,8 @@ def explains_stray(
 ) -> bool:
     """Return whether an explanation also explains all `stray` elements.
 
-    They may have been moved with their row or column, or come from changed inputs, or from partial sums that
-    overflowed in the accumulator.
+    Stray elements may have been moved with their row or column. They may also come from changed inputs, or from partial
+    sums that overflowed in the accumulator.
     """
     moved = next((each for each in faults if each.name in ("rows-moved", "columns-moved")), None)
     if moved is not None:
@@ -193,9 +193,9 @@ def stray_words(side: Side, stray: Array) -> str:
 def overflow_of(problem: ProductProblem, found: SideExplanation, compared: SideExplanation) -> DiagnosedCause | None:
     """Return a cause that lists the elements that overflowed but are finite in the other result, or None.
 
-    `compared` is the explanation of the other result. If the elements of either result are those of other places, or
-    of another product, finite elements of the other result do not show that these elements should be finite. The same
-    holds for a result in the same format that is not explained.
+    `compared` is the explanation of the other result. A finite element of the other result does not always show that
+    the overflowed element should be finite. Return None if the elements of either result were moved, or belong to
+    another product. Also return None if the other result has the same format and is not explained.
     """
     side, other = found.side, compared.side
     is_unexplained = compared.status == "unknown" and other.format == side.format

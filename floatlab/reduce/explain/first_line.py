@@ -175,7 +175,7 @@ def _faults_text(faults: Sequence[DiagnosedCause]) -> str:
 
 
 def _of_others(causes: list[DiagnosedCause], differing: Array | None, are_known: bool) -> str:
-    """Return the end of the line: how well all other elements agree, or nothing if this is not known."""
+    """Return the end of the line: how well all other elements agree, or "" if this is not known."""
     others = [value for cause in causes for key, value in cause.evidence if key == "others"]
     if others:
         return f"; others are {others[0]}"
@@ -314,7 +314,7 @@ def _boxes(cause: DiagnosedCause, most: int) -> str:
 
 
 def _terms(ranges: str, more: str = "") -> str:
-    """Return ranges of terms as the subject of a sentence, with the verb; `more` stands before the verb."""
+    """Return the subject and the verb of a sentence on ranges of terms; `more` stands before the verb."""
     return f"term {ranges}{more} is" if ranges.isdecimal() else f"terms {ranges}{more} are"
 
 

@@ -110,7 +110,7 @@ class CandidateGrid:
         return self._goal(side, np.ix_(self.rows, self.columns))
 
     def _goal(self, side: Side, index: tuple[Array | slice, ...]) -> Source:
-        """Return the selected elements of a result, encoded in the format `into`."""
+        """Return the elements of a result at `index`, encoded in the format of the replays."""
         if side.format == self.into:
             return Source(side.source.codes[index].reshape(-1), self.into)
         return Source(np.asarray(encode(source_of(side.values[index].reshape(-1)), self.into)), self.into)
@@ -223,9 +223,9 @@ class CandidateGrid:
     def _verified(self, ways: list[Way], side: Side, keeps_nearest: bool = True) -> list[Way]:
         """Return the ways that also reproduce the elements outside the sample.
 
-        Each check costs multiply-adds. When they reach _WHOLE, the remaining ways are checked only in a few rows and
-        columns in which the two results differ. If an input is NaN or infinite, nothing is checked. If `keeps_nearest`
-        is true, `nearest` keeps the mask of the elements that the best rejected way does not reproduce.
+        After about _WHOLE multiply-adds, the remaining ways are checked only in a few rows and columns in which the two
+        results differ. If an input is NaN or infinite, nothing is checked. If `keeps_nearest` is true, `nearest` keeps
+        the mask of the elements that the best rejected way does not reproduce.
         """
         kept, work = [], 0
         each_work = self.problem.shape[0] * self.problem.shape[1] * self.problem.terms
@@ -272,7 +272,7 @@ class CandidateGrid:
         return None if self.problem.special is not None else self._missed(way, side, self.whole_sides, np.s_[:, :])
 
     def _missed(self, way: Way, side: Side, sides: tuple[Source, ...], index: tuple[Array | slice, ...]) -> Array:
-        """Return the mask of the elements at `index` that a way does not give from the factors `sides`."""
+        """Multiply `sides` in a given way. Return the mask of the elements that differ from the result's at `index`."""
         whole = Evaluator(sides if way.inputs is None else _in_format(sides, way.inputs), self.into, way.rules)
         if way.candidate is not None:
             codes = whole.whole(way.candidate)
@@ -283,9 +283,9 @@ class CandidateGrid:
         return ~agreement(codes, goal, self.into).reshape(shape)
 
     def _fails_where_differing(self, way: Way, side: Side) -> bool:
-        """Return whether a way fails in a few rows and columns in which the two results differ.
+        """Return whether a way fails to reproduce a few rows and columns in which the two results differ.
 
-        Most elements of a narrow result are the same in every computation, so equal bits there are not evidence. Return
+        Most elements of a result in a narrow format are the same in every computation, so they are no evidence. Return
         False if it is not known where the results differ, or if an input is NaN or infinite.
         """
         if self.differing is None or not self.differing.any() or self.problem.special is not None:
@@ -315,12 +315,12 @@ def grid_of(problem: ProductProblem, model: Model, into: Format, tick: Callable[
 
 
 def names_between(first: list[Way], second: list[Way], own: Format) -> tuple[dict[str, str], tuple[Way, Way] | None]:
-    """Return the causes why two results differ, with their descriptions, and the best pair of ways or None.
+    """Return why two results differ, as a dictionary from causes to descriptions, and the best pair of ways or None.
 
-    The best pairs of candidates differ in the fewest causes. The dictionary has the causes of all best pairs.
+    The best pairs of ways differ in the fewest causes. The dictionary has the causes of all best pairs.
 
-    If there are no pairs, or if a pair differs in no cause, no pair is returned. The dictionary then says how each
-    result differs from usual sums. If neither result differs from them, the only cause is "order". `own` is the
+    If there are no pairs, or if a pair differs in no cause, the second value is None. The dictionary then says how each
+    result differs from usual sums. If neither result differs from usual sums, the only cause is "order". `own` is the
     accumulator format that libraries use for these results.
     """
     pairs = [(one, other) for one in first for other in second if one.candidate and other.candidate]

@@ -176,7 +176,8 @@ class SideExplainer(ModelSearch):
     def _plain_or_flushed(self) -> SideExplanation | None:
         """Return the explanation by the plain product, perhaps with flushed numbers or sums rounded in one direction.
 
-        The result may also have been rounded again, or to a few digits (as if printed). Return None if it does not fit.
+        The result may also have been rounded again, or to a few digits (as if printed). Return None if this does not
+        fit.
         """
         view = view_of(self.problem, self.side, self.accumulators[0])
         fit = view.fit()
@@ -218,7 +219,7 @@ class SideExplainer(ModelSearch):
     # hypotheses for results of which most elements are wrong
 
     def _with_all_wrong(self) -> SideExplanation | None:
-        """Return a fault that changes all elements, first of the plain product, then of models' products, or None."""
+        """Return the explanation by a fault that changes all elements of the plain product or of a model's product."""
         for accumulator in self.accumulators:
             view = view_of(self.problem, self.side, accumulator)
             wrong = view.fit().wrong

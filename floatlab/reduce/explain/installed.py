@@ -28,11 +28,11 @@ _UNMAPPED = 0.1  # a map of orders is compared if at most this share of its elem
 
 
 def installed_ways(problem: ProductProblem, side: Side) -> list[Way]:
-    """Return a list with one `Way` if some order of the installed numpy.matmul gives each element bit for bit.
+    """Return a list with one `Way` if each element has the bits that some order of the installed numpy.matmul gives.
 
     Otherwise return an empty list. numpy.matmul uses different orders in different parts of a product. Every order is
-    tried at every element, because the result may have been computed as a part of a larger product, in which the orders
-    occur at other positions.
+    tried at every element. The reason is that the result may be a part of a larger product, in which the orders occur
+    at other positions.
     """
     (x, y), (rows, columns) = problem.sources, problem.shape
     kind = native_dtype(side.format)

@@ -239,7 +239,7 @@ class ModelSearch(SideReport):
         return None if best is None else self._with_other_format(*best)
 
     def _with_other_format(self, found: SideExplanation, used: SampledModel) -> SideExplanation:
-        """Return `found`. If inputs rounded to TF32 and to binary16 both explain the result, it names both formats."""
+        """Return `found`. If TF32 inputs and binary16 inputs both explain the result, the causes name both formats."""
         for other in self.near:
             if is_same_rounding(found.model, other.model) and self._fits(other.model, used.accumulator, found.wrong):
                 return found.replace(causes=with_formats(found.causes, self.side.name, ALIKE), other_format=other.model)
@@ -370,11 +370,11 @@ class ModelSearch(SideReport):
 
     @property
     def _bits_of_range(self) -> float:
-        """The evidence, in bits, that is required for one of the about n² / 2 ranges of n terms."""
+        """The evidence, in bits, that is required for a range of terms. There are about n² / 2 ranges of n terms."""
         return BITS_OF_SUMS + 2 * log2(self.problem.terms)
 
     def _is_certain(self, view: View, product: Array | None, wrong: Array) -> bool:
-        """Return whether no narrower accumulator fits, or the errors are far larger than the final rounding."""
+        """Return True if no narrower accumulator fits, or if errors far exceed those of the final rounding."""
         if self.narrower is None:
             return True
         error = np.abs(view.totals.error(view.values, product))[wrong]
@@ -383,7 +383,7 @@ class ModelSearch(SideReport):
 
 
 def _turned(where: tuple[Place, ...]) -> tuple[Place, ...]:
-    """Return indices or rectangles of a transposed matrix."""
+    """Return the positions that indices or rectangles of a matrix have in the transposed matrix."""
     return cast("tuple[Place, ...]", tuple(place[::-1] for place in where))
 
 

@@ -41,11 +41,12 @@ _LARGER = 1.1  # rounding the inputs or the sums increases Σ|x·y| at most by t
 class Totals(Individual):
     """The exact product of two matrices, and sums over the terms x·y of each element.
 
-    The exact product is `product` + `missed`. If `missed` is None, `product` was computed in binary64 and is used
-    instead. `size` is Σ|x·y|, and `squares` is Σ(x·y)². Every partial sum of an element is a multiple of its `grain`,
-    so sums with a large grain are exact. `grain` is None if it was not computed. `terms` is the number of terms of each
-    element. `simulated` is the largest error of each element in simulated orders of addition, as a multiple of the unit
-    roundoff. It is 0 for elements that were not simulated, and None instead of an array if no element was simulated.
+    The exact product is `product` + `missed`. If `missed` is None, the product that was computed in binary64
+    (`product`) is used instead. `size` is Σ|x·y|, and `squares` is Σ(x·y)². Every partial sum of an element is a
+    multiple of its `grain`, so sums with a large grain are exact. `grain` is None if it was not computed. `terms` is
+    the number of terms of each element. `simulated` is the largest error of each element in simulated orders of
+    addition, as a multiple of the unit roundoff. In elements that were not simulated, `simulated` is 0. If no element
+    was simulated, `simulated` is None.
     """
 
     product: Array
@@ -73,8 +74,9 @@ class Totals(Individual):
     def off_grid(self, values: Array) -> Array:
         """Return the mask of the finite values that are not multiples of the smallest grain.
 
-        All sums of products of these inputs are multiples of the grain, even after rounding. A value that is not a
-        multiple shows that the inputs were changed, for example multiplied by a scale and rounded again.
+        A grain is a number of which all terms x·y of an element are multiples. All sums of these terms are multiples of
+        it, too, even after rounding. A value that is not a multiple shows that the inputs were changed, for example
+        multiplied by a scale and rounded again.
         """
         grain = np.zeros(0) if self.grain is None else self.grain[(self.grain > 0) & np.isfinite(self.grain)]
         if not grain.size:
@@ -222,7 +224,7 @@ class Noise(Record):
         return least
 
     def most(self, totals: Totals, more: int = 0) -> Array:
-        """Return the largest possible error of each element, to first order, of sums with `more` additional terms."""
+        """Return the largest possible error of each element, to first order, if its sum has `more` additional terms."""
         n = totals.terms + more
         with np.errstate(all="ignore"):
             # The bound is twice n·u·Σ|x·y|, because sums may be rounded in one direction.

@@ -33,7 +33,9 @@ _SAMPLE_ROWS, _SAMPLE = 32, 32 * 32
 
 
 def _spare_bits(values: Array, own: Format, format: Format) -> int:
-    """Return how many more significant bits `own` has than `format`, added up over the distinct magnitudes of `values`.
+    """Return the number of significant bits that `values` could have in the format `own`, but not in `format`.
+
+    The bits are added up over the distinct magnitudes.
 
     Subnormal numbers of `own` have fewer bits. If more than four values all have the same magnitude, the result is 0.
     """
@@ -82,7 +84,7 @@ def matrices_of(
 
 
 class Side:
-    """One of the two results: its values as float64, its format, and the narrower formats that hold all of them."""
+    """One of the two results: its values as float64, its format, and the narrower formats that hold all its values."""
 
     def __init__(self, name: str, source: Source) -> None:
         """Decode the result `source`, which is a matrix."""
@@ -93,7 +95,7 @@ class Side:
 
     @cached_property
     def rounded_to(self) -> Format:
-        """The format to which this result was probably rounded: the widest of `held`, or else the result's own format.
+        """The format to which this result was probably rounded: the widest format in `held`, or its own format.
 
         If there are few numbers, narrower formats in `held` may hold all of them by chance.
         """
@@ -108,8 +110,8 @@ class Side:
     def held(self) -> tuple[Format, ...]:
         """Narrower usual formats to which this result may have been rounded, the narrowest first.
 
-        Each of them holds all finite values, so the values do not show which of them was used. The tuple is empty if
-        all values are 0, or if there are too few values to be evidence.
+        Each of these formats holds all finite values, so the values do not show which format was used. The tuple is
+        empty if all values are 0, or if there are too few values to be evidence.
         """
         values = self.values[self.finite]
         found: list[Format] = []
@@ -133,7 +135,7 @@ class ProductProblem:
 
     Rows of x and columns of y that contain NaN or infinity are replaced by zeros. The mask `known` marks the elements
     of the product that depend on none of these rows and columns. In all other elements, `special` holds the product of
-    the original inputs. If there are no other elements, `special` is None.
+    the original inputs. If all elements are known, `special` is None.
     """
 
     def __init__(
@@ -148,8 +150,8 @@ class ProductProblem:
         """Multiply the inputs with enough precision for computing the errors of results in these formats.
 
         If `has_bias` is true, the last term of each sum is a bias. Models of rounded inputs do not change this term.
-        The function `misplaced` returns wrong ways to add the bias: a description, and the array that is then added. In
-        a large product, `tick` is called after each block of rows.
+        The function `misplaced` returns possible mistakes with the bias: a description of each, and the array that is
+        then added. In a large product, `tick` is called after each block of rows.
         """
         self.sources, self.has_bias, self._misplaced = (x, y), has_bias, misplaced
         # The most precise format of inputs and results. Results in less precise formats were rounded at the end.
@@ -250,7 +252,10 @@ class ProductProblem:
 
     @cached_property
     def misplaced_biases(self) -> list[tuple[str, Array]]:
-        """The arrays that are added if the bias is added to wrong elements, each with a description of this mistake."""
+        """The possible mistakes in which the bias is added to wrong elements.
+
+        Each mistake has a description, and the array that is then added.
+        """
         return [] if self._misplaced is None else self._misplaced()
 
     def made(self, model: Model, x: Array, y: Array) -> Array:
@@ -275,9 +280,9 @@ class ProductProblem:
 class Fit(Record):
     """The errors of a result against the exact product or a model's product.
 
-    `z` holds the absolute errors in sigmas (see `noise`), less the largest error of the final rounding. It is 0 if this
-    rounding explains the whole error, and NaN for unusable elements. `wrong` is the mask of the errors above their
-    limits.
+    `z` holds the absolute errors in sigmas (see `noise`), less the largest error of the final rounding. If this
+    rounding explains a whole error, its `z` is 0. For unusable elements, `z` is NaN. `wrong` is the mask of the errors
+    above their limits.
     """
 
     z: Array

@@ -63,8 +63,7 @@ def quantized(by_row: bool, part: Array, whole: Array, axis: int, steps: float =
 def clipped(share: float, part: Array, whole: Array, axis: int) -> Array:
     """Quantise to int8 with one scale per tensor, and return the dequantised values.
 
-    The scale is chosen so that the fraction `share` of all magnitudes is at most 127 times the scale. Larger magnitudes
-    are reduced to 127 times the scale.
+    Let m be the quantile `share` of all magnitudes. The scale is m / 127, and larger magnitudes are reduced to m.
     """
     scale = float(np.quantile(np.abs(whole), share)) / 127 or 1.0
     made: Array = np.clip(np.rint(part / scale), -127, 127) * scale
@@ -160,7 +159,7 @@ def scaled_formats(values: Array, exact: Array, known: Array) -> Iterator[tuple[
 
 
 def _on_grid(name: str, numbers: Array) -> Array:
-    """Return the numbers rounded to a format of `_STORED`."""
+    """Return the numbers rounded to the format `name`, which may also be "int8"."""
     made: Array = np.rint(numbers) if name == "int8" else np.asarray(quantize(numbers, name), np.float64)
     return made
 

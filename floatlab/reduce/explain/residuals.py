@@ -149,7 +149,7 @@ def _boxes(wrong: Array, count: int, filled: float) -> tuple[tuple[tuple[int, in
 
 
 def _tail(wrong: Array, count: int) -> tuple[tuple[tuple[int, int], ...], ...] | None:
-    """Return two rectangles if the wrong elements are the last in memory and begin in the middle of a row; else None.
+    """Return two rectangles if the last elements in memory, from the middle of a row on, are wrong; else None.
 
     An interrupted copy leaves such elements.
     """
@@ -180,11 +180,11 @@ def last_places(values: Array) -> Array:
 
 
 def moved_rows(values: Array, product: Array, wrong: Array) -> Array | None:
-    """Return, for each row of a result, the index of the row of the product that it holds.
+    """Return, for each row of a result, the index of the product's row that was moved to its position.
 
     Return None if no row was moved.
 
-    `wrong` is the mask of the rows that differ from the row of the product at the same position. Each of them is
+    `wrong` is the mask of the rows that differ from the row of the product at the same position. Each of these rows is
     assigned the most similar row of the product.
     """
     with np.errstate(all="ignore"):
@@ -200,21 +200,21 @@ def moved_rows(values: Array, product: Array, wrong: Array) -> Array | None:
 
 
 def is_moved_exactly(pairs: Sequence[Sequence[object]], axis: int, made: Array, values: Array) -> bool:
-    """Return whether moved rows (axis 0) or columns (axis 1) of a result have the same values as those of `made`.
+    """Return whether each moved row (axis 0) or column (axis 1) of a result equals its source in the array `made`.
 
-    `pairs` holds the index in the result and the index in `made` of each moved row or column.
+    `pairs` holds, for each moved row or column, its index in the result and the index of its source in `made`.
     """
     to, source = np.array(pairs, np.int64).T
     return np.array_equal(np.take(values, to, axis), np.take(made, source, axis))
 
 
 def term_ranges(x: Array, y: Array, error: Array, limit: Array) -> list[tuple[int, int, int]]:
-    """Return ranges of terms that may have been omitted or counted twice, as at most eight (first, stop, −1 or 1).
+    """Return at most eight ranges of terms that may have been omitted or counted twice, as (first, stop, times).
 
-    The last number is −1 for omitted terms, 1 for terms that were counted twice. The error of each element is then plus
-    or minus the sum of these terms, which is the difference of two prefix sums. The shortest ranges that explain some
-    of the largest errors are returned. The list is empty if no range explains them, or if all errors are within their
-    limits.
+    The number `times` is −1 for omitted terms, and 1 for terms that were counted twice. The error of each element is
+    then plus or minus the sum of the terms in the range. This sum is the difference of two prefix sums. The shortest
+    ranges that explain some of the largest errors are returned. The list is empty if no range explains them, or if all
+    errors are within their limits.
     """
     m, columns = error.shape
     with np.errstate(all="ignore"):

@@ -70,7 +70,7 @@ class Model(Record):
 
     @property
     def is_one_rounding(self) -> bool:
-        """Whether sums can be replayed, because inputs are rounded to a single format in a single direction.
+        """Whether the inputs are rounded to a single format in a single direction. Sums can then be replayed.
 
         The inputs may be rounded to binary32 first.
         """
@@ -190,9 +190,10 @@ def input_models(formats: tuple[Format, Format], x: Array, y: Array) -> Iterator
 
 
 def rare_models(formats: tuple[Format, Format], n: int) -> Iterator[Model]:
-    """Yield less usual models: inputs quantised to integers in other ways, in groups of terms, or to scaled FP8.
+    """Yield less usual models: other integers or other scales than in `input_models`, or inputs in scaled FP8.
 
-    If an input is more precise than binary32, inputs rounded twice are also yielded.
+    If an input is more precise than binary32, inputs that are rounded to binary32 and then to a narrower format are
+    also yielded.
     """
     known: Known
     rows = {True: "row", False: "tensor"}
@@ -258,8 +259,8 @@ def scaled_models() -> Iterator[Model]:
 def known_of(model: Model, x: Array, y: Array) -> tuple[tuple[str, str], ...]:
     """Return the evidence of a model, adapted to these inputs.
 
-    If the model changes only one of two inputs, only this input is named. If several rounding directions give the same
-    numbers, all of them are named. If TF32 and binary16 give the same numbers, both formats are named.
+    If the numbers of only one input change, only this input is named. If several rounding directions give the same
+    numbers, all these directions are named. If TF32 and binary16 give the same numbers, both formats are named.
     """
     known = dict(model.evidence)
     if model.changes is not None and known.get("inputs") == "both":
@@ -340,7 +341,7 @@ def block_edges(n: int) -> Iterator[tuple[tuple[int, ...], str]]:
 
 
 def transposed_inputs(x: Array, y: Array) -> Iterator[tuple[str, str, Array, Array]]:
-    """Yield the factors of every product of this shape in which operands are transposed, swapped or misread.
+    """Yield factors that may have been multiplied by mistake: transposed, swapped or misread ones that fit together.
 
     Each item has the name of the cause, a text that says which operand is transposed, and both factors. The text
     "x in memory" means that the memory of x was read in the wrong order, as if it held the transpose.

@@ -142,10 +142,10 @@ def _leaky(view: View, exact: Array, room: Array) -> Iterator[_Function]:
 
 
 def _own_errors(view: View, made: Array, exact: Array | float = 0.0) -> Array:
-    """Return the largest error of each element that a library may make when it computes the function.
+    """Return the largest error that a library may make in each element when it computes the function.
 
-    This includes an error relative to the argument `exact`: in 1 + tanh(x), for example, most digits may cancel. If an
-    element is far smaller than the largest one, 0 and all other small numbers are accepted.
+    The error includes a part that is relative to the argument `exact`, because most digits may cancel in functions like
+    1 + tanh(x). If an element is far smaller than the largest one, 0 and all other small numbers are accepted.
     """
     least = 2.0**view.format.qmin + 4.0**-view.format.precision * np.abs(made).max()
     most: Array = 2.0**-view.format.precision * (_ERROR * np.abs(made) + np.abs(exact)) + _ERROR * least

@@ -16,7 +16,7 @@ _LIKELY = 16.0  # evidence, in bits, for an unusual fault of the bias
 
 
 def may_be_misadded(problem: ProductProblem, view: View) -> bool:
-    """Return whether a fault of the given bias explains all wrong elements of a result, even if by chance."""
+    """Return whether a mistake with the given bias explains all wrong elements of a result, even if only by chance."""
     found = fate_of_bias(problem, view, None, view.fit().wrong, 0.0) or lines_of_bias(problem, view, 0.0)
     return bool(found)
 
@@ -52,8 +52,8 @@ def fate_of_bias(
 def lines_of_bias(problem: ProductProblem, view: View, proved: float = PROVED) -> tuple[str, Array] | None:
     """Return what was done with the given bias in some whole rows or columns, and the mask of these lines.
 
-    Return None if this does not explain all wrong elements, or if the evidence inside or outside these lines is less
-    than `proved` bits.
+    Return None unless this explains all wrong elements. The evidence must also be at least `proved` bits, both from the
+    elements in these lines and from the other elements.
     """
     given = problem.given_bias
     if given is None or not view.fit().wrong.any():
@@ -72,7 +72,10 @@ def lines_of_bias(problem: ProductProblem, view: View, proved: float = PROVED) -
 
 
 def _rounded_before(view: View, base: Array, given: Array) -> View:
-    """Return a view that allows for two more roundings: one before each addition of the bias, which may occur twice."""
+    """Return a view that allows for two more roundings, one before each addition of the bias.
+
+    The bias may have been added twice.
+    """
     rounded = half_ulp(base - given, view.format) + half_ulp(base, view.format)
     return View(view.totals, view.values, view.usable, view.noise, view.format, view.half + rounded)
 

@@ -92,9 +92,9 @@ def related_fault(problem: ProductProblem, explained: Sequence[SideExplanation])
 def relation_of(views: tuple[View, View], unexplained: tuple[bool, bool]) -> DiagnosedCause | None:
     """Return the fault if a factor, a bias or a transposition of one result gives the other, bit for bit.
 
-    Both results then have the same rounding errors. So even faults can be found that are too small for a comparison
-    with the product. If only one result is `unexplained`, this result has the fault. Otherwise, the result with the
-    larger mean error has it. Return None if neither mean error is clearly larger.
+    Both results then have the same rounding errors. So even faults that are too small for a comparison with the product
+    can be found. If only one result is `unexplained`, this result has the fault. Otherwise, the result with the larger
+    mean error has it. Return None if neither mean error is clearly larger.
     """
     a, b = (view.values for view in views)
     same = views[0].format == views[1].format and all(view.usable.all() for view in views)
@@ -126,10 +126,10 @@ def relation_of(views: tuple[View, View], unexplained: tuple[bool, bool]) -> Dia
 
 
 def _doubts(good: Array, bad: Array, window: Array) -> Array:
-    """Return −ln of the probability that a number is in its window by chance, for each distinct number of `bad`.
+    """Return −ln of the probability of a coincidence, for each distinct number of `bad`.
 
-    `window` holds the width of each window. By chance means that the error of a number of `bad` is independent, and of
-    about the size of its difference from `good`.
+    A coincidence means that a number of `bad` lies in an interval of the width `window` by chance. Its probability is
+    the width divided by the distance of `bad` from `good`.
     """
     first = np.unique(bad, return_index=True)[1]
     with np.errstate(all="ignore"):
@@ -138,7 +138,7 @@ def _doubts(good: Array, bad: Array, window: Array) -> Array:
 
 
 def _factor(good: Array, bad: Array, ulp: Array, view: View) -> float:
-    """Return the factor that gives `bad` if `good` is multiplied by it and rounded, or 0 if there is none."""
+    """Return the factor for which `good` times the factor, rounded, is `bad`. Return 0 if there is no such factor."""
     zero = good == 0
     if (bad[zero] != 0).any() or zero.all():
         return 0.0

@@ -58,11 +58,11 @@ _ALIGNED, _DROPPED = 8, 0.75
 def rival_of(
     problem: ProductProblem, view: View, found: SideExplanation, is_alone: bool, odds: float
 ) -> tuple[str, str] | None:
-    """Return a correct computation that may explain a result as well as the claimed fault does.
+    """Return a doubtful fault, and a correct computation that may explain the result as well as this fault does.
 
-    The first returned text names the doubtful fault, such as "wrong elements"; the second one names the computation.
-    Return None if there is no such computation, or if `found` claims no fault. `view` allows for the rounding errors of
-    the usual accumulator. `is_alone` says whether only the wrong elements differ from the other result. `odds` is the
+    The first text names the fault, such as "wrong elements". The second text names the computation. Return None if no
+    computation casts doubt on the fault, or if `found` claims no fault. `view` allows for the rounding errors of the
+    usual accumulator. `is_alone` says whether only the wrong elements differ from the other result. `odds` is the
     result of `rearranged_odds`.
     """
     names = {each.name for each in found.causes}
@@ -193,9 +193,12 @@ def may_be_scaled_output(view: View, wrong: Array) -> bool:
 
 
 def _have_four_bits(view: View, axis: int | None) -> bool:
-    """Return whether most numbers are 4-bit numbers times a scale of all elements, or of each column (0) or row (1).
+    """Return whether most numbers of a result are 4-bit numbers times a scale.
 
-    The ratio of a number to the largest one is then a ratio of two integers of 4 bits times a power of two.
+    There is one scale for each column (axis 0), for each row (axis 1), or for the whole result (axis None).
+
+    The ratio of a number to the largest number with the same scale is then a ratio of two 4-bit integers times a power
+    of two.
     """
     sizes = np.where(view.usable, np.abs(view.values), 0.0)
     with np.errstate(all="ignore"):
@@ -212,10 +215,13 @@ def _count_right(view: View, wrong: Array) -> int:
 
 
 def may_be_rounded_numbers(view: View, wrong: Array) -> bool:
-    """Return whether inputs that were rounded to few bits may explain wrong elements with about one term each.
+    """Return whether inputs that were rounded to few bits may explain the wrong elements.
 
-    An example is an input whose rows have a single 1, which selects rows of the other input. Rounding to few bits does
-    not change products that have few bits, so these are no evidence even if they are right.
+    Each wrong element must be a sum with about one nonzero term.
+
+    An example is an input whose rows have a single 1, which selects rows of the other input. Right elements are
+    evidence against such inputs only if their products have many bits. Products of few bits are right even with rounded
+    inputs.
     """
     totals = view.totals
     right = view.right(wrong) & (totals.product != 0)
@@ -247,9 +253,10 @@ def keep_single_numbers(problem: ProductProblem, view: View, wrong: Array) -> bo
 def fewer_bits(view: View, wrong: Array) -> int:
     """Return the number of bits to which sums or results may have been rounded, if this explains the wrong elements.
 
-    All numbers of the result then have at most this many bits, and most exact products of wrong elements have more. Or
-    the last bits of most wrong elements have larger weights than those of the exact products: matrix units align all
-    terms to the largest one and drop the bits below. Return 0 if such a rounding does not explain the wrong elements.
+    All numbers of the result then have at most this many bits. One of two other conditions must hold. Either most exact
+    products of wrong elements have more bits. Or the last bits of most wrong elements have larger weights than the last
+    bits of their exact products, because matrix units align all terms to the largest one and drop the lower bits.
+    Return 0 if such a rounding does not explain the wrong elements.
     """
     values, exact, found = view.values[view.usable], view.totals.product[wrong], view.values[wrong]
     if not wrong.any() or not values.any():
@@ -276,7 +283,7 @@ def _bits_of(numbers: Array) -> Array:
 
 
 def may_be_other_inputs(view: View, product: Array, wrong: Array) -> bool:
-    """Return whether inputs that were rounded almost as in a model may explain the wrong elements.
+    """Return whether the wrong elements may come from inputs whose rounding differs slightly from that of a model.
 
     An example is quantisation with another scale. The errors against the product of the model must then be at most a
     few times as large as the typical change that the model causes.
@@ -293,9 +300,9 @@ def may_be_other_inputs(view: View, product: Array, wrong: Array) -> bool:
 def may_be_rounded_again(view: View, product: Array | None, wrong: Array, twice: bool = False) -> bool:
     """Return whether rounding to the narrow format of a result explains the wrong elements.
 
-    The partial sums may have been rounded to this format, too, or the result may have been rounded to it in another
-    way. `product` is the product of a model of the inputs, or None for the exact product. `twice` says that other
-    elements were rounded twice, so the partial sums were probably rounded.
+    The partial sums may also have been rounded to this format. Or the final rounding may differ from the usual one.
+    `product` is the product of a model of the inputs, or None for the exact product. `twice` says that other elements
+    were rounded twice, so the partial sums were probably rounded.
     """
     if not isinstance(view.half, np.ndarray):
         return False

@@ -133,7 +133,10 @@ def find_fast_product(view: View, x: Array, y: Array) -> FastProduct | None:
 
 
 def _independent(variance: Array, extra: Array, fast: Array) -> Array:
-    """Return the covariances of independent errors. If a `variance` is 0, the variance of the fast product is used."""
+    """Return the covariances of the errors of the four blocks if these errors are independent.
+
+    The variances are `variance` + `extra`. Where `variance` is 0, the variance in `fast` is used instead.
+    """
     found = np.zeros_like(fast)
     for i, (each, more) in enumerate(zip(_halved(variance), _halved(extra), strict=True)):
         found[i, i] = np.where(each > 0, each, fast[i, i]) + more
@@ -169,7 +172,7 @@ def _summed(blocks: list[Array], signs: tuple[int, ...]) -> Array:
 
 
 def _covariances(x: Array, y: Array, algorithm: _Algorithm, levels: int, noise: Noise, peeled: bool) -> Array:
-    """Return the covariances of the errors of the four blocks, of shape (4, 4, rows, columns)."""
+    """Return the covariances of the errors of the result's four blocks, as an array (4, 4, rows, columns)."""
     parts, others = _halved(x), _halved(y)
     products, variances = [], []
     for signs, weights in zip(algorithm.left, algorithm.right, strict=True):

@@ -115,8 +115,8 @@ class FaultFinder(ShiftFinder):
     def scattered(self, view: View, wrong: Array) -> Fault | None:
         """Return the wrong elements as a fault if they are less than 40 % of all elements; otherwise None.
 
-        The limit is 75 % under two conditions: all wrong elements are zero, as in a masked product, and one of them
-        should be larger than the median of the right numbers.
+        The limit is 75 % if all wrong elements are zero, as in a masked product. The largest of their exact values must
+        then exceed the median exact value of the right elements.
         """
         right, z = view.right(wrong), view.fit().z
         if not wrong.any():
@@ -192,8 +192,9 @@ class FaultFinder(ShiftFinder):
     def _are_surely_moved(self, view: View, moved: Fault, wrong: Array) -> bool:
         """Return whether it is unlikely that moved rows or columns agree with the product by chance.
 
-        The source of each moved row was chosen from all rows, so each one needs separate evidence, unless all rows are
-        rotated or in reverse order. Each must agree with only one row of the product. The same applies to columns.
+        The source of each moved row was chosen from all rows. Each moved row therefore needs separate evidence, unless
+        all rows are rotated or in reverse order. A moved row must also agree with only one row of the product. The same
+        applies to columns.
         """
         error, room, _ = view.errors()
         axis = int(moved.name == "columns-moved")
@@ -270,7 +271,7 @@ class FaultFinder(ShiftFinder):
         return None
 
     def part_without_terms(self, view: View, wrong: Array) -> Fault | None:
-        """Return one rectangle of wrong elements if terms are missing there, or were added twice; otherwise None."""
+        """Return one rectangle of wrong elements if its sums lack terms, or have terms twice; otherwise None."""
         places = find_places(wrong, EXACT)
         if places is None or places.name != "region" or len(places.where) != 1:
             return None
@@ -332,7 +333,8 @@ class FaultFinder(ShiftFinder):
     def moved_and_biased(self, view: View, wrong: Array) -> tuple[Fault, ...]:
         """Return two faults if all rows, or all columns, of a result are permuted and a bias was added; else none.
 
-        The bias is the mean error of each line, which a permutation does not change.
+        The bias of permuted rows is the mean error of each column, because the permutation does not change this mean.
+        The bias of permuted columns is the mean error of each row.
         """
         if not view.usable.all():
             return ()

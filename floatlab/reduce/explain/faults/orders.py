@@ -1,10 +1,10 @@
 """Simulate orders of addition in single elements, and widen the error limits of a few elements.
 
 Error limits are multiples of the errors in a sample of the elements. A few other elements may have larger errors. An
-example is a product of cosines whose phase changes little from term to term. The partial sums become much larger than
-the final sum before the terms cancel, and successive rounding errors have one sign. Elements that exceed the limits are
-therefore simulated one by one. Libraries add long sums in panels, whose errors may be larger than those of one serial
-sum.
+example is a sum of cosines whose phase changes little from term to term. The partial sums become much larger than the
+final sum before the terms cancel, and successive rounding errors have the same sign. Elements that exceed the limits
+are therefore simulated one by one. Libraries add long sums in panels, whose errors may be larger than those of one
+serial sum.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def largest_errors(
 
 
 def widen_limits(problem: ProductProblem, sides: Sequence[Side]) -> None:
-    """Widen the error limits of a few elements that exceed them, if simulated orders have large errors there, too."""
+    """Widen the limits of a few elements whose errors exceed them, if simulated orders also have large errors there."""
     accumulator = own_accumulator(sides[0].rounded_to)
     kind = native_dtype(accumulator)
     if kind is None or kind.itemsize < 4 or any(own_accumulator(side.rounded_to) != accumulator for side in sides):

@@ -52,9 +52,9 @@ _ROUGH, _MOST_ROUGH = 4.0, 1024
 def standing_out(problem: ProductProblem, side: Side, differing: Array, accumulator: Format | None = None) -> Array:
     """Return the mask of the differing elements whose errors are too large for the simulated orders of addition.
 
-    By default, orders are simulated in the usual accumulator. In two cases, all differing elements are returned: if
-    there are many and their median error is too large, or if they form rectangles and at least a quarter of the errors
-    are too large.
+    By default, orders are simulated in the usual accumulator. In two cases, all differing elements are returned. In the
+    first case, many elements differ, and their median error is too large. In the second case, the differing elements
+    form rectangles, and at least a quarter of their errors are too large.
     """
     found = np.zeros_like(differing)
     accumulator = accumulator or own_accumulator(side.rounded_to)
@@ -76,7 +76,7 @@ def standing_out(problem: ProductProblem, side: Side, differing: Array, accumula
 def _times_usual(
     problem: ProductProblem, side: Side, accumulator: Format, rows: Array, columns: Array, permuted: bool = False
 ) -> Array:
-    """Return the errors of some elements, divided by the largest errors of the simulated orders."""
+    """Return the errors of the given elements, each divided by its largest error in the simulated orders."""
     usual = order_errors(problem, side.rounded_to, accumulator, (rows, columns)).max(axis=0)
     with np.errstate(all="ignore"):
         error = np.abs(problem.totals.error(side.values))[rows, columns]
@@ -97,8 +97,8 @@ def _times_usual(
 def outlying_lines(problem: ProductProblem, sides: tuple[Side, Side], i: int) -> tuple[DiagnosedCause, bool] | None:
     """Return the rows or columns with much larger errors than all others, if no simulated order makes such errors.
 
-    The second value says whether they are certainly wrong. Every single error is assumed to be within the rounding
-    error bound.
+    The second value says whether these rows or columns are certainly wrong. Every single error is assumed to be within
+    the rounding error bound.
     """
     accumulator = own_accumulator(sides[i].rounded_to)
     sigma = problem.noise(accumulator).sigma(problem.totals)
@@ -182,9 +182,9 @@ def are_rough(problem: ProductProblem, side: Side) -> float:
 
 
 def are_lone(differing: Array) -> bool:
-    """Return whether at most three elements differ, at positions that no tile at an edge explains.
+    """Return whether at most three elements differ, and whether no tile at an edge explains their positions.
 
-    They lie in different rows and columns, and none lies in the last four rows or columns.
+    The elements must lie in different rows and columns, and none of them in the last four rows or columns.
     """
     rows, columns = np.nonzero(differing)
     if len(set(rows.tolist())) < rows.size or len(set(columns.tolist())) < columns.size:
@@ -194,7 +194,7 @@ def are_lone(differing: Array) -> bool:
 
 
 def are_isolated(differing: Array, chance: float) -> bool:
-    """Return whether only one to three elements differ, although another order would change more.
+    """Return whether only one to three elements differ, although another order would change more elements.
 
     The elements must be in different rows and columns. A tile at the edge that contains all of them also contains the
     rectangle from the first of them to the last row and column. Another order would change more elements of this
@@ -227,9 +227,10 @@ def beyond_orders(problem: ProductProblem, side: Side, differing: Array) -> tupl
 
 
 def stand_apart(problem: ProductProblem, side: Side, differing: Array, doubtful: Array) -> bool:
-    """Return whether few elements differ, or the largest doubtful error, in sigmas, is far above all other errors.
+    """Return whether few elements differ, or whether the largest doubtful error is far above all other errors.
 
-    If many elements differ and there is no such gap, an order that was not simulated is likelier than a fault.
+    Errors are compared in sigmas. If many elements differ and the doubtful errors are not far above the others, an
+    order that was not simulated is likelier than a fault.
     """
     sigma = problem.noise(own_accumulator(side.rounded_to)).sigma(problem.totals)
     with np.errstate(all="ignore"):
@@ -263,9 +264,9 @@ def widened(
 ) -> DiagnosedCause:
     """Return a cause extended to all differing elements, if they lie in one row or one column.
 
-    Some of these elements have errors that rounding could explain. They are included because no order of addition
-    explains the row or column: either it is not near the edge of the result, or its errors are larger than those of all
-    simulated orders.
+    Some of these elements have errors that rounding could explain. They are included if no order of addition explains
+    the whole row or column. This is so if the row or column is not near the edge of the result, because only the tiles
+    at the edges may use another order. It is also so if all its errors are larger than those of the simulated orders.
     """
     if cause.name not in ("elements", "region") or sides[0].format != sides[1].format or "all" in dict(cause.evidence):
         return cause

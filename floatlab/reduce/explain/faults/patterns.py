@@ -143,7 +143,7 @@ def drift_of(view: View) -> Drift:
 def different_along(numbers: Array, axis: int) -> Array:
     """Return the number of distinct numbers along an axis, without NaNs. The axis is kept with length 1.
 
-    Equal numbers come from equal rows of an input. They are one observation of a bias.
+    Equal numbers come from equal rows of an input. So they count as only one observation of a bias.
     """
     ordered = np.sort(numbers, axis=axis)  # NaNs come last
     changes: Array = (np.diff(ordered, axis=axis) > 0).sum(axis=axis, keepdims=True)
@@ -239,7 +239,7 @@ def is_apart(one: SampledModel) -> bool:
 
 
 def is_function_of_product(view: View) -> bool:
-    """Return whether the result is a nonlinear function of the product: the same for all rows, or one for each row.
+    """Return whether the result is a nonlinear function of the product, either one for all rows or one for each row.
 
     If the values of such a result are sorted by the product, neighbours differ little, although the values are far from
     the best straight line.
@@ -286,8 +286,8 @@ def have_few_digits(x: Array) -> bool:
 def explains_more(view: View, product: Array) -> bool:
     """Return whether a model's product explains a result better than the plain product does.
 
-    This is the case if errors against the plain product exceed even the wider limits of the model, or if the model
-    clearly reduces the median error.
+    This is the case if some errors against the plain product exceed even the error limits of the model's product. It is
+    also the case if the model clearly reduces the median error.
     """
     error, room = (np.abs(view.totals.error(view.values)), view.noise.limit(view.totals, product) + view.half)
     usable = view.usable & (view.totals.size > 0)
@@ -315,8 +315,8 @@ def is_nearer(view: View, product: Array) -> bool:
 def is_telling(view: View, product: Array, tried: int = 0) -> bool:
     """Return whether a model explains more elements than the best of many models would explain by chance.
 
-    By chance, a model reduces the error of an element to 1/k with about the probability 1/k. `tried` is the number of
-    models, or 0 if there are about a hundred. Equal elements count as one.
+    A wrong model reduces the error of an element to 1/k of its size with a probability of about 1/k. `tried` is the
+    number of models, or 0 if there are about a hundred. Equal elements count as one.
     """
     with np.errstate(all="ignore"):
         error, left = (np.abs(view.totals.error(view.values, each)) for each in (None, product))
@@ -339,9 +339,10 @@ def _gives_numbers(view: View, product: Array) -> bool:
 def evidence_bits(view: View, explained: Array, output: Format) -> float:
     """Return the evidence, in bits, for a computation that gives exactly the numbers of the `explained` elements.
 
-    If a number differs from the product by k ulps of the format `output`, about 2·k + 1 numbers are as close to the
-    product. So this number counts log2(2·k + 1) bits. If all sums are multiples of a step that is larger than an ulp, k
-    is the number of these steps. Equal numbers count once. Zeros do not count, because many causes make zeros.
+    If a number differs from the product by k ulps of the format `output`, about 2·k + 1 numbers of the format are at
+    least as close to the product. So this number counts log2(2·k + 1) bits. If all sums are multiples of a step that is
+    larger than an ulp, k is the number of these steps. Equal numbers count once. Zeros do not count, because many
+    causes make zeros.
     """
     explained = explained & view.usable & (view.values != 0)
     _, first = np.unique(view.values[explained], return_index=True)
@@ -365,7 +366,10 @@ def place_bits(view: View, wrong: Array) -> float:
 
 
 def outdoing(view: View, product: Array) -> tuple[str, bool] | None:
-    """Return a factor or bias that fits at least as well as a model, and whether both fit equally well; else None."""
+    """Return a factor or bias that fits at least as well as a model, or None.
+
+    The second value says whether the model fits equally well.
+    """
     totals = view.totals
     with np.errstate(all="ignore"):
         square = view.noise.sigma(totals) ** 2 + np.asarray(view.half) ** 2 / 3

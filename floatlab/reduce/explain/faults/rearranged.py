@@ -1,12 +1,12 @@
 """Decide whether a result has the errors of a rearranged product.
 
 A rearranged product adds other numbers than the terms x·y of an element. Examples are FFTs, Winograd's convolutions,
-prefix sums, and products in which the means of the inputs are multiplied and added separately. Errors then follow the
-norms of whole rows, columns or matrices. So small elements have larger errors than any order of addition causes, and
-look wrong.
+prefix sums, and products in which the means of the inputs are multiplied and added separately. The errors are then
+proportional to norms of whole rows, columns or matrices. So small elements have larger errors than any order of
+addition causes, and look wrong.
 
 Two explanations of all errors are compared by their likelihoods: conventional sums with some wrong elements, and a
-rearranged product without any.
+rearranged product without wrong elements.
 """
 
 from __future__ import annotations
@@ -189,9 +189,9 @@ class _Errors(Record):
 def shapes_of(x: Array, y: Array) -> Iterator[Array]:
     """Yield arrays to which the errors of a rearranged product may be proportional.
 
-    Four arrays are the norm of a row of x times the norm of a column of y. The row is the element's row or the one with
-    the largest norm, and the column likewise. The first array uses both largest norms, and the last one the norms of
-    the element's row and column.
+    Four arrays are products of two norms: that of a row of x and that of a column of y. The row is either the element's
+    row or the row with the largest norm. The column is chosen likewise. The first array uses both largest norms. The
+    last array uses the norms of the element's row and column.
 
     The four other arrays are √Σ(a·b)², for inputs that are divided by a scale and rounded. Here a is a number of x or
     its root mean square over all rows, and b is a number of y or its root mean square over all columns.

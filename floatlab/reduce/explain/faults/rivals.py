@@ -145,8 +145,8 @@ class ShiftRivals:
         """Return whether inputs that were truncated to fixed-point numbers may explain a small shift.
 
         An example is Ozaki's scheme, which divides the digits into slices and may omit the last ones. If the inputs
-        have one sign, such a product has similar errors in many elements, as after a shift. But these errors vary more
-        than rounding errors do.
+        have one sign, such a product has similar errors in many elements, as if a bias had been added. But these errors
+        vary more than rounding errors do.
         """
         shift = np.broadcast_to(shift, self.problem.shape)[np.ix_(self.grid.rows, self.grid.columns)]
         with np.errstate(all="ignore"):
@@ -169,8 +169,9 @@ class ShiftRivals:
     def _leaves_as_much(self, shift: Array, error: Array, made: Array) -> bool:
         """Return whether truncated inputs, which cause the errors `made`, may explain the shift.
 
-        The errors `made` must mostly have the sign of the shift. They are then scaled to the size of the shift. The
-        deviations of the result's errors from the shift must exceed a quarter of those of the scaled errors.
+        The errors `made` must mostly have the sign of the shift. They are then scaled to the size of the shift. Both
+        the errors of the result and the scaled errors deviate from the shift. The median deviation of the result's
+        errors must exceed a quarter of the median deviation of the scaled errors.
         """
         with np.errstate(all="ignore"):
             weight = np.where((self.totals.size > 0) & np.isfinite(error), 1 / self.totals.size, 0.0)

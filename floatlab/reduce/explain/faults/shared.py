@@ -11,9 +11,9 @@ In most products, the rounding errors of the elements are independent. In rearra
   x1·x2 from each row, and the sum of all y1·y2 from each column. A row or a column shares the rounding error of this
   sum (S. Winograd, *A new algorithm for inner product*, IEEE Transactions on Computers C-17, 1968).
 
-Such errors look like a bias. They are as large as the rounding error of one product. In the first case, this is the
-mean row of x times a column of y; in the second, a row of x times m; in the third, a row or a column times itself. A
-bias is certain only if it is larger than these errors.
+Such errors look like a bias. They are as large as the rounding error of one product. This product is the mean row of x
+times a column of y in the first case, a row of x times m in the second case, and a row or a column times itself in the
+third case. A bias is certain only if it is larger than these errors.
 """
 
 from __future__ import annotations
@@ -70,7 +70,9 @@ def may_be_rounding(
 
 
 def _is_in_zeros(view: View, x: Array, y: Array, shift: Array) -> bool:
-    """Return whether sums of zeros, in rows and columns that are not zero, equal the shift.
+    """Return whether elements that have only zero terms equal the shift.
+
+    Elements in zero rows of x or in zero columns of y are not examined.
 
     In a rearranged product, other numbers cancel in these elements, so their errors would differ from the shift.
     """
@@ -82,11 +84,12 @@ def _is_in_zeros(view: View, x: Array, y: Array, shift: Array) -> bool:
 
 
 def _is_in_every_line(view: View, x: Array, y: Array, shift: Array) -> bool:
-    """Return whether all rows and all columns have a factor of the same sign.
+    """Return whether a common factor is significant both in the columns and in the rows of a result.
 
-    Errors that the elements of a column share have different signs in different columns; the same is true of rows. So
-    both the mean factor of all columns and the mean factor of all rows must be significant. All elements may also share
-    the rounding error of the mean row of x times the mean column of y. The shift must be larger than this error.
+    Rearranged products also cause errors that the elements of a column share. Such errors have different signs in
+    different columns, so the mean factor of all columns must be significant. For the same reason, the mean factor of
+    all rows must be significant. All elements may also share the rounding error of the mean row of x times the mean
+    column of y. The shift must be larger than this error.
     """
     with np.errstate(all="ignore"):
         weight = 1 / (view.noise.sigma(view.totals) ** 2 + np.asarray(view.half) ** 2 / 3)
@@ -180,7 +183,7 @@ def _are_running_sums(view: View, shift: Array, axis: int) -> bool:
     """Return whether the errors, after a shift is subtracted, change little from one row (or column) to the next one.
 
     A program may compute each row of the product from the previous row: it multiplies the difference of the two rows of
-    x by y, and adds this. The errors of the rows then add up.
+    x by y, and adds the product to the previous row. The errors of the rows then add up.
     """
     with np.errstate(all="ignore"):
         sigma = view.noise.sigma(view.totals)
@@ -196,9 +199,9 @@ def _are_running_sums(view: View, shift: Array, axis: int) -> bool:
 def _sigma(view: View, row: Array, y: Array) -> Array:
     """Return the expected root mean square error of the product of a row of x and the columns of y.
 
-    Column j of `row` is the row of x that is multiplied by column j of y. An algorithm may rotate the factors, which
-    spreads large numbers over all terms. Therefore Σ(x·y)² is assumed to be at least as large as for terms of equal
-    size.
+    Column j of `row` is the row of x that is multiplied by column j of y. An algorithm may rotate the factors. This
+    spreads large numbers over all terms. Therefore Σ(x·y)² is assumed to be at least Σx²·Σy²/n, where n is the number
+    of terms.
     """
     terms, n = row * y, len(y)
     even = (row * row).sum(axis=0) * (y * y).sum(axis=0) / n

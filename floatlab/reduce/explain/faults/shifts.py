@@ -182,10 +182,10 @@ class ShiftFinder:
         return Fault(name, (), (("factor", f"{float(factor[0, 0]):.9g}"),), wrong, left)
 
     def combined(self, view: View, narrow: Sequence[View]) -> tuple[Fault, ...] | None:
-        """Return the faults if a factor and a bias, or one of them and wrong elements, explain all errors. Else None.
+        """Return the faults if a factor, a bias or both explain all errors, except in some wrong elements. Else None.
 
         `view` has the error bounds of the usual accumulator, and the views in `narrow` have those of narrower sums. A
-        factor or bias is rejected if the larger bounds of narrower sums explain an element that counts as wrong.
+        factor or bias is rejected if an element that counts as wrong is within the larger bounds of narrower sums.
         """
         if self._needs_no_shift(view):
             return None
@@ -307,7 +307,7 @@ class ShiftFinder:
         return not self.rivals.are_excluded(shift, axis)
 
     def _may_be_cut(self, view: View, shift: Array, is_likely: bool = False) -> bool:
-        """Return whether a shift may be due to truncated inputs. If so, `rival` names them.
+        """Return whether a shift may be due to truncated inputs. If so, this cause is stored in `rival`.
 
         Programs that compute binary64 products from slices of digits truncate inputs. For narrower formats, `is_likely`
         says whether the errors look like those of truncated inputs: a bias or scattered errors, but no factor.
@@ -350,9 +350,10 @@ class ShiftFinder:
 
 
 def _likeliest(factor: float, error: Array, exact: Array, sigma: Array) -> tuple[float, float]:
-    """Return the smallest and the largest likely factor, from the mean error that an estimated factor leaves.
+    """Return the limits between which the true factor probably lies.
 
-    The mean is far more precise than the limits of single errors, which allow many factors, often including 1.
+    The limits follow from the errors that remain with the estimate `factor`. Their mean is far more precise than the
+    limits of single errors, which allow many factors, often including 1.
     """
     with np.errstate(all="ignore"):
         slope, z = exact / sigma, error / sigma

@@ -2,8 +2,8 @@
 
 Both results are within the bound of the product, so only the pattern of their errors can show a fault: a few elements
 differ, a row or column has larger errors than all others, or a mean error is significant. Usually, the results differ
-because they were added in different orders. A fault is claimed only if no order causes such a pattern. An order is
-claimed only if simulated orders cause this pattern, too.
+because they were added in different orders. A fault is claimed only if no order causes such a pattern. An order of
+addition is named as the cause only if simulated orders cause this pattern, too.
 """
 
 from __future__ import annotations
@@ -120,7 +120,9 @@ class SmallFaults:
         return claim
 
     def _few(self) -> Claim | None:
-        """Return a claim if a few elements are wrong, and all others agree bit for bit or have a replayed order's bits.
+        """Return a claim if a few elements are wrong, and all others are right bit for bit.
+
+        Other elements are right if they are equal in both results, or if a replayed order gives them.
 
         If only one to three elements differ and may be wrong, the status of the claim is "unknown".
         """

@@ -85,11 +85,11 @@ def _coarsest_products(problem: ProductProblem) -> list[Array]:
 
 
 def unrelated_share(view: View, some: Array | bool = True) -> float:
-    """Return how unrelated a result, or the part of it in the mask `some`, is to the product, from 0 to 1.
+    """Return how little a result depends on the product: from 0 (related) to 1 (unrelated).
 
-    This is the larger of two numbers. The first is the share of elements that are too far from the best multiple of the
-    product for any rounding of the inputs. The second is 1 − |r|, where r is the correlation between the result and the
-    product.
+    This is the larger of two numbers. The first is the share of elements, among those in the mask `some`, whose errors
+    are too large to come from rounded inputs. These errors are measured from the multiple of the product that fits the
+    result best. The second number is 1 − |r|, where r is the correlation between the whole result and the product.
     """
     totals, usable = view.totals, view.usable & some
     usable = usable & (totals.squares > 0) if (usable & (totals.squares > 0)).any() else usable
@@ -141,7 +141,8 @@ def _without_lines(values: Array) -> Array:
 def _without_factors(values: Array) -> Array:
     """Return the values minus (mean of the row) · (mean of the column) / (mean of all values).
 
-    If all terms are positive, each sum is roughly such a product, even if the terms are in a wrong order.
+    If all terms are positive, each sum is roughly a number of its row times a number of its column, even if the terms
+    are in a wrong order.
     """
     return np.asarray(values - np.outer(values.mean(axis=1), values.mean(axis=0)) / values.mean())
 

@@ -53,7 +53,7 @@ _MOST_TABLED = 1 << 22  # NF4, whose numbers are found in a table, is tried for 
 
 
 class InputChange(Record):
-    """A way in which an input may have been changed.
+    """A possible change of an input.
 
     `name` is the cause that is reported, `evidence` holds its details as pairs (name, text), and `change` is the
     function that changes the input.

@@ -33,16 +33,18 @@ _ROOM = 1.5  # in the sample, errors may exceed their limits by this factor
 
 
 class _Group(Individual):
-    """Changes with the same effect on the sampled rows or columns of an input, and the changed numbers."""
+    """Changes of an input that give the same numbers in its sampled rows or columns, and these numbers."""
 
     changes: list[InputChange]
     lines: Array
 
 
 class ChangePair(Record):
-    """A model made of two changes, with the format of its sums and the share of wrong elements in the sample.
+    """A model that consists of two changes, one of each input.
 
-    `alike` holds, for each input, all changes with the same effect on the sampled rows or columns.
+    `accumulator` is the format of the sums, and `wrong` is the share of wrong elements in the sample.
+
+    `alike` holds, for each input, all changes that give the same numbers in the sampled rows or columns.
     """
 
     model: Model
@@ -113,7 +115,7 @@ def alike_pairs(pair: ChangePair, problem: ProductProblem) -> Iterator[ChangePai
 
 
 def _effect(change: InputChange, matrix: Array) -> bytes:
-    """Return a digest of the numbers that a change gives. It is empty if not all numbers are finite."""
+    """Return a digest of the numbers that a change gives. The digest is empty if a number is not finite."""
     with np.errstate(all="ignore"):
         numbers = np.ascontiguousarray(change.change(matrix, matrix, 1)) + 0.0
     return sha256(numbers.tobytes()).digest() if np.isfinite(numbers).all() else b""
@@ -122,7 +124,7 @@ def _effect(change: InputChange, matrix: Array) -> bytes:
 def with_equals(pair: ChangePair, others: list[ChangePair], problem: ProductProblem) -> Model:
     """Return the model of a pair. Its evidence also names equally simple changes that explain the result equally well.
 
-    These are the changes with the same effect on the inputs, and the changes of the pairs `others`.
+    Such changes either give the same numbers as a change of the pair, or belong to the pairs `others`.
     """
     words = [_text(*each.changes) for each in others if each.model.weight == pair.model.weight]
     first, second = pair.changes

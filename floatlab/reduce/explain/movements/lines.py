@@ -1,4 +1,4 @@
-"""Find out which row or column of the product each row or column of a result holds.
+"""Recognise moved rows and columns in a result, and find the row or column of the product to which each belongs.
 
 This also works if both rows and columns were moved, and if some elements are also wrong. A permutation of the columns
 does not change the sorted numbers of a row. So rows are recognised by their sorted numbers. Once the order of the rows
@@ -27,7 +27,9 @@ _TURNS = 2  # rows and columns are matched this many times, because a match of o
 
 
 def moved_lines(view: View, independent: int, wrong: Array) -> tuple[Fault, ...]:
-    """Return moved rows, moved columns or both as faults, and the elements that are also wrong; empty if none fit.
+    """Return moved rows, moved columns or both as faults, or an empty tuple if these do not explain the result.
+
+    If a few other elements are wrong, too, the last fault lists them.
 
     `independent` is the largest number of independent errors that changed inputs may cause
     (`ProductProblem.independent`).
@@ -61,7 +63,10 @@ def _fault(name: str, to: Array, wrong: Array) -> Fault:
 
 
 def _places(values: Array, exact: Array) -> Iterator[tuple[Array, Array]]:
-    """Yield indices of the rows and columns of the product that a result may hold: moved rows, moved columns, both."""
+    """Yield three assumptions: only the rows of a result were moved, only its columns, or both.
+
+    Each item has the index of the product's row for each row of the result, and the same for the columns.
+    """
     rows, columns = (np.arange(count) for count in values.shape)
     yield matched(values, exact), columns
     yield rows, matched(values.T, exact.T)
@@ -75,8 +80,9 @@ def _places(values: Array, exact: Array) -> Iterator[tuple[Array, Array]]:
 def matched(values: Array, product: Array) -> Array:
     """Return, for each row of a result, the index of the most similar row of the product.
 
-    Some elements of the row of the result may be wrong. Two rows are proposed for each row: the nearest one, and the
-    one that has the nearest number in most columns. The one with the smaller median error is chosen.
+    Some elements of a row of the result may be wrong. For each of its rows, two rows of the product are compared: the
+    nearest row, and the row that has the nearest number in most columns. Of these two, the row with the smaller median
+    error is chosen.
 
     >>> product = np.array([[1.0, 8.0, 5.0], [4.0, 2.0, 9.0]])
     >>> matched(np.array([[4.0, 2.0, -99.0], [1.0, 8.0, 5.0]]), product).tolist()
@@ -93,7 +99,7 @@ def matched(values: Array, product: Array) -> Array:
 
 
 def _elected(values: Array, product: Array) -> Array:
-    """Return, for each row of a result, the index of the row of the product with the nearest number in most columns."""
+    """Return, for each row of a result, the index of the product's row that has the nearest number in most columns."""
     votes = np.zeros((len(values), len(product)), np.int32)
     every = np.arange(len(values))
     for k in spread_indices(values.shape[1], _VOTERS):

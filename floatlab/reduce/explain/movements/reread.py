@@ -1,8 +1,8 @@
-"""Read a result, or an input, in the transposed order, for results that were also computed in another precision.
+"""Recognise transposed results and transposed inputs, even if the result was also computed in another precision.
 
-A *reading* is the assumption that the result or some factors are transposed. If a reading correlates far better with
-its product, the result is explained again, as an ordinary result of the factors in this reading. So the same choices
-of precision are tried as for other results.
+A *reading* is the assumption that the result or some factors are transposed. If the result in a reading correlates far
+better with the product in this reading than the original result with the original product, the reading is explained
+again like any other result. So all choices of precision are tried.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Reading = tuple[Fault, ProductProblem, Side, Array]
 
 
 def readings(problem: ProductProblem, side: Side, view: View, differing: Array, wrong: Array) -> Iterator[Reading]:
-    """Yield the likely readings: a fault, and the problem, the result and the mask `differing` in this reading.
+    """Yield the likely readings. Each has a fault, and the problem, the result and the mask `differing` as read.
 
     If the user gave a bias, it is the last term of each sum, so no input can be transposed.
     """
@@ -54,7 +54,9 @@ def readings(problem: ProductProblem, side: Side, view: View, differing: Array, 
 
 
 def _is_closer(found: float, off: float) -> bool:
-    """Return whether the correlation `found` is high, and 1 − `found` is far smaller than `off`.
+    """Return whether the correlation `found` is high, and whether 1 − `found` is far smaller than `off`.
+
+    `found` belongs to a reading, and `off` is 1 minus the correlation without this reading.
 
     If there are too few elements, both correlations count as 1, so the result is False.
     """

@@ -256,7 +256,10 @@ class _JointDiagnosis:
         return cast("tuple[Place, ...]", tuple(moved))
 
     def _axes(self, name: str) -> tuple[int, ...]:
-        """Return the axes of the result along which rows or columns were moved; none for matrices and other causes."""
+        """Return the axes of the result along which rows or columns were moved, if `name` is such a cause.
+
+        The tuple is empty for other causes, and for a result that is a matrix.
+        """
         if name not in _SWAPPED or len(self.products.shape) == 2:
             return ()
         return self.products.axis_of(name == "rows-moved")
@@ -269,8 +272,8 @@ class _JointDiagnosis:
     def _first(self, status: str, causes: tuple[DiagnosedCause, ...]) -> str:
         """Return the first line of the diagnosis.
 
-        If there is a bug, or if both results have the same faults, the line names the causes. Otherwise it is the first
-        line of the product with the largest error among the products with this status.
+        If there is a bug, or if both results have the same faults, the line names the causes. Otherwise, the first line
+        of one product is returned: the product with the largest error among those with this status.
         """
         shared = tuple(each for each in faults_among(causes) if each.side == "both")
         if shared and status in ("identical", "rounding"):

@@ -188,7 +188,10 @@ class Products:
 
     @cached_property
     def _exchanged(self) -> list[tuple[str, Array, Format]]:
-        """The bias with two of its axes exchanged, for all pairs of axes of equal length whose exchange changes it."""
+        """The results of exchanging two axes of equal length in the bias, if the exchange changes the bias.
+
+        Each item has a description, the codes of the new array, and their format.
+        """
         if self._bias is None:
             return []
         codes, varying, found = self._bias.codes, self._varying(), []
@@ -259,7 +262,7 @@ class Products:
         return [dict(zip(labels, box, strict=True)) for box in boxes]
 
     def _joined(self, labels: Labels, spans: list[tuple[int, int]]) -> tuple[int, int]:
-        """Return a range of indices along an axis of the result, given the range of each of its labels in `spans`.
+        """Return a range of indices along an axis of the result. `spans` has the range of each label of this axis.
 
         Every range except the last one contains a single index.
         """
@@ -305,7 +308,7 @@ def _squeezed(source: Source, labels: Labels, sizes: Mapping[str, int]) -> tuple
 def _arranged(
     source: Source, labels: Labels, batch: Labels, first: Labels, second: Labels, sizes: Mapping[str, int]
 ) -> Array:
-    """Return the codes with the axes of the batch first, then those of the two groups of labels.
+    """Return the codes with their axes in this order: the axes of the batch, those of `first`, those of `second`.
 
     Missing axes are added by broadcasting.
     """

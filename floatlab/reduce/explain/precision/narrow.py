@@ -43,7 +43,7 @@ _HALF = 11  # a format is narrow if its precision is at most this many bits
 class Replay(Individual):
     """A computation in a narrow format, with its whole result `values`.
 
-    `name` and `evidence` describe it as a cause. The evidence holds pairs (name, text).
+    `name` and `evidence` describe the computation as a cause. The evidence holds pairs (name, text).
     """
 
     name: str
@@ -55,7 +55,8 @@ class Replay(Individual):
     def misses(self, values: Array) -> Array:
         """Return the mask of the elements in which this computation differs from the result `values`.
 
-        A few differences within `ends` do not count, because a partial sum close to a tie may be rounded up or down.
+        A few differences do not count if `values` lies between the bounds `ends` there, because a partial sum close to
+        a tie may be rounded up or down.
         """
         missed: Array = self.values != values
         if self.ends is None:
@@ -66,7 +67,8 @@ class Replay(Individual):
     def wrong(self, values: Array, missed: Array) -> Array:
         """Return the mask of the `missed` elements if no order of addition can explain them, or else an empty mask.
 
-        The computation must round only the product, and an element must be outside `ends` by more than one ulp.
+        The mask is empty unless the computation rounds only the product, and some element is outside the bounds `ends`
+        by more than one ulp.
         """
         if self.ends is None or self.name != "output-rounded":
             return np.zeros_like(missed)
@@ -78,7 +80,7 @@ class Replay(Individual):
 def best_replay(
     problem: ProductProblem, side: Side, usable: Array, tick: Callable[[], None]
 ) -> tuple[Replay, Array] | None:
-    """Return the computation in a narrow format that misses the fewest elements, and the mask of the missed elements.
+    """Return the computation in a narrow format that fails in the fewest elements, and the mask of these elements.
 
     Return None if no computation reproduces enough of a sample.
     """
@@ -200,17 +202,19 @@ def has_exact_sums(problem: ProductProblem) -> bool:
 
 
 def narrow_formats(side: Side, usual: Format) -> list[Format]:
-    """Return the 16-bit formats in which the sums of a result may have been made."""
+    """Return the 16-bit formats in which the sums of a result may have been computed."""
     kinds = [parse_format(name) for name in ("fp16", "bf16")]
     own = [each for each in kinds if each in (side.format, side.rounded_to)]
     return own or [each for each in kinds if side.rounded_to.precision <= each.precision < usual.precision]
 
 
 def narrow_sums(problem: ProductProblem, side: Side, usual: Format) -> tuple[Array, Format] | None:
-    """Return the errors of a result, in sigmas of sums in a narrower format, and this format.
+    """Return the errors of a result, in sigmas, and a narrower format in which its sums may have been computed.
 
-    The format holds all numbers of the result, and the errors of its sums may be as large as those of the result.
-    Return None if there is no such format, or if most sums are exact.
+    A sigma is here the expected root mean square error of sums in the narrower format.
+
+    The format holds all numbers of the result. Sums in this format may have errors as large as the errors of the
+    result. Return None if there is no such format, or if most sums are exact.
     """
     if has_exact_sums(problem):
         return None
@@ -227,9 +231,9 @@ def narrow_sums(problem: ProductProblem, side: Side, usual: Format) -> tuple[Arr
 def partial_sums(
     problem: ProductProblem, side: Side, accumulators: tuple[Format, ...], tick: Callable[[], None]
 ) -> tuple[float, Model, Format] | None:
-    """Return a model of products or partial sums in a narrower format that explains a result, or None.
+    """Return the model that explains a result by products or partial sums in a narrower format, or None.
 
-    The tuple holds the median error in sigmas, the model, and the accumulator.
+    The tuple holds the median error that the model leaves (in sigmas), the model, and the accumulator format.
     """
     rows, columns = problem.rows[:: max(1, len(problem.rows) // 20)], problem.columns[:24]
     x, y, index = problem.x[rows], problem.y[:, columns], np.ix_(rows, columns)

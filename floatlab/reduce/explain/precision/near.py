@@ -34,7 +34,7 @@ _MATRIX, _TALL = 256, 1.3
 def rounded_again(view: View) -> tuple[Fault, ...]:
     """Return the causes of errors above half an ulp that look like rounding errors of 16-bit numbers.
 
-    If every number of the result is one of the two neighbours of the exact number in the format, the cause is a final
+    If every number of the result is the next number of its format below or above the exact number, the cause is a final
     rounding. Otherwise, either all sums or only the sums of blocks were rounded to the format. Both causes are then
     returned, because the errors do not show which one is right. If the errors look different, the tuple is empty.
 
@@ -77,7 +77,7 @@ def rounded_again(view: View) -> tuple[Fault, ...]:
 
 
 def _has_pattern(view: View, error: Array, usable: Array) -> bool:
-    """Return whether the errors contain a bias or a factor, or some rows or columns have larger errors than the others.
+    """Return whether the errors contain a bias or a factor, or whether some rows or columns have larger errors.
 
     The sum of a few outer products is also a pattern: exchanged terms cause such errors.
     """

@@ -70,8 +70,8 @@ def other_roundings(side: Side, view: View) -> Iterator[tuple[Evidence, Array]]:
 def best_cast(side: Side, view: View) -> tuple[Evidence, Array]:
     """Return the final rounding that explains most elements, and the mask of the elements that it does not explain.
 
-    A rounding other than to nearest is returned only if it explains clearly more elements. If there is none, the
-    evidence is empty, and the mask belongs to rounding to nearest.
+    A rounding other than to nearest is returned only if it explains clearly more elements than rounding to nearest.
+    Otherwise, the evidence is empty, and the mask is that of rounding to nearest.
     """
     known: Evidence = ()
     best = plain = view.fit().wrong
@@ -107,7 +107,7 @@ def _bits_of_direction(view: View, known: Evidence, plain: Array, wrong: Array) 
 def casts_of(
     problem: ProductProblem, side: Side, view: View, product: Array | None, faults: tuple[Fault, ...]
 ) -> Iterator[Evidence]:
-    """Yield the evidence of a final rounding: to a format with a scale, to a narrower format, or to some digits."""
+    """Yield the evidence of a final rounding: to a format with a scale, to a narrower format, or to few digits."""
     usual, exact = side.format, view.totals.product if product is None else product
     exact = next((fault.product for fault in faults if fault.product is not None), exact)
     if stored := problem.scaled_output(side):
@@ -133,7 +133,7 @@ def casts_of(
 
 
 def holds_mostly(side: Side, exact: Array) -> bool:
-    """Return whether the narrow format that holds all values of the result also holds most exact values."""
+    """Return whether the narrow format that holds all values of the result also holds most numbers of `exact`."""
     usable = side.finite & np.isfinite(exact) & (exact != 0)
     some = exact[usable][:: max(1, int(usable.sum()) // _SOME)]
     return not some.size or bool(share_of(np.asarray(quantize(some, side.rounded_to), np.float64) == some) > 0.5)
@@ -142,7 +142,7 @@ def holds_mostly(side: Side, exact: Array) -> bool:
 def printed_digits(side: Side, totals: Totals, product: Array | None = None) -> Evidence:
     """Return, as evidence, the number of bits, decimals or digits to which all values were rounded.
 
-    The evidence is empty if the values were not rounded, or if the numbers of the product are as short.
+    The evidence is empty if the values were not rounded, or if the numbers of the product itself have as few digits.
     """
     exact, partial = totals.product if product is None else product, np.sqrt(totals.squares)
     usable = side.finite & np.isfinite(exact) & (side.values != 0)  # a zero does not show how many digits are kept
@@ -226,7 +226,7 @@ def unlike_formats(problem: ProductProblem, sides: tuple[Side, Side]) -> Diagnos
 
 
 def _formats(side: Side) -> list[Format]:
-    """Return the format to which a result was probably rounded at the end, as a list of one item or none.
+    """Return a list with the format to which a result was probably rounded at the end, or an empty list.
 
     The first choice is a narrower usual format that holds all values. The second choice is the result's own format, if
     this is narrower than binary32. The third is a format with a shorter significand, if all values end in zero bits.
@@ -279,7 +279,7 @@ def _printed(side: Side) -> Iterator[tuple[Evidence, Array]]:
 
 
 def _has_digits(values: Array, known: Evidence, format: Format) -> Array:
-    """Return the mask of values that do not change when they are rounded to this number of decimals or digits."""
+    """Return the mask of the values that rounding to the number of decimals or digits in `known` does not change."""
     ((what, text),), kind = known, native_dtype(format)
     with np.errstate(all="ignore"):
         if what == "decimals":

@@ -54,9 +54,9 @@ def best_scaled(problem: ProductProblem, side: Side, tick: Callable[[], None]) -
 
 
 def is_flipped(problem: ProductProblem, model: Model, view: View, product: Array, fit: Fit) -> bool:
-    """Return whether the residuals of a model may come from a few inputs that are close to a tie.
+    """Return whether the residuals of a model may come from a few numbers of the inputs that are close to a tie.
 
-    The program then rounded these inputs in one direction, and the model in the other.
+    The program then rounded these numbers in one direction, and the model rounded them in the other.
     """
     right = view.fit().wrong & ~fit.wrong  # elements that only the model explains
     if share_of(fit.wrong) > _FLIPPED or right.sum() < _CLEARLY * fit.wrong.sum() or model.changes is None:
