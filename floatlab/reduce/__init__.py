@@ -1,11 +1,14 @@
-"""Layer 3: reductions in any order, simulated bit for bit; and the orders of the additions in real libraries.
+"""Layer 3: simulates reductions in any order, bit for bit, and finds the order of additions of real libraries.
 
 The subpackages, from the highest layer to the lowest:
 
-* `explain/`: which computations give observed results; `reveal/`: the order in which a function adds;
+* `explain/`: which computations give observed results;
+* `reveal/`: the order in which a function adds;
 * `replay/`: candidate computations, and how many elements of a result each reproduces;
-* `timing/`: products of the installed libraries, timed; `results/`: sums and products with their exact errors;
-* `simulate/`: the arithmetic of nodes, on numbers and on arrays; `plan/`: orders and their expressions.
+* `timing/`: how long matrix products take in the installed libraries;
+* `results/`: sums and products with their exact errors;
+* `simulate/`: how one addition of a tree (a node) is computed, for single numbers and for arrays;
+* `plan/`: orders of addition, and the expressions that name them.
 """
 
 from floatlab.lazy_names import lazy_names

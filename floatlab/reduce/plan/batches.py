@@ -1,10 +1,10 @@
 """Orders of addition as batches, for computing with arrays: one batch describes many nodes of a plan.
 
 A batch has `lanes` independent chains of additions. Chain l starts with the number in slot `first[l]`. Step k of this
-chain is one node of the plan. It adds the numbers in the slots `rest[k, :, l]` (one or more) to the chain's sum so far.
-Slots 0 … n−1 hold the n terms. Each batch stores the results of its chains in the next free slots; partial sums within
-a chain have no slot. A serial sum of ten million terms is thus a single batch with one chain. A pairwise sum of as many
-terms is about two dozen batches of one step each.
+chain is one node of the plan. This node adds the numbers in the slots `rest[k, :, l]`, one or more, to the chain's sum
+so far. Slots 0 … n−1 hold the n terms. Each batch stores the results of its chains in the next free slots; partial sums
+within a chain have no slot. A serial sum of ten million terms is thus a single batch with one chain. A pairwise sum of
+as many terms is about two dozen batches of one step each.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from floatlab.reduce.plan.plan import Plan
 class Batch(Record):
     """Parallel chains of additions.
 
-    `first` and `rest` are arrays of slot numbers, of shapes (lanes,) and (steps, operands, lanes).
+    `first` and `rest` hold slot numbers (see the module's docstring). `first`, of shape (lanes,), has the slot of each
+    chain's first number. `rest`, of shape (steps, operands, lanes), has the slots of the numbers that each step adds.
     """
 
     first: Array
@@ -101,7 +102,7 @@ class BatchBuilder:
     """Collects the batches of a schedule."""
 
     def __init__(self, terms: int) -> None:
-        """Start with no batches; the terms are in the first slots."""
+        """Start with no batches; slots 0 … `terms` − 1 hold the terms."""
         self.terms, self.slots = terms, terms
         self.each: list[Batch] = []
 

@@ -153,7 +153,7 @@ class _Reader:
         return int(digits)
 
     def _tree(self, place: int) -> list[object]:
-        """Read the rest of a tree, after its opening bracket: term numbers, trees, and the closing bracket."""
+        """Read a tree whose opening bracket has been read; return its term numbers and subtrees."""
         open_ones: list[list[object]] = [[]]
         places = [place]
         while True:

@@ -48,7 +48,7 @@ class Blocked(Schedule):
 
 
 class SplitK(Schedule):
-    """Splits the terms into at most `count` blocks, and adds the sums of the blocks, as split-K on GPUs does.
+    """Splits the terms into at most `count` blocks, adds each block, and adds the sums, as split-K on GPUs does.
 
     The blocks have the same length, but the last block may be shorter.
 
@@ -128,7 +128,7 @@ class Interleaved(Schedule):
 
 
 class Unrolled(Schedule):
-    """Unrolled loops: of n terms, the last n mod `count` are added one by one to the sum of the others.
+    """Unrolled loops: the last n mod `count` of the n terms are added one by one to the sum of the other terms.
 
     >>> Unrolled(2, Lanes(2)).plan(5)
     Plan((((0 2) (1 3)) 4))

@@ -126,7 +126,9 @@ class Outline(Record):
 
 
 def subtree(plan: Plan, root: int) -> tuple[tuple[int, ...], Plan]:
-    """Return the terms of the subtree below `root`, ascending, and its plan. The plan numbers these terms from 0.
+    """Return the terms of the subtree below `root` in ascending order, and the plan of this subtree.
+
+    In this plan, the terms are numbered from 0.
 
     >>> subtree(Plan.from_tree(((0, 3), (1, 2))), 5)
     ((1, 2), Plan((0 1)))
@@ -144,9 +146,10 @@ def subtree(plan: Plan, root: int) -> tuple[tuple[int, ...], Plan]:
 
 
 def outline(plan: Plan, most: int = MOST_PARTS) -> Outline:
-    """Return an outline of a plan. Parts without a schedule are split into the operands of their last nodes.
+    """Return an outline of a plan: a tree of parts.
 
-    The part with the most terms is split first. Splitting ends before the outline would have more than `most` parts.
+    If no schedule is found for a part, the part is split into the operands of its last node. The part with the most
+    terms is split first. Splitting ends before the outline would have more than `most` parts.
 
     >>> found = outline(Plan.from_tree((((0, 1), 2), (3, (4, 5)))))
     >>> found.tree, [(part.terms, part.schedule.text) for part in found.parts]

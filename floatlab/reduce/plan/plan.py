@@ -27,8 +27,8 @@ class Plan(Answering, Record):
     Raises
     ------
     PlanError
-        If the nodes do not form a tree. Each node adds two or more terms or earlier nodes. The last id is the result,
-        and every other id is added exactly once.
+        If the nodes do not form a tree. In a tree, each node adds two or more terms or earlier nodes. The last id is
+        the result, and every other id is added exactly once.
 
     Examples
     --------
@@ -135,9 +135,9 @@ class Plan(Answering, Record):
         return [id for id, _ in self._visits(self.nodes) if id < self.terms]
 
     def _visits(self, arguments: Sequence[Sequence[int]]) -> Iterator[tuple[int, bool]]:
-        """Yield the ids depth first: nodes before their arguments (with False) and again after them (with True).
+        """Yield pairs (id, flag), depth first: each node before its arguments (False) and again after them (True).
 
-        Terms are yielded once, with False. `arguments` has the ids that each node adds.
+        Each term comes once, with the flag False. `arguments` has the ids that each node adds.
         """
         waiting = [(self.root, False)]
         while waiting:

@@ -49,7 +49,7 @@ class Schedule(Record):
         cls.word = vars(cls).get("word", cls.__name__.lower())
 
     def __post_init__(self) -> None:
-        """Check that the arguments are schedules and numbers as `signature` requires; raises PlanError."""
+        """Check the arguments; raises PlanError unless each argument has the kind that `signature` requires."""
         for value, (kind, _) in zip(self._values(), self.signature, strict=True):
             if kind == "schedule" and not isinstance(value, Schedule):
                 raise PlanError(f"{self.word} takes a schedule, which parse_schedule makes from text, not {value!r}")
@@ -57,9 +57,9 @@ class Schedule(Record):
                 check_number(self.word, kind, value)
 
     def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
-        """Add batches to `into` that sum each column of `slots`; its rows are the terms.
+        """Add batches to `into` that sum each column of `slots`; return the slots of the sums.
 
-        Return the slots of the sums.
+        `slots` has a row for each term and a column for each independent sum.
         """
         raise NotImplementedError
 

@@ -1,6 +1,6 @@
-"""Candidate computations of a product or a sum. Each has an order and an adder, for example those of a tensor core.
+"""Candidate computations of a product or a sum: each has an order of the additions and an adder.
 
-One candidate has neither: the exact sum, rounded once.
+Only the exact sum, which is rounded once, has neither an order nor an adder.
 """
 
 from __future__ import annotations
@@ -77,7 +77,8 @@ class Candidate(Record):
     def adders(self) -> tuple[NodeAdder, ...]:
         """The candidate's adders.
 
-        A `Joined` has two, a tensor core and the exact sum have none, and all others have one.
+        Candidates with a `Joined` adder have two adders. Tensor cores and the exact sum have none. All other candidates
+        have one adder.
         """
         if isinstance(self.adder, Joined):
             return self.adder.first, self.adder.second
@@ -141,8 +142,8 @@ def list_candidates(
 
     Models of machines have their own rounding; all other candidates use `context`. Two orders with the same tree give
     one candidate, unless n is above 2^11. If `schedules`, `formats` or `machines` is None, a default list of them is
-    tried. `elements` is the number of sums. If n·`elements` is large, the orders `FUSED` are left out of the usual
-    schedules.
+    tried. `elements` is the number of sums. If n·`elements` is large, the default list of schedules lacks the orders in
+    `FUSED`.
     """
     usual = SCHEDULES + FUSED * (n * elements <= _FEW)
     orders = _orders(n, usual if schedules is None else _listed(schedules, "schedules"))
@@ -197,7 +198,7 @@ def _listed(tried: Iterable[T], name: str) -> list[T]:
 def _orders(n: int, schedules: Iterable[str | Schedule | Plan]) -> dict[Schedule, tuple[Schedule, ...]]:
     """Group the schedules that have the same tree for n terms.
 
-    Return a dictionary from the first of each group to the others.
+    Return a dictionary from the first schedule of each group to the other schedules of this group.
 
     Trees are not compared if n is above 2^11, nor for `sorted`, whose tree depends on the terms.
     """
@@ -215,8 +216,8 @@ def list_adders(
     """Return candidate adders for each accumulator format in `kinds`. Terms are products if `factors` has two formats.
 
     For products, some adders use FMA, unless FMA cannot change the results. Other adders round products to the format
-    of a factor. By default, `kinds` are `into`, a format in `factors` that contains all the others, and the formats in
-    WIDER that contain `into`.
+    of a factor. By default, `kinds` are `into`, any format in `factors` that contains all formats in `factors`, and the
+    formats in WIDER that contain `into`.
 
     >>> half, single = parse_format("fp16"), parse_format("fp32")
     >>> [(each.accumulator.name, each.products.name, each.fma) for each in list_adders((half, half), single)][1:3]

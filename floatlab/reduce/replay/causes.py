@@ -84,14 +84,14 @@ class Path(Individual):
 
     @property
     def steps(self) -> list[tuple[Cause, int]]:
-        """Each cause, and its largest change of an element, counted as in `moved`."""
+        """Each cause, and the largest change that it makes to an element, as counted by `moved`."""
         return [
             (cause, int(moves[np.abs(moves).argmax()])) for cause, moves in zip(self.causes, self.moves, strict=True)
         ]
 
 
 def moved(before: Array, after: Array, format: Format) -> Array:
-    """Return by how many numbers of the format each element increased, as int64; 0 if either number is NaN."""
+    """Return how far each element moved, in steps to the next number of the format, as int64; 0 for NaNs."""
     first, second = (ordinal(Source(codes, format)) for codes in (before, after))
     return np.where((first == NAN_RANK) | (second == NAN_RANK), 0, second - first)
 
@@ -126,10 +126,10 @@ class Refutation(Individual):
 def pairs_of(
     evaluator: Evaluator, explanations: tuple[tuple[Explanation, ...], ...], apart: PrintedDecimal | Fraction | None
 ) -> tuple[tuple[ExplanationPair, ...], int]:
-    """Return up to 256 pairs of candidates that reproduce both results, and the number of all such pairs.
+    """Return up to 256 pairs of candidates, one for each of two results, and the number of all such pairs.
 
-    Unless `apart` is None, the two results must also differ by this amount. Pairs that differ in the fewest causes come
-    first.
+    Each candidate of a pair reproduces its result. Unless `apart` is None, the two results must also differ by this
+    amount. Pairs that differ in the fewest causes come first.
     """
     firsts, seconds = ([each for each in ranked if each.fits] for ranked in explanations)
     found = [(first, second) for first in firsts for second in seconds if _is_apart(first, second, apart)]
@@ -146,9 +146,9 @@ def refutations_of(
 ) -> tuple[Refutation, ...]:
     """Return the evidence that neither FMA alone nor order alone explains a difference.
 
-    The caller has found no such explanation. For each of the two causes, the refutation has one pair of candidates that
-    differ in this cause alone. Without such a pair, the cause has no refutation. Pairs that reproduce one of the
-    results are preferred, then simple pairs.
+    The caller has looked for a pair of candidates that differs in only one cause and reproduces both results, and has
+    found none. The refutation of a cause has one pair of candidates that differ in this cause alone. If there is no
+    such pair, the cause has no refutation. Pairs that reproduce one of the results are preferred, then simple pairs.
     """
     simplicity = {each: i for i, each in enumerate(tried)}
     firsts, seconds = ([each for each in ranked if each.candidate in simplicity] for ranked in explanations)
@@ -215,10 +215,11 @@ def causes_of(one: Candidate, other: Candidate) -> tuple[Cause, ...]:
 def _paths(
     evaluator: Evaluator, first: Explanation, second: Explanation, causes: tuple[Cause, ...]
 ) -> tuple[Path, ...]:
-    """Return the paths from one result to the other, one cause at a time. Two causes are applied in both orders.
+    """Return the paths from one result to the other; each step of a path applies one cause.
 
-    There is no path in four cases: the candidates do not differ; a result has no codes; the candidates differ in the
-    rounding of inputs and in another cause; the adder of one candidate cannot add in the order of the other.
+    If there are two causes, there are two paths, one for each order of the causes. There is no path in four cases: the
+    candidates do not differ; a result has no codes; the candidates differ in the rounding of inputs and in another
+    cause; the adder of one candidate cannot add in the order of the other candidate.
     """
     if first.codes is None or second.codes is None or not causes:
         return ()

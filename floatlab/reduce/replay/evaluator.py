@@ -160,7 +160,7 @@ class Evaluator:
     def _rounded(self, high: Array, low: Array, size: Array, places: Array) -> Array:
         """Return the codes of high + low, rounded.
 
-        Elements whose code may change by the error of high + low are summed exactly.
+        An element is summed exactly if the error of high + low is large enough to change the element's code.
         """
         with np.errstate(all="ignore"):
             missing = size * (self.terms**2 * 2.0**-100)
@@ -178,7 +178,7 @@ class Evaluator:
     def _zeros(self, places: Array) -> Array:
         """Return the codes of elements whose products are all zeros.
 
-        Their sign depends on how many of the products are −0: all, some or none.
+        The sign of an element depends on how many of its products are −0: all, some or none.
         """
         codes = np.zeros(len(places), container(self.into))
         signs = [np.signbit(decode(side.codes, side.format, np.float64)) for side in self.sides]

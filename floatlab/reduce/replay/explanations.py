@@ -26,7 +26,8 @@ class Explanation(Individual):
 
     Of the `elements` elements, `total` were compared. Large products are compared in a sample first. If the sample
     matches, all elements are compared, unless the product is huge. `codes` holds the codes of the candidate's results
-    for the compared elements, in C order. It is None if the product is not huge, but only its sample was compared.
+    for the compared elements, in C order. It is None if the sample did not match and the remaining elements were
+    therefore not compared. For huge products, it always holds the codes of the sample.
     """
 
     candidate: Candidate
@@ -136,9 +137,10 @@ def replay_along(
     order: str = "",
     fused: Callable[[], tuple[int, ...]] | None = None,
 ) -> Iterator[Explanation]:
-    """Yield an explanation for each adder of `adders_along` with one order, up to the first that fits.
+    """Replay one order with each adder that `adders_along` yields, and yield an explanation for each adder.
 
-    `fused`, which probes which products the library fuses, is called only if no simpler adder fits.
+    Stop after the first explanation that fits. `fused` is a function that finds, by probes, the products that the
+    library fuses. It is called only if no simpler adder fits.
     """
     inputs = evaluator.terms, evaluator.formats, evaluator.into, evaluator.context
     for adder in adders_along(schedule, *inputs, fused):

@@ -81,12 +81,12 @@ class PrintedArray(Individual):
 
 
 def printed_array(source: Source) -> PrintedArray | None:
-    """Return the numbers that may have been printed as the elements of an array.
+    """Return, for each element of a printed array, the interval of the numbers that it may stand for.
 
-    Libraries may omit trailing zeros. They are restored: an element gets zeros until it has as many digits as the
-    element with the most digits, or as many decimal places as the element with the most places. The result is None if
-    no element is finite, if NumPy has no dtype for the format, or if the printed digits identify each number of the
-    format.
+    Libraries may omit trailing zeros. They are restored up to the number of digits of the element with the most digits,
+    or up to the number of decimal places of the element with the most places, whichever comes first. The result is None
+    if no element is finite, if NumPy has no dtype for the format, or if the elements have so many digits that each
+    number of the format is printed differently.
 
     >>> found = printed_array(source_of(np.float32([[3.042, -12.3456, 0]])))
     >>> found.low.round(6).tolist(), found.high.round(6).tolist()
@@ -186,9 +186,10 @@ def read_observed(observed: object, name: str, into: Format, shape: tuple[int, .
 
 
 def difference_of(difference: object, results: int, shape: tuple[int, ...]) -> PrintedDecimal | Fraction | None:
-    """Return the absolute difference of two results, which is given as a printed decimal, a number, or None.
+    """Return the absolute value of a given difference of two results, or None if no difference is given.
 
-    Raises UnsupportedError unless there are two results of one element each, or if the difference is not finite.
+    `difference` is a printed decimal, a number or None. Raises UnsupportedError if the difference is not finite, if
+    `results` is not 2, or if the results are arrays.
     """
     if difference is None:
         return None

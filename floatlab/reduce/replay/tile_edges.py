@@ -51,8 +51,8 @@ def find_tile_edge(
     """If the best candidate fails only in some rows or columns, find a candidate that reproduces these.
 
     At most half of the rows (or columns) may have failures. The rows with failures must have at least 16 elements in
-    all. The result is None if no candidate reproduces them, if `best` has no failures, or if `best` was compared only
-    in a sample.
+    all. The result is None if no candidate reproduces the rows (or columns) with failures, if `best` has no failures,
+    or if `best` was compared only in a sample.
 
     >>> import floatlab as fl
     >>> a, b = (np.random.default_rng(1).random((40, 40), np.float32) for _ in "ab")

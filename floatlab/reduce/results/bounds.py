@@ -43,8 +43,8 @@ def first_bound(
 ) -> Fraction | None:
     """Return a bound on |sum − exact| that needs only the order of the additions and `whole`, which is Σ|x| or Σ|x·y|.
 
-    Return None if a result may overflow, if inputs are flushed, if a format has no sign or zero or is defined by a
-    table, or if the order is so deep that h·u reaches 1.
+    Return None if a result may overflow, if inputs are flushed, if a format has no sign or no zero, if a format is
+    defined by a table, or if h·u ≥ 1, where h is the depth of the tree of additions (see the module's docstring).
     """
     context, into, products = adder.context, adder.accumulator, adder.products
     if context.flush_inputs or not (into.signed and into.zero and products.signed and products.zero):
@@ -83,8 +83,8 @@ def running_bound(nodes: Sequence[Node], terms: Sequence[Term], adder: Adder | T
     """Return a bound on |sum − exact| from the computed values of the nodes.
 
     Each rounding adds half an ulp to the bound if it is to nearest, otherwise one ulp, and more if results near zero
-    are flushed. For each truncation, a node of a tensor core adds one unit of the last bit that the alignment keeps. It
-    also adds one unit in the last place of its result.
+    are flushed. For each truncation, a node of a tensor core adds one unit of the last bit that the alignment keeps.
+    The node also adds one unit in the last place of its result.
 
     Return None if inputs are flushed, if a format is defined by a table, if a result is not finite or overflowed, or if
     the context changes the results of overflows.

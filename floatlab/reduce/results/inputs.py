@@ -117,8 +117,8 @@ def _given(x: object, name: str) -> _Given:
     """Inspect an operand; raises the same errors as `source_of` and `common_format`.
 
     A Datum, a Python float and a NumPy float have a format. A list has the smallest format that contains the formats of
-    its numbers. Text, fractions and integers have no format. NumPy converts two kinds of lists at once: NumPy numbers
-    of one type, and Python floats mixed with integers up to 2^53.
+    its numbers. Text, fractions and integers have no format. Two kinds of lists are converted by a single call of
+    NumPy: NumPy numbers of one type, and Python floats mixed with integers up to 2^53.
     """
     if not isinstance(x, list | tuple):
         source = source_of(x, name)
@@ -174,7 +174,7 @@ def _leaves(x: Iterable[object], depth: int = 0) -> list[object]:
 
 
 def _encoded(x: object, name: str, format: Format, reading: Context) -> Source:
-    """Read numbers one by one and return their codes; `origin` names the format that all of them had, if any."""
+    """Read numbers one by one; return their codes, whose `origin` names the format that all numbers had, if any."""
     origins: set[Format | None] = set()
     inexact: list[bool] = []
 

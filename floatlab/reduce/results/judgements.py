@@ -69,9 +69,9 @@ class Judgement(Answering, Record):
     """How much two products differ, and the causes that produce differences of this size.
 
     If `causes` is empty, no cause that was tried explains the difference. If it has several causes, these inputs cannot
-    distinguish them. `looked_at` is the number of measured elements, and `beyond` is the number of those whose q is far
-    larger than in any tried order of the additions. If only few elements are `beyond`, `causes` does not explain these
-    elements. `at` is the index of the measured element with the largest q, or None if no element was measured.
+    distinguish them. `looked_at` is the number of measured elements. `beyond` is the number of measured elements whose
+    q is far larger than in any tried order of the additions. If there are only few such elements, `causes` does not
+    explain them. `at` is the index of the measured element with the largest q, or None if no element was measured.
     """
 
     terms: int
@@ -110,8 +110,8 @@ def judge_difference(
     """Judge how a product of a (rows, n) and b (n, columns) differs from another product, or from the exact one.
 
     `a`, `b`, `actual` and `expected` are float arrays; if `expected` is None, `actual` is compared with the exact
-    product. The measure q uses the u of `format`, which is the format of `actual` by default. Raises UnsupportedError
-    if shapes do not match, or if inputs or results are not finite.
+    product. The measure q (see the module's docstring) uses the u of `format`, which is the format of `actual` by
+    default. Raises UnsupportedError if shapes do not match, or if inputs or results are not finite.
 
     >>> rng = np.random.default_rng(1)
     >>> a, b = rng.random((64, 100), np.float32), rng.random((100, 64), np.float32)

@@ -29,7 +29,7 @@ def quotients(difference: Array, size: Array, format: Format) -> Array:
 
 
 class ProductErrors(Record):
-    """Magnitudes of errors: in ulps of the element, and as q = |error| / (u·Σ|a·b|)."""
+    """Sizes of the errors of a product's elements, in ulps of the element and as q = |error| / (u·Σ|a·b|)."""
 
     looked_at: int  # number of measured elements; those whose error or q is not finite are left out
     nearest: int  # number of elements whose error is at most half an ulp
@@ -43,7 +43,7 @@ class ProductErrors(Record):
 class ExactProduct:
     """The product of x (rows, n) and y (n, columns), to about twice the digits of binary64.
 
-    If it is large, only a sample of its rows is computed.
+    If the product is large, only a sample of its rows is computed.
     """
 
     def __init__(self, x: Source, y: Source, format: Format) -> None:
@@ -61,7 +61,10 @@ class ExactProduct:
         return np.asarray(decode(codes.reshape(self.shape)[self.rows], self.format, np.float64))
 
     def errors(self, codes: Array, worst: int = 5) -> ProductErrors:
-        """Return the errors of a product, given as codes, with the indices of up to `worst` of its elements."""
+        """Return the errors of a product, given as codes, and the indices of the `worst` elements.
+
+        These are up to `worst` elements with the largest errors in ulps.
+        """
         fmt, columns = self.format, self.shape[1]
         with np.errstate(all="ignore"):
             values = self._values(codes)
@@ -84,7 +87,7 @@ class ExactProduct:
     def apart(self, first: Array, second: Array) -> tuple[float, float]:
         """Compare two products, given as codes; return the root mean square and the largest value of q.
 
-        Only the elements with a finite q count.
+        Elements whose q is not finite are ignored.
 
         >>> from floatlab.arrays.sources import source_of
         >>> x, y, near = (source_of(np.float32([[each]])) for each in (3, 2, 6 + 2**-20))

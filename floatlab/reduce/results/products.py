@@ -52,7 +52,10 @@ class MatrixOptions(ProductOptions, total=False):
 
 
 class ProductElement(Record):
-    """One element of a product. `exact` is its exact sum, and `error` is `value` − `exact`; None if not finite."""
+    """One element of a product: `exact` is its exact sum, and `error` is `value` − `exact`.
+
+    Each of these two is None if it is not finite.
+    """
 
     index: tuple[int, ...]
     value: Datum

@@ -215,7 +215,7 @@ class Reduction(Answering, Individual):
         return self._finally(running_bound(self.nodes, self.terms, self.adder))
 
     def _finally(self, bound: Fraction | None) -> Fraction | None:
-        """Return a bound on |error| of the result from a bound for the accumulated sum, or None if none is proved."""
+        """Return a bound on |error| of the result, given one for the accumulated sum; None if no bound is proved."""
         if self.result.format == self.accumulated.format or self.exact is None:
             return bound
         return final_bound(bound, self.exact, self.result.format, self.adder.context)
@@ -233,7 +233,10 @@ def _totals(reduction: Reduction) -> tuple[Fraction, Fraction] | tuple[None, Non
 
 
 def last_context(schedule: Schedule, adder: AnyAdder, terms: int) -> Context:
-    """Return the context of the final rounding to the result's format; its random draw follows those of the nodes."""
+    """Return the context of the final rounding to the result's format.
+
+    Under stochastic rounding, its random draw comes after the draws of all nodes.
+    """
     inner = schedule.inner if isinstance(schedule, Sorted) else schedule
     return stream_context(adder.context, terms + inner.batches(terms).nodes)
 
@@ -279,7 +282,7 @@ def worst_nodes(sides: Sides, batches: Batches, adder: Adder, count: int) -> lis
 
 
 def _missed(sides: Sides, adder: Adder, pairs: Array, numbers: Array) -> Array:
-    """Return an estimate of the rounding error of each node, including its rounded products; 0 if it is not finite."""
+    """Estimate the size of each node's rounding error, including its rounded products; 0 if it is not finite."""
     n = len(sides[0].codes)
     values = [decode(side.codes, side.format, np.float64) for side in sides]
     with np.errstate(all="ignore"):

@@ -30,7 +30,7 @@ class ScaledElement(Record):
 
     @property
     def value(self) -> Datum:
-        """The value of the element: that of its last node."""
+        """The value of the element: the value of its last node."""
         return self.nodes[-1].value
 
     @property
@@ -128,7 +128,7 @@ def scaled_product(a: object, b: object, machine: str | ScaledUnit, scales: obje
 
 
 def _scales(x: object, name: str, unit: ScaledUnit, shape: tuple[int, int]) -> Source:
-    """Return scales as codes of this shape; raises UnsupportedError if shapes differ other than by axes of length 1."""
+    """Return scales as codes of this shape; raises UnsupportedError for another shape, apart from axes of length 1."""
     format = unit.scale
     if isinstance(x, np.ndarray) and x.dtype == np.uint8 and format.width == 8:
         source = Source(x, format)

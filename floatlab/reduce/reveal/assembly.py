@@ -3,7 +3,7 @@
 A class is a set of elements of a product that are computed in the same way. Libraries divide the terms of a product
 into blocks, and call a routine that adds each block. If a class has too few elements for probing all terms, only one
 block of each length is probed. The guess is that the blocks are combined as in another class. A replay has to confirm
-it.
+this guess.
 """
 
 from __future__ import annotations

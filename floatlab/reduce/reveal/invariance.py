@@ -1,6 +1,6 @@
 """Find out whether the bits of a row of a product depend only on this row of the left operand and on the right operand.
 
-They may also depend on the number of rows, the position of the row, the alignment of the operands in memory, or the
+The bits may also depend on the number of rows, the position of the row, the alignment of the operands in memory, or the
 number of threads. They may even change from run to run. If none of this changes the bits, the product has what
 inference servers call batch invariance. Many libraries lack it: they choose a routine by the number of rows, and each
 routine has its own order of additions. The answer to a request then depends on the other requests in the batch.
@@ -46,8 +46,8 @@ class Circumstance(Record):
     `formats` names the formats of the results; the format with the fewest digits is the first. If there are several
     formats, numbers are compared instead of bits, and `ulps` counts ulps of the first format. `nans` is true if an
     element is NaN in only one of two results; such elements do not count for `ulps`. If no value could be tried,
-    `reason` says why. Place, alignment and threads are tried in a batch of `rows` rows: all rows, or fewer if only a
-    smaller batch shows an effect.
+    `reason` says why. Place, alignment and threads are tried in a batch of `rows` rows. These are all rows, or fewer if
+    only a smaller batch shows an effect.
     """
 
     name: str
@@ -74,7 +74,7 @@ class Circumstance(Record):
 
 
 class Invariance(Answering, Record):
-    """The result of `invariance`: the effect of each circumstance on the bits of a target's product or of one row."""
+    """The result of `invariance`: how each circumstance affects the bits of a product or of one of its rows."""
 
     target: str
     shape: tuple[int, int, int]
@@ -117,7 +117,7 @@ class Invariance(Answering, Record):
 
 
 def _effect(changing: Circumstance, rows: int) -> str:
-    """Return what a circumstance changes, for a product of `rows` rows."""
+    """Describe how a circumstance changes the bits of a product of `rows` rows."""
     one, other = (_WORDS[changing.name].format(each) for each in (changing.tried[0], changing.first))
     words = {
         "rows": f"a row has other bits {'alone' if changing.tried[0] == 1 else f'in {one}'} than in a batch of {other}",
@@ -251,7 +251,7 @@ def invariance(
     target : callable or str
         A function of two matrices, or of a matrix and a vector; or its name.
     shape : tuple of int
-        Rows, terms and columns (M, K, N), or (M, K) of a matrix and a vector. Batches go up to M rows.
+        Rows, terms and columns (M, K, N), or (M, K) of a matrix and a vector. Products of up to M rows are tried.
     dtype, kind, device
         As for `reveal`.
     seed : int
@@ -314,9 +314,9 @@ class _Unsteady(Exception):
 
 
 def _tried_in(batches: list[int], name: str, meaning: str, results: Callable[[int], Results]) -> Circumstance:
-    """Return the effect of a circumstance in the first batch whose bits it changes. If there is none, use `batches[0]`.
+    """Return the effect of a circumstance in the first batch whose bits it changes, or else in `batches[0]`.
 
-    `batches` has the numbers of rows to try. The target may refuse all but the first.
+    `batches` has the numbers of rows to try. The target may refuse all batches but the first.
     """
     whole, *_ = tried = [_tried(name, meaning, results(batches[0])).replace(rows=batches[0])]
     for rows in batches[1:]:
@@ -329,8 +329,8 @@ def _tried_in(batches: list[int], name: str, meaning: str, results: Callable[[in
 def _tried(name: str, meaning: str, results: Results) -> Circumstance:
     """Return the effect of a circumstance.
 
-    Except for repeated runs, some results that differ from the first one are computed again. Raises _Unsteady if this
-    gives other bits.
+    Some results that differ from the first one are computed again, unless the circumstance is the repeated runs. Raises
+    _Unsteady if the second computation gives other bits.
     """
     groups: dict[tuple[str, bytes], list[int]] = {}
     formats: dict[str, Format] = {}

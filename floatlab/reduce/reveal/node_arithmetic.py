@@ -63,7 +63,7 @@ def compensated_candidates(into: Format, plan: Plan) -> Iterator[Candidate]:
 
 
 def narrowed_candidates(format: Format, into: Format, plan: Plan, reader: ProbeReader | None) -> Iterator[Candidate]:
-    """Yield candidates that round some partial sums to a narrower format. Probes show which sums."""
+    """Yield candidates that round some partial sums to a narrower format. Probes find these sums."""
     if reader is None or any(len(node) > 2 for node in plan.nodes):
         return
     schedule = ExplicitTree(plan)

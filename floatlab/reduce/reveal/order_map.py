@@ -96,7 +96,7 @@ class _Mapping:
         return [places & (labels == label) for label in np.unique(labels[places])]
 
     def _divided(self, places: Array) -> list[Array]:
-        """Refine the partition with further random vectors, and return the parts of `places`."""
+        """Divide the elements further, by results for more random vectors; return the parts of the mask `places`."""
         self.partition.split(masks=False)
         return self._parts(places)
 
@@ -150,7 +150,7 @@ class _Mapping:
         return []
 
     def _probed(self, places: Array) -> tuple[Plan | None, ProbeReader | None, str]:
-        """Return the tree, the reader of probes (None if too few elements allow probes), and why there is no tree."""
+        """Return the probed tree or None, the reader (None for too few elements), and why a tree is missing."""
         sized = self.sized
         lines, most = self._lines(places)
         if sized.terms > max(most, 1):
@@ -176,9 +176,9 @@ class _Mapping:
         return lines, work * len(lines) // (2 * self.sized.work)
 
     def _claim(self, way: Plan | Candidate, reader: ProbeReader | None, places: Array) -> Array:
-        """Replay `way`, or candidates with the plan `way`, on the elements at `places`.
+        """Replay `way` on the elements at `places`; if `way` is a plan, replay candidates that have this plan.
 
-        The elements that the best replay reproduces bit for bit become a class. Return their mask.
+        The elements that the best replay reproduces bit for bit become a class. Return the mask of these elements.
         """
         self.trials.make(-(-_REPLAYED // int(places.sum())))
         searches: list[Callable[[], Iterable[Candidate]]] = (
@@ -228,7 +228,7 @@ class _Mapping:
     def _best_fit(self, ways: list[Candidate], places: Array) -> tuple[Candidate | None, Array]:
         """Return the candidate that reproduces the most elements bit for bit, and the mask of these elements.
 
-        Only the best candidates on a sample are replayed in full. An element counts if it is equal in all products.
+        Only candidates that are best on a sample are replayed in full. An element must be equal in all products.
         """
         failed, best = np.zeros((len(self.trials.kept), *self.shape), np.bool_), np.zeros_like(places)
         tried: list[Candidate] = []

@@ -43,9 +43,9 @@ class Region(Record):
 class OrderClass(Record):
     """Elements of a product that are computed in the same way: their tree, its arithmetic, and their positions.
 
-    `plan` is None if the order was not found, and `candidate` is None if the arithmetic of the nodes was not found.
-    `reason` then says why. `share` is the fraction of all elements that belong to the class. `agreement` is 1 if a
-    replay on random data reproduced all elements of the class bit for bit, and 0 if there is no candidate.
+    `plan` is None if the order was not found, and `candidate` is None if the arithmetic of the nodes was not found. In
+    both cases, `reason` says why. `share` is the fraction of all elements that belong to the class. `agreement` is 1 if
+    a replay on random data reproduced all elements of the class bit for bit, and 0 if there is no candidate.
     """
 
     plan: Plan | None

@@ -1,7 +1,7 @@
 """Send probes to a target, and read the results at elements that have the same tree.
 
-A probe is one vector of terms. A sum answers one probe. A matrix product answers one probe in each row (or in each
-column) that has an element with this tree.
+A probe is one vector of terms. One call of a sum or dot product answers one probe. A matrix product answers one probe
+in each row (or in each column) that has an element with this tree.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ class Masks:
 
     `most` is the number of units that a sum can count exactly.
 
-    Partial sums may have another format than the terms. Two assumptions are made about it. `emax` is its largest
-    exponent. If `few` is true, it has 8 significand bits, as bfloat16 has, so sums count at most 2^8 units.
+    Partial sums may have another format than the terms. Two assumptions are made about this other format. `emax` is its
+    largest exponent. If `few` is true, the format has 8 significand bits, as bfloat16 has, so sums count at most 2^8
+    units.
     """
 
     def __init__(self, format: Format, emax: int | None = None, few: bool = False) -> None:
@@ -166,11 +167,10 @@ class ProbeReader:
         return tuple(sorted(found))
 
     def kept(self, plan: Plan, into: Format) -> tuple[tuple[int, ...], int]:
-        """Return the nodes whose sums have fewer significand bits than other sums, and the number of bits.
+        """Return the nodes whose sums have fewer significand bits than other sums, and this number of bits.
 
-        Each node must add two numbers. If all sums have the same number of bits, all nodes are returned, unless the
-        number is 25 or more; then no node is returned. The root is returned only if its sum has fewer bits than the
-        format of the results.
+        Each node must add two numbers. If all sums have the same number of bits, all nodes are returned, or no node if
+        this number is 25 or more. The root is returned only if its sum has fewer bits than the format of the results.
         """
         ids = range(plan.terms, plan.root + 1)
         found: tuple[int, ...] = ()
@@ -186,7 +186,7 @@ class ProbeReader:
         return found, 1 + lost.count(False)
 
     def _lost(self, plan: Plan, asked: list[tuple[int, float]]) -> list[bool]:
-        """Return, for each node, whether a small number is lost when the node adds it to 1."""
+        """Return, for each pair (node id, small number), whether the number is lost when the node adds it to 1."""
         n, first = plan.terms, plan.first_terms
         parents = {child: node for node in plan.nodes for child in node}
 
@@ -213,7 +213,7 @@ class ProbeReader:
             yield from self.values(rows, np.full(n, factor)).tolist()
 
     def _counts(self, sums: Array) -> Array:
-        """Return the number of units that each sum counts; −1 for a sum that is not such a number."""
+        """Return the number of units that each sum counts; −1 for a sum that is not a possible number of units."""
         units = sums.astype(np.float64)
         if self.masks.unit != 1:
             units /= self.masks.unit
@@ -225,8 +225,8 @@ class ProbeReader:
     def _masked(self, units: Array, first: Array, second: Array) -> Array:
         """Return the results of probes.
 
-        A probe is a sum of units in which the term `first` is replaced by a huge number and the term `second` by its
-        negative.
+        A probe is a sum of units in which two terms are replaced: the term `first` by a huge number, and the term
+        `second` by the negative of the huge number.
         """
         huge = self.masks.huge
         if self.lines is None:

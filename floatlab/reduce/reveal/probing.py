@@ -113,9 +113,9 @@ class _Search:
         return Plan(n, tuple(self.nodes))
 
     def _forest(self, terms: Array, parent: int, from_last: bool) -> _Forest:
-        """Return the ids of the subtrees that terms form below a node with `parent` terms.
+        """Return the ids of the subtrees that terms form below a node; `parent` is the number of terms below this node.
 
-        The search follows the path of the first term to the root, or of the last term if `from_last` is true.
+        The search follows the path from the first term to the root, or from the last term if `from_last` is true.
         """
         roots: list[int] = []
         while len(terms):
@@ -199,10 +199,11 @@ class _Search:
     def _group_roots(self, groups: list[Array], parents: Array, is_flat: bool) -> list[list[int]]:
         """Return a list of roots for each group of terms.
 
-        If the group forms the known tree of its size, the list has one root.
+        If the terms of a group form the known tree of this size, the group's list has one root.
 
         If `is_flat` is true, test instead whether all terms of group k are children of one node, which has `parents[k]`
-        terms below it. The terms are then the roots. If a group does not pass the test, its list is empty.
+        terms below it. If they are, the group's list has all its terms as roots. If a group does not pass the test, its
+        list is empty.
         """
         if not groups:
             return []
@@ -215,9 +216,9 @@ class _Search:
         return [group.tolist() if flat else [] for group, flat in zip(groups, fits, strict=True)]
 
     def _matched_roots(self, groups: Array, parent: int) -> list[int | None]:
-        """Return the root of each row of `groups` if the row forms the known tree of its size, or else None.
+        """Return a root for each row of `groups` whose terms form the known tree of this size; None for other rows.
 
-        The node above each group has at least `parent` terms below it.
+        The node above the terms of a row has at least `parent` terms below it.
         """
         count, m = groups.shape
         shape = self._shape(m) if m < parent and m > 2 else None
@@ -242,7 +243,10 @@ class _Search:
         return found
 
     def _has_form(self, groups: Array, shape: _Shape, part: slice = slice(None)) -> Array:
-        """Return for each row of `groups` whether it has the form `shape`. `part` selects the meetings to probe."""
+        """Return, for each row of `groups`, whether its terms are added along a tree of the form `shape`.
+
+        `part` selects the pairs of terms that are probed.
+        """
         first, second = groups[:, shape.first[part]], groups[:, shape.second[part]]
         met = self._ask(first.reshape(-1), second.reshape(-1)).reshape(first.shape)
         fits: Array = (met == shape.sizes[part]).all(axis=1)

@@ -115,8 +115,8 @@ def reveal(
     -------
     Plan or OrderMap
         The order that the probes show. With `shape`, the order of every element, confirmed by a replay on random data.
-        Without `shape`, there is no replay; `fl.examine` also replays the plan and says whether this gives the bits of
-        the function.
+        Without `shape`, there is no replay; `fl.examine` also replays the plan and says whether the replay gives the
+        bits of the function.
 
     Raises
     ------
@@ -149,8 +149,8 @@ def reveal(
 def prober_of(target: Target, n: int, dtype: str, mode: DefaultMode | None = None) -> Prober:
     """Return a prober for the order in which a target adds n terms; raises what `reveal` raises.
 
-    If `mode` is given, the target computes in the caller's floating-point mode: the one before `mode` was entered. It
-    may flush subnormal numbers. Raises UnsupportedError if it does not round to nearest.
+    If `mode` is given, the target computes in the caller's floating-point mode: the one before `mode` was entered. This
+    mode may flush subnormal numbers. Raises UnsupportedError if this mode does not round to nearest.
     """
     return Prober(SizedTarget(target, n, dtype, mode=check_mode(target, mode)))
 
@@ -248,7 +248,7 @@ class _Trials:
         self.evaluator = Evaluator((first,) if target.kind == "sum" else (first, column), self.real.format)
 
     def _order(self, trial: int) -> Array:
-        """Return, for each row of a trial's product, the index of the sum that it computes."""
+        """Return the index of the random sum that each row of a trial's product computes."""
         return (trial + np.arange(ROWS)) % self.trials
 
     def replays(self, plan: Plan) -> list[Explanation]:

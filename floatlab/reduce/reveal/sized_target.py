@@ -45,7 +45,7 @@ class SizedTarget:
         mode: DefaultMode | None = None,
         batch: int = 1,
     ) -> None:
-        """Take the shape of the results, by default `target.shape`. Raises UnsupportedError for invalid arguments."""
+        """Check and store the arguments; raises UnsupportedError. By default, `shape` is `target.shape`."""
         if not isinstance(terms, int) or isinstance(terms, bool) or not 1 <= terms <= MOST_TERMS:
             raise UnsupportedError(f"n must be a number of terms from 1 to {MOST_TERMS:,}, not {terms!r}")
         if not isinstance(dtype, str):
@@ -73,7 +73,7 @@ class SizedTarget:
             )
 
     def resized(self, terms: int, shape: tuple[int, ...], layout: str) -> SizedTarget:
-        """Return the same target for another number of terms, shape and layout; the copy has no batch."""
+        """Return the same target for another number of terms, shape and layout, and for a single product."""
         other = SizedTarget(self.target, terms, self.format.name, shape, layout, self._mode)
         other.before_product = self.before_product
         return other
@@ -161,7 +161,7 @@ class SizedTarget:
 
 
 def check_mode(target: Target, mode: DefaultMode | None) -> DefaultMode | None:
-    """Return `mode`. Raises UnsupportedError if the mode in force before it does not round to nearest."""
+    """Return `mode`. Raises UnsupportedError if the mode before `mode` was entered does not round to nearest."""
     if mode is not None and not mode.outside(rounds_to_nearest)():
         raise UnsupportedError(
             f"{target.name} can be probed only if this thread rounds to nearest, which it does not: "

@@ -31,8 +31,8 @@ _APART = {"A@A.T": "A@B.T", "A.T@A": "A.T@B"}
 class SmallerProducts:
     """Smaller products of a target, and the orders of their elements.
 
-    `explain` finds the orders of one product: it returns the candidate of each class and the class of each element. It
-    is called once for each product, when its orders are needed.
+    `explain` finds the orders of one product: it returns the candidate of each class and the class of each element.
+    `explain` is called once for each product, when the orders of this product are needed.
     """
 
     def __init__(self, sized: SizedTarget, explain: Callable[[SizedTarget], Explained]) -> None:
@@ -44,7 +44,7 @@ class SmallerProducts:
 
         Known plans divide the terms into blocks. Each plan gives one guess: the blocks are combined as in the plan, and
         a block of m terms is added as in a smaller product with m terms. Then come the orders of a smaller product with
-        all terms. This is repeated for each shape and layout of smaller products.
+        all terms. Both kinds of guesses are repeated for each shape and layout of smaller products.
         """
         if self.sized.batch > 1:
             return
@@ -85,7 +85,7 @@ class SmallerProducts:
     def _of_all_terms(self, shape: tuple[int, ...], place: tuple[int, int], layout: str) -> Iterator[Candidate]:
         """Yield the orders of a product with fewer rows and columns, but with all terms.
 
-        The order of its element at `place` comes first.
+        The order of the smaller product's element at `place` comes first.
         """
         terms = self.sized.terms
         is_same = shape == self.sized.matrix_shape and layout == self.sized.layout

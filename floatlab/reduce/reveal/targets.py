@@ -201,7 +201,7 @@ def _imported(module: str) -> Foreign:
 
 
 def _current_folder(module: str) -> str:
-    """Return the current folder if it contains the module and Python may search it but does not yet; else ""."""
+    """Return the current folder if it has the module, is not yet in `sys.path`, and may be added to it; else ""."""
     if sys.flags.safe_path:
         return ""
     with suppress(OSError):  # the folder may have been deleted

@@ -1,10 +1,10 @@
 """The arithmetic of a plan's nodes on single numbers. Each rounding is recorded as a derivation.
 
 A node with two arguments rounds their sum once. Without `fma`, products are rounded to the format `products` before
-they are added. With `fma`, the product among the two arguments is not rounded. If both are products, the first is
-rounded, as in a loop whose accumulator starts at zero. With `pairs=False`, both are rounded, as if each had started a
-separate accumulator. A node with more than two arguments adds them exactly and rounds once; with `fma`, none of its
-products is rounded.
+they are added. With `fma`, an argument that is a product is not rounded. If both arguments are products, the first one
+is rounded, as in a loop whose accumulator starts at zero. With `pairs=False`, both products are rounded, as if each had
+started a separate accumulator. A node with more than two arguments adds them exactly and rounds once; with `fma`, none
+of its products is rounded.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Node(Record):
     """A node after evaluation: its id, the ids of its arguments, its value, and the derivations of its roundings.
 
     If the model of a tensor core adds products in a node, the node has no derivations. Instead, `given` is the exact
-    sum of its arguments, or None if an argument is not finite.
+    sum of the node's arguments, or None if an argument is not finite.
     """
 
     id: int
@@ -125,7 +125,7 @@ class Adder(NodeRule):
         return stream_context(self.context, id, element)
 
     def leaf(self, term: Term, id: int, element: int = 0) -> tuple[Datum, list[Derivation]]:
-        """Return a term or rounded product, converted to the accumulator's format, and the derivations of its value."""
+        """Return a term or rounded product in the accumulator's format, and the derivations of this number."""
         context, made, value = self.stream_context(id, element), [], term.x
         if term.y is not None:
             made.append(multiply(term.x, term.y, self.products, context))
@@ -136,7 +136,7 @@ class Adder(NodeRule):
         return value, made
 
     def node(self, id: int, ids: tuple[int, ...], arguments: Sequence[Term | Datum], element: int = 0) -> Node:
-        """Return the evaluated node. If its only argument is a term, its value is that of `leaf`."""
+        """Return the evaluated node. If its only argument is a term, the node has the value that `leaf` returns."""
         if len(ids) == 1 and isinstance(arguments[0], Term):
             value, roundings = self.leaf(arguments[0], ids[0], element)
             return Node(id, ids, value, tuple(roundings))
@@ -164,9 +164,9 @@ class Adder(NodeRule):
 class PartlyFused(Record):
     """Addition of products where FMA adds the products in `fused`, and all other products are rounded first.
 
-    Compiled code may mix both: a vectorised loop uses FMA, and the loop over the remaining terms does not. If both
-    operands of a node are products in `fused`, the first is rounded. The sums of the nodes in `kept` are rounded to the
-    format `partials`, as if one loop stored them and another loop read them.
+    Compiled code may use FMA for only some products: a vectorised loop uses FMA, and the loop over the remaining terms
+    does not. If both operands of a node are products in `fused`, the first product is rounded. The sums of the nodes in
+    `kept` are rounded to the format `partials`, as if one loop stored them and another loop read them.
     """
 
     accumulator: Format
@@ -188,7 +188,7 @@ class PartlyFused(Record):
         return self.accumulator
 
     def within(self, terms: Sequence[int]) -> PartlyFused:
-        """Return the adder for only these terms, which are renumbered from 0; its `kept` is empty."""
+        """Return an adder for only these terms, which are renumbered from 0. The new adder's `kept` is empty."""
         fused = set(self.fused)
         return PartlyFused(self.accumulator, tuple(i for i, term in enumerate(terms) if term in fused))
 
@@ -197,8 +197,8 @@ class Joined(Record):
     """Addition whose last node adds two sums that different adders computed.
 
     The adder `first` computes the first operand of the last node, and `second` computes the second operand. For
-    example, one operand is the sum of a vectorised loop, and the other is that of the loop over the remaining terms.
-    The last node rounds to the wider of the two accumulators.
+    example, one operand is the sum of a vectorised loop, and the other is the sum of the loop over the remaining terms.
+    The last node rounds to the wider of the two accumulator formats.
     """
 
     first: Adder | PartlyFused
@@ -215,7 +215,10 @@ class Joined(Record):
 
 
 def stream_context(context: Context, id: int, element: int = 0) -> Context:
-    """Return a context whose seed depends on `id` and on a sum's index `element`; without SR, return `context`."""
+    """Return a context whose seed depends on `id` and on a sum's index `element`.
+
+    Without stochastic rounding, return `context` unchanged.
+    """
     if not context.rounding.is_stochastic:
         return context
     return context.replace(seed=(context.seed + id + element * STREAM) % (1 << 64))

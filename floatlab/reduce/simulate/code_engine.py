@@ -1,8 +1,9 @@
 """The arithmetic of a plan's nodes on whole arrays of codes, for many sums at once.
 
 Partial sums are arrays of shape (lanes, *batch). The first axis has one row for each chain of additions in a `Batch` of
-the plan (see `plan.batches`); such a chain is called a lane. The other axes (`batch`) are those of independent sums,
-which are all added in the same order. Terms broadcast to the shape (n, *batch); a slot is an index of the first axis.
+the plan (see `plan.batches`); such a chain is called a lane. The other axes (`batch`) belong to independent sums, which
+are all added in the same order. Terms broadcast to the shape (n, *batch); a slot is the index of a term along the first
+axis.
 """
 
 from __future__ import annotations
@@ -187,11 +188,11 @@ class CodeEngine:
         return numbers
 
     def _sum_doubles(self, numbers: list[Array], sums: Array) -> Array:
-        """Add binary64 numbers exactly, round once, and write the results to `sums`; return where they may be wrong.
+        """Add binary64 numbers exactly, round once, and write the sums to `sums`; return a mask of doubtful sums.
 
-        Two kinds of sums may be wrong: infinite or NaN sums, and nonzero sums that round to zero in binary64. If the
-        format is so wide that rounding to odd in binary64 first could change a result, all sums that are inexact in
-        binary64 may be wrong, too.
+        Doubtful sums may be wrong. They are of two kinds: infinite or NaN sums, and nonzero sums that round to zero in
+        binary64. If the format is so wide that rounding to odd in binary64 first could change a result, all sums that
+        are inexact in binary64 are doubtful, too.
         """
         total, exact = np.zeros(sums.shape), np.ones(sums.shape, np.bool_)
         with np.errstate(all="ignore"):
@@ -242,7 +243,7 @@ class CodeEngine:
         return sums, len(slots)
 
     def _compiled_walk(self, count: int) -> Walk | None:
-        """Return a compiled loop that adds terms, or products by FMA; None if it is not built or if NumPy is faster."""
+        """Return a compiled loop that adds terms, or products by FMA; None if it is not built, or NumPy is faster."""
         fed = ["a", "b"] if self.fma else ["a"]
         stage = RecurrenceStage("s", "fma" if self.fma else "add", (*fed, "s"), self.format, self.adder.context)
         line = Recurrence(["s", *fed], [stage])
@@ -254,7 +255,7 @@ class CodeEngine:
         return walk if line.is_compiled and count <= MOST_WALKED else None
 
     def _scalar_walk(self, count: int) -> Walk | None:
-        """Return a loop over Python's floats that adds terms; None if it would be slow or would round differently."""
+        """Return a loop that adds terms as Python's floats; None if this loop would be slow or round differently."""
 
         def walk(sums: Array, terms: list[Array]) -> Array:
             columns = zip(sums.tolist(), terms[0].T.tolist(), strict=True)

@@ -63,7 +63,7 @@ class CompensationRule(Record):
     """A rule of compensated summation. Its state has the partial sum and one or more compensation values.
 
     `take` returns the state after one more term. A rule whose `by_size` is true compares operands by magnitude and adds
-    the compensation values to the sum at the end. The other rules use them at each step.
+    the compensation values to the sum at the end. The other rules use the compensation values at each step.
     """
 
     take: Callable[..., tuple[Any, ...]]
@@ -90,7 +90,9 @@ def _add_with_rest(do: Operations[X], s: X, x: X) -> tuple[X, X]:
 
 
 def _with_rests(do: Operations[X], state: tuple[X, ...], x: X) -> tuple[X, ...]:
-    """Add x to the first number of the state, the error of this addition to the second number, and so on.
+    """Return the state after adding the term x.
+
+    The term is added to the first number of the state, the error of this addition to the second number, and so on.
 
     The first number is the partial sum. One more number follows in Neumaier's rule, and two more in Klein's.
     """
@@ -205,7 +207,7 @@ class Compensated(Record):
     def traced(self, plan: Plan, terms: Sequence[Term], element: int = 0) -> tuple[list[Node], Datum]:
         """Return the nodes of a serial plan, and the result; a node's value is the sum without the compensation.
 
-        Raises PlanError if the plan is not serial, or not for this number of terms.
+        Raises PlanError if the plan is not serial, or if its number of terms is not the length of `terms`.
 
         >>> from floatlab.reduce.plan.plan import Plan
         >>> plan, ones = Plan.from_tree(((0, 1), 2)), [Term(encode(x, "fp16")) for x in (2048, 1, 1)]
@@ -262,7 +264,7 @@ class Compensated(Record):
     def _walked(self, state: tuple[Array, ...], order: list[int], engine: CodeEngine) -> tuple[Array, ...] | None:
         """Return the state after all terms, computed by one compiled loop.
 
-        The result is None if there is no such loop, if it would save no time, or if a number is not finite.
+        The result is None if there is no compiled loop, if the loop would save no time, or if a number is not finite.
         """
         if engine.drawn or len(order) < MANY or state[0].size > MOST_WALKED or not holds(DOUBLE, self.accumulator):
             return None

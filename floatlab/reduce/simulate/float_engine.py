@@ -40,8 +40,8 @@ class FloatEngine(CodeEngine):
     def __init__(self, sides: Sides, adder: Adder, first: int = 0) -> None:
         """Store the terms as floats.
 
-        If the accumulator's format does not contain the operands' formats, terms are rounded to it, but factors of
-        products stay codes.
+        If the accumulator's format does not contain the operands' formats, the terms of a sum are rounded to the
+        accumulator's format. The factors of products then stay codes.
         """
         super().__init__(sides, adder, first)
         self.kind = np.dtype(np.float32 if self.format == SINGLE else np.float64)
@@ -131,7 +131,7 @@ class FloatEngine(CodeEngine):
             return numbers.astype(self.kind)
 
     def _along(self, sums: Array, slots: Array) -> Array:
-        """Add many terms to few sums with NumPy's `accumulate`, which adds up to `ROWS` terms in order in one call."""
+        """Add many terms to few sums with NumPy's `accumulate`. Each call adds at most `ROWS` terms, in order."""
         for start in range(0, len(slots), ROWS):
             sums = self._accumulated(sums, slots[start : start + ROWS])[-1]
         return sums
@@ -165,7 +165,7 @@ def _rows(slots: Array) -> Array | slice:
 def can_fuse_doubles(sides: Sides, batch: tuple[int, ...]) -> bool:
     """Return whether `update` can use FMA in binary64 for these factors and sums of shape `batch`.
 
-    This needs the C extension. The factors must have one axis more than the sums, and three axes at most.
+    FMA in binary64 needs the C extension. The factors must have one axis more than the sums, and three axes at most.
     """
     return compiled.is_built() and len(batch) <= 2 and all(side.codes.ndim == 1 + len(batch) for side in sides)
 
@@ -210,8 +210,8 @@ def update(sums: Array, x: Array, y: Array | None, fma: bool) -> None:
 def _fused(sums: Array, x: Array, y: Array) -> None:
     """Add the products x[k]·y[k] to `sums` in place, by FMA in binary32.
 
-    Each product is exact in binary64. Each sum is rounded first to binary64 and then to binary32. If this may differ
-    from rounding once, the first rounding is to odd.
+    Each product is exact in binary64. Each sum is rounded first to binary64 and then to binary32. If these two
+    roundings might give another result than a single one, the first rounding is to odd.
     """
     wide = sums.astype(np.float64)
     a, b = x.astype(np.float64), y.astype(np.float64)
@@ -252,7 +252,7 @@ def fused_trail(sums: Array, x: Array, y: Array) -> Array:
 
 
 def _fused_one_by_one(total: float, products: list[float]) -> list[float]:
-    """Return the partial sums of one sum after each fused update, computed in Python's floats."""
+    """Add products to `total` by FMA, one at a time, in Python's floats; return the total after each addition."""
     put, read = FLOAT.pack, WORD.unpack
     found = []
     for product in products:

@@ -1,6 +1,6 @@
-"""Machines: published models of matrix units. Each row of the table names its source.
+"""Machines: published models of matrix units. Each model in `MACHINES` names its source.
 
-A row's name is architecture.input.output, such as `hopper.f16.f32`; `h100.f16.f32` names the same row.
+A model's name is architecture.input.output, such as `hopper.f16.f32`; `h100.f16.f32` names the same model.
 """
 
 from __future__ import annotations

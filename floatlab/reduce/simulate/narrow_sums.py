@@ -14,8 +14,8 @@ from floatlab.formats import Format
 def promoted(x: Array, y: Array, format: Format, size: int, fma: bool) -> Array:
     """Return the matrix product x·y, summed in blocks of `size` terms.
 
-    Within a block, every sum is rounded to `format`. Without `fma`, every product of two elements is rounded to it,
-    too. The sums of the blocks are added in binary32.
+    Within a block, every sum is rounded to `format`. Without `fma`, every product of two elements is rounded to
+    `format`, too. The sums of the blocks are added in binary32.
     """
     n = x.shape[1]
     whole, total = n // size * size, np.zeros((x.shape[0], y.shape[1]), np.float32)
@@ -56,9 +56,10 @@ def added_blocks(
 ) -> Array:
     """Return the matrix product x·y, summed in blocks.
 
-    Block i has the terms from `edges[i]` to `edges[i + 1]` − 1, and its sum is computed in binary64; `error` is added
-    to it. With `blocks`, this sum is rounded to `format`. With `sums`, the running sum is rounded to `format` after
-    each block. The result is always rounded to `format`. It does not decrease if `error` grows.
+    Block i has the terms from `edges[i]` to `edges[i + 1]` − 1. The sum of a block is computed in binary64, and `error`
+    is added to this sum. With `blocks`, the sum of the block is then rounded to `format`. With `sums`, the running sum
+    is rounded to `format` after each block. The result is always rounded to `format`. If `error` grows, no element of
+    the result decreases.
     """
     total = np.zeros((x.shape[0], y.shape[1]))
     with np.errstate(all="ignore"):

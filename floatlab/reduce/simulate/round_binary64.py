@@ -55,9 +55,9 @@ def can_add_serially(format: Format, context: Context) -> bool:
 
 
 def add_serially(total: float, terms: list[float], format: Format) -> list[float]:
-    """Return the sums after each term that is added to `total`; stop before the first sum that overflows.
+    """Add terms to `total` one by one; return the sum after each term, but stop before a sum that overflows.
 
-    All numbers belong to the format. Each sum is rounded to it, to nearest even, with Python's floats.
+    All numbers belong to the format. Each sum is rounded to the format, to nearest even, with Python's floats.
 
     >>> from floatlab.formats import parse_format
     >>> add_serially(2046.0, [1.0, 1.0, 1.0, 3.0, 65504.0], parse_format("fp16"))
@@ -78,7 +78,7 @@ def add_serially(total: float, terms: list[float], format: Format) -> list[float
 def odd_sum(numbers: Sequence[float]) -> float | None:
     """Return the exact sum of numbers, rounded to odd in binary64.
 
-    The result is None if the sum is zero or not finite, or if it or an intermediate sum overflows in `fsum`.
+    The result is None if the sum is zero or not finite, or if the sum or an intermediate sum overflows in `fsum`.
 
     >>> odd_sum([1.0, 2.0**-60]).hex(), odd_sum([1.0, -(2.0**-60)]).hex(), odd_sum([1.5, 2.0**-40]).hex()
     ('0x1.0000000000001p+0', '0x1.fffffffffffffp-1', '0x1.8000000001000p+0')

@@ -31,7 +31,7 @@ _TILE = 1 << 20  # the largest number of products in memory at once
 
 
 class ScaledTerm(Record):
-    """One product or group of products in a node: its exact value, its exponent, and what remains after alignment."""
+    """One product or group of products in a node: its exact value, its exponent, and its truncated value."""
 
     first: int  # the index of its first product in the sum
     stop: int  # the index after its last product

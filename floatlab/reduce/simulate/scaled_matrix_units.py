@@ -1,8 +1,8 @@
-"""Published models of matrix units for products with block scales. Each row of the table names its source.
+"""Published models of matrix units for products with block scales. Each model names its source.
 
-A row's name is architecture.kind.output, such as `rtxblackwell.mxf8f6f4.f32`; the kinds are those of the instructions
-mma.sync and tcgen05.mma. No model has been checked against recorded outputs of the hardware, so the results of every
-row are labelled "model, no hardware record".
+A model's name is architecture.kind.output, such as `rtxblackwell.mxf8f6f4.f32`. The kinds have the names that the
+instructions mma.sync and tcgen05.mma use. No model has been checked against recorded outputs of the hardware, so all
+results are labelled "model, no hardware record".
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class ScaledUnit(Record):
         return self.core.sums(x, y, scales, self.size, start)
 
     def nodes(self, x: Source, y: Source, scales: tuple[Source, Source]) -> list[ScaledNode]:
-        """Return the nodes of one element of the product, given its row of x, its column of y, and their scales."""
+        """Return the nodes of one element of a product, from a row x, a column y, and the scales of both."""
         sides = [[Datum(side.format, code) for code in side.codes.tolist()] for side in (x, y, *scales)]
         factors = list(zip(sides[0], sides[1], strict=True))
         pairs = [(sides[2][at // self.size], sides[3][at // self.size]) for at in range(len(factors))]

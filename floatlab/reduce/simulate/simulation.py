@@ -39,7 +39,7 @@ _MOST = 1 << 23  # the largest number of values that a tile holds in memory, unl
 
 
 def evaluate(batches: Batches, engine: CodeEngine, observe: Observer | None = None) -> Array:
-    """Return sums that are added in the order of `batches`, an array of the shape `engine.batch`.
+    """Add the terms in the order of `batches`; return the sums as an array of the shape `engine.batch`.
 
     `observe` receives the ids and values of all nodes, each node once and after its arguments. Raises UnsupportedError
     if `engine` and `batches` have different numbers of terms.
@@ -114,7 +114,7 @@ class _Evaluation:
         return np.asarray(trail[-1])
 
     def _begin(self, first: Array, second: Array, ids: Array) -> tuple[Array, int]:
-        """Return the first sums of chains, and the number of steps that they already include: 0 or 1."""
+        """Return the first sums of chains, and the number of steps that these sums already include: 0 or 1."""
         engine, n = self.engine, self.terms
         if first[0] >= n:
             return self.store[first - n], 0

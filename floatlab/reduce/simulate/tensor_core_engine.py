@@ -35,20 +35,20 @@ class TensorCore(NodeRule):
     """The arithmetic of a tensor core: the bits kept in the alignment, and the rounding into the accumulator.
 
     `direction` is the rounding into the accumulator. If `result_bits` is given, the result is truncated to this number
-    of fraction bits, which is smaller than that of the accumulator.
+    of fraction bits; the accumulator's format has more.
 
     If `sum_bits` is given, the node works in two stages. First, it aligns the products to the largest exponent among
     them and adds them. If `groups` is 0, zeros have the exponent −126 in this alignment. Second, it adds the partial
-    sum. Both sums are aligned to the larger of their exponents, or to −126 if this is larger. The sum of the products
-    is truncated toward −∞ at `sum_bits` bits below this exponent, and the partial sum at `fraction_bits` bits below it.
-    A product of magnitude 2^128 or more counts as infinite.
+    sum. Now the alignment exponent is the largest exponent among the products and the partial sum, or −126 if that is
+    larger. The sum of the products is truncated toward −∞ at `sum_bits` bits below this exponent, and the partial sum
+    at `fraction_bits` bits below this exponent. A product of magnitude 2^128 or more counts as infinite.
 
     `groups` is 0, 1 or 2, and always 0 without `sum_bits`. If `groups` is 1 or 2, the second stage keeps one bit more
-    of the sum of the products. The normalised total is then truncated toward −∞ to `sum_bits` fraction bits. If
-    `groups` is 2, the first stage adds the products at even positions and those at odd positions separately. Each of
-    these two sums is truncated toward −∞ at `fraction_bits` bits below the larger of their exponents, and both are
-    added. The second stage then drops a partial sum whose exponent is more than `fraction_bits` + 1 below the largest
-    exponent of the products.
+    of the sum of the products. The total of the second stage is then normalised and truncated toward −∞ to `sum_bits`
+    fraction bits. If `groups` is 2, the first stage adds the products at even positions and those at odd positions
+    separately. Each of these two sums is truncated toward −∞ at `fraction_bits` bits below the largest exponent of all
+    products. Then the two sums are added. The second stage then drops a partial sum whose exponent is more than
+    `fraction_bits` + 1 below the largest exponent of the products.
     """
 
     accumulator: Format
@@ -154,7 +154,7 @@ class TensorCore(NodeRule):
         return Datum(fmt, fmt.compose(signs == {"-"}, fmt.infinity_magnitude))
 
     def node(self, id: int, ids: tuple[int, ...], arguments: Sequence[Term | Datum], element: int = 0) -> Node:
-        """Evaluate a node; a node with products has no derivations."""
+        """Return the evaluated node. If an argument is a product, the node has no derivations."""
         if any(isinstance(each, Term) for each in arguments):
             return Node(id, ids, self.sum(arguments), (), _given(arguments))
         return Adder(self.accumulator).node(id, ids, arguments)
@@ -216,7 +216,7 @@ class TensorEngine(CodeEngine):
         return self.block(slots[None], [])
 
     def add_exactly(self, arguments: Sequence[Argument], ids: Array) -> Array:
-        """Return the sums: fused if there are products, and otherwise rounded to nearest even."""
+        """Return the sums; products are added by `block`, and sums without products are rounded to nearest even."""
         slots = [array for is_term, array in arguments if is_term]
         sums = [array for is_term, array in arguments if not is_term]
         if not slots:
@@ -224,10 +224,10 @@ class TensorEngine(CodeEngine):
         return self.block(np.stack(slots), sums)
 
     def block(self, slots: Array, sums: Sequence[Array]) -> Array:
-        """Return the codes of fused sums of products and partial sums.
+        """Add the products and the partial sums of each lane in one operation; return the codes of the results.
 
-        `slots`, of shape (products, lanes), has the index of each product's factors in `self.factors`.
-        Each array of `sums` is (lanes, *batch).
+        `slots`, of shape (products, lanes), has the index of each product's factors in `self.factors`. Each array of
+        `sums` has the shape (lanes, *batch).
         """
         core, fmt = self.core, self.core.accumulator
         given = [decode(each, fmt, np.float64) for each in sums]
@@ -257,7 +257,7 @@ class TensorEngine(CodeEngine):
         return np.asarray(codes, container(fmt))
 
     def _total(self, products: Array, exponents: Array, sums: list[Array]) -> tuple[Array, Array]:
-        """Return the sums of the truncated terms as integers (in binary64), and the exponents of their units."""
+        """Return the sums of the truncated terms, as integers in binary64, and the exponent of each sum's unit."""
         core, fmt = self.core, self.core.accumulator
         if core.groups:
             return self._total_of_groups(products, exponents, sums)

@@ -79,7 +79,7 @@ class BackendTiming(Individual):
 
     @property
     def complete(self) -> Timing:
-        """The times of all runs, each with both transfers; without the first product."""
+        """The time of each run, including both transfers; the first product is left out."""
         parts = zip(self.sending.runs, self.rest.runs, self.fetching.runs, strict=True)
         return Timing(tuple(map(sum, parts)))
 
@@ -276,7 +276,7 @@ class _Work:
         return seconds
 
     def _cycle(self, device: Device, own: Foreign) -> tuple[Source, tuple[float, float, float]]:
-        """Return a product, and the seconds of sending the matrices, multiplying them and fetching it."""
+        """Return a product, and three times in seconds: for sending the matrices, multiplying, and fetching."""
         with np.errstate(all="ignore"), device.scope(own):
             sides, sent = timed(self._send, device, own)
             product, multiplied = timed(self.multiply, device, *sides)
@@ -332,9 +332,9 @@ def _multiply(device: Device, x: Foreign, y: Foreign) -> Foreign:
 def in_one_format(sides: Sequence[object], format: Format | None = None) -> list[Source]:
     """Return matrices in one format: `format`, or else the format that all of them have.
 
-    If `format` is None and their formats differ, the matrices are rounded to nearest. They get the first of binary32
-    and binary64 that contains all their formats, or binary32 if neither does. Raises UnsupportedError for a format in
-    which no backend multiplies.
+    If `format` is None and the matrices have different formats, they are rounded to nearest. The new format is the
+    first of binary32 and binary64 that contains all formats of the matrices, or binary32 if there is none. Raises
+    UnsupportedError for a format in which no backend multiplies.
 
     >>> [side.format.name for side in in_one_format((np.ones((1, 1)), np.ones((1, 1), np.float16)))]
     ['binary64', 'binary64']

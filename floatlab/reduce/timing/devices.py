@@ -34,7 +34,7 @@ class AbsentDeviceError(UnsupportedError):
 
 
 class Device:
-    """The CPU as NumPy uses it. The devices of other libraries are subclasses; `kinds[0]` is their default."""
+    """The CPU as NumPy uses it; subclasses are the devices of other libraries. `kinds[0]` is the default kind."""
 
     library: ClassVar[str] = "numpy"
     install: ClassVar[str] = "numpy"  # the name of the package for pip
@@ -70,7 +70,7 @@ class Device:
         return np.dtype(name)
 
     def scope(self, dtype: Foreign) -> AbstractContextManager[Foreign]:
-        """Return a context manager; make and use arrays of a dtype within it."""
+        """Return a context manager; arrays of the given dtype must be made and used within it."""
         return nullcontext()
 
     def array(self, values: Array, dtype: Foreign) -> Foreign:
@@ -85,7 +85,7 @@ class Device:
         return source_of(made, name)
 
     def set_threads(self, count: int) -> int | None:
-        """Set the number of threads of the library's products; return the previous number, or None if it cannot be set.
+        """Set the number of threads that the library uses; return the previous number, or None if it cannot be set.
 
         For NumPy, only the OpenBLAS in NumPy's wheels is supported.
         """
@@ -102,7 +102,7 @@ class Device:
         return f"NumPy {np.__version__}"
 
     def settings(self, dtype: str) -> tuple[str, ...]:
-        """Return those settings of library and device that affect the bits of a product or its time."""
+        """Return the settings of the library and the device that affect the bits or the time of a product."""
         found = np.show_config(mode="dicts").get("Build Dependencies", {}).get("blas", {})
         blas = " ".join(str(found[each]) for each in ("name", "version") if found.get(each))
         return (*([blas] if blas else []), *_environment(_THREAD_SETTINGS))
@@ -272,7 +272,7 @@ def _imported(library: str, install: str) -> Foreign:
 
 
 def first_line(trouble: BaseException, limit: int = 120) -> str:
-    """Return the first sentence of an error's message, from its first line and cut to `limit` characters.
+    """Return the first sentence in the first line of an error's message, cut to `limit` characters.
 
     If the sentence is a single word, the error's type precedes it.
 

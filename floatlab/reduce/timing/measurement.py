@@ -96,7 +96,7 @@ class Ranking(Record):
 
     @property
     def fastest(self) -> str | None:
-        """The only candidate, or None if there are several."""
+        """The name of the fastest timing, or None if several timings may be the fastest."""
         return self.candidates[0] if len(self.candidates) == 1 else None
 
     @property
@@ -177,9 +177,9 @@ def take_turns(
 ) -> dict[str, list[Found]]:
     """Measure each name once per round, in a new random order each time; return the measurements of each name.
 
-    Other load on the machine then affects all names equally, and no name is always measured after the same one. If
-    `keep_interrupted` is true and a round is complete, Ctrl-C only ends the measurements. Otherwise KeyboardInterrupt
-    propagates.
+    Because of this order, other load on the machine affects all names equally, and no name always follows the same
+    other name. If `keep_interrupted` is true and a round is complete, Ctrl-C only ends the measurements. Otherwise
+    KeyboardInterrupt propagates.
 
     >>> take_turns(("a", "b"), str.upper, 2)
     {'a': ['A', 'A'], 'b': ['B', 'B']}

@@ -111,7 +111,7 @@ def time_partitions(
     started: Callable[[int, str], Callable[[int], None]] | None = None,
     keep_interrupted: bool = False,
 ) -> PartitionComparison:
-    """Return the product of matrices a (rows, n) and b (n, columns) of one dtype, computed whole and in each partition.
+    """Multiply matrices a (rows, n) and b (n, columns) of one dtype, whole and in each partition; return the timings.
 
     Parameters
     ----------
@@ -131,8 +131,8 @@ def time_partitions(
     Raises
     ------
     UnsupportedError
-        If a and b are not matrices, if their shapes do not match or their product is empty or too large, if they differ
-        in dtype or have none of these dtypes, or if `runs` or `block` is below 1.
+        If a and b are not matrices, if their shapes do not match or their product is empty or too large, if their
+        dtypes differ or are not among these three, or if `runs` or `block` is below 1.
 
     Examples
     --------
