@@ -25,7 +25,7 @@ _KINDS = {
 
 
 def no_file(mode: int) -> str:
-    """Return a text that says what a mode is instead of a regular file; "" for a regular file."""
+    """Return a text that says what a file with this mode is, such as a directory; "" for a regular file."""
     if stat.S_ISREG(mode):
         return ""
     return next((f"{words}, not a file" for kind, words in _KINDS.items() if kind(mode)), "is not a file")
@@ -34,8 +34,9 @@ def no_file(mode: int) -> str:
 def state_of(path: str) -> os.stat_result | None:
     """Return the `os.stat` result of a file, following symbolic links; None if its folder has no such file.
 
-    Raises FileFormatError if it is not a regular file, OSError if it cannot be written or its folder does not exist,
-    and ValueError if the path is invalid. The message of FileFormatError is meant to follow the name of the file.
+    Raises FileFormatError if the path leads to anything but a regular file, OSError if the file cannot be written or
+    its folder does not exist, and ValueError if the path is invalid. The message of FileFormatError is meant to follow
+    the name of the file.
     """
     try:
         state = os.stat(path)

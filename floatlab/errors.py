@@ -17,7 +17,7 @@ class FormatError(FloatlabError, ValueError):
 
 
 class RecipeError(FormatError):
-    """Text that is not a recipe; lines after the first mark the place with a caret."""
+    """Text that is not a recipe; after its first line, the message shows the text with a caret at the mistake."""
 
 
 class LiteralError(FloatlabError, ValueError):
@@ -73,7 +73,7 @@ def printable_lines(text: str) -> str:
 
 
 def quoted(text: str, limit: int = 40) -> str:
-    """Return `text` for an error message: in quotes, printable, and shortened to `limit`."""
+    """Return `text` for an error message: in quotes, printable, and shortened to `limit` characters."""
     shown = text if len(text) <= limit else f"{text[: limit - 8]}…{text[-6:]}"
     return f"'{printable(shown)}'" + (f" ({len(text):,} characters)" if len(text) > limit else "")
 
@@ -124,7 +124,7 @@ def listed(names: list[str], joined: str = "and") -> str:
 
 
 def guess(word: str, known: list[str]) -> str:
-    """Return "; did you mean 'x'?", where x is the known word nearest to `word`; empty if none is near."""
+    """Return "; did you mean 'x'?", where x is the known word nearest to `word`; empty if no known word is near."""
     from difflib import get_close_matches  # slow import, needed only for errors
 
     near = get_close_matches(word[:64].lower(), known, n=1, cutoff=0.6)

@@ -162,7 +162,7 @@ def _set_default() -> object:
 
 
 def _description() -> str:
-    """Describe how this thread's mode differs from the default."""
+    """Return words that say how this thread's mode differs from the default; "" if it does not differ."""
     total = _ONE + _THREE_QUARTERS + _QUARTER
     deviations = [] if total == _NEXT else ["rounds upward" if total > _NEXT else "rounds downward or toward zero"]
     if _NORMAL - _LEAST != _BELOW:
@@ -176,7 +176,7 @@ _known_setter: Setter | None = None
 def _setter() -> Setter:
     """Return the functions that set and restore the mode, found at first use.
 
-    Raises ImportError, OSError, AttributeError or ValueError if there are none.
+    Raises ImportError, OSError, AttributeError or ValueError if there are no such functions.
     """
     global _known_setter
     if _known_setter is None:
@@ -193,7 +193,7 @@ def _setter() -> Setter:
 def _setter_of_the_c_library() -> Setter:
     """Return functions that set and restore the mode through ctypes.
 
-    Raises ImportError, OSError, AttributeError or ValueError if there are none.
+    Raises ImportError, OSError, AttributeError or ValueError if there are no such functions.
     """
     import ctypes  # imported here: it takes 10 ms, and only this case needs it
     import os

@@ -77,10 +77,10 @@ class Drawn:
 
 
 class Answering(Drawn):
-    """Base class of results that have no truth value: `print` shows the page, `repr` is one line.
+    """Base class of results that have no truth value. `print` shows the result's page, `repr` one line.
 
-    Without this class, the condition in `if compare(a, b)` would always be true. `_ASKS` names the attributes to use
-    instead.
+    Without this class, Python would take every result as true, and `if compare(a, b)` would always run its body.
+    `_ASKS` names the attributes to use as conditions instead.
     """
 
     __slots__ = ()

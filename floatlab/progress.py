@@ -1,7 +1,7 @@
 """Reports the progress of long work to the code that started it, which may also pause or end the work.
 
-The callback is stored in a context variable, so that the functions between the public one and the simulation need not
-pass it on.
+The callback is stored in a context variable, so that the functions between the public function and the simulation need
+not pass the callback on.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _add: ContextVar[Callable[[int], None]] = ContextVar("add", default=_ignore)
 
 @contextmanager
 def pausing(wait: Callable[[], None]) -> Iterator[None]:
-    """Call `wait` at every `count` and `pause` inside the `with`.
+    """Inside the `with`, call `wait` each time the work calls `count` or `pause`.
 
     `wait` blocks to pause the work, and raises to end it.
     """
@@ -43,8 +43,9 @@ def pausing(wait: Callable[[], None]) -> Iterator[None]:
 def reporting(started: Started | None) -> Iterator[None]:
     """Report the progress of all simulations inside the `with`.
 
-    `started` is called at the start of each. Its arguments are the number of additions, and the noun to show with it.
-    It returns a function; each call of this function receives the number of additions done since the previous call.
+    `started` is called at the start of each simulation. Its arguments are the number of additions, and the noun to show
+    with this number. `started` returns a function; each call of this function receives the number of additions done
+    since the previous call.
 
     >>> from floatlab import sum
     >>> done = []

@@ -25,8 +25,8 @@ def _initializer(
 ) -> FunctionType:
     """Return a function `__init__` that passes its parameters, named like the fields, to these setters.
 
-    Compiling source is slow. Therefore it is compiled once for each number of fields, and every class with this number
-    gets a copy of the code in which the names are replaced.
+    Compiling source is slow. Therefore the source is compiled once for each number of fields. Every class with this
+    number of fields gets a copy of the code in which the names are replaced.
     """
     count = len(fields)
     if fields[count - len(defaults) :] != tuple(defaults):

@@ -73,7 +73,7 @@ def is_folder(path: str) -> bool:
 
 
 def whole_path(path: str) -> str:
-    """Return the absolute path; in a confined process, the path relative to its folder, to hide where the folder is."""
+    """Return the absolute path; a confined process hides where its folder is, and returns the path relative to it."""
     return os.path.relpath(path or os.curdir) if _bounds else os.path.abspath(path)
 
 

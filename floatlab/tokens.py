@@ -33,7 +33,7 @@ class TokenReader:
         return self._tokens[self._next][1]
 
     def peek(self) -> str:
-        """Return the next token and leave it there."""
+        """Return the next token without taking it."""
         return self._tokens[self._next][0]
 
     def last(self) -> str:
@@ -47,7 +47,7 @@ class TokenReader:
         return token
 
     def marked(self, message: str, place: int) -> str:
-        """Return a message, and below it the text with a caret at an index."""
+        """Return a message, and below it the text with a caret under the character at index `place`."""
         start = max(0, min(place - _EXCERPT // 2, len(self.text) - _EXCERPT))
         shown = "".join(ch if ch.isprintable() else " " for ch in self.text[start : start + _EXCERPT])
         before, after = "…" * (start > 0), "…" * (start + _EXCERPT < len(self.text))

@@ -13,7 +13,7 @@ from floatlab.verbs.registry import VERBS, verb_named
 
 
 def run(words: list[str]) -> int:
-    """Write the completion script of one shell; raises MissingPartError without shtab."""
+    """Write the completion script of one shell; raises MissingPartError if shtab is not installed."""
     options = Parser(VERB).parse(words)
     (shell,) = VERB.question(options.values, vars(options)).values
     try:

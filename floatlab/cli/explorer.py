@@ -86,7 +86,7 @@ def _run(words: list[str]) -> int:
 
 
 def _asked(question: list[str]) -> tuple[Question | None, BackgroundAnswer | None]:
-    """Read the question to open, if there is one, and begin to answer it; raises FloatlabError."""
+    """Read the question that the explorer opens with, if there is one, and begin to answer it; raises FloatlabError."""
     if not question:
         return None, None
     try:

@@ -38,7 +38,7 @@ def meant_by_value(verb: Verb, value: str, first: str | None) -> str:
 
 
 def unknown_option(word: str, verb: Verb) -> UsageError:
-    """Return the error for an option that a verb does not have, with a suggestion."""
+    """Return the error for an option that a verb does not have; its message has a suggestion."""
     option = word.partition("=")[0]
     if verb.formats_by and option in ("-f", "--format", *(f"--{name}" for name in SHORTHANDS)):
         return UsageError(f"{verb.name} has no {option}: {verb.formats_by}")
@@ -51,7 +51,7 @@ def unknown_option(word: str, verb: Verb) -> UsageError:
 
 
 def meant_by_option(flag: str, verb: Verb) -> str:
-    """Return a suggestion for an unknown option such as --mode, to append to the error message; may be empty."""
+    """Return a suggestion to append to the error message for an unknown option such as --mode; may be empty."""
     word = flag.lstrip("-").lower()
     if verb.name == "show" and flag in ("-v", "-version", "--ver"):
         return "; did you mean '--version'?"

@@ -79,9 +79,9 @@ def _end(status: int, message: str, place: str = "") -> int:
 
 
 def _report(error: Exception) -> str:
-    """Return the message that requests a report, after writing the traceback to a file.
+    """Write the traceback of an internal error to a file; return a message that asks the user to report it.
 
-    If no file can be written, the message has the place of the error.
+    If no file can be written, the message says where in the code the error occurred.
     """
     import tempfile
     import traceback
@@ -188,7 +188,7 @@ def _help(words: list[str]) -> int:
 def _answers(question: Question, first: str | None, started: Started | None) -> list[Answer]:
     """Answer a question; `first` is the first word of the command, or None if this word is a verb.
 
-    Raises UsageError with a suggestion for a value that cannot be read, or LiteralError if there is no suggestion.
+    If a value cannot be read, raises UsageError with a suggestion, or LiteralError if there is no suggestion.
     """
     try:
         return answer_question(question, started)

@@ -57,9 +57,10 @@ def output() -> TextIO:
 
 
 def put(text: str, drawn: bool = False) -> None:
-    """Write data immediately; raises OutputError on failure, BrokenPipeError if the reader has gone.
+    """Write data immediately; raises OutputError on failure, BrokenPipeError if the program that reads it has ended.
 
-    Control sequences are escaped. If `drawn` is true, they are kept: the text is a page of `to_text`, with colours.
+    Control sequences are escaped. If `drawn` is true, the control sequences are kept: the text is a page of `to_text`,
+    with colours.
     """
     out = output()
     if not drawn and not text.replace("\n", "").isprintable():
@@ -106,7 +107,8 @@ def is_watched() -> bool:
 def settle() -> None:
     """Flush the streams for the last time.
 
-    Python flushes them again at exit and would report failures, so a broken stream is redirected to devnull.
+    Python flushes the streams again at exit and would report failures. Therefore a broken stream is redirected to
+    devnull.
     """
     streams: tuple[TextIO | None, ...] = (sys.stdout, sys.stderr)
     for stream in streams:
@@ -190,7 +192,7 @@ def _width(text: str | None, out: TextIO) -> int:
 
 
 def write(answers: list[Answer], settings: OutputSettings, first: bool = True, document: str = "") -> None:
-    """Write answers; `first` is false if other answers were written before on the same stream.
+    """Write answers; `first` is false if other answers have already been written to the same stream.
 
     A `document` goes to standard output in place of the answers. Everything is drawn before anything is written, so
     standard output stays empty if an answer fails.
@@ -252,7 +254,7 @@ def _with_references(markup: str) -> str:
 def write_files(question: Question, answer: Answer, settings: OutputSettings) -> str:
     """Write the page, the plan and the figure to the files given by --html, --plan and --plot.
 
-    Return the document that goes to standard output; empty if none does.
+    Return the text that an option sends to standard output instead of a file; empty if there is none.
     """
     document = ""
     if settings.html is not None:
@@ -298,7 +300,9 @@ def refusing(option: str, path: str) -> Iterator[None]:
 
 
 def check_outputs(settings: OutputSettings, read: list[str], resumed: str | None = None) -> None:
-    """Before the work starts, refuse output files that cannot be written, or that the command also reads or writes.
+    """Refuse unsuitable output files before the work starts.
+
+    An output file is refused if it cannot be written, if the command also reads it, or if two outputs would share it.
 
     `read` are words that may name files or arrays in files, such as `FILE::NAME`; other words are ignored. `resumed` is
     the file of `--resume`.
@@ -330,7 +334,10 @@ def check_outputs(settings: OutputSettings, read: list[str], resumed: str | None
 
 
 def _states(word: str) -> Iterator[os.stat_result]:
-    """Yield `os.stat` of the files that a word may name: the whole word, its start up to a `::`, or a list item."""
+    """Yield `os.stat` of the files that a word may name.
+
+    These names are tried: the whole word, the part before each `::`, and each part between commas.
+    """
     parts = word.split("::")
     for name in {*("::".join(parts[:n]) for n in range(1, len(parts) + 1)), *word.split(",")}:
         with suppress(OSError, ValueError):

@@ -73,7 +73,7 @@ class Parser(argparse.ArgumentParser):
         return super().format_help()
 
     def print_help(self, file: object = None) -> None:
-        """Write the help with `put`, which handles the terminal's encoding."""
+        """Write the help to standard output with `output.put`, which handles the terminal's encoding."""
         put(self.format_help())
 
     def error(self, message: str) -> NoReturn:
@@ -113,7 +113,7 @@ class Parser(argparse.ArgumentParser):
             raise self._unknown(word)
 
     def _missing(self, error: argparse.ArgumentError) -> str:
-        """Return the message for an option whose value is missing."""
+        """Return the error message for an option whose value is missing."""
         name = error.argument_name or ""
         action = self._option_string_actions.get(name.split("/")[0])
         if action is None:
@@ -159,7 +159,7 @@ def _add(group: argparse._ActionsContainer, option: Option) -> None:
 
 
 class AppendFormats(argparse.Action):
-    """Collect formats in the order typed, each once, from -f NAME[,NAME…] and from the shorthands."""
+    """Collects the formats of -f NAME[,NAME…] and of shorthands such as --fp16, each once, in the order typed."""
 
     def __call__(self, parser: object, namespace: argparse.Namespace, values: object, flag: str | None = None) -> None:
         """Append the formats that an option names."""
@@ -172,7 +172,7 @@ class AppendFormats(argparse.Action):
 
 
 def read_question(words: list[str]) -> Question:
-    """Return the question of a command; the verb is `show` if the first word is not a verb that has questions.
+    """Return the question that a command asks. The verb is `show`, unless the first word is a verb with questions.
 
     Raises UsageError for --help, for - (standard input), and for invalid arguments.
 

@@ -16,7 +16,7 @@ _WIDTH = 24
 
 
 class Watched:
-    """A status line on standard error, if that is a terminal; it is redrawn, and erased at the end."""
+    """A status line on standard error, if this is a terminal. The line is redrawn in place, and erased at the end."""
 
     def __init__(self, wanted: bool = True) -> None:
         """Start the clock; nothing is drawn yet."""
@@ -44,7 +44,7 @@ class Watched:
 
 
 class Bar(Watched):
-    """A progress bar, or a count if the total is 0; it can be reused for the next piece of work.
+    """A progress bar, or a count if the total is 0; `begin` starts it again for the next piece of work.
 
     If standard error is not a terminal, a line is written each minute instead.
     """

@@ -50,8 +50,8 @@ def lines() -> Iterator[tuple[int, str | None]]:
 def input_as_file() -> Iterator[str]:
     """Provide the path of a temporary file with the contents of standard input.
 
-    A command may read an array twice, which is possible only in a file. Errors in this file are reported as errors of
-    standard input. Raises FileFormatError if the input is too large or cannot be read.
+    A command may read an array twice, which is possible only in a file. Error messages name standard input instead of
+    this file. Raises FileFormatError if the input is too large or cannot be read.
     """
     import re
     from contextlib import ExitStack

@@ -158,7 +158,7 @@ def _json(function: Function, **members: object) -> str:
 def _summary(
     function: Function, context: Context, total: int, wrong: int, any_nan: bool, settings: OutputSettings
 ) -> str:
-    """Return the last line: the number of lines checked, the rules, and the number of lines that differ."""
+    """Return the last line of output: the rules, the number of lines checked, and the number of lines that differ."""
     if settings.json:
         return _json(function, lines=total, differ=wrong)
     if settings.quiet:

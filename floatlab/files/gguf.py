@@ -48,7 +48,10 @@ _BLOCKS = {name: (elements, size) for name, elements, size in _TYPES.values() if
 
 
 class GgufTensor(Record):
-    """The entry of a tensor. Its bytes are those from `start` to `end` of the file; `shape` has NumPy's order."""
+    """The entry of a tensor in the header.
+
+    The tensor's bytes begin at `start` and end at `end` in the file. `shape` has NumPy's order.
+    """
 
     name: str
     dtype: str

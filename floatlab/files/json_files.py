@@ -1,4 +1,7 @@
-"""Reads JSON objects from files of unknown origin; limits length and number of brackets, and refuses repeated names."""
+"""Reads JSON objects from files of unknown origin.
+
+The length of a file and the number of its brackets are limited. Repeated names are refused.
+"""
 
 from __future__ import annotations
 

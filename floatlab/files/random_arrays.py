@@ -3,9 +3,10 @@
 Element i is computed from two draws: a = draw(seed, 2i) and b = draw(seed, 2i + 1) (`floatlab.numbers.rounding.draw`,
 SplitMix64). So any part of an array can be computed alone. All formulas are evaluated in binary64. With n = a·2^32 + b,
 `uniform` is low + (high − low)·floor(n / 2^11) / 2^53. `normal` is mean + std·z, with Box and Muller's z = sqrt(−2 ln
-u)·cos(2πv), u = (a + 1)/2^32 and v = b/2^32. `lognormal` is exp(mean + sigma·z). The last two use the machine's ln, cos
-and exp, which may differ in the last place. Finally the number is rounded to nearest into the format, so a `uniform`
-number may become `high`. The same array in two formats differs by this rounding only.
+u)·cos(2πv), u = (a + 1)/2^32 and v = b/2^32. `lognormal` is exp(mean + sigma·z). `normal` and `lognormal` use the
+machine's ln, cos and exp, whose results may differ in the last place on another machine. Finally the number is rounded
+to nearest into the format, so a `uniform` number may become `high`. If a random array is made in two formats, the
+numbers differ only by this rounding.
 """
 
 from __future__ import annotations

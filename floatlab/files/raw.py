@@ -59,7 +59,7 @@ class RawSource(ArraySource):
     def _unpacked(self, first: int, count: int) -> Array:
         """Read `count` packed codes of fewer than eight bits from index `first` on.
 
-        Reading starts at a code that begins with a byte. Codes before index `first` are dropped.
+        Reading starts at a code that begins at the start of a byte. The codes before index `first` are dropped.
         """
         width, before = self.format.width, first % _FILLED
         octets = np.empty(packed_length(before + count, width), np.uint8)

@@ -38,7 +38,10 @@ _WIDTHS = {"C64": 64}  # bits of dtypes that are not supported; the other tensor
 
 
 class Tensor(Record):
-    """A tensor's entry in the header; `start` and `end` are counted from the start of the file."""
+    """A tensor's entry in the header.
+
+    The tensor's bytes begin at `start` and end at `end`, counted from the start of the file.
+    """
 
     name: str
     dtype: str

@@ -77,7 +77,7 @@ class Reader:
             self._settle()
 
     def extend(self, words: list[str]) -> None:
-        """Read literals; raises LiteralError. Fast if all are nonzero decimals within binary64's range."""
+        """Read literals; this is fast if all are nonzero decimals within binary64's range. Raises LiteralError."""
         if _PLAIN.issuperset("".join(words)):
             with suppress(ValueError):  # `take` raises the error
                 values = list(map(float, words))
@@ -108,8 +108,8 @@ class Reader:
     def _settle(self) -> None:
         """Round the literals that have been taken but not rounded.
 
-        Two kinds are read exactly: literals whose binary64 value is a tie, since the literal may lie slightly below or
-        above the tie, and literals at the end of the format's range.
+        Two kinds of literals are read exactly: literals whose binary64 value is a tie, since the literal may lie
+        slightly below or above the tie, and literals at the end of the format's range.
         """
         values = np.array(self._values, np.float64)
         codes = np.asarray(encode_all(values, self.format))

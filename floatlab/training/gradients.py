@@ -1,8 +1,8 @@
 """The gradients or updates of a run: a constant, a sequence, or a function of the weights.
 
 Gradients are stored exactly. As in a backward pass on the scaled loss, the exact product of a gradient and the loss
-scale is rounded once, to the gradients' format. The only exception: for gradients given as text or scalars, in a format
-nearly as wide as binary64, the product is first rounded to binary64.
+scale is rounded once, to the gradients' format. There is one exception: if the gradients are given as text or scalars,
+and their format is nearly as wide as binary64, the product is first rounded to binary64.
 """
 
 from __future__ import annotations

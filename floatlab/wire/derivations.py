@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def _fields(datum: Datum) -> Wire | None:
-    """Return the fields of a code by name, in a format given by a table; None in other formats.
+    """Return the bits of a code's fields by name if the format is given by a table; None for other formats.
 
     Formats given by a table have no biased exponent and no trailing significand.
     """
@@ -64,7 +64,7 @@ DATUM = Schema(
 
 
 def _later(name: str, codec: Codec) -> Member:
-    """Return the member for a newer field of `Context`, which older documents lack; its default is not written."""
+    """Return the member for a later field of `Context`, which older documents lack; a default value is not written."""
     usual = getattr(DEFAULT, name)
     return Member(codec, lambda context: None if (value := getattr(context, name)) == usual else value, name, True)
 
@@ -228,7 +228,7 @@ DERIVATION = schema(
 
 
 def interval_to_wire(datum: Datum, context: Context) -> Wire | None:
-    """Return the JSON of the interval of reals that round to a datum; None if none does. An unbounded end is null."""
+    """Return the JSON of the interval of reals that round to a datum; None if it is empty. An unbounded end is null."""
     from floatlab.numbers.intervals import preimage
 
     interval = preimage(datum, context)

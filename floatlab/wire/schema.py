@@ -72,7 +72,7 @@ class Schema(Codec):
 
 
 def schema(make: Callable[..., object] | None = None, /, **rows: object) -> Schema:
-    """Return the schema of an object with these members. Without `make`, it is a summary that cannot be read back."""
+    """Return the schema of an object with the members `rows`. Without `make`, the object cannot be read back."""
     return Schema(make, rows)
 
 
@@ -141,7 +141,7 @@ def derived(get: str | Callable[..., object], codec: Codec = AS_IT_IS) -> Member
 
 
 def attributes(*names: str) -> dict[str, Member]:
-    """Return members for attributes of the same names; they are written but not read."""
+    """Return a member for each attribute in `names`; these members are written but not read."""
     return {name: derived(name) for name in names}
 
 
@@ -151,7 +151,10 @@ def field(codec: Codec, name: str) -> Member:
 
 
 def flattened(part: str | Callable[..., object], rows: Rows) -> dict[str, Any]:
-    """Return the members of an inner record, to be written among those of the outer one."""
+    """Return the members of an inner record as members of the outer record's JSON object.
+
+    `part` is the attribute of the outer record that has the inner one, or a function that returns the inner record.
+    """
     part_of = attrgetter(part) if isinstance(part, str) else part
 
     def moved(row: Member | Fields) -> Member | Fields:
@@ -171,7 +174,7 @@ def common_members(operation: str = "") -> dict[str, Member]:
 
 
 def field_codecs(kind: type[Record], *names: str) -> dict[str, Codec]:
-    """Return the codecs of a record's fields (or of the named fields only), by field name.
+    """Return the codecs of a record's fields by field name; `names` selects fields, by default all.
 
     The type of a field determines its codec.
 
@@ -185,7 +188,7 @@ def field_codecs(kind: type[Record], *names: str) -> dict[str, Codec]:
 def schema_of(kind: type[Record], make: Callable[..., object] | None = None, **rows: Codec | Member) -> Schema:
     """Return the schema of a record from the types of its fields; `rows` replaces or adds members by name.
 
-    `make` constructs the record from the values read; default: the class.
+    `make` constructs the record from the values read; by default, this is the class `kind`.
 
     >>> from floatlab.numbers import Exact
     >>> schema_of(Exact).write(Exact(True, 3, -2), Scope())
@@ -197,7 +200,7 @@ def schema_of(kind: type[Record], make: Callable[..., object] | None = None, **r
 
 
 def _codec_of(annotation: str, module: str) -> Codec:
-    """Return the codec for a type annotation (a string), resolved in its module."""
+    """Return the codec for a type annotation, which is a string with names of the module `module`."""
     if annotation in CODECS:
         return CODECS[annotation]
     if annotation.endswith(" | None"):
@@ -217,7 +220,7 @@ _PARAMETERS = schema_of(Format)
 
 
 def write_document(schema: Codec, record: object) -> Wire:
-    """Return the JSON object of an answer, with the parameters of all formats that `parse_format` does not know."""
+    """Return the JSON object of an answer, with the parameters of formats that `parse_format` does not know."""
     scope = Scope()
     wire = schema.write(record, scope)
     assert isinstance(wire, dict)

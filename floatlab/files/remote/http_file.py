@@ -270,7 +270,7 @@ def _opener(sockets: list[socket.socket]) -> OpenerDirector:
 
 @contextmanager
 def _plain_errors(url: str) -> Iterator[None]:
-    """Turn errors of requests into FileFormatErrors of one line, which is meant to follow the name of the file."""
+    """Turn errors of requests into FileFormatErrors; their messages are meant to follow the name of the file."""
     try:
         yield
     except FileFormatError:

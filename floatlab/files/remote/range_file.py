@@ -57,7 +57,7 @@ class RangeFile(io.RawIOBase):
         return place
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        """Read bytes into a buffer from the current position on; return their number, 0 at the end of the file."""
+        """Read bytes from the current position on into a buffer; return how many (0 at the end of the file)."""
         into = memoryview(buffer).cast("B")
         count = len(into)
         found = self._held(count) if count < _AHEAD else b""
