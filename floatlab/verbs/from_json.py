@@ -231,7 +231,7 @@ def from_json(text: str) -> Any:
 
 
 def answer_of_document(wire: object) -> object:
-    """Return the answer that a parsed JSON object describes; raises FileFormatError if it describes none."""
+    """Return the answer that a parsed JSON object describes; raises FileFormatError if it describes no answer."""
     if not isinstance(wire, dict):
         raise FileFormatError("not an answer: a JSON object is expected")
     operation = wire.get("operation")

@@ -25,9 +25,11 @@ def literals_of(datum: Datum) -> dict[str, tuple[str, str]]:
         `exact`, `shortest`, `hex` (C's `%a`; finite numbers only), `bits` (the code) and `python`; `c` and `numpy` if
         C and NumPy can denote the number. Irrational numbers have only the shortest decimal and the code.
 
-    Notes ----- `c` has the suffixes of C23 (`f16`, `f128`) and C++23 (`bf16`). If a format has no suffix, its numbers
-    are written as `double` literals, if `double` can represent them. `numpy` views the code as the NumPy or ml_dtypes
-    type of the format, so that NaNs keep their payloads.
+    Notes
+    -----
+    `c` has the suffixes of C23 (`f16`, `f128`) and C++23 (`bf16`). If a format has no suffix, its numbers are written
+    as `double` literals, if `double` can represent them. `numpy` views the code as the NumPy or ml_dtypes type of the
+    format, so that NaNs keep their payloads.
 
     Examples
     --------

@@ -189,7 +189,10 @@ class Option(Record):
 
 
 class OptionRule(Record):
-    """A rule: the options `options` exclude all of `excludes`, or need one of `needs`; `reason` says why."""
+    """A rule on options that exclude or need other options.
+
+    Each of `options` excludes all of `excludes`, or needs one of `needs`. `reason` says why.
+    """
 
     options: tuple[str, ...]
     reason: str
@@ -340,7 +343,10 @@ class ContextChoice(Record):
         return bool(getattr(chosen, "value", chosen) == self.value)
 
     def apply(self, context: Context) -> Context:
-        """Return the context with this choice. Resets `draw` and `random_bits` if the new direction ignores them."""
+        """Return the context with this choice.
+
+        `draw` and `random_bits` get their default values if the new rounding direction ignores them.
+        """
         found = context.replace(**{self.field: self.value})
         unused = {"draw": not found.rounding.is_stochastic, "random_bits": not found.rounding.has_few_bits}
         return found.replace(**{name: getattr(DEFAULT, name) for name, reset in unused.items() if reset})

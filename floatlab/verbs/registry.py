@@ -22,7 +22,7 @@ class Entry(Record):
     """A verb: a function that imports its definition, and a function that imports its `answers` function.
 
     A verb without `answers`, such as `completion`, is run directly by the command line. `screen` is the name of the
-    explorer's screen that shows the answers; it is empty if there is none.
+    explorer's screen that shows the answers; the name is empty if no screen shows them.
     """
 
     verb: Callable[[str], Verb]

@@ -144,7 +144,7 @@ def _opening(derivation: Derivation, start: int = 0) -> int:
 
 
 def _separate(contrast: Contrast, steps: int | None) -> list[StepGroup]:
-    """Return the groups of steps of multiply-then-add, from the rounding of the product on."""
+    """Return the groups of steps of multiply-then-add, beginning with the rounding of the product."""
     derivation, end = contrast.separate, product_end(contrast.separate)
     found: list[StepGroup] = []
     for stage in step_groups(derivation, stop=end if steps is None else min(steps, end)):

@@ -25,7 +25,7 @@ _PRODUCT_ROUNDED = "round product"
 
 
 def scenes_of(result: relations.Result, *, draw_bits: bool = True) -> tuple[Scene, ...]:
-    """Return the scenes of an operation's result; the last one has the whole page.
+    """Return the scenes of an operation's result. The last scene has the whole page.
 
     For `fma`, each scene advances both fma and multiply-then-add; the last scene compares their results. `draw_bits`
     says whether to draw the bits of the operands.
@@ -183,7 +183,10 @@ def _both_reasons(steps: tuple[tuple[Derivation, int], ...]) -> Line:
 
 
 def _whole_scene(name: str, page: Page, reason: Line, flags: Flags, draw_bits: bool) -> Scene:
-    """Return a page without steps as a single scene. Omit the operands' bits and the title unless `draw_bits`."""
+    """Return a page without steps as a single scene.
+
+    Unless `draw_bits` is true, the operands' bits and the title are omitted.
+    """
     if draw_bits:
         return Scene(name, Page((Fresh(page.blocks),), page.title), reason, flags)
     shown, whose = [], ""

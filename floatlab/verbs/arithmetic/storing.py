@@ -22,7 +22,10 @@ _OPERATIONS: dict[str, Callable[..., Derivation]] = {
 
 
 class StoredResult(Record):
-    """A result that was rounded again when it was stored in a narrower format, and the exact result rounded once."""
+    """The two ways to round an x87 result into a narrower format.
+
+    `twice` is the computed result rounded again, as a store does. `once` is the exact result rounded only once.
+    """
 
     twice: Derivation
     once: Derivation

@@ -51,7 +51,8 @@ def attribution_blocks(
 ) -> list[Block]:
     """Return the rows that `compare` shows: the candidates for each result, and the cause of the difference.
 
-    `libraries` names, for each result, a library whose product equals it; the name is empty if there is none.
+    `libraries` names, for each result, a library whose product equals this result; the name is empty if no library's
+    product does.
 
     >>> import numpy as np
     >>> from floatlab.reduce.explain.attribution import attribute
@@ -94,7 +95,7 @@ def _cause_rows(found: Attribution, diagnosis: Diagnosis) -> list[Block]:
 
 
 def unlike_blocks(formats: tuple[str, str]) -> list[Block]:
-    """Return rows that say: the two results differ because they have different formats."""
+    """Return rows that say that two results differ because their formats differ."""
     words = "floatlab matmul X Y --observed FILE finds candidates for each result"
     return [Gap(), Row("cause", f"the formats, {formats[0]} and {formats[1]}, differ; {words}")]
 

@@ -12,7 +12,7 @@ from floatlab.verbs.question import Answer, Question, Started, plain_answer
 
 
 def codes_answer(found: RecipeSearch) -> Answer:
-    """Return the answer that shows which recipe produced the codes. Its exit status is 1 if no recipe does."""
+    """Return the answer that shows which recipe produced the codes. The exit status is 1 if no recipe produced them."""
     names = [each.name for each in found.recipes] or ["none"]
     return plain_answer(found, lambda: codes_page(found), *names).replace(status=0 if found.is_found else 1)
 

@@ -141,9 +141,8 @@ def _heat_map(place: int, tensors: list[TensorFigures], layers: list[tuple[int |
 def layer_of(name: str) -> tuple[int | None, str]:
     """Split the name of a tensor into the number of its layer and the part after this number.
 
-    The ending `.weight` is dropped.
-
-    If the name has no number of a layer, return None and the whole name without the ending.
+    The ending `.weight` is dropped. If the name has no number of a layer, return None and the whole name without the
+    ending.
 
     >>> layer_of("model.layers.12.mlp.up_proj.weight"), layer_of("lm_head.weight")
     ((12, 'mlp.up_proj'), (None, 'lm_head'))

@@ -83,7 +83,7 @@ def _level(place: int, tensor: TensorFigures) -> Text:
 def _level_key(place: int, tensor: TensorFigures) -> Key:
     """Return the key that sorts tensors by their SQNR in the recipe with index `place`.
 
-    A tensor with numbers that become NaN or infinite is worse than all others.
+    A tensor with numbers that become NaN or infinite counts as worse than all other tensors.
     """
     each = _figures(place, tensor)
     if each is None or (each.decisive_sqnr is None and not each.lost):

@@ -14,7 +14,7 @@ def _validate(question: Question) -> Question:
 
 
 def _recipes() -> tuple[str, ...]:
-    """Return the recipes for completion in a shell."""
+    """Return the names of recipes, which a shell offers to complete."""
     from floatlab.formats.recipes import NAMED_RECIPES
 
     return NAMED_RECIPES

@@ -64,8 +64,9 @@ def answer_of(
 def are_checkpoints(words: Sequence[str], options: Mapping[str, object]) -> bool:
     """Return whether two words name checkpoints, not arrays.
 
-    They do if an option for checkpoints is given, or if both words name checkpoints and one of these has several
-    tensors.
+    They do if an option for checkpoints is given, or if both files can be checkpoints and one of them has several
+    tensors. They also do if one word is a folder and another word names no file: reading checkpoints then gives the
+    better error.
     """
     if not {"only", "stored"}.isdisjoint(options):
         return True

@@ -26,7 +26,7 @@ _KNOWN = ("rtol", "atol", "equal_nan", "only", "stored", "worst")
 
 
 def checkpoint_answer(question: Question, started: Started | None = None) -> Answer:
-    """Answer a question about two checkpoints; raises FloatlabError, and UsageError for options of arrays."""
+    """Answer a question about two checkpoints; raises FloatlabError, and UsageError for options that need arrays."""
     options = dict(question.options)
     if wrong := next((name for name in options if name not in _KNOWN), None):
         raise UsageError(f"--{wrong} is for two arrays, but these are checkpoints: name arrays as FILE::NAME")

@@ -75,14 +75,14 @@ def _map_rows(found: Map) -> list[Block]:
 
 
 def _sign(count: int, size: int) -> str:
-    """Return the sign for a part of the array with `size` elements, of which `count` differ."""
+    """Return the map's character for a part of the array with `size` elements, of which `count` differ."""
     if count in (0, size):
         return _ALL if count else _NONE
     return _SHADES[len(_SHADES) * count // size]
 
 
 def where_words(structure: Structure) -> list[str]:
-    """Describe the positions of elements in words, the most specific description first.
+    """Return descriptions of the elements' positions in words, the most specific description first.
 
     >>> import numpy as np
     >>> from floatlab.arrays.compare.differences import Finder
@@ -134,7 +134,7 @@ def _axis_words(s: Structure, axis: int, extent: Extent) -> list[str]:
 
 
 def _along(s: Structure, axis: int, index: int | None = None, many: bool = False) -> str:
-    """Return a name such as `row 3`, `columns` or `index 3 of axis 2` for a position along an axis, or for several."""
+    """Return a name for one or more positions along an axis, such as `row 3`, `columns` or `index 3 of axis 2`."""
     names = {1: ("element",), 2: ("row", "column")}.get(len(s.shape))
     noun, of = (names[axis], "") if names else ("indice" if many else "index", f" of axis {axis}")
     return f"{noun}{'s' * many}{'' if index is None else f' {index}'}{of}"

@@ -28,7 +28,7 @@ def histogram_blocks(found: Differences) -> list[Block]:
 
 
 def bin_page(ulps: Ulps, place: int) -> Page:
-    """Return the page of one bin: the share of the elements in it, below it and above it.
+    """Return the page of one bin of the histogram: the shares of the elements in, below and above this bin.
 
     >>> import numpy as np
     >>> from floatlab.arrays.compare.measure import compare

@@ -107,7 +107,7 @@ def explain_differences(
 ) -> tuple[Page, Callable[[], Wire], Diagnosis]:
     """Return why two results differ: rows of a page, a function that returns JSON members, and the diagnosis.
 
-    For other operations than products of vectors and matrices, the page has only the diagnosis, and the function
+    For operations other than products of vectors and matrices, the page has only the diagnosis, and the function
     returns an empty object.
     """
     first, second, x, y, *added = _sources_of((*words, *inputs, *filter(None, (bias,))), format, dtype)

@@ -1,6 +1,6 @@
 """What `compare --inputs` adds to the page: the causes of the difference, and q.
 
-q is the difference in units of u·(|X|·|Y|). The page compares it with the q that each possible cause would give.
+q is the difference in units of u·(|X|·|Y|). The page compares this q with the q that each possible cause would give.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def judgement_blocks(found: Judgement) -> list[Block]:
 
 
 def quotient_blocks(found: Judgement) -> list[Block]:
-    """Return rows with q, and a table of the q that each cause would give on these inputs."""
+    """Return rows with q (a measure of the difference), and a table of the q that each cause would give here."""
     rows = tuple((_CAUSES[each.cause], _number(each.rms), _number(each.largest)) for each in found.effects)
     part = f"of {found.looked_at:,} of {counted(found.elements, 'element')}, spread evenly over the product"
     return [

@@ -46,7 +46,7 @@ def _choices(part: ExercisePart) -> Text:
 
 
 def marking_page(marking: Marking) -> Page:
-    """Return the page of marks: the score and, for each task, its answers and the steps up to the first wrong one."""
+    """Return the page of marks: the score and, for each task, the answers and the steps up to the first wrong one."""
     title = f"{marking.right} of {counted(marking.asked, 'answer')} right: {marking.source}"
     blocks: list[Block] = [heading(title)]
     blocks += [Row("left out" if place == 0 else "", words) for place, words in enumerate(marking.unread)]

@@ -82,7 +82,10 @@ _OPTION_RULES = (
 def _reduction(
     name: str, summary: str, examples: tuple[str, str], explanation: str, **groups: tuple[Option, ...]
 ) -> Verb:
-    """Return a verb; `groups` (keys: order, cause, timed) holds its options in addition to the shared options."""
+    """Return the definition of `sum`, `dot` or `matmul`.
+
+    `groups` holds the options that not all three verbs have, under the keys `order`, `cause` and `timed`.
+    """
     order, cause = (*_ORDER, *groups.get("order", ())), (*_OBSERVED, *groups.get("cause", ()))
     options = (*grouped("order", *order), *grouped("cause", *cause))
     return Verb(

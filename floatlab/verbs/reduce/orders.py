@@ -127,7 +127,7 @@ def taken_over(found: Findings, data: Question | None, terms: int = 0) -> tuple[
 
     The remark names differences between the question and what `reveal` found; it is empty if there are none.
 
-    `data` is a question about a sum or product of `terms` terms. If it is None or does not fit the order, random
+    `data` is a question about a sum or product of `terms` terms. If `data` is None or does not fit the order, random
     numbers are added instead.
 
     >>> from floatlab.reduce.reveal.revelation import examine
@@ -169,7 +169,7 @@ def taken_over(found: Findings, data: Question | None, terms: int = 0) -> tuple[
 
 
 def targets(verb: str = "sum") -> list[str]:
-    """Return functions of installed libraries for `reveal`, such as numpy.sum. Those named like `verb` come first.
+    """Return functions of installed libraries for `reveal`, such as numpy.sum. Functions named like `verb` come first.
 
     >>> targets("einsum")[0], "numpy.matmul" in targets()
     ('numpy.einsum', True)
@@ -217,7 +217,7 @@ def differing(a: Datum, b: Datum) -> int:
 def result_page(result: Datum, before: Datum | None, words: str = "", name: str = "before") -> Page:
     """Return a page with the bits of a result above those of another one (`before`), and the differences marked.
 
-    `words` describe how the other result was computed.
+    `words` describe how `before` was computed, for instance in which order. `name` is the label of `before`.
 
     >>> from floatlab import encode
     >>> from floatlab.page.text_layout import to_text

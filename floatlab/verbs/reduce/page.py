@@ -112,7 +112,7 @@ def array_words(source: Source) -> str:
 
 
 def _bound(x: Fraction, result: Datum) -> str:
-    """Return a bound as text, in ulps of the result; if the result is zero or not finite, as a number."""
+    """Return a bound as text: in ulps of the result or, if the result is zero or not finite, as a number."""
     if not result.is_finite or not result.magnitude:
         return _upward(x)
     text = _upward(x / result.ulp.as_fraction())

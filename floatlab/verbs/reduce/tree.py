@@ -120,7 +120,7 @@ class Tree:
         return self._chains[head]
 
     def rows(self, unfolded: frozenset[Key]) -> list[TreeRow]:
-        """Return the visible rows if these keys are unfolded."""
+        """Return the rows that are visible if the rows with the keys `unfolded` are unfolded."""
         root = self.plan.root
         label, is_open = counted(self.plan.terms, "term"), ("part", root) in unfolded
         found = [TreeRow(("all", root), 0, root, is_open, self._cells(0, is_open, "", label, node=root))]

@@ -76,7 +76,7 @@ class MapPicture(Record):
 
 
 def draw_map(found: OrderMap, width: int, height: int) -> MapPicture:
-    """Return a picture of a map that fits into this width and, if possible, height.
+    """Return a picture of a map that fits into `width` and, if possible, into `height`.
 
     If there is room, each element has one letter. Otherwise, blocks of elements with the same order are reduced in
     proportion, down to one letter. Blocks that do not fit into the width are omitted at the right. Every block of rows
@@ -128,9 +128,9 @@ def class_page(found: OrderMap, number: int) -> Page:
 
 
 def _scaled(sizes: list[int], room: int) -> list[int]:
-    """Reduce sizes in proportion so that their sum fits into `room`. Each remains at least 1.
+    """Reduce sizes in proportion so that their sum fits into `room`. Each size remains at least 1.
 
-    If there are more sizes than `room`, only the first ones are returned.
+    If there are more than `room` sizes, only the first `room` sizes are returned.
 
     >>> _scaled([4, 2], 9), _scaled([60, 39, 1], 10), _scaled([1, 1, 1], 2)
     ([4, 2], [5, 3, 1], [1, 1])

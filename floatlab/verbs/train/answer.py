@@ -145,7 +145,7 @@ def _check_size(numbers: Numbers, name: str) -> None:
 
 @in_default_mode
 def training_answer(question: Question, training: Training) -> Answer:
-    """Return the answer for a training, finished or not."""
+    """Return the answer for a training, which may be unfinished."""
     from floatlab.verbs.train.run_page import training_page, training_table, values_chart
 
     def final(word: Callable[[Datum], str]) -> list[str]:

@@ -22,8 +22,8 @@ _STEP_OPTIONS = (
 class FormPart(Record):
     """A part of a question, shown in a box: its name, and the subcommands (`forms`) that have it.
 
-    `place` is its index among the values, without the word `step`; if `place` is None, the part is an option. `none` is
-    the placeholder of the box. If `is_array` is true, the value may be a file.
+    `place` is the index of the part among the values of the question, not counting the word `step`. If `place` is None,
+    the part is an option. `none` is the placeholder of the box. If `is_array` is true, the value may be a file.
     """
 
     name: str
@@ -112,8 +112,8 @@ def turned(question: Question, rate: str) -> Question:
 def in_form(question: Question, form: str, remedy: str) -> Question | None:
     """Convert a question about many updates (`run`) to a question about one update (`step`), or the reverse.
 
-    `form` is the subcommand of the new question. A question about one update is about `remedy`. Returns None for other
-    subcommands.
+    `form` is the subcommand of the new question. A question about one update uses the remedy `remedy`. Returns None for
+    other subcommands.
 
     >>> many = Question("train", ("1.125",)).having(update="0.1", steps=5, remedies=("plain", "kahan"))
     >>> from floatlab.verbs.registry import command_of

@@ -90,7 +90,7 @@ class Laboratory:
         self._begin()
 
     def begin_again(self) -> None:
-        """Return to step 0 and to the goal of the question, and forget all changes."""
+        """Return to step 0, forget all changes of remedy, and set the goal to the number of steps in the question."""
         self.goal = 0
         self.restart()
 
@@ -108,7 +108,10 @@ class Laboratory:
             self.steps = stop
 
     def change(self, place: int, word: str) -> None:
-        """Continue the weight with index `place` with the remedy `word`; raises FloatlabError for an unknown remedy."""
+        """From now on, use the remedy `word` for the weight with index `place`.
+
+        Raises FloatlabError for an unknown remedy.
+        """
         self._change(place, word)
         self.changes = (*self.changes, Switch(self.steps, place, word))
 
@@ -182,7 +185,7 @@ class Weights(Laboratory):
         return training_answer(self.question, self.training)
 
     def next_step(self, place: int) -> UpdateTrace:
-        """Return the next step of the first weight that is trained with the remedy with index `place`.
+        """Return the next step of the first weight whose remedy has the index `place`.
 
         Raises UnsupportedError if there is no next step.
         """

@@ -147,10 +147,10 @@ def _split_at_changes(whole: Curve, place: int, switches: Sequence[Switch]) -> l
 
 
 def _cells_of(each: Trajectory, run: TrainingRun, several: bool) -> tuple[Line, ...]:
-    """Return the table cells of a line: value, stall, error, number of moves, and cause.
+    """Return the table cells for one remedy: value, last step before a stall, error, number of moves, and cause.
 
-    If the weight has stalled, the second cell has the last step that moved it. For several weights, the first cell
-    repeats the error, and the second one has the number of stalled weights.
+    If the weight has stalled, the second cell has the last step that moved the weight. For several weights, the first
+    cell repeats the error, and the second cell has the number of stalled weights.
     """
     error = line("" if each.error is None else error_text(each.error))
     still = "" if each.stalled is None else f"{each.stalled:,}"
@@ -172,9 +172,8 @@ def _recorded(run: TrainingRun, step: int) -> Array:
 def _weight(found: Training, run: TrainingRun, step: int, several: bool) -> str | None:
     """Return, as text, the weight of one remedy at the last recorded step up to `step`.
 
-    If the remedy trains several weights, the text is their mean error.
-
-    The result is None if the run ended before `step`.
+    If the remedy trains several weights, the text is the mean error of the weights. The result is None if the run ended
+    before `step`.
     """
     place = step // run.every
     if place >= len(run.at):

@@ -203,7 +203,7 @@ def _carried(found: Training) -> list[Block]:
 def carried_exactly(run: TrainingRun) -> Fraction:
     """Return the exact final value of a single weight.
 
-    This is the master copy, or the weight if there is no copy. Kahan's compensation, if there is one, is subtracted.
+    The value is the master copy, or the weight if there is no master copy, minus Kahan's compensation, if there is one.
     """
     exact = Fraction(float(run.carrier[-1]))
     return exact if run.compensation is None else exact - Fraction(float(run.compensation[-1]))
