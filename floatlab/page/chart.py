@@ -362,7 +362,7 @@ def _dotted(chart: Chart, scales: ChartScales, room: int) -> list[list[Span]]:
 
 
 def _line_legend(chart: Chart) -> Line:
-    """Return the names of all curves; before each name are a piece of its line and its letter."""
+    """Return, for each curve with a name, a piece of its line, its letter and its name."""
     runs: list[Span | str] = []
     for each in chart.curves:
         if not each.label:

@@ -62,7 +62,7 @@ def chart_figure(chart: Chart, title: str, path: str) -> None:
 
 
 def save_figure(figure: Any, axes: Any, path: str) -> None:
-    """Write a figure into a file; the extension of its name selects the format. Raises FileFormatError."""
+    """Write a figure into a file; the extension of the file name selects the format. Raises FileFormatError."""
     axes.spines[["top", "right"]].set_visible(False)
     try:
         with replacing(path) as file:

@@ -121,7 +121,7 @@ def _binds(text: str, space: int) -> bool:
 
 
 def padded(runs: Line, width: int, right: bool = False) -> Line:
-    """Fill a line with spaces up to a width: on the right, or on the left if `right` aligns it on the right."""
+    """Fill a line with spaces up to a width. The spaces are on the right or, if `right` is true, on the left."""
     space = width - columns_of(runs)
     if space <= 0:
         return runs
@@ -158,8 +158,8 @@ class Row(Block):
 class Strip(Block):
     """Lines whose columns are aligned (ruler, field names, bits); if they are too long, all wrap at the same columns.
 
-    `breaks` are the columns before which the lines may wrap. If they wrap, the label is above them. Otherwise it is at
-    the left of the last line (the bits), or of the first line if `label_first` is true.
+    `breaks` are the columns before which the lines may wrap. If the lines wrap, the label is above them. Otherwise the
+    label is at the left of the last line (the bits), or of the first line if `label_first` is true.
     """
 
     label: str
@@ -172,8 +172,8 @@ class Strip(Block):
 class Table(Block):
     """Rows of cells under a header. If the table is wider than the page, each row is shown as a list.
 
-    A table of names sets `optional`, the columns that may be omitted, the least important first. If it is too wide,
-    columns are omitted and the names in the first column are shortened (`page/name_tables.py`).
+    A table of names sets `optional`, the columns that may be omitted, the least important first. If such a table is
+    too wide, columns are omitted and the names in the first column are shortened (`page/name_tables.py`).
     """
 
     header: tuple[str, ...]
@@ -206,7 +206,7 @@ class Note(Block):
     content: Line
 
     def __init__(self, content: Text) -> None:
-        """Make a note of a text, a span or a line."""
+        """Make a note from a text, a span or a line."""
         object.__setattr__(self, "content", as_line(content))
 
 
@@ -241,7 +241,7 @@ class Gap(Block):
 class Mark(Record):
     """A point of an axis: a symbol at a position from 0 (left) to 1 (right), with a label below it.
 
-    If `pointer` is true, symbol and label are above the line; past an end of the axis, the symbol becomes an arrowhead.
+    If `pointer` is true, symbol and label are above the line, and beyond an end of the axis the symbol is an arrowhead.
     If labels would overlap, the labels of lower `priority` move, take their `short` form, or are omitted.
     """
 

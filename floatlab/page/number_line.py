@@ -20,7 +20,7 @@ _LEFT, _RIGHT = -1.0, 2.0  # positions for numbers beyond the ends of the line
 
 
 def number_line(datum: Datum, context: Context = DEFAULT, typed: Exact | None = None, text: str = "") -> Axis | None:
-    """Draw a finite datum among its neighbours, with the reals that round to each of them; None for NaN and ∞.
+    """Draw a finite datum among its neighbours, with the reals that round to each of them. NaN and ∞ give None.
 
     `typed` is the number that was entered, and `text` its label. Raises UnsupportedError for irrational numbers.
 
@@ -62,7 +62,7 @@ def number_line(datum: Datum, context: Context = DEFAULT, typed: Exact | None = 
 
 
 def scale_rows(derivation: Derivation) -> list[Block]:
-    """Return the number line around a result, and rows with the distances to its neighbours and the typed number."""
+    """Return the number line around a result, and rows with the distances from the result and from the typed number."""
     rows = _scale_rows(derivation, _typed(derivation), operand_text(derivation), "typed")
     return [Gap(), *rows] if rows else []
 
@@ -92,7 +92,7 @@ def exact_literal(derivation: Derivation) -> str:
 
 
 def _scale_rows(derivation: Derivation, exact: Exact | None, text: str, name: str) -> list[Block]:
-    """Return the number line around a result with the number `exact` marked, and rows that call this number `name`."""
+    """Return a number line around a result, and rows of distances. `name` is the word for the marked number `exact`."""
     datum, context = derivation.result, derivation.context
     axis = number_line(datum, context, exact, text)
     if axis is None:
@@ -179,7 +179,7 @@ def _landing(data: list[Datum], context: Context) -> list[Datum]:
 
 
 def _overflow(end: Datum, context: Context) -> Datum:
-    """Return the datum to which numbers past an end of the range round."""
+    """Return the datum to which numbers beyond `end`, an end of the range, are rounded."""
     past = Exact(bool(end.sign_bit), 1, end.exact.exponent + 2)
     return Datum(end.format, round_exact(past, end.format, context).code)
 
@@ -224,7 +224,7 @@ def _distance(datum: Datum, context: Context, up: bool) -> Line:
 def _offsets(derivation: Derivation) -> list[Line]:
     """Return the distances from the typed number to the numbers below and above it, in this order.
 
-    The list is empty if the result is exact, or if its error is too long a fraction to be computed exactly.
+    The list is empty if the result is exact, or if the error is a fraction too long to be computed exactly.
     """
     truth, datum = derivation.truth, derivation.result
     if isinstance(truth, Ratio) and not truth.is_short(EXACT_ERROR_BITS):

@@ -42,7 +42,7 @@ class _Cells:
         return all(text == " " for text, _ in self.cells[max(start, 0) : stop])
 
     def write(self, column: int, runs: Line) -> None:
-        """Write runs, beginning at a column, over the previous characters."""
+        """Write `runs` over the previous characters, beginning at a column."""
         for run in runs:
             self.cells[column : column + len(run.text)] = [(ch, run.role) for ch in run.text]
             column += len(run.text)
@@ -132,8 +132,8 @@ def _label(
     """Write the label of a mark on the first line that has room near the mark's column.
 
     If no line has room, the short label is tried, and then the label is omitted. A leader (a stroke) is drawn from the
-    mark to the label. `waiting` are the columns of marks that have no label yet: only on the last line may a label
-    cover or touch them.
+    mark to the label. `waiting` are the columns of marks that have no label yet: a label may cover or touch these
+    columns only on the last line.
     """
     for label in (mark.label, mark.short):
         length = len(text_of(label))
@@ -205,7 +205,7 @@ def _bin(row: _Cells, span: AxisInterval, start: float, end: float, ink: _Ink) -
 
 
 def _beside(row: _Cells, span: AxisInterval, first: int, last: int) -> None:
-    """Write the label of an interval without end strokes beside it, if possible on its preferred side."""
+    """Write the label beside an interval that has no bars, if possible on the side that `span.before` selects."""
     for label in (span.label, span.short):
         length = len(text_of(label))
         after, before = (last + 2, 1, _BETWEEN), (first - 1 - length, _BETWEEN, 1)

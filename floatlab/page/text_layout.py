@@ -48,7 +48,7 @@ def set_page(page: Page, width: int) -> list[Line]:
 def rewritten(part: Any, stays: Callable[[str], bool], change: Callable[[str], str]) -> Any:
     """Return a part of a page, with `change` applied to every text for which `stays` is false.
 
-    Call this function before the layout, since it may change the lengths of texts.
+    Call this function before the page is laid out, because `change` may change the lengths of texts.
     """
     if isinstance(part, str):
         return part if stays(part) else change(part)
@@ -123,8 +123,8 @@ def _strip(strip: model.Strip, width: int) -> list[Line]:
 def _chunks(length: int, room: int, breaks: tuple[int, ...]) -> list[tuple[int, int]]:
     """Divide `length` columns into parts of at most `room` columns.
 
-    A part ends at the first of `breaks` that makes the parts about equal. If there is none, it ends at the last break
-    that fits. Without any break, it ends when it is full.
+    A part ends at the first of `breaks` that gives it at least an equal share of the remaining columns. If there is no
+    such break, the part ends at the last break that fits. Without any break, the part ends when it is full.
     """
     chunks, start = [], 0
     while start < length:
@@ -184,7 +184,7 @@ def _note(note: model.Note, width: int) -> list[Line]:
 
 
 def _pair(pair: model.Pair, width: int) -> list[Line]:
-    """Show both sides beside each other, or stacked if the page is too narrow or a strip of digits would break."""
+    """Show two groups of blocks side by side. Stack them on a narrow page, or if a strip of digits would break."""
     half = (width - _BETWEEN) // 2
     is_wide = width >= WIDE and not any(_is_longer(side, _room(half)) for side in (pair.left, pair.right))
     sides = [_set_blocks(side, half if is_wide else width) for side in (pair.left, pair.right)]
@@ -211,7 +211,7 @@ def _fresh(fresh: model.Fresh, width: int) -> list[Line]:
 
 
 def _axis(axis: model.Axis, width: int) -> list[Line]:
-    """Draw the lanes of an axis, all in the same columns, with the label of each before its axis line."""
+    """Draw the lanes of an axis, all in the same columns, with each lane's label before its axis line."""
     from floatlab.page.number_line_layout import lanes_of  # imported here, since few pages have an axis
 
     lines: list[Line] = []

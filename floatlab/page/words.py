@@ -220,7 +220,7 @@ def decision(rounded: Rounded, context: Context, integral: bool = False) -> Line
 
 
 def draw_comparison(rounded: Rounded, context: Context) -> str:
-    """Return P3109's comparison for a stochastic rounding with N random bits, with its numbers.
+    """Return, with its numbers, the comparison that decides a stochastic rounding with N random bits in P3109.
 
     >>> from floatlab import read
     >>> rules = Context("SRB", random_bits=3, draw=5)
@@ -240,7 +240,7 @@ def draw_comparison(rounded: Rounded, context: Context) -> str:
 
 
 def cut(rounded: Rounded, format: Format) -> tuple[str, str]:
-    """Return the digits kept, and the first discarded digits, with `…` if more follow."""
+    """Return the kept digits and the discarded digits; many discarded digits are shortened, with `…` at the end."""
     flushing = rounded.tiny_before and not format.subnormals
     kept = f"{rounded.kept:0{1 if flushing else format.precision}b}"
     shift = rounded.unit.bit_length() - 1
@@ -296,7 +296,7 @@ def operand_text(derivation: Derivation) -> str:
 
 
 def tininess_words(rounded: Rounded) -> str:
-    """Return a remark if the result is tiny before rounding but not after."""
+    """Return a remark if the result is tiny before rounding but not after; empty otherwise."""
     return "tiny before rounding, not after" if rounded.tiny_before and not rounded.tiny_after else ""
 
 
