@@ -79,7 +79,7 @@ class ExplorerBase(App[None]):
         raise NotImplementedError
 
     def tell_address(self) -> None:
-        """If the explorer runs in a browser, send the command of the current question to it."""
+        """If the explorer runs in a browser, send the command of the current question to the browser."""
         raise NotImplementedError
 
     def leave_place(self) -> None:
@@ -89,7 +89,7 @@ class ExplorerBase(App[None]):
     def note_question(self, question: Question, replaces: bool) -> None:
         """Add an answered question to the history.
 
-        If `replaces`, the question is a further edit of the screen's last question, and replaces it.
+        If `replaces`, the question is a further edit of the screen's last question, and replaces that question.
         """
         raise NotImplementedError
 

@@ -55,7 +55,7 @@ _ONE = {
 
 
 def for_ascii(text: str) -> str:
-    """Replace characters outside ASCII by as many ASCII characters as they have columns, so that columns stay aligned.
+    """Replace each non-ASCII character by ASCII characters, one per column of its width, so that columns stay aligned.
 
     >>> for_ascii("╭─ 2 × 3 … ▾")
     '+- 2 x 3 . v'

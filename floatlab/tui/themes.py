@@ -107,8 +107,8 @@ LEFT = Style(underline=True, bold=True)  # for the cursor of a widget without th
 def inks(variables: dict[str, str]) -> dict[Role, Style]:
     """Return the style of each role from the variables of a theme.
 
-    Textual's component classes would compute this for each widget and role, which takes most of the time to the first
-    frame.
+    Textual's component classes would compute these styles again for each widget. That would take most of the time
+    before the first frame.
     """
     styles = {}
     for role in Role:
@@ -147,7 +147,7 @@ class Chrome(Record):
 
 
 def chrome(variables: dict[str, str], plain: bool) -> Chrome:
-    """Return the styles of tabs, buttons and rows from the variables of a theme, or plain ones if it defines none."""
+    """Return the styles of tabs, buttons and rows from a theme's variables; plain ones if these define no styles."""
     if plain or "button" not in variables:
         return Chrome(plain=True)
     colours = {name: Color.parse(variables[name]).rich_color for name in ("button", "row", "row-left")}

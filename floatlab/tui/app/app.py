@@ -191,8 +191,8 @@ class Explorer(Navigation):
     def on_load(self) -> None:
         """Restore the terminal when a signal ends the program or the terminal is closed.
 
-        Also make asyncio start tasks as in Python 3.11. From 3.12 on, tasks start at once: an Input of the first screen
-        would be mounted before its screen is on the stack, and fail.
+        Also make asyncio start tasks as in Python 3.11. From 3.12 on, Textual lets tasks start at once: an Input of the
+        first screen would then be mounted before its screen is on the stack, and fail.
         """
         from asyncio import get_running_loop
 
@@ -208,7 +208,7 @@ class Explorer(Navigation):
             terminal.on_hangup(sys.stdin.fileno(), partial(loop.call_soon_threadsafe, leave))
 
     def on_mount(self) -> None:
-        """Show the message for the start; at the first start, show the first steps."""
+        """Show the message `complaint`, if any. At the user's very first start, also show the first steps."""
         self.call_after_refresh(resume_collector)
         if self._complaint:
             self.notify(self._complaint, severity="warning", timeout=10)
@@ -331,7 +331,7 @@ class Explorer(Navigation):
     # The address in a browser.
 
     def tell_address(self) -> None:
-        """If the explorer runs in a browser, send the current command, for the address of the page."""
+        """If the explorer runs in a browser, send the current command to the page, for the page's address."""
         if self.is_web and not self._telling:
             self._telling = True
             self.set_timer(_TELLING, self._tell_address)

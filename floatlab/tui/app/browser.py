@@ -98,7 +98,7 @@ def _plain(address: str) -> str:
 
 
 class Guard:
-    """Answers a request only if it names this server, has the token, and is not from another site's page."""
+    """Answers a request only if the request names this server, has the token, and is not from another site's page."""
 
     def __init__(self, address: Address, visitors: int) -> None:
         """Create a random token for this server process."""
@@ -258,11 +258,11 @@ def server_of(
 
         @public_url.setter
         def public_url(self, url: str) -> None:
-            """Ignore the URL that textual-serve constructs: the host can have several names."""
+            """Ignore the URL that textual-serve sets: a host can have several names; the request has the right one."""
 
         @property
         def command(self) -> str:
-            """The command that starts an explorer, with the question in the address of the request if it has one."""
+            """The command that starts an explorer, followed by the question if the page's address contains one."""
             return f"{explorer} {wanted.get()}" if wanted.get() else str(self._command)
 
         @command.setter

@@ -2,7 +2,7 @@
 
 The page has the terminal of textual-serve, which cannot pass on a question. So a script takes the command from the
 page's address and adds it to the request for an explorer. When the explorer shows another question, the script
-writes its command into the address.
+writes the command of this question into the address.
 
 The explorer in a terminal imports this module for its constants.
 """

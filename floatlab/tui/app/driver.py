@@ -11,8 +11,8 @@ from textual.driver import Driver
 def read_all_bytes(driver: type[Driver]) -> None:
     """Make a driver read each byte that is not UTF-8 as the replacement character (U+FFFD).
 
-    Such bytes come from a terminal with another encoding, or from pasted binary data. They would end
-    the app.
+    Such bytes come from a terminal with another encoding, or from pasted binary data. Without this
+    change, they would end the app.
     """
     module = sys.modules[driver.__module__]
     if hasattr(module, "getincrementaldecoder"):

@@ -174,7 +174,7 @@ class Welcome(Window["Example | str | None"]):
             )
 
     def on_mount(self) -> None:
-        """Begin at the first example."""
+        """Put the cursor on the first example."""
         self.query_one(OptionList).focus()
         self.query_one(OptionList).highlighted = 0
 

@@ -1,4 +1,4 @@
-"""A queue for keys, clicks and pasted text. The app gets the next one only when it has handled the one before."""
+"""A queue for keys, clicks and pasted text. The app gets an event only when it has handled the previous event."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class InputQueue:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether an event has not been handed out yet."""
+        """Whether the queue still holds an event."""
         return bool(self._waiting)
 
     def keeps(self, event: Event) -> bool:
-        """Return whether an event must wait. If so, the queue keeps it and posts it to the app later."""
+        """Return whether an event must wait. If it must, the queue keeps the event and posts it to the app later."""
         if not isinstance(event, (InputEvent, Paste)) or event.is_forwarded:
             return False
         if event in self._next:

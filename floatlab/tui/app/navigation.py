@@ -124,7 +124,7 @@ class Navigation(ExplorerBase):
     def note_question(self, question: Question, replaces: bool) -> None:
         """Add a question to the history.
 
-        If `replaces`, it replaces the last question if both are of the same screen.
+        If `replaces`, first remove the last question if it belongs to the same screen.
         """
         if row := screen_for(question.verb):
             self._questions.note(row.name, question, replaces=replaces)

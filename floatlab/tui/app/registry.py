@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # the command line imports this module before Textual is load
 
 
 class ScreenRow(Record):
-    """A screen, with its default command. `verbs/registry.py` says which verbs it answers.
+    """A screen, with its default command. `verbs/registry.py` says which verbs each screen answers.
 
     `load` imports and returns the class when the screen first opens. If `slow`, the screen computes answers on a
     background thread.

@@ -92,7 +92,7 @@ def read_session() -> dict[str, object]:
 
 
 def write_session(session: dict[str, object]) -> None:
-    """Write a session, except for a visitor of a server; ignore failures.
+    """Write a session to its file; ignore failures. An explorer that a server runs for a visitor writes nothing.
 
     Very long questions are omitted: a session that exceeds the maximum length would not be read again.
     """

@@ -61,8 +61,8 @@ def on_hangup(fileno: int, leave: Callable[[], object]) -> None:
     """Watch a terminal or pipe: when its other side closes, call `leave` on another thread, then end the process.
 
     If the terminal is not the controlling terminal, the process gets no signal, and Textual would read from the closed
-    terminal forever. `leave` has two seconds to exit in an orderly way. Without `poll`, as on Windows, nothing is
-    watched.
+    terminal forever. `leave` should make the app exit; after two seconds, the process ends in any case. Without `poll`,
+    as on Windows, nothing is watched.
     """
     if not hasattr(select, "poll"):
         return

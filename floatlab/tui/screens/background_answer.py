@@ -18,9 +18,9 @@ _SURE = 0.5  # seconds of work until the remaining time is estimated
 
 
 class Stopped(KeyboardInterrupt):
-    """Raised in stopped work when it next reports progress or calls `floatlab.progress.pause`.
+    """Raised after `stop`, when the work next reports progress or calls `floatlab.progress.pause`.
 
-    As a KeyboardInterrupt, it makes functions return partial results as they do after Ctrl-C.
+    This is a KeyboardInterrupt, so that functions return partial results, as they do after Ctrl-C.
     """
 
 
@@ -80,7 +80,7 @@ class BackgroundAnswer:
         return bool(wait([self._future], seconds).done)
 
     def result(self) -> tuple[list[Answer], object]:
-        """Wait for the end; return the answers and the result of `prepare`, or raise the exception."""
+        """Wait until the work has ended. Return the answers and the result of `prepare`, or raise the exception."""
         return self._future.result()
 
     def hold(self) -> None:
@@ -117,7 +117,7 @@ class BackgroundAnswer:
         self._done += count
 
     def _pause(self) -> None:
-        """Wait while the work is held; raise Stopped if `stop` was called."""
+        """Wait while the work is paused by `hold`; raise Stopped if `stop` was called."""
         self._goes_on.wait()
         if self._stopped.is_set():
             raise Stopped

@@ -36,7 +36,7 @@ class CopyingScreen(PaneScreen, inherit_bindings=False):
         return results[0] if results else None
 
     def printed(self) -> Question:
-        """Return the question whose page is shown."""
+        """Return the question whose command prints the page that is shown."""
         return self.question
 
     def copies(self) -> Copies:

@@ -22,11 +22,11 @@ class History:
         return self._questions[self._at] if self._questions else None
 
     def add(self, question: Question, kind: str = "") -> bool:
-        """Add a question after the current one, and drop all later ones. Does nothing if it is the current one.
+        """Add a question after the current one, and drop all later ones.
 
-        If the last edit had the same `kind` (not empty), the question replaces the current one, but never the first.
-        A series of such edits that ends where it began is removed. Returns whether the current question was replaced or
-        removed.
+        Adding the current question again does nothing. If the last edit had the same `kind` (not empty), the question
+        replaces the current one, but never the first. A series of such edits that ends where it began is removed.
+        Returns whether the current question was replaced or removed.
         """
         if question == self.now:
             return False
@@ -59,7 +59,7 @@ class History:
         return self.now
 
     def return_to(self, question: Question) -> None:
-        """Search for this question, first forward, then back, and go to it; used if the current one had no answer."""
+        """Go to this question; look for it first forward, then back. Used after a question that had no answer."""
         for by in (1, -1):
             while self.now != question and self.go(by):
                 pass

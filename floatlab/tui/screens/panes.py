@@ -27,14 +27,14 @@ Topic: TypeAlias = tuple[str, Page]  # the title of a pane, and its page
 
 
 def pane(widget: Shown, title: str = "") -> Shown:
-    """Make a widget a pane with a title, and return it."""
+    """Turn a widget into a pane with a title, and return the widget."""
     widget.add_class("pane")
     widget.border_title = title
     return widget
 
 
 class TopicPane(PageView):
-    """A pane with a further topic of a large screen."""
+    """A pane for a further topic, shown if the screen is large."""
 
     DEFAULT_CSS = """
     TopicPane { height: 1fr; display: none; }
@@ -75,7 +75,7 @@ class PaneScreen(ReturnScreen, inherit_bindings=False):
         return True
 
     def zoomed(self) -> None:
-        """After a change of size, scroll the panes to what the user looked at."""
+        """Scroll the panes to what the user looked at; called after a pane was enlarged or reduced."""
 
     # Sizes.
 
@@ -108,7 +108,7 @@ class PaneScreen(ReturnScreen, inherit_bindings=False):
         self.show_columns()
 
     def show_columns(self) -> None:
-        """Hide empty columns. A topic that is alone in its column gets all of it."""
+        """Hide empty columns. A topic that is alone in its column gets the whole column."""
         for column in self.query(Column):
             shown = [widget for widget in column.children if widget.display]
             column.display = bool(shown)

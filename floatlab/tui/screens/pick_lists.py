@@ -62,7 +62,7 @@ class PickScreen(QuestionScreen, inherit_bindings=False):
     def format_pick(self, take: Callable[[str], object], automatic: str = "") -> Pick:
         """Return the pick list of formats, in which other names can be typed, too.
 
-        If `automatic` is not empty, it describes the choice "automatic", which is then in the list.
+        If `automatic` is not empty, the list also has the choice "automatic", with this text as its description.
         """
         rows = [Choice(AUTOMATIC, f"{AUTOMATIC:<12} {automatic}")] if automatic else []
         rows += [

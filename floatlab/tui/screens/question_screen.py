@@ -71,7 +71,7 @@ class QuestionScreen(Screen[None]):
         return True
 
     def keeps_found(self, question: Question) -> bool:
-        """Return whether a stopped computation returns what it has found so far."""
+        """Return whether a stopped computation keeps the results found so far."""
         return False
 
     def prepare(self, question: Question, answers: list[Answer]) -> object:
@@ -140,9 +140,9 @@ class QuestionScreen(Screen[None]):
         self.complain(f"{self._error}; u goes back to the last text without an error")
 
     def mark_taken(self, box: Input, valid: bool, picked: bool) -> None:
-        """Mark a box as valid or invalid, after a question with its text was opened.
+        """Mark a box as valid or invalid, after an attempt to open a question with the text of the box.
 
-        If the text is wrong and came from a list, the box gets the focus.
+        If the text is wrong and was `picked` from a list, the box gets the focus.
         """
         mark_valid(box, valid)
         if picked and not valid:
@@ -160,7 +160,7 @@ class QuestionScreen(Screen[None]):
     def begin(self) -> None:
         """Ask the first question.
 
-        If it has no answer, a slow screen keeps the question, so that a typed path remains. Other screens ask their
+        If the question has no answer, a slow screen keeps it, so that a typed path remains. Other screens ask their
         default question instead, because they cannot draw without an answer.
         """
         self._excuse = self._begin(self._start)
@@ -182,7 +182,7 @@ class QuestionScreen(Screen[None]):
         return ""
 
     def _answer(self, question: Question, earlier: BackgroundAnswer | None = None) -> BackgroundAnswer:
-        """Begin to answer a question. Uses `earlier` if its question is the same."""
+        """Begin to answer a question. If `earlier` is for the same question, its answers are used."""
         if earlier is not None and not (earlier.question == question and self.takes_over(question)):
             earlier.stop()
             earlier = None
@@ -226,8 +226,8 @@ class QuestionScreen(Screen[None]):
     def open(self, question: Question, kind: str = "") -> bool:
         """Answer a question and show the answers. On an error, show a message and keep the current answers.
 
-        Consecutive edits of one `kind` are one step of undo. Returns False if the question fails at once; it may still
-        fail later.
+        Consecutive edits of one `kind` are one step of undo. Returns False if the question fails at once. After True, a
+        computation on a background thread may still fail.
         """
         try:
             question = self.normal(question)
@@ -306,7 +306,7 @@ class QuestionScreen(Screen[None]):
         self.show_frame()
 
     def action_undo(self, by: int = -1) -> None:
-        """Go one question back. If a box has wrong text, or a question was stopped, only discard that."""
+        """Go one question back. After wrong text in a box or a stopped question, only show the last answer again."""
         now = self.history.now
         if (self.forget_mistakes() or self._stopped is not None) and now is not None:
             self._stopped = None
@@ -343,7 +343,7 @@ class QuestionScreen(Screen[None]):
         return self._stopped is not None
 
     def action_escape(self) -> None:
-        """Stop the pending answer (see `keeps_found`). Without one, leave the input box."""
+        """Stop the pending answer (see `keeps_found`). If none is pending, leave the input box."""
         pending = self.pending
         if pending is not None and self.keeps_found(pending.question) and not pending.is_stopped:
             pending.stop()

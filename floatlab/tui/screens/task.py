@@ -122,11 +122,11 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
         return [rule for rule in RULES if rule.field in taken]
 
     def boxes(self) -> Iterator[Widget]:
-        """Return the input boxes, beginning with the one for the key `/`."""
+        """Return the input boxes; the key `/` goes to the first one."""
         yield from self.query("Input")
 
     def home(self) -> Iterator[Widget]:
-        """Yield widgets to focus when a box is left. The first one that can take the focus gets it."""
+        """Yield widgets. When a box is left, the first of them that can take the focus gets the focus."""
         yield from self.query("#body PageView")
 
     def picks(self) -> dict[str, Pick]:
@@ -141,7 +141,7 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
         }
 
     def possible(self) -> dict[str, bool]:
-        """Map actions and pick lists to whether they are available now. Those not in the dictionary always are."""
+        """Return, for actions and pick lists, whether they are available now; all others are always available."""
         return {
             "undo": self.history.can_go(-1) or self.is_stopped or self.has_class("-unread"),
             "redo": self.history.can_go(1),
@@ -182,7 +182,7 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
         return if_present(super().get_widget_and_offset_at(x, y))
 
     def complain(self, text: str, hint: bool = False) -> None:
-        """Show an error message or a hint. It may cover the end of the body, but nothing below the body."""
+        """Show an error message or a hint. The message may cover the end of the body, but nothing below the body."""
         super().complain(text, hint)
         complaint = self.query_one("#complaint")
         others = reversed([widget for widget in self.children if widget is not complaint and widget.display])
@@ -202,7 +202,7 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
         return super().position() | {"view": self.view}
 
     def set_position(self, position: dict[str, object]) -> None:
-        """Show the view again, and put the cursors back."""
+        """Restore the view and the cursors from `position`."""
         if position["view"] in dict(self.shown_views):
             self.view = str(position["view"])
         super().set_position(position)
@@ -238,9 +238,9 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
             return
 
     def action_escape(self) -> None:
-        """Stop the pending answer. Without one, clear the message, and leave the box or show all panes again.
+        """Stop the pending answer. If none is pending, clear the message, and leave the box or show all panes again.
 
-        Wrong text stays in its box, with its message. So does the message about a stopped computation.
+        Wrong text stays in its box, with its message. The message about a stopped computation stays, too.
         """
         if self.pending is None and not (self.has_class("-unread") or self.is_stopped):
             self.complain("")
@@ -280,7 +280,7 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
 
     @on(Input.Blurred)
     def _blurred(self, event: Input.Blurred) -> None:
-        """End a series of edits in a box. If its text is wrong, a message says how to discard it."""
+        """End a series of edits in a box. If the text of the box is wrong, a message says how to discard the text."""
         self.history.end_series()
         if is_wrong(event.input):
             self.say_wrong(event.input)
@@ -291,11 +291,11 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
         """Make edits apply to the number in the focused widget."""
 
     def on_descendant_focus(self) -> None:
-        """Follow the focus."""
+        """Call `follow` with the widget that got the focus."""
         self.follow(self.focused)
 
     def edited(self, change: Callable[[Datum], Datum]) -> Question:
-        """Return the question after an edit of a number; raises FloatlabError."""
+        """Return the question after `change` has edited a number; raises FloatlabError if that fails."""
         raise NotImplementedError
 
     def action_edit(self, name: str) -> None:
@@ -318,7 +318,7 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
         return self.open(self.base_question().having(**options))
 
     def take_format(self, name: str) -> None:
-        """Open the question with this format, or without a format."""
+        """Open the question with this format or, for the name AUTOMATIC, without a format."""
         base = self.base_question()
         none = base.replace(formats=())
         self.attempt(lambda: none if name == AUTOMATIC else self.with_format(base, parse_format(name)))

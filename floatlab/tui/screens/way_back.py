@@ -24,7 +24,7 @@ class Trail:
     """The places to go back to, the latest at the end."""
 
     def __init__(self) -> None:
-        """Start without places."""
+        """Start with no place to go back to."""
         self._places: list[LeftPlace] = []
 
     def __bool__(self) -> bool:
@@ -58,7 +58,7 @@ class Questions:
         self._asked: list[tuple[str, Question]] = []  # the name of the screen, and the question
 
     def note(self, screen: str, question: Question, *, replaces: bool = False) -> None:
-        """Add a question. If `replaces`, it replaces the last question if both are of the same screen."""
+        """Add a question. If `replaces`, first remove the last question if it belongs to the same screen."""
         if replaces and self._asked and self._asked[-1][0] == screen:
             self._asked.pop()
         self._asked = [each for each in self._asked if each != (screen, question)]
@@ -80,7 +80,7 @@ class ReturnScreen(PickScreen, inherit_bindings=False):
 
     @property
     def shown_place(self) -> LeftPlace:
-        """What is shown, for the way back."""
+        """The question, the view and the cursors that are shown now, so that the user can come back to them."""
         return LeftPlace(self.NAME, self.question, self.position())
 
     def position(self) -> dict[str, object]:
@@ -88,13 +88,13 @@ class ReturnScreen(PickScreen, inherit_bindings=False):
         return {cells.id: cells.position for cells in self.query(Cells) if cells.id}
 
     def set_position(self, position: dict[str, object]) -> None:
-        """Put the cursors back."""
+        """Move the cursors to the positions in `position`."""
         for cells in self.query(Cells):
             if cells.id in position:
                 cells.position = position[cells.id]
 
     def come_back(self, place: LeftPlace) -> None:
-        """Show what was shown at a place."""
+        """Show the question of a place again, with the cursors where they were."""
         if place.question == self.question:
             self.set_position(place.position)
         else:
@@ -102,13 +102,13 @@ class ReturnScreen(PickScreen, inherit_bindings=False):
             self.show_question(place.question)
 
     def show_frame(self) -> None:
-        """After going back, put the cursors back when the answer arrives."""
+        """When the answer arrives after the user went back, move the cursors to where they were."""
         super().show_frame()
         if self._place is not None and self._place.question == self.question and self.pending is None:
             place, self._place = self._place, None
             self.set_position(place.position)
 
     def show_question(self, question: Question) -> bool:
-        """Show a question that was asked elsewhere. It replaces everything typed on this screen."""
+        """Show a question that was asked elsewhere. The question replaces everything typed on this screen."""
         self.forget_mistakes()
         return self.open(question)

@@ -39,7 +39,7 @@ class _PathSuggester(Suggester):
 
 
 class _PathInput(Input):
-    """An input with its own help."""
+    """An input for the name or the numbers of an array, with its own help text."""
 
     PLACE = _PLACE
     HELP = "An array: a file (right completes its name, down picks one), a list (1.5,-2;3,4), or random:normal:64x64."
@@ -60,7 +60,7 @@ class ArrayBox(Horizontal):
         self, label: str, id: str, take: Callable[[ArrayBox, bool], None], width: int = 0, examples: str = _EXAMPLES,
         *, whole: bool = False,
     ) -> None:  # fmt: skip
-        """Take the label, which is padded to `width` columns, and the function `take`, called when the array changes.
+        """Store the label (padded to `width` columns) and the function `take`, which is called when the array changes.
 
         `take` receives the box, and True if its array was picked from the list. If `whole`, the list offers files and
         folders, but not the arrays in a file.
@@ -98,9 +98,9 @@ class ArrayBox(Horizontal):
 
 
 class FilePicker(Picker):
-    """A list of folders, files and arrays. It returns the name of an array, the typed text, or None.
+    """A list of folders, files and arrays. The window returns the chosen array, the typed text, or None if cancelled.
 
-    If `whole`, it returns the name of a file or folder instead of that of an array.
+    If `whole`, the user chooses a file or folder instead of an array.
     """
 
     def __init__(self, title: str, word: str = "", *, whole: bool = False) -> None:
@@ -128,9 +128,9 @@ class FilePicker(Picker):
             self.say(self._error)
 
     def _go(self, place: str) -> bool:
-        """List a folder, or the arrays of a file; show an error message and return False if it cannot be read.
+        """List a folder, or the arrays of a file. If `place` cannot be read, show an error message and return False.
 
-        An empty text is the working directory.
+        If `place` is empty, list the working directory.
         """
         from floatlab.files.listing import entries
 
@@ -152,9 +152,9 @@ class FilePicker(Picker):
         return True
 
     def take(self, name: str) -> None:
-        """Open the folder, or (unless `whole`) the file of arrays, with this name.
+        """Open the folder with this name or, unless `whole`, the file with this name if it may have several arrays.
 
-        For any other name, return the name.
+        For any other name, close the window and return the name.
         """
         if name == _UP:
             above = whole_path(os.path.join(self._place, os.pardir))
@@ -166,9 +166,9 @@ class FilePicker(Picker):
             self.dismiss(name)
 
     def take_free(self, text: str) -> None:
-        """Return a typed path: relative to the listed folder if it exists there, otherwise unchanged.
+        """Return a typed path. If the path exists in the listed folder, join it to the name of this folder.
 
-        If it is a folder, list the folder instead.
+        If the path is a folder, do not return it, but list this folder.
         """
         path = os.path.join(self._place, text)
         if is_folder(path):

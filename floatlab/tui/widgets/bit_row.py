@@ -19,12 +19,12 @@ _FIELDS = frozenset({Role.SIGN, Role.EXPONENT, Role.IMPLICIT, Role.SIGNIFICAND})
 
 
 def _is_bits(run: Span) -> bool:
-    """Return whether a span contains bits. The names of fields have the same roles, so the text decides."""
+    """Return whether a span contains bits. The names of fields have the same roles as bits, so the text decides."""
     return run.role in _FIELDS and bool(run.text) and not run.text.strip("01")
 
 
 class BitRow(Cells):
-    """A row of bits, drawn as on a page. Each cell has the number of its bit. Bit 0 is the rightmost."""
+    """A row of bits, drawn as on a page. Each bit is a cell, with the number of the bit (0 for the rightmost)."""
 
     PLACE = "On a row of bits"  # the heading in the list of keys
     DEFAULT_CSS = """

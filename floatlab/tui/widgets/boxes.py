@@ -11,7 +11,7 @@ _WRONG = "-wrong"
 def fill(box: Input, text: str) -> None:
     """Put text into a box, unless the box is marked as invalid.
 
-    If only spaces at the ends differ, the old text stays: the user may be typing them.
+    If the texts differ only in spaces at the ends, the old text stays: the user may be typing these spaces.
     """
     if not is_wrong(box) and box.value.strip() != text.strip():
         with box.prevent(Input.Changed):

@@ -80,7 +80,7 @@ class Cells(PageView, can_focus=True):
         return [Segment(text_of(cell), style)] if chrome.plain and is_focused else self.pieces(cell, style)
 
     def marks(self) -> dict[int, Style]:
-        """Return the additional styles, by number of the cell."""
+        """Return the additional styles of cells, by the number of the cell."""
         return {self.hovered: HOVER, self.cursor: CURSOR if self.has_focus else LEFT}
 
     def show_cursor(self) -> None:

@@ -59,14 +59,14 @@ class ChoiceBar(Widget):
         *,
         id: str | None = None,
     ) -> None:
-        """Show the words of (name, word) pairs."""
+        """Show the word of each (name, word) pair in `options`. `take` is called with the name of a clicked word."""
         super().__init__(id=id)
         self._take = take
         self.set_reactive(ChoiceBar.options, self.validate_options(options))
         self.set_reactive(ChoiceBar.current, current)
 
     def validate_options(self, options: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
-        """Return the options with words as this terminal can draw them."""
+        """Return the options, with the words in characters that this terminal can show."""
         return tuple((name, self.app.drawn(word)) for name, word in options)
 
     def places(self, width: int) -> dict[str, tuple[int, int, str]]:
@@ -120,7 +120,7 @@ class ButtonBar(ChoiceBar):
     """Buttons side by side: words with a background colour, or with brackets if the theme is plain (see `Chrome`)."""
 
     def pieces(self, name: str, word: str) -> list[Segment]:
-        """Draw one button. Its ends take the place of the spaces around the word."""
+        """Draw one button. Its edges replace the spaces around the word."""
         chrome, inner = self.app.chrome, word[1:-1]
         over = HOVER if name == self.hovered else Style()
         if chrome.plain:
@@ -136,8 +136,8 @@ class TabBar(ChoiceBar):
     def places(self, width: int) -> dict[str, tuple[int, int, str]]:
         """Return the column, the line and the word of each tab.
 
-        If space is short, only one space separates the tabs. The longest name is shortened if all tabs then fit on one
-        line.
+        If the tabs are wider than `width`, only one space separates them. The longest name is shortened if all tabs
+        then fit on one line.
         """
         keyed = [(name, f"F{number} {word}") for number, (name, word) in enumerate(self.options, 2)]
         if sum(len(word) + 2 for _, word in keyed) <= width:
@@ -217,7 +217,7 @@ class KeyBar(ChoiceBar):
         self.options = (*first, *keys.values())
 
     def places(self, width: int) -> dict[str, tuple[int, int, str]]:
-        """Leave out keys that do not fit on one line, but never the last two."""
+        """Return the position and the word of each key that fits on one line; the last two keys are never left out."""
         options = list(self.options)
         while len(options) > _LAST and sum(len(word) + 2 for _, word in options) > width:
             del options[-1 - _LAST]

@@ -45,7 +45,7 @@ class PageView(ScrollView):
         self._width = 0
 
     def validate_page(self, page: Page) -> Page:
-        """Return the page as this terminal can draw it."""
+        """Return the page, in characters that this terminal can show."""
         return rewritten(page, str.isascii, ascii_only) if self.app.is_ascii else page
 
     def watch_page(self) -> None:

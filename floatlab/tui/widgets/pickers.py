@@ -26,9 +26,9 @@ _FRAME = 4  # lines of a window for its border, its box, and the line below the 
 class Pick(Record):
     """A pick list, which a key or a click opens.
 
-    `choices` are rows, or a mapping from names to texts. `take` receives the chosen name; `current` are the marked
-    names. If `free`, the user can also type other names. If `group` is not empty, the command palette lists the names
-    of a mapping, too: "Order: serial" for the group "Order".
+    `choices` are `Choice` objects, or a mapping from names to texts. `take` is called with the chosen name. `current`
+    are the marked names. If `free`, the user can also type other names. If `choices` is a mapping and `group` is not
+    empty, the names are also in the command palette: "Order: serial" for the group "Order".
     """
 
     title: str
@@ -40,7 +40,7 @@ class Pick(Record):
 
     @property
     def rows(self) -> list[Choice]:
-        """The choices as rows."""
+        """The choices as a list of `Choice` objects."""
         return choices_of(self.choices) if isinstance(self.choices, Mapping) else list(self.choices)
 
 
@@ -72,13 +72,13 @@ class Choice(Record):
 
 
 def choices_of(texts: Mapping[str, str]) -> list[Choice]:
-    """Return the choices for names and texts, with the texts in a column."""
+    """Return a choice for each name and its text; the texts are aligned in a column."""
     width = max(map(len, texts), default=0)
     return [Choice(name, f"{name:<{width}}  {text}".rstrip()) for name, text in texts.items()]
 
 
 class Picker(Window[str | None]):
-    """A list of choices that can be filtered by typing. The window returns the chosen name, or None.
+    """A list of choices that can be filtered by typing. The window returns the chosen name; None if it is cancelled.
 
     If `free`, text that matches no choice is returned, for instance the name of a format such as e3m4.
     """
@@ -137,11 +137,11 @@ class Picker(Window[str | None]):
         self.nothing.update(self.app.drawn(printable_lines(words)))
 
     def take(self, name: str) -> None:
-        """Close the window with this choice."""
+        """Close the window, and return this choice."""
         self.dismiss(name)
 
     def take_free(self, text: str) -> None:
-        """Close the window with text that matches no choice."""
+        """Close the window, and return the typed text, which matches no choice."""
         self.dismiss(text)
 
     def _fill(self, typed: str) -> None:
@@ -191,7 +191,7 @@ class _NarrowingInput(Input):
 
 
 class MarkingPicker(Picker):
-    """A list in which any number of choices can be marked. It returns their names, joined by commas, or None.
+    """A list to mark choices. The window returns the marked names, joined by commas, or None if it is cancelled.
 
     If typed text matches no choice, Enter or space adds it as a marked choice.
     """
@@ -220,7 +220,7 @@ class MarkingPicker(Picker):
         self.rows.highlighted = place
 
     def take(self, name: str) -> None:
-        """Mark the choice under the cursor if text was typed. Otherwise, return the marked choices.
+        """If text was typed, mark the choice under the cursor. Otherwise, close the window with the marked choices.
 
         If no choice is marked, the window stays open and says so.
         """

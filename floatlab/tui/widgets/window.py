@@ -28,7 +28,7 @@ class ClosedOnce(ModalScreen[ScreenResultType]):
         return AwaitComplete()
 
     def on_screen_resume(self) -> None:
-        """Close the window if a result came earlier."""
+        """Close the window now if a result came while another window was in front."""
         if self._late is not None:
             self.dismiss(*self._late)
 

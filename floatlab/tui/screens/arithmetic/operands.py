@@ -1,4 +1,4 @@
-"""The operands of an operation, as boxes and rows of bits; and a search for operands whose fma rounds differently."""
+"""The operands of an operation, as boxes and rows of bits; a search for operands where fma and multiply-add differ."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Operands(Horizontal):
             yield Input(id=f"operand-{name}", compact=True)
 
     def show(self, question: Question, answer: Answer) -> None:
-        """Show the operands of a question, as they were read."""
+        """Show the operands of a question: the typed texts in the boxes, and the bits of the numbers read from them."""
         self._question, self._operands = question, answer.operands
         strips = [block for block in answer.page().blocks if isinstance(block, Strip)]
         self.query_one("#verb", ChoiceBar).options = (("operation", f"{question.verb} ▾"),)
@@ -73,7 +73,7 @@ class Operands(Horizontal):
         return tuple(self._last.get(name, "1") for name in _NAMES[:count])
 
     def follow(self, focused: Widget | None) -> None:
-        """Make keys apply to the focused operand. If none has the focus, the operand stays the same."""
+        """Make keys apply to the focused operand. If no operand has the focus, keys apply to the same one as before."""
         places = [*self.rows, *self.query(Input)]
         if focused in places:
             self._chosen = places.index(focused) % len(_NAMES)
@@ -81,7 +81,7 @@ class Operands(Horizontal):
             row.is_active = place == self._chosen
 
     def typed(self, box: Input) -> Question:
-        """Return the question with the text of a box."""
+        """Return the question with the text of `box` as the operand that belongs to this box."""
         return self._with(_NAMES.index((box.id or "")[-1]), box.value)
 
     def _with(self, place: int, value: str) -> Question:
@@ -91,8 +91,8 @@ class Operands(Horizontal):
     def edited(self, change: Callable[[Datum], Datum]) -> Question:
         """Return the question after an edit of the operand that was focused last; raises FloatlabError.
 
-        The operand keeps its format. If neither the question nor another operand names a format, the question gets this
-        format, too.
+        The operand keeps its format. If neither the question nor another operand names a format, the question gets the
+        operand's format.
         """
         question, operands = self._question, self._operands
         place = min(self._chosen, len(operands) - 1)

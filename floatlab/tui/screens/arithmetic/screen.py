@@ -169,7 +169,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         self.draw_beside()
 
     def _format_text(self) -> str:
-        """Return the name of the result's format, and whether it was chosen automatically."""
+        """Return text with the name of the result's format, and with "automatic" if it was chosen automatically."""
         results = self.answers[0].results
         if self.question.formats:
             return f"in {short_name(self.question.formats[0])}"
@@ -197,7 +197,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         self.draw_beside()
 
     def watch_scene(self, before: int, now: int) -> None:
-        """Show a step. If it follows the one shown before, play its animation first."""
+        """Show a step. If the user went forward by one step, play the animation of the step first."""
         player, scene = self.player, self.scenes[now]
         player.stop_sliding()
         self._draw_scene()
@@ -283,7 +283,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         self.change(integer=None if name == DEFAULT_INTEGER else name)
 
     def possible(self) -> dict[str, bool]:
-        """Map actions to whether they are available. Some exist only for some operations."""
+        """Return, for each action, whether it is available. Some exist only for some operations."""
         verb = self.question.verb
         return super().possible() | {"witness": verb == "fma", "integer": verb == "toint"}
 
@@ -305,11 +305,11 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         yield from self.operands.query(Input)
 
     def home(self) -> Iterator[Widget]:
-        """Return the page of the step."""
+        """Yield the widget to focus when a box is left: the page of the step."""
         yield self.player
 
     def zoomed(self) -> None:
-        """Keep the step in view."""
+        """Scroll to the newest line of the step after a pane was enlarged or reduced."""
         self.player.show_newest()
 
     def position(self) -> dict[str, object]:
@@ -317,7 +317,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         return super().position() | {"step": self.scene}
 
     def set_position(self, position: dict[str, object]) -> None:
-        """Go back to the step."""
+        """Restore the step and the cursors from `position`."""
         super().set_position(position)
         step = position.get("step")
         if isinstance(step, int) and step < len(self.scenes) and not self.practice.on:
@@ -366,7 +366,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         return formats.pop()
 
     def _take(self, values: tuple[str, ...]) -> None:
-        """Open the operation on these operands, in the format in which they were found."""
+        """Open the operation with the operands that a search has found, in the format of the search."""
         if format := self._one_format():
             self.open(self.question.replace(values=values, formats=(format,)))
 

@@ -131,7 +131,7 @@ class StepPlayer(PageView, can_focus=True):
         return next((y for y, runs in enumerate(self.lines) if any(run.text.strip() == mark for run in runs)), 0)
 
     def show_newest(self) -> None:
-        """Scroll to the newest line of the page. If the player itself is not scrolled, scroll its parent."""
+        """Scroll to the newest line of the page. If the player is as high as its page, a parent is scrolled instead."""
         if not self.styles.auto_dimensions:
             # Forced, since there is no scrollbar yet in the first frame.
             end = max(len(self.lines) - self.size.height, 0)

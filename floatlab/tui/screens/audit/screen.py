@@ -134,7 +134,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
         self.draw_view()
 
     def _fill_recipes(self, names: tuple[str, ...] | None) -> None:
-        """Show the recipes, unless the typed text already means these recipes."""
+        """Write the recipes into their box, unless the text typed there already means these recipes."""
         try:
             same = _recipe_names(self.recipes_box.value) == names
         except FloatlabError:
@@ -143,7 +143,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
         self._recipes = self.recipes_box.value or self._recipes
 
     def _show_against(self) -> None:
-        """Show the box of the original only if no recipe is given, or while the box has the focus."""
+        """Show the box for the original weights only if no recipe is given, or while the box has the focus."""
         has_focus = self.focused is self.against.input
         self.against.display = has_focus or self.question.option("to") is None
 
@@ -153,7 +153,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
         self.mark_taken(box.input, valid, picked)
 
     def _against_changed(self, box: ArrayBox, picked: bool) -> None:
-        """Check the weights against the original; if the box is empty, audit the last recipes again."""
+        """Check the quantised weights against the original ones; if the box is empty, audit the last recipes again."""
         to = "" if box.word else self.recipes_box.value or self._recipes
         valid = self.attempt(lambda: self._asked(to, box.word), "" if picked else "against")
         self.mark_taken(box.input, valid, picked)
@@ -194,7 +194,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
         self.recipes_box.focus()
 
     def action_against(self) -> None:
-        """Go to the box of the original."""
+        """Move the focus to the box for the original weights."""
         self.against.display = True
         self.against.input.focus()
         if is_wrong(self.against.input):  # the wrong text is still there, so show its error again
@@ -230,11 +230,11 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
 
     @property
     def has_topic_below(self) -> bool:
-        """Whether the current view is short."""
+        """Whether there is room for a topic below the current view, because the view is short."""
         return self.shown_view == "plan"
 
     def topics(self) -> list[Topic]:
-        """Return the overview; if it is the current view, return the plan."""
+        """Return the overview as a topic; if the overview is the current view, return the plan."""
         if self.shown_view != "overview":
             return [("Overview", self.answers[0].page())]
         return [("Plan", plan_page(self.found))] if self.found is not None else []
@@ -305,7 +305,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
         return found
 
     def possible(self) -> dict[str, bool]:
-        """Map actions to whether they are available.
+        """Return, for each action, whether it is available.
 
         Pinning is never available; actions on tensors are available only while the tensors are shown.
         """
@@ -326,7 +326,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
         return copies
 
     def boxes(self) -> Iterator[Widget]:
-        """Return the boxes of the checkpoint, of the recipes and of the original."""
+        """Return the boxes of the checkpoint, of the recipes and of the original weights."""
         yield from (self.file.input, self.recipes_box, self.against.input)
 
     def commands(self) -> Iterator[Command]:
@@ -339,7 +339,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
 
 
 def _typed_places(text: str) -> tuple[str, ...]:
-    """Split typed text at spaces into checkpoints, unless a file or folder has exactly this name."""
+    """Split typed text at spaces into names of checkpoints, unless the whole text is the name of a file or folder."""
     return (text,) if exists(text) else tuple(text.split())
 
 
@@ -348,6 +348,6 @@ def _recipe_names(typed: str) -> tuple[str, ...] | None:
 
 
 def _settled(question: Question) -> Question:
-    """Return the question as the command line completes it; raises UsageError."""
+    """Return the question, validated and completed as on the command line; raises UsageError."""
     validate = verb_named("audit").validate
     return question if validate is None else validate(question)

@@ -45,6 +45,6 @@ class TensorTable(ColumnTable):
         return as_line(name if len(name) <= self._room else f"…{name[1 - self._room :]}")
 
     def set_lines(self, width: int) -> list[Line]:
-        """Return the lines of the table, with names that fit."""
+        """Return the lines of the table, with names shortened to fit."""
         self._room = max(width // (3 if width < _NARROW else 2), 1)
         return super().set_lines(width)

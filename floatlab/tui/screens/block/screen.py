@@ -289,7 +289,7 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
         return found
 
     def possible(self) -> dict[str, bool]:
-        """Map actions to whether they are available, such as those on an element or on the parts of an array."""
+        """Return, for each action, whether it is available. Some need an element, a recipe, or an array in parts."""
         has_code = self.is_mounted and bool(self.code_to_pin("A"))
         recipe = self.recipe
         has_tensor_scale = recipe is not None and _has_tensor_scale(recipe)
@@ -298,12 +298,12 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
         return super().possible() | rows | dict.fromkeys(("part", "at"), in_parts)
 
     def code_to_pin(self, name: str) -> str:
-        """Return the code of the element under the cursor; empty without an element, or if its format has no name."""
+        """Return the code of the element under the cursor; empty if there is no element, or the format has no name."""
         found = self.element
         return "" if found is None else found.code
 
     def printed(self) -> Question:
-        """Return the question of the page."""
+        """Return the question whose command prints the page that is shown."""
         shown = self.recipe if self.view == "recipe" else None
         return self.question if shown is None else Question("formats", (shown.name,))
 

@@ -158,7 +158,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         return question if question.option("worst") else question.having(worst=_LISTED)
 
     def keeps_found(self, question: Question) -> bool:
-        """Return whether a stopped search keeps what it found. A search for causes does."""
+        """Return True if the question has inputs: a search for causes keeps its results when it is stopped."""
         return question.option("inputs") is not None
 
     def draw(self, before: Question) -> None:
@@ -191,7 +191,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         return self.query_one(f"#{name}", ArrayBox)
 
     def _fill_tolerance(self, name: str) -> None:
-        """Show a tolerance, unless the typed text already has this value."""
+        """Show a tolerance in its box, unless the text typed there already has this value."""
         box, value = self.query_one(f"#{name}", Input), self.question.option(name)
         try:
             same = self._tolerance(name, box.value) == value
@@ -216,7 +216,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         self.mark_taken(box.input, valid, picked)
 
     def _with_values(self, values: tuple[str, ...]) -> Question:
-        """Return the question about these arrays. If they replace the default arrays, drop the default options."""
+        """Return the question about these arrays. If these replace the default arrays, drop the default options."""
         question, example = self.question, self.app.default_question(self.NAME)
         if set(values).isdisjoint(example.values) and not set(question.values).isdisjoint(example.values):
             if question.formats == example.formats:
@@ -242,7 +242,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         return self.open(self.question.having(inputs=None, op=None, bias=None), "inputs")
 
     def _made_of(self, x: str, y: str, op: str, bias: str) -> Question:
-        """Return the question that asks why the arrays differ; the operation is read as on the command line."""
+        """Return the question that asks for the causes of the differences; `op` is read as on the command line."""
         said = [f"--op={op}"] if op else []
         read = self.app.read_question(["compare", "0", "0", "--inputs", "0", "0", *said])
         return self.question.having(inputs=(x, y), op=read.option("op"), bias=bias or None)
@@ -294,11 +294,11 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
 
     @property
     def has_topic_below(self) -> bool:
-        """Whether there is room below an element, or below the causes."""
+        """Whether there is room for a topic below the current view: only in the views of elements and causes."""
         return self.view in ("worst", "cause")
 
     def topics(self) -> list[Topic]:
-        """Return the summary; if it is the current view, return the largest errors."""
+        """Return the summary as a topic; if the summary is the current view, return the largest errors."""
         if (found := self.differences) is None:
             return []
         if self.view != "summary":
@@ -367,7 +367,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
     # Methods that the base classes call.
 
     def printed(self) -> Question:
-        """Return the question, without the default number of worst elements unless these are shown."""
+        """Return the question; drop the default number of worst elements if these elements are not shown."""
         short = self.view != "worst" and self.question.option("worst") == _LISTED
         return self.question.having(worst=None) if short else self.question
 
@@ -384,7 +384,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         return copies
 
     def possible(self) -> dict[str, bool]:
-        """Map actions to whether they are available: those on an element only if there is one under the cursor."""
+        """Return, for each action, whether it is available. Some need an element under the cursor."""
         has_element = self.is_mounted and self.element is not None
         return super().possible() | {"pin": has_element, "inspect": has_element}
 

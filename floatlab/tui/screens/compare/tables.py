@@ -18,7 +18,7 @@ class HistogramBars(Cells):
 
     @property
     def axis(self) -> Axis | None:
-        """The bars, if there are any."""
+        """The bars, or None if there are none."""
         return next((block for block in self.page.blocks if isinstance(block, Axis)), None)
 
     @property
@@ -27,7 +27,7 @@ class HistogramBars(Cells):
         return len(self.axis.lanes) if self.axis else 0
 
     def show(self, axis: Axis | None) -> None:
-        """Show these bars. At first, the cursor is on the last bar, which counts the largest differences."""
+        """Show the bars of `axis`. At first, the cursor is on the last bar, which counts the largest differences."""
         fresh = not self.count
         self.page = Page(() if axis is None else (axis,))
         self.set_cursor(self.count - 1 if fresh else self.cursor)

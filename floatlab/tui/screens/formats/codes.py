@@ -90,7 +90,7 @@ class CodeTable(Cells):
             self.cursor = target
 
     def action_type(self, digit: str) -> None:
-        """Begin to type a code in the box."""
+        """Put the typed digit into the box for the code, and move the focus to this box."""
         box = self.screen.query_one("#code", Input)
         box.focus()
         box.value = digit

@@ -129,7 +129,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
     # The question.
 
     def with_format(self, question: Question, format: Format) -> Question:
-        """Return the question with this format marked; if it is marked already, put the cursor on it."""
+        """Return the question with this format marked. If the format is marked already, put the cursor on its row."""
         if format.name in self.marked:
             self._go(format)
             return question
@@ -138,7 +138,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
     def draw(self, before: Question) -> None:
         """Show the rows and the marks; the cursor moves to a format that was just marked.
 
-        With the second mark, the view Compare is shown.
+        When a second format is marked, the view Compare is shown.
         """
         question, marked = self.question, self.marked
         cursor = self.current if self.formats else None
@@ -214,11 +214,11 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
 
     @property
     def has_topic_below(self) -> bool:
-        """Whether the current view is short."""
+        """Whether there is room for a topic below the current view, because the view is short."""
         return self.view == "compare"
 
     def topics(self) -> list[Topic]:
-        """Return the format under the cursor as a topic; if the view shows it, a comparison with marked formats."""
+        """Return the format under the cursor as a topic; in the view Format, compare it with the marked formats."""
         current = short_name(self.current)
         names = tuple(dict.fromkeys((*map(short_name, self.marked.values()), current)))
         if self.view != "format":
@@ -261,7 +261,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         self.open(self.question.replace(values=values))
 
     def action_drop(self) -> None:
-        """Unmark the row under the cursor, and remove it if it was added by its name."""
+        """Unmark the row under the cursor. If the user added the row by typing a name, also remove the row."""
         format = self.current
         self._added.pop(format.name, None)
         self._unmark(format)
@@ -276,7 +276,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
 
     @on(Input.Submitted, "#names")
     def _names_entered(self, event: Input.Submitted) -> None:
-        """Open a code in Inspect, in all formats of its width."""
+        """If the box contains a code, open the code in Inspect, in all formats of the code's width."""
         if is_wrong(event.input) and (code := code_in(event.input.value)) is not None:
             self.forget_mistakes()
             fill(self.names, " ".join(self.question.values))
@@ -298,7 +298,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
 
     @on(Cells.Chosen, "CodeTable")
     def _code_chosen(self) -> None:
-        """Open the code in Inspect, with its format first."""
+        """Open the code under the cursor in Inspect, with the format of the code first."""
         others = (format for format in self.app.standing("inspect").formats if format != self.current)
         self.inspect(self.codes.literal, (self.current, *others))
 
@@ -309,7 +309,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         return self.codes.datum if self.codes.display else None
 
     def printed(self) -> Question:
-        """Return the question of the page."""
+        """Return the question whose command prints the page that is shown."""
         return Question("formats", self._names())
 
     def copies(self) -> Copies:
@@ -324,7 +324,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         return copies
 
     def possible(self) -> dict[str, bool]:
-        """Map actions to whether they are available, such as dropping the row under the cursor."""
+        """Return, for each action, whether it is available. Only marked or added rows can be dropped."""
         goes = bool(self.formats) and self.current.name in self._added | self.marked
         return super().possible() | {"pin": bool(self.formats) and self.codes.display, "drop": goes}
 
@@ -334,7 +334,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         yield self.names
 
     def home(self) -> Iterator[Widget]:
-        """Yield the table of codes (if its box or bits have the focus), then the table of formats."""
+        """Yield the table of codes if its box or its row of bits has the focus, then the table of formats."""
         inside = self.focused is not None and self.codes in self.focused.ancestors
         if self.codes.display and inside and self.focused is not self.codes.table:
             yield self.codes.table

@@ -111,7 +111,7 @@ def hint_on_hexadecimal(typed: str) -> str:
 
 
 def _called(text: str) -> tuple[str, tuple[str, ...]] | None:
-    """Read an operation such as sqrt(2) or sqrt 2."""
+    """Return the verb and the operands of text such as sqrt(2) or sqrt 2; None for other text."""
     from floatlab.verbs.arithmetic.answer import ARITIES  # not needed for the first frame
 
     match = re.fullmatch(r"\s*([a-z]+)(?:\s*\((.*)\)|\s+(.*?))\s*", text)
@@ -122,7 +122,7 @@ def _called(text: str) -> tuple[str, tuple[str, ...]] | None:
 
 
 def _infix(text: str) -> tuple[str, tuple[str, ...]] | None:
-    """Read an operation such as 0.1 + 0.2. A product plus or minus a number is an FMA."""
+    """Return the verb and operands of text such as 0.1 + 0.2, or None. A product plus or minus a number is an FMA."""
     for place in range(len(text) - 1, 0, -1):
         left, sign, right = text[:place].strip(), text[place], text[place + 1 :].strip()
         if sign not in _SIGNS or not _is_number(right):

@@ -141,7 +141,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         return {format.name: _why_not(question, format) for format in question.formats if format not in shown}
 
     def normal(self, question: Question) -> Question:
-        """Return the question as `show` of one value, without the options that are views here; raises FloatlabError."""
+        """Return a `show` question for one value, without options that select a view; raises FloatlabError."""
         if question.verb == "convert":
             question = question.replace(verb="show")
         if not question.values:
@@ -158,7 +158,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         return question if format in self.formats else question.replace(formats=(*self.formats, format))
 
     def take_format(self, name: str) -> None:
-        """Add a format. If the value is a code of another format, a hint says how to read the code in the new one."""
+        """Add a format. If the value is a code of another format, a hint says how to read the code in the added one."""
         super().take_format(name)
         datum = self.data[self._active_row]
         if hint := hint_on_code(self.question.values[0], datum.format):
@@ -208,7 +208,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
     # The views of the active row.
 
     def subject(self) -> Datum | None:
-        """Return the datum of the active row."""
+        """Return the number in the active row."""
         return self.data.get(self._active_row)
 
     def view_question(self, view: str = "") -> Question:
@@ -304,13 +304,13 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
 
     @on(Input.Submitted, "#value")
     def _value_entered(self, event: Input.Submitted) -> None:
-        """Open an operation in Arithmetic."""
+        """If the box contains an operation, open this operation in Arithmetic."""
         if is_wrong(event.input) and (operation := operation_in(event.input.value)) is not None:
             self.action_leave()  # so that Backspace works when the user has come back
             self.app.ask(operation)
 
     def say_wrong(self, box: Input) -> None:
-        """Say why the text of a box is wrong. An operation is not wrong: Enter opens it."""
+        """Say why the text of a box is wrong. If the text is an operation, say instead that Enter opens it."""
         if box is self.value and operation_in(box.value) is not None:
             self.complain("/ and Enter show this operation in Arithmetic; u goes back to the last value", hint=True)
         else:
@@ -346,17 +346,17 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         return super().position() | {"row": self._active_row}
 
     def set_position(self, position: dict[str, object]) -> None:
-        """Go back to the row."""
+        """Restore the active row and the cursors from `position`."""
         super().set_position(position)
         self.follow(self.rows.get(str(position.get("row"))))
 
     def home(self) -> Iterator[Widget]:
-        """Yield the bits of the active row."""
+        """Yield the widget to focus when a box is left: the bits of the active row."""
         if self._active_row in self.rows:
             yield self.rows[self._active_row]
 
     def action_fields(self) -> None:
-        """Open the first field, then the next one."""
+        """Open the first field or, if a field is open, the next one."""
         self.fields.open_next()
 
     def action_drop(self) -> None:
@@ -373,7 +373,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         self.rows[self._active_row].focus()
 
     def printed(self) -> Question:
-        """Return the question of the copied page: in Details the question itself, otherwise that of the view."""
+        """Return the question whose command prints the page: in Details the shown question, else the view's."""
         return self.question if self.view == "details" else self.view_question()
 
     def copies(self) -> Copies:

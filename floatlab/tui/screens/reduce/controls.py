@@ -52,7 +52,7 @@ _SHAPES = {
 
 
 class PreparedReduction(Record):
-    """What an answer shows: a sum and a tree (None if it has none), figures such as the error, and the whole page."""
+    """The drawn parts of an answer: a sum, its tree (None if missing), figures such as the error, and the page."""
 
     reduction: Reduction | None
     tree: Tree | None
@@ -247,7 +247,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
             self.complain(f"the number of terms must be a whole number, not {text}")
 
     def take_shape(self, text: str) -> None:
-        """Ask for the orders of all elements of a product of this shape, or for one element if `text` is "first"."""
+        """Ask for the orders of addition in a product of this shape; if `text` is "first", only in one element."""
         if text == _FIRST:
             self.open(self.question.having(shape=None, layout=None))
             return
@@ -255,7 +255,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
         self.attempt(lambda: self.question.having(shape=read_shape(typed, "a shape"), terms=None))
 
     def take_layout(self, name: str) -> None:
-        """Ask about the product of operands in this memory layout."""
+        """Ask for the orders of addition in a product whose operands have this memory layout."""
         self.open(self.question.having(layout=None if name == next(iter(LAYOUTS)) else name))
 
     def action_take(self) -> None:
@@ -271,7 +271,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
         self.open(self.base_question())
 
     def possible(self) -> dict[str, bool]:
-        """Map actions to whether they are available. Some exist only for some questions."""
+        """Return, for each action, whether it is available. Some exist only for some questions."""
         verb = self.question.verb
         return (
             super().possible()

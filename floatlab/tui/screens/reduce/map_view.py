@@ -17,7 +17,7 @@ _USUAL = 80, 24  # the size of the picture before the first layout
 
 
 class MapView(Cells, inherit_bindings=False):
-    """An order map, drawn to scale as far as it fits. A block is a rectangle of elements with the same order."""
+    """A map of the orders of addition in a product, to scale if it fits. A block is a rectangle with one order."""
 
     PLACE = "On the map"  # the heading in the list of keys
     HELP = (
@@ -84,7 +84,7 @@ class MapView(Cells, inherit_bindings=False):
             self.scroll_to_region(Region(x, y, wide, 1), animate=False, x_axis=False)
 
     def on_resize(self) -> None:
-        """Draw the map for the new size, and report the cursor, which may now be on another block."""
+        """Draw the map for the new size. Post `Moved`, because the cursor may now be on another block."""
         self.reset()
         self.cursor = self.validate_cursor(self.cursor)
         self.post_message(self.Moved(self))

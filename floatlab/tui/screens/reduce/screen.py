@@ -208,7 +208,7 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
         self.show_page("result", page.replace(blocks=page.blocks[:2]) if self.small else page)
 
     def action_pin(self, name: str) -> None:
-        """Pin the result as A or B. Pinned as A, it is shown below other results of the same terms."""
+        """Pin the result as A or B. A result pinned as A is shown below other results of the same terms."""
         super().action_pin(name)
         if name == "A" and self.reduction is not None:
             self._pinned = (self._terms(self.question), self.reduction)
@@ -253,11 +253,11 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
 
     @property
     def has_topic_below(self) -> bool:
-        """Whether the current view is short."""
+        """Whether there is room for a topic below the current view, because the view is short."""
         return self.shown_view in ("orders", "map")
 
     def topics(self) -> list[Topic]:
-        """Return the summary, if it is not the current view."""
+        """Return the summary as a topic, unless the summary is the current view."""
         drawn = self.prepared
         return [("Summary", drawn.page)] if drawn is not None and self.shown_view != "summary" else []
 

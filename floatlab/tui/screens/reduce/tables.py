@@ -49,7 +49,7 @@ class TreeTable(ColumnTable, inherit_bindings=False):
         self._worst = -1
 
     def show_tree(self, tree: Tree) -> None:
-        """Show a tree. If its plan is unchanged, the unfolded rows and the cursor are kept."""
+        """Show a tree. If the order of additions is unchanged, the unfolded rows and the cursor are kept."""
         same = self.tree_shown is not None and self.tree_shown.plan == tree.plan
         self.tree_shown, self._worst = tree, -1
         if not same:
@@ -125,7 +125,7 @@ class TreeTable(ColumnTable, inherit_bindings=False):
         self._rows()
 
     def action_worst(self, by: int) -> None:
-        """Go to the next of the nodes with the largest rounding errors."""
+        """Move the cursor by `by` in the list of the nodes with the largest rounding errors."""
         tree = self.tree_shown
         worst = tree.worst if tree is not None else []
         if tree is None or not worst:
@@ -139,7 +139,7 @@ class TreeTable(ColumnTable, inherit_bindings=False):
         self.cursor = next(places, 0)
 
     def clicked(self, cell: int, column: int, times: int) -> None:
-        """Fold or unfold on a click on the mark; on a double click elsewhere, choose the row."""
+        """On a click on ▸ or ▾, fold or unfold the row. On a double click elsewhere, choose the row."""
         row = self.tree_rows[cell]
         mark = text_of(row.cells[0]).find("▾" if row.is_open else "▸") if row.is_open is not None else -1
         if mark >= 0 and mark <= column - MARGIN <= mark + 1:

@@ -35,7 +35,7 @@ class Plot(PageView, can_focus=False):
         self._left = self._room = 0  # the first column of the plot area, and the number of its columns
 
     def show(self, chart: Chart, at: float | None = None, marks: Iterable[float] = ()) -> None:
-        """Show a chart, with the cursor at the value `at` (None: no cursor), and marks below other values."""
+        """Show a chart, with the cursor at `at` (None: no cursor), and a mark on the axis for each value of `marks`."""
         self._chart, self._at, self._marks = chart, at, tuple(marks)
         signs = ("◆ change of remedy" if self._marks else "", "▲ cursor" if at is not None else "")
         self.border_subtitle = "  ".join(filter(None, signs))  # drawn in the lower edge of the frame
@@ -52,7 +52,7 @@ class Plot(PageView, can_focus=False):
         return scales.across if scales is not None else None
 
     def column_of(self, x: float) -> int:
-        """Return the column of the plot area for a value; -1 if it is outside."""
+        """Return the column of the plot area for a value; -1 if the value is outside."""
         across = self._across
         return round(across.place(x) * (self._room - 1)) if across is not None and across.shows(x) else -1
 
@@ -61,7 +61,7 @@ class Plot(PageView, can_focus=False):
         return 0 <= self.column_of(x) < self._room
 
     def number_at(self, column: int) -> float | None:
-        """Return the value at a column of the plot area, or at the nearest one; None if no plot is drawn."""
+        """Return the value at a column of the plot area, or at the nearest such column; None if no plot is drawn."""
         across = self._across
         if across is None or self._room < 2:
             return None

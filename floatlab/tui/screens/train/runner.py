@@ -21,7 +21,7 @@ _FRAME = 0.1  # seconds between two frames on the screen
 
 
 def usual_pace(steps: int) -> int | None:
-    """Return the slowest pace (steps per second) that needs at most ten seconds; None (no limit) if none does.
+    """Return the slowest of PACES (steps per second) at which a run takes at most ten seconds; None means no limit.
 
     >>> usual_pace(101), usual_pace(10**6), usual_pace(10**9)
     (20, 100000, None)
@@ -32,8 +32,8 @@ def usual_pace(steps: int) -> int | None:
 class PacedRun:
     """A run of a training session (`Laboratory`) up to a step.
 
-    Iterating over `frames` does the work. Only the receiver of a frame may use the laboratory, until it requests the
-    next frame. The pace may change during the run. An exception ends the run and is stored in `error`.
+    Iterating over `frames` does the work. Between a frame and the next one, the code that iterates may use the
+    laboratory. The pace may change during the run. An exception ends the run and is stored in `error`.
     """
 
     def __init__(self, laboratory: Laboratory, to: int, pace: int | None, first: Callable[[], None] | None = None):
@@ -55,7 +55,7 @@ class PacedRun:
         return self._halted.is_set()
 
     def frames(self) -> Iterator[Look | None]:
-        """Advance in parts, and yield the state after each. Yield None after an exception."""
+        """Advance in parts of a few steps, and yield the state after each part. Yield None after an exception."""
         while not self.is_over:
             begun = monotonic()
             try:
@@ -91,7 +91,7 @@ class PacedRun:
         return min(-(-count // every) * every, left)
 
     def _advance_fast(self, left: int) -> None:
-        """Do about as many steps as fit between two frames on the screen, judged by the time of the last steps."""
+        """Do some steps, and choose the next number of steps so that these take about as long as a frame."""
         begun = monotonic()
         self.laboratory.advance(self._rounded_up(self._size, left))
         took = monotonic() - begun
@@ -112,7 +112,7 @@ _MARGINS = 2  # columns that a ChoiceBar uses for padding
 class TrainRunner(TrainControls, inherit_bindings=False):
     """A screen that may have a laboratory: a training session whose steps the screen runs and shows.
 
-    During a run, the screen may use the laboratory only between two frames. `when_free` calls a function at that time.
+    During a run, the screen may use the laboratory only while it shows a frame. Then `when_free` calls functions.
     """
 
     plot, transport = getters.query_one(Plot), getters.query_one("#transport", ChoiceBar)
@@ -180,7 +180,7 @@ class TrainRunner(TrainControls, inherit_bindings=False):
             raise error
 
     def when_free(self, do: Callable[[], object]) -> None:
-        """Call a function as soon as no other thread uses the laboratory."""
+        """Call `do` as soon as no other thread uses the laboratory (the training session)."""
         if self.running is None or self._in_frame:
             do()
         else:
@@ -241,7 +241,7 @@ class TrainRunner(TrainControls, inherit_bindings=False):
     # Changes of remedies.
 
     def action_remedy(self) -> None:
-        """Open the list that changes the remedy under the cursor for the following steps."""
+        """Open the list of remedies; the chosen one replaces the remedy under the cursor for the following steps."""
         if self.laboratory is None:
             return
         noun, label = "configuration" if self.form == "network" else "remedy", self.labels[self.place]
@@ -249,7 +249,7 @@ class TrainRunner(TrainControls, inherit_bindings=False):
         self.pick(Pick(title, self.remedy_choices(), partial(self.take_remedy, self.place), (label,), free=True))
 
     def take_remedy(self, place: int, remedy: str) -> None:
-        """Change the remedy of a row from now on. At step 0, open a new question with this remedy."""
+        """Change the remedy of a row for the following steps. At step 0, open a new question with this remedy."""
         if self.laboratory is None or remedy == self.labels[place]:
             return
         with self.complaining():

@@ -144,9 +144,9 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
         return form_of(question) not in ("run", "network")
 
     def ask(self, question: Question, started: Started) -> list[Answer]:
-        """Create the laboratory of a question, if it has one, and run it for at most half of GRACE.
+        """Create the laboratory (the training session) for a question, and run it for at most half of GRACE.
 
-        Otherwise answer as usual.
+        A question that needs no laboratory is answered as usual.
         """
         laboratory = laboratory_for(question)
         if laboratory is None:
@@ -368,7 +368,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
         self.when_free(super().action_save)
 
     def possible(self) -> dict[str, bool]:
-        """Map actions to whether they are available: those on the laboratory only if there is one."""
+        """Return, for each action, whether it is available. Some need a laboratory (a training session)."""
         laboratory, possible = self.laboratory, super().possible()
         runs = dict.fromkeys(("play", "advance", "begin", "finish", "pace", "remedy"), laboratory is not None)
         changed = laboratory is not None and bool(laboratory.changes)
