@@ -307,7 +307,7 @@ def repaired(found: ComparedWeight) -> WeightCause | None:
 
 
 def _zero_step(found: ComparedWeight) -> int:
-    """Return by how much to increase the zero points: the median of error / scale, or 0 if it is not known."""
+    """Return by how much to increase the zero points: the median of error / scale, or 0 if this median is not known."""
     if not any(name.endswith(("qzeros", "zero_point")) for name in found.weight.parts):
         return 0
     grid = grid_of(found.read.parts, found.weight)

@@ -47,10 +47,11 @@ class Fidelity(Record):
     −20·log10(`relative_error`) in dB; it is infinite if there is no error. `cosine` is the cosine of the angle between
     q and x; it is 0 if q or x has only zeros. `largest_error` and `mse` are absolute. `largest` is the largest
     magnitude in x. `nans` counts the elements that are NaN or infinite in q but finite in x. `unknown` counts the
-    elements that are NaN or infinite in x. Both kinds are left out of the errors. They still count in `elements`, and
-    in `mse` as elements without an error. `blocks` counts blocks of 32 or 16 neighbouring elements. `bad_blocks` counts
-    the blocks whose error is larger than any quantiser causes. `most` and `nearest` are upper limits of the relative
-    error: `most` for any quantiser with the right scales, `nearest` for rounding x to nearest in the weight's format.
+    elements that are NaN or infinite in x. Elements of both kinds are left out of the errors. They still count in
+    `elements`, and in `mse` as elements without an error. `blocks` counts blocks of 32 or 16 neighbouring elements.
+    `bad_blocks` counts the blocks whose error is larger than any quantiser causes. `most` and `nearest` are upper
+    limits of the relative error: `most` for any quantiser with the right scales, `nearest` for rounding x to nearest in
+    the weight's format.
     """
 
     elements: int
@@ -82,8 +83,9 @@ def allowed(bits: float, kind: str = "", group: int = 0) -> tuple[float, float]:
     """Return two limits of the error of rounding to nearest.
 
     The first limit is relative to the number itself, and the second is relative to the largest number of its group.
-    `kind` is the type of the codes, or empty for blocks of ggml. `bits` is the size of a code; for ggml, it includes up
-    to one bit for scales. Codes of more than 4 bits count as integers, unless they are fp8.
+    `kind` is the type of the codes, or empty for blocks of ggml. `bits` is the size of a code; for ggml, this size
+    includes the scales (up to one bit for each element). Codes of more than 4 bits count as integers, unless they are
+    fp8.
 
     >>> allowed(8, "e4m3fn"), allowed(8.5), allowed(5)
     ((0.0625, 7.62939453125e-06), (0.0, 0.003937007874015748), (0.25, 0.07142857142857142))

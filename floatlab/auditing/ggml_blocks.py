@@ -1,8 +1,8 @@
 """Decodes ggml's quantised blocks (GGUF) from their bytes to numbers.
 
-In types with codes of 4 bits (nibbles), each byte holds two codes. The low nibbles of a group of bytes are the first
-half of its elements, and the high nibbles are the second half. The layouts are those of ggml's `ggml-common.h` and of
-the Python package gguf.
+In types with codes of 4 bits (nibbles), each byte holds two codes. Such bytes form groups: the low nibbles of a group
+are the first half of its elements, and the high nibbles are the second half. The layouts are those of ggml's
+`ggml-common.h` and of the Python package gguf.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _half(blocks: Array, place: int) -> Array:
 
 
 def halves(octets_: Array) -> Array:
-    """Return nibbles: first the low ones of all bytes along the last axis, then the high ones."""
+    """Return nibbles (4 bits): first the low nibbles of all bytes along the last axis, then the high nibbles."""
     return np.concatenate((octets_ & 15, octets_ >> 4), axis=-1)
 
 
@@ -169,8 +169,8 @@ def _iq4_xs(blocks: Array) -> Array:
 def _trits(octets_: Array, count: int) -> Array:
     """Return numbers −1, 0 and 1.
 
-    A byte b stores the fraction b/256 in base 3. The numbers are its first `count` digits (0, 1 or 2),
-    each minus 1.
+    A byte b stands for the fraction b/256. The numbers are the first `count` digits (0, 1 or 2) of this fraction in
+    base 3, each minus 1.
     """
     shifted = octets_[:, None, :] * _POWERS_OF_3[:count, None]  # modulo 256, so that the preceding digits are lost
     return (shifted.astype(np.uint16) * 3 >> 8).reshape(len(octets_), -1) - 1.0

@@ -146,7 +146,7 @@ class QuantizedCheckpoint(Mapping[str, Array]):
 
     @property
     def names(self) -> list[str]:
-        """The names of all tensors in the order of the file; a quantised weight is at the place of its codes."""
+        """The names of all tensors in the order of the file. A quantised weight stands where the file has its codes."""
         place = {weight.codes: name for name, weight in self.weights.items()}
         names = (place.get(name, name) for name in self.checkpoint.tensors)
         return [name for name in names if name in self]
@@ -266,8 +266,8 @@ def load_quantized(place: str | os.PathLike[str] | Mapping[str, object]) -> Quan
     Raises
     ------
     FileFormatError
-        If a file is not valid. Weights that cannot be read are listed in `unreadable`; they raise this error when
-        requested.
+        If a file is not valid. Weights that cannot be read are listed in `unreadable`; a request for such a weight
+        raises this error.
 
     Examples
     --------

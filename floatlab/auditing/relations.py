@@ -132,8 +132,8 @@ def factor_off(read: ArraySource, original: ArraySource) -> str:
     """Describe the factor by which a weight with a small error is too large or too small, or return "".
 
     Only numbers between 1/8 and 1/2 of the largest one in their block decide whether there is a factor. Rounding hardly
-    changes their mean size. If they have only few different values, all of them may have been rounded in the same
-    direction, so no factor is returned. The factor itself is measured on all numbers.
+    changes the mean size of these numbers. If they have only few different values, all may have been rounded in the
+    same direction, so no factor is returned. The factor itself is measured on all numbers.
 
     >>> from floatlab.arrays.sources import HeldSource
     >>> x = np.random.default_rng(1).normal(size=(64, 64))
@@ -212,7 +212,7 @@ def times_off(factor: float) -> str:
 
 
 def _explain_factor(factor: float) -> str:
-    """Return a remark on a factor that is a power of two or one of `_STEPS`; an empty text for other factors."""
+    """Return a remark on a power of two, or on a usual factor of scales, such as 448. Return "" for other factors."""
     ratio = max(factor, 1 / factor)
     for number, words in _STEPS:
         if abs(ratio / number - 1) < 0.01:

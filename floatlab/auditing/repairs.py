@@ -212,7 +212,7 @@ def _rolled(by: int, octets: Array) -> Array:
 
 
 def _reordered(order: tuple[int, ...], words: Array) -> Array:
-    """Return 32-bit words whose nibble k is the nibble `order[k]` of a given word."""
+    """Reorder the nibbles (4 bits) of 32-bit words: nibble k of a result is nibble `order[k]` of the given word."""
     nibbles = words.view(np.uint32)[..., None] >> np.uint32(4) * np.array(order, np.uint32) & np.uint32(15)
     found: Array = np.bitwise_or.reduce(nibbles << np.uint32(4) * np.arange(8, dtype=np.uint32), axis=-1)
     return found.astype(np.uint32).view(np.int32)
@@ -238,7 +238,8 @@ def _swapped_words(words: Array) -> Array:
 def _from_halves(size: int, octets: Array) -> Array:
     """Repack codes of 4 bits so that a byte holds two neighbouring elements.
 
-    In `octets`, a block has `size` bytes: the low nibbles are its first half, the high nibbles its second half.
+    In `octets`, a block has `size` bytes. The low 4 bits of these bytes are the codes of the first half of the block,
+    and the high 4 bits are the codes of the second half.
     """
     blocks = octets.reshape(-1, size)
     codes = np.concatenate((blocks & 15, blocks >> 4), axis=1)
@@ -262,7 +263,7 @@ def _stepped(step: int, bits: int, stored: Array) -> Array:
 
 
 def _turned(scales: Array) -> Array:
-    """Return the numbers of `scales`, which are in the order of the transposed matrix, in the right order.
+    """Return `scales` in the right order: they were stored in the order of the transposed matrix.
 
     `scales` has the shape rows × columns, but its numbers are stored as columns × rows. The result has the shape of
     `scales`.

@@ -44,9 +44,9 @@ class NarrowedCopy(Record):
 class CopySearch:
     """Looks for the rounding that turns one of two arrays into the other, while both are read for another purpose.
 
-    Its attributes `actual` and `expected` give the numbers of the two arrays: read these instead of the arrays. A piece
-    is tested as soon as it has been read from both. Later, `found` reads only the pieces that have not been tested, and
-    only if a rounding is still possible.
+    Its attributes `actual` and `expected` give the numbers of the two arrays: read from these attributes, not from the
+    arrays. A piece is tested as soon as it has been read from both. Later, `found` reads only the pieces that have not
+    been tested, and only if a rounding is still possible.
 
     >>> from floatlab.arrays.sources import HeldSource
     >>> x = np.float32([0.1, 0.2, 3])

@@ -132,7 +132,7 @@ class StoredParts:
         return Counter(name.rpartition(".")[2] for name in self.tensors)
 
     def present(self, *names: str) -> tuple[str, ...]:
-        """Return the names that the checkpoint has."""
+        """Return those of `names` that the checkpoint has."""
         return tuple(name for name in names if name in self.tensors)
 
 
@@ -187,7 +187,7 @@ def groups_of(parts: StoredParts, scale: StoredTensor, shape: Shape, owner: str)
 
 
 def block_of_scales(parts: StoredParts, scale: StoredTensor, shape: Shape, owner: str) -> tuple[int, int]:
-    """Return the rows and columns of the blocks that share a scale; raises FileFormatError if the shapes do not fit."""
+    """Return the numbers of rows and columns of a block with one scale. Raises FileFormatError if no shape fits."""
     rows, columns = shape[-2] if len(shape) > 1 else 1, shape[-1] if shape else 1
     if prod(scale.shape) == 1 and (len(scale.shape) < 2 or not parts.settings.blocks):
         return max(rows, 1), max(columns, 1)

@@ -55,7 +55,7 @@ def whole(source: ArraySource) -> Array:
 def packed_words(parts: StoredParts, stem: str) -> Weight | None:
     """Recognise `weight_packed` of compressed-tensors with integers.
 
-    Without zero points, the middle code stands for 0. For codes of 4 bits, it is 8.
+    Without zero points, the middle code stands for 0. The middle code is 8 for codes of 4 bits.
     """
     weight = parts.tensors[f"{stem}.weight_packed"]
     if weight.kind != "int32":
@@ -145,7 +145,7 @@ def _shape_and_bits(parts: StoredParts, weight: StoredTensor, said: StoredTensor
 def transposed(parts: StoredParts, stem: str) -> Weight | None:
     """Recognise `qweight` of GPTQ and AWQ, which store weights transposed: rows are inputs, columns are outputs.
 
-    In GPTQ, a 32-bit word has the codes of several inputs. In AWQ, it has the codes of several outputs.
+    In GPTQ, a 32-bit word has the codes of several inputs. In AWQ, a word has the codes of several outputs.
     """
     weight = parts.tensors[f"{stem}.qweight"]
     if weight.kind != "int32" or len(weight.shape) != 2:

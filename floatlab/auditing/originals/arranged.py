@@ -53,7 +53,7 @@ def few_names(names: Iterable[str]) -> str:
 class GatheredRows(ArraySource):
     """Rows of several tensors as one tensor of float64; closing it closes these tensors.
 
-    For each row of the result, `which` has the index of the tensor, and `rows` the row in that tensor.
+    For each row of the result, `which` has the index of its tensor, and `rows` has the index of the row in that tensor.
     """
 
     def __init__(self, shape: Shape, sources: tuple[ArraySource, ...], which: Array, rows: Array) -> None:
@@ -114,7 +114,7 @@ class TransposedMatrices(ArraySource):
 
 
 class Reshaped(ArraySource):
-    """The same numbers in another shape."""
+    """A tensor as a tensor of another shape, with the same numbers in the same order."""
 
     def __init__(self, source: ArraySource, shape: Shape) -> None:
         """Take a tensor, and a shape with the same number of elements."""

@@ -136,7 +136,7 @@ class FusedPart:
 
 
 def wholes_of(name: str) -> list[FusedPart]:
-    """Return the fused and stacked tensors that may contain a tensor.
+    """Return the fused and stacked tensors that may contain the tensor `name`.
 
     >>> [each.whole for each in wholes_of("a.experts.3.up_proj")]
     ['a.experts.up_proj', 'a.experts.gate_up_proj']

@@ -32,9 +32,9 @@ def order_of(places: list[Place], heads: tuple[int, ...] | None = ()) -> RowOrde
 
     Known conventions explain these orders: a contiguous part of one tensor; every n-th row of one tensor; several
     tensors one after the other; alternating rows (or heads) of several tensors; rows of q and k permuted for rope. A
-    permutation for rope depends on the number of attention heads. `heads` has the numbers that the configuration
-    states. If none of them fits the number of rows, usual numbers are tried. `heads` is None if `places` describes the
-    columns of a weight, whose order no convention changes.
+    permutation for rope depends on the number of attention heads. `heads` has the numbers of heads that the
+    configuration states. If none of these numbers fits the number of rows, usual numbers are tried. `heads` is None if
+    `places` describes the columns of a weight, whose order no convention changes.
 
     >>> order_of([("gate", False, 0), ("up", False, 0), ("gate", False, 1), ("up", False, 1)])
     RowOrder(words='their rows, alternating', is_explained=True, of_columns=False)

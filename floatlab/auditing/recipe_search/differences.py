@@ -132,7 +132,7 @@ def _tensor_words(trial: Trial, evidence: Evidence) -> list[str]:
 
 @np.errstate(all="ignore")
 def _nearest_share(trial: Trial, evidence: Evidence) -> float:
-    """Return the share of codes whose number is the one nearest to x divided by the stored scale.
+    """Return the share of stored codes that are nearest to the original divided by the stored scales.
 
     Only the first part of the tensor is examined.
     """

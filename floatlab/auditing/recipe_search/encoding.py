@@ -65,7 +65,7 @@ class Survey(Individual):
 class Part(Individual):
     """A part of a tensor: `tensor[start:stop]`, as codes in the format of the tensor.
 
-    `is_whole` says whether it is the whole tensor.
+    `is_whole` says whether the part is the whole tensor.
     """
 
     start: int
@@ -103,8 +103,9 @@ def taken(codes: Array, own: Format, takes: str) -> Source:
 def encode_part(candidate: RecipeCandidate, survey: Survey, part: Part, tensor: float | None = None) -> Encoded:
     """Quantise a part of a tensor.
 
-    `tensor` is the scale of the whole tensor; it is needed if the recipe derives one and the part is not the whole
-    tensor. A block that extends beyond the part gets the largest magnitude of the whole block as an additional element.
+    `tensor` is the scale of the whole tensor. It is needed if the recipe derives such a scale and the part is not the
+    whole tensor. A block that extends beyond the part gets the largest magnitude of the whole block as an additional
+    element.
     """
     arrangement, recipe = candidate.arrangement, candidate.recipe
     x, shape = part.codes, part.codes.shape

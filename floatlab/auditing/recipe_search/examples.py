@@ -1,4 +1,4 @@
-"""Finds numbers to which two recipes give different codes, although the codes of the searched tensor are equal."""
+"""Finds numbers to which two recipes give different codes, although both give equal codes to the searched tensor."""
 
 from __future__ import annotations
 

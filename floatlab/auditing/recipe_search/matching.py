@@ -281,7 +281,8 @@ def tensor_form(candidate: RecipeCandidate, mine: Array | None, evidence: Eviden
 def _forms(candidate: RecipeCandidate, own: Array, evidence: Evidence) -> Iterator[tuple[str, Array]]:
     """Yield the forms in which the scale of a tensor may be stored, as words and numbers.
 
-    `own` has the scale that the recipe's rule computes. It is yielded unchanged first, then its reciprocal and others.
+    `own` has the scale that the recipe's rule computes. This scale is yielded first; then its reciprocal and other
+    forms follow.
     """
     yield "as in the recipe", own
     with np.errstate(all="ignore"):

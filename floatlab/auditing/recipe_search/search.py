@@ -91,8 +91,8 @@ def _nothing_fits(evidence: Evidence, names: Names) -> str:
 def _sampled(trials: list[Trial], evidence: Evidence) -> Agreements:
     """Return the tallies of trials over a sample of the tensor: the numbers of codes and scales that agree.
 
-    Four kinds of trials follow each other until one agrees: plausible trials, trials with the stored scale of the
-    tensor, all others, and variations of the best trials.
+    Four kinds of trials are compared one after the other, until a trial agrees: plausible trials, trials with the
+    stored scale of the tensor, all other trials, and variations of the best trials.
     """
     likely = plausible(trials, evidence)
     found = tallies(likely, evidence, sampled=True)

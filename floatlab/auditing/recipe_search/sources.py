@@ -41,8 +41,8 @@ def opened_evidence(
 ) -> Iterator[tuple[Evidence, Names]]:
     """Open codes, scales and original, each given by name (`FILE::NAME`) or as an array.
 
-    Without `scales`, those stored beside the codes are used; they are found by the conventions of checkpoints. Raises
-    FloatlabError if anything cannot be read, or if shapes do not fit together.
+    Without `scales`, the scales that are stored beside the codes are used; the conventions of checkpoints find them.
+    Raises FloatlabError if anything cannot be read, or if shapes do not fit together.
     """
     with ExitStack() as held:
         parts = _stored(codes, held)

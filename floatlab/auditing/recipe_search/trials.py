@@ -66,7 +66,7 @@ def named_trials(evidence: Evidence) -> list[Trial]:
 def _are_powers(scales: Array) -> bool:
     """Return whether all scales are powers of two, or 0.
 
-    Scales that are NaN or infinite do not count: some rules give them to blocks with a NaN or an infinity.
+    Scales that are NaN or infinite do not count: some rules give such scales to blocks with a NaN or an infinity.
     """
     return bool(np.isin(np.frexp(np.abs(scales[np.isfinite(scales)]))[0], (0, 0.5)).all())
 

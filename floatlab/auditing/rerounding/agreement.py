@@ -229,7 +229,7 @@ class _Tally:
         self.rows: list[int] = []
 
     def add(self, first: int, q: Array, x: Array, scale: Array, offset: Array | float) -> None:
-        """Count a piece of a weight and of its original, with its scales and offsets."""
+        """Compare a piece of a weight, q, with the same piece of its original, x, and add to the counts."""
         x = x.astype(np.float64, copy=False)
         there = scale != 0
         inverse = 1 / scale

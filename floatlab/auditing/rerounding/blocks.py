@@ -48,15 +48,15 @@ class Piece(Individual):
     length: int
 
     def by_block(self, values: Array) -> Array:
-        """Return the sum of the squares in each block."""
+        """Return, for each block, the sum of the squares of `values`."""
         found: Array = np.square(values).reshape(-1, self.size).sum(axis=1)
         return found
 
     def multiples(self) -> Array:
         """Return which blocks are a multiple of the original; elements with the outermost codes are not compared.
 
-        This finds scales that are half as large as they should be. Most 4-bit codes then differ by only one step, but
-        all in the same direction.
+        If a scale is half as large as it should be, its block is found so. Most 4-bit codes then differ by only one
+        step, but all in the same direction.
         """
         inner, far = (each.reshape(-1, self.size) for each in (self.inner, self.far & self.inner))
         found: Array = far.any(axis=1) & (inner.mean(axis=1) > _INNER)
@@ -93,7 +93,7 @@ class Piece(Individual):
         return found
 
     def heavy(self, step: float) -> Array:
-        """Return which blocks have an error above 1.5 times the largest `step` of a code in their row.
+        """Return which blocks have an error above 1.5 · `step` · s, where s is the largest scale in the block's row.
 
         Error feedback passes on errors of at most half a step; several of them may add up.
         """

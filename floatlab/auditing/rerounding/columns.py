@@ -33,7 +33,7 @@ _BY_CHANCE = 0.01  # columns with only nearest codes prove feedback if their pro
 
 
 class ColumnFactors(Individual):
-    """The factors by which the columns of a weight differ from the columns of its original, in `values`."""
+    """A factor for each column of a weight (`values`), by which it differs from the original's column."""
 
     values: Array
 

@@ -33,8 +33,8 @@ def is_directed(q: Array, x: Array, grid: CodeGrid) -> bool:
 def has_unequal_codes(q: Array, x: Array, grid: CodeGrid) -> bool:
     """Return whether equal numbers of the original, with equal scales, have different codes.
 
-    Rounding to nearest gives them equal codes, also if all scales are wrong by a factor. Stochastic rounding and error
-    feedback do not.
+    Rounding to nearest gives equal numbers equal codes, even if all scales are wrong by a factor. Stochastic rounding
+    and error feedback do not.
     """
     q, x = q.reshape(-1), x.reshape(-1)
     code, scale, offset = _codes(q, grid)

@@ -62,7 +62,7 @@ class CodeGrid(Individual):
     may_vanish: bool
 
     def open(self) -> OpenGrid:
-        """Open both weights."""
+        """Open the weights `highest` and `lowest`. The result computes scales and offsets from them."""
         with ExitStack() as stack:
             high = stack.enter_context(self.highest.open())
             low = None if self.lowest is None else stack.enter_context(self.lowest.open())

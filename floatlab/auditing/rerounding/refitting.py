@@ -60,7 +60,7 @@ def is_refitted(read: ArraySource, original: ArraySource, grid: CodeGrid, size: 
 
 
 def _factors(place: Array, least: Array, largest: Array) -> tuple[Array, Array]:
-    """Return, for each number, the least and the largest factor on its scale with which it still gets its code.
+    """Return, for each number, the least and the largest factor on its scale that do not change its code.
 
     `place` has the numbers divided by their stored scales. All quotients from `least` to `largest` are rounded to the
     same code as `place`.

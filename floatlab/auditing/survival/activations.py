@@ -12,7 +12,7 @@ _ENDS = ("", ".input", ".inputs")
 
 
 def layer_inputs(samples: QuantizedCheckpoint, tensor: str, shape: tuple[int, ...]) -> str:
-    """Return the name of the array with samples of the inputs that a weight multiplies, or "".
+    """Return the name of the array with samples of the inputs that a weight multiplies, or "" if there is none.
 
     For `mlp.weight`, the names `mlp.weight`, `mlp`, `mlp.input` and `mlp.inputs` are tried in this order. For a tensor
     that is not a matrix, such as the weight of a norm, the result is empty. Raises FileFormatError if the array has no

@@ -159,7 +159,7 @@ class RecipeAudit(Record, Answering):
 def sqnr_of(noise: float, signal: float) -> float | None:
     """Return the ratio of signal to noise in dB: ∞ without noise, −∞ without signal.
 
-    It is None if both are 0, or if one of them is not finite.
+    The ratio is None if `noise` and `signal` are 0, or if one of them is not finite.
 
     >>> sqnr_of(1.0, 100.0), sqnr_of(0.0, 1.0), sqnr_of(0.0, 0.0)
     (20.0, inf, None)
@@ -174,7 +174,7 @@ def sqnr_of(noise: float, signal: float) -> float | None:
 
 
 def exponents_of(tally: Tally) -> tuple[tuple[int, int], ...]:
-    """Return pairs of an exponent, floor(log2 |x|), and the number of finite nonzero numbers that have it.
+    """Return pairs of an exponent, floor(log2 |x|), and the number of finite nonzero numbers with this exponent.
 
     Numbers below 2^−1022 are counted at −1023.
     """

@@ -40,11 +40,11 @@ class AuditJob(Record):
     measured in the same regions. `group` is the index of the group, and `order` is the index of the region in its
     group. A scale may depend on numbers outside of the region. Therefore `peaks` has, for each recipe, the number of
     largest magnitude in the tensor or row, or None if the recipe does not need it. If `only_peaks`, the job only looks
-    for these numbers, and nothing is rounded. If the outputs of the layer are compared, `inputs` is the place of the
-    activations, and `layer` the name of their array.
+    for these numbers, and nothing is rounded. If the outputs of the layer are compared, `inputs` is the file or the
+    mapping with the inputs of layers, and `layer` is the name of the array in it.
 
     `version` identifies the contents of the files at `place`. Another process cannot read mappings. If `place` is a
-    mapping, `piece` therefore holds the region. If `inputs` is a mapping, `samples` holds the activations.
+    mapping, `piece` therefore holds the region. If `inputs` is a mapping, `samples` holds the inputs of the layer.
     """
 
     place: Place
@@ -195,8 +195,8 @@ def read_region(source: ArraySource, region: TensorRegion) -> Piece:
 def peak_of(x: Piece, recipe: Recipe) -> float | None:
     """Return the first number with the largest magnitude.
 
-    It is 0 if there are no numbers, and NaN if there is a NaN. It is None if no scale of the recipe depends on a whole
-    row or tensor.
+    Return 0 if there are no numbers, and NaN if there is a NaN. Return None if no scale of the recipe depends on a
+    whole row or tensor.
 
     For floatlab's own rules for tensor scales (`nvfp4`), blocks with NaNs or infinities are left out, since they have
     no influence on the scale of the tensor.

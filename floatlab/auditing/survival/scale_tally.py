@@ -42,7 +42,7 @@ class ScaleTally(Record):
 
 
 def scale_tally(trip: RoundTrip, recipe: Recipe) -> ScaleTally | None:
-    """Return statistics of the scales with which a recipe rounded a tensor, or None if it has no scales.
+    """Return statistics of the scales with which a recipe rounded a tensor, or None if the recipe has no scales.
 
     >>> from floatlab.arrays.round_trips.round_trip import round_trip
     >>> from floatlab.formats.recipes import parse_recipe

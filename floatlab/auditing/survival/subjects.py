@@ -115,7 +115,7 @@ def _stored_bits(read: QuantizedCheckpoint, weight: Weight) -> float:
 
 
 def _width(kind: str) -> int:
-    """Return how many bits a number has, or 32 if `kind` is not the name of a format or of a dtype."""
+    """Return how many bits a number of type `kind` has, or 32 if `kind` is neither a format nor a dtype."""
     try:
         return parse_format(kind).width
     except FloatlabError:

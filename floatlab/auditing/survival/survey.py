@@ -69,11 +69,12 @@ def audit_recipes(
         Samples of the inputs of layers: arrays that are named after the layers. Their first 256 rows are used. Weights
         with samples are judged by the error of the layer's output.
     overflow
-        What numbers beyond the largest one become in recipes without scales: `native` (∞ or NaN, if the format has
-        them) or `saturate`. In recipes with scales, they always saturate.
+        The rule for numbers beyond the largest number of a format, in recipes without scales. With `native`, they
+        become ∞ or NaN if the format has these; with `saturate`, they become the largest number. In recipes with
+        scales, they always saturate.
     executor
-        Where the pieces of tensors are measured: any executor of `concurrent.futures` or of Dask
-        (`Client.get_executor()`); by default this process. The result does not depend on it.
+        The executor that measures the pieces of tensors: any executor of `concurrent.futures` or of Dask
+        (`Client.get_executor()`). By default, this process measures them. The result does not depend on it.
     resume
         A file in which finished pieces are kept. An audit that was interrupted continues from it. The file is refused
         if it belongs to other checkpoints, recipes or settings.

@@ -33,7 +33,7 @@ _SINGULAR = {"become": "becomes", "are": "is"}
 
 
 class Usual(Record):
-    """The errors of normally distributed numbers in a recipe: the SQNR in dB, and the share that becomes 0."""
+    """The errors of normally distributed numbers in a recipe: SQNR in dB, and the share of numbers that become 0."""
 
     sqnr: float
     flushed: float
@@ -66,9 +66,9 @@ def judged(found: RecipeFigures, flushed: float, nonzero: int, nonfinite: int, m
     """Return the errors with a verdict and its reason.
 
     The tensor overflows if numbers become NaN or infinite. Otherwise its `decisive_sqnr` is judged, which is the SQNR
-    of the layer's output if this is known. The tensor is damaged if this SQNR is below `min_sqnr`, or if it is unknown
-    although some numbers are not 0. Without `min_sqnr`, it is damaged if the SQNR is more than 3 dB below the expected
-    one, or if the share of nonzero numbers that become 0 exceeds `flushed` by more than 0.25.
+    of the layer's output if this is known. The tensor is damaged if this SQNR is below `min_sqnr`, or if this SQNR is
+    unknown although some numbers are not 0. Without `min_sqnr`, the tensor is damaged if the SQNR is more than 3 dB
+    below the `expected` SQNR, or if the share of nonzero numbers that become 0 exceeds `flushed` by more than 0.25.
 
     `flushed` is the share of normally distributed numbers that become 0 in this recipe. `nonzero` and `nonfinite` count
     the nonzero numbers, and the NaNs and infinities, in the source.
@@ -144,7 +144,7 @@ def choice_of(tensor: TensorFigures, width: float) -> str:
     If the tensor survives no recipe, or if no number is finite, return "".
 
     Of recipes with equally many bits, the one with the best SQNR is returned. `width` is the number of bits per element
-    of the stored tensor. A recipe is considered only if it needs over 1 % fewer bits than this.
+    of the stored tensor. A recipe is considered only if it needs over 1 % fewer bits than `width`.
     """
     fitting = [each for each in tensor.recipes if each.verdict == SURVIVES and each.bits < _SAVING * width]
     if not fitting or tensor.nonfinite == tensor.elements:

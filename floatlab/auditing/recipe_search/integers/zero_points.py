@@ -149,7 +149,7 @@ def _groups(checkpoint: QuantizedCheckpoint, weight: Weight, rows: int) -> _Grou
 
 
 def _of_groups(held: _Groups, x: Array, reduce: np.ufunc) -> Array:
-    """Return the smallest or largest number of x in each row and group; groups are in the order of their indices."""
+    """Return the smallest or largest number of x (by `reduce`) in each row and group, in the order of the groups."""
     found: Array = reduce.reduceat(x[:, held.order], held.starts, axis=1)
     return found
 

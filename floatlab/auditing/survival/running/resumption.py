@@ -53,7 +53,7 @@ class Resumption:
         return _key_of(job) in self._lines
 
     def result_of(self, job: AuditJob) -> Result:
-        """Return the result of a job from the file; raises FileFormatError if this cannot be the result of the job."""
+        """Return the result of a job from the file. Raises FileFormatError if the stored result cannot be right."""
         index = self._lines[_key_of(job)]
         self.taken.add(job.subject)
         try:
@@ -84,7 +84,7 @@ def _key_of(job: AuditJob) -> _Key:
 
 
 def files_of(place: Place) -> list[list[object]]:
-    """Return the names, sizes and times of a checkpoint's files; raises UnsupportedError for one in memory."""
+    """Return the names, sizes and times of a checkpoint's files; raises UnsupportedError for a mapping."""
     states = states_of(checkpoint_at(place).checkpoint)
     if not states:
         raise UnsupportedError("arrays in memory have no files by which an audit of them could be resumed")

@@ -73,9 +73,9 @@ def run(
 
     Without an executor, jobs are done in this process; small amounts of work are never given to `Processes`. If a
     process of an executor dies, the unfinished jobs are done again. If the executor is `Processes`, new processes do
-    them; otherwise, this process does. The first time, a ReplacedWorkerWarning is issued. UnsupportedError is raised if
-    processes die too often. `progress` is called with each job when it is done. Results that `resume` has are taken
-    from `resume`, and all others are added to `resume`.
+    them; otherwise, this process does them. The first time, a ReplacedWorkerWarning is issued. UnsupportedError is
+    raised if processes die too often. `progress` is called with each job when it is done. Results that `resume` has are
+    taken from `resume`, and all others are added to `resume`.
     """
     done = _Run(work, progress, resume)
     batches = done.batches(jobs)
