@@ -45,7 +45,7 @@ T = TypeVar("T")
 class InputRounding(Record):
     """Rounding of all inputs to `format` in direction `rounding`.
 
-    The directions in `alike` round these inputs to the same numbers.
+    The directions in `alike` round the given inputs to the same numbers as `rounding` does.
     """
 
     format: Format

@@ -52,9 +52,10 @@ class DifferenceCause(Enum):
 
 
 class Effect(Record):
-    """The q that a cause produces on these inputs: its root mean square `rms`, and its largest value.
+    """The q that a cause produces on these inputs; the module's docstring defines q.
 
-    A cause may have several variants, such as orders of the additions. `rms` and `largest` are then the maxima over the
+    A cause may have several variants, such as orders of the additions. `rms` is the root mean square of q over the
+    elements, and `largest` is the largest q. For several variants, `rms` and `largest` are the maxima over the
     variants, and `least` is the smallest root mean square.
     """
 

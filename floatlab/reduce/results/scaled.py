@@ -67,7 +67,7 @@ class ScaledProduct(Answering, Individual):
         return int(self.x.codes.shape[1])
 
     def estimate(self) -> Array:
-        """Return the product of the scaled factors, computed in binary64, in the shape of the product."""
+        """Multiply the scaled factors in binary64; return an array of the product's shape."""
         at = np.arange(self.terms) // self.unit.size
         x, y, a, b = (decode(side.codes, side.format, np.float64) for side in (self.x, self.y, *self.scales))
         with np.errstate(all="ignore"):

@@ -1,4 +1,4 @@
-"""`sum` of a row of terms, and `dot` of two rows: both give the bits of a stated order of additions and roundings."""
+"""`sum` of a row of terms, and `dot` of two rows: all bits follow from a stated order of additions and roundings."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def sum(
         "rounded", or the name of a compensated sum, which is serial: "kahan", "neumaier", "klein" or "double".
     context : Context or str, optional
         The rounding of all additions and products, and of the result: a Context, or the name of a direction. By
-        default, it is to nearest even.
+        default, rounding is to nearest even.
 
     Returns
     -------

@@ -162,7 +162,7 @@ def circumstance_text(circumstance: Circumstance) -> str:
 
 
 class _Trials:
-    """Random operands of one shape, and the target's products of them under each circumstance."""
+    """Random operands of one shape, and the products that a target computes from them in each circumstance."""
 
     def __init__(self, target: Target, shape: tuple[int, ...], dtype: str, seed: int, mode: DefaultMode | None) -> None:
         self.target, self.dtype, self.mode = target, dtype, mode

@@ -51,7 +51,7 @@ class Lines:
     """The elements at which probes are read: at most one in each row (axis 0) or in each column (axis 1)."""
 
     def __init__(self, wanted: Array, is_gram: bool = False) -> None:
-        """Choose as many elements of the mask `wanted` as possible.
+        """Choose as many elements in the mask `wanted` as possible, at most one in each row or in each column.
 
         If one matrix is both operands, all chosen elements are in one column, without the element on the diagonal.
         """

@@ -1,10 +1,10 @@
 """Find the order in which a sum is computed, by probes with two huge numbers that absorb other terms.
 
 A probe has a huge number at term i, its negative at term j, and 1 at every other term. A 1 that is added to one of the
-two huge numbers before they meet is lost, and all others remain. The result is therefore the number of terms outside
-the subtree in which terms i and j meet. The sizes of these subtrees, for all pairs of terms, determine the whole tree.
-Consider the path from one term to the result: all terms that this term meets in subtrees of the same size join the path
-at the same node.
+two huge numbers before they meet is lost, and every other 1 remains. The result is therefore the number of terms
+outside the subtree in which terms i and j meet. The sizes of these subtrees, for all pairs of terms, determine the
+whole tree. Consider the path from one term to the result: all terms that this term meets in subtrees of the same size
+join the path at the same node.
 
 P. Xie, Y. Gao and J. Xue, *FPRev: revealing floating-point accumulation orders* (USENIX ATC 2025; arXiv:2411.00442).
 Unlike the paper, this module first tests whether a group of terms forms the same tree as a known group of the same

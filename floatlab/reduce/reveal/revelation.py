@@ -252,7 +252,10 @@ class _Trials:
         return (trial + np.arange(ROWS)) % self.trials
 
     def replays(self, plan: Plan) -> list[Explanation]:
-        """Replay the first elements along a plan with every usual arithmetic; return the replays, the best first."""
+        """Replay the first element of each product along a plan, with every usual arithmetic.
+
+        Return the replays, the best first.
+        """
         found = [
             *replay_along(self.evaluator, ExplicitTree(plan), self.real, fused=lambda: self.prober.reader.fused(plan))
         ]

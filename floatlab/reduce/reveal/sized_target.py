@@ -32,7 +32,7 @@ class SizedTarget:
     are prepared in the NumPy dtype `carrier`: the dtype of their format, or float32 if NumPy has no dtype for it
     (float32 contains all such formats). If `mode` is given, the target runs in the caller's floating-point mode: the
     one before `mode` was entered. In a batch, all products have the same right operand, and `shape` has the rows of all
-    products together: rows = products × rows of each.
+    products together: rows = number of products × rows of each product.
     """
 
     def __init__(

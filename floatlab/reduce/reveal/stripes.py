@@ -62,7 +62,7 @@ def stripes_of(indices: Array) -> tuple[Stripes, ...]:
 
 
 def stripes_text(stripes: tuple[Stripes, ...], total: int, noun: str) -> str:
-    """Return rows or columns in words; `total` is the number of all rows or columns, and `noun` is their name.
+    """Return rows or columns in words; `total` is the number of all rows or columns, and `noun` is "rows" or "columns".
 
     >>> stripes_text((Stripes(0, 4),), 4, "rows"), stripes_text((Stripes(0, 2), Stripes(3)), 4, "rows")
     ('all rows', 'rows 0–1, 3')

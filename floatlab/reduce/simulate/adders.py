@@ -227,7 +227,8 @@ def stream_context(context: Context, id: int, element: int = 0) -> Context:
 def derive_exact_sum(values: Sequence[Term | Datum], format: Format, context: Context = DEFAULT) -> Derivation:
     """Return the derivation of the exact sum of numbers and products, rounded once.
 
-    If some of them are infinities or NaNs, only these are added, from left to right, with a rounding at each step.
+    If some numbers or products are infinities or NaNs, only the infinities and NaNs are added, from left to right, with
+    a rounding at each step.
 
     >>> from floatlab import encode
     >>> derive_exact_sum([encode(x, "fp32") for x in (2.0**30, 1.0, -(2.0**30))], parse_format("fp16")).result

@@ -167,8 +167,8 @@ class CodeEngine:
     def _in_doubles(self, arguments: Sequence[Argument], shape: tuple[int, ...]) -> list[Array] | None:
         """Return the arguments as binary64 numbers of the same value, or None if this is not possible.
 
-        It is not possible if the context draws random bits or flushes inputs, if binary64 does not contain the
-        accumulator's format, or if products are fused and binary32 does not contain the formats of their factors.
+        The conversion is not possible if the context draws random bits or flushes inputs, if binary64 does not contain
+        the accumulator's format, or if products are fused and binary32 does not contain the formats of their factors.
         """
         keeps_products = self.fma and any(is_term for is_term, _ in arguments)
         formats = [side.format for side in self.sides] if keeps_products else []

@@ -7,8 +7,8 @@ Sources of the rules:
 * Klein (of second order), *A generalized Kahan-Babuška-summation-algorithm*, Computing 76, 2006;
 * double-double addition: Dekker, Numerische Mathematik 18, 1971.
 
-Each rule is one function. If its operands are `Datum` objects or arrays, it computes. If they are names, it records its
-operations, as the stages of a compiled loop.
+Each rule is one function. If the operands are `Datum` objects or arrays, the function computes the result. If the
+operands are names, the function records its operations, as the stages of a compiled loop.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ class _Stages(Operations[str]):
         return to
 
     def recurrence(self, rule: CompensationRule, names: Sequence[str]) -> Recurrence:
-        """Return the recurrence that adds the term x to a state, whose numbers have the names `names`."""
+        """Return the recurrence by which `rule` adds a term x to a state; `names` are the names of its numbers."""
         for name, made in zip(names, rule.take(self, tuple(names), "x"), strict=True):
             self.apply(CONVERT, made, to=name)
         return Recurrence([*names, "x", *(stage.to for stage in self.written)], self.written)

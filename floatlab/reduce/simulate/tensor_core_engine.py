@@ -1,10 +1,11 @@
 """Fused sums of tensor cores: products are aligned to the largest exponent, truncated, added, and rounded.
 
-A node adds a block of exact products and the partial sum. It aligns all of them to the largest exponent among them, or
-to −126 if that is larger. The exponent of a product is the sum of the exponents of its factors, without normalisation.
-Zeros do not affect the largest exponent. The node truncates each argument toward zero at `fraction_bits` bits below the
-largest exponent, adds all of them exactly, and rounds the sum into the accumulator. `TensorCore` describes variants.
-Nodes without products, such as those that add the partial sums of several blocks, round their sum to nearest even.
+A node adds a block of exact products and the partial sum. The node aligns the products and the partial sum to the
+largest of their exponents, or to −126 if that is larger. The exponent of a product is the sum of the exponents of its
+factors, without normalisation. Zeros do not affect the largest exponent. The node truncates each argument toward zero
+at `fraction_bits` bits below the largest exponent, adds all of them exactly, and rounds the sum into the accumulator.
+`TensorCore` describes variants. Nodes without products, such as those that add the partial sums of several blocks,
+round their sum to nearest even.
 
 M. Fasi, N. J. Higham, M. Mikaitis, S. Pranesh, *Numerical behavior of NVIDIA tensor cores* (PeerJ Computer Science 7,
 2021); F. A. Khattak, M. Mikaitis, *Accurate models of NVIDIA tensor cores* (arXiv:2512.07004); P. Xie et al., *MMA-Sim:

@@ -146,7 +146,7 @@ class BackendComparison(Answering, Record):
 
     @property
     def nearest(self) -> BackendTiming:
-        """The backend whose errors have the smallest root mean square of q; the first one if several have it."""
+        """The backend with the smallest root mean square of q (see `quotients`); the first one if several have it."""
         return min(self.runs, key=lambda run: run.errors.q_rms)
 
 

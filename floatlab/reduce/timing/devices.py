@@ -52,7 +52,7 @@ class Device:
             raise AbsentDeviceError(f"{self.library}:{self.name}: no such device ({first_line(trouble)})") from None
 
     def _touch(self) -> None:
-        """Initialise the device; if it is missing, the library's exception is raised."""
+        """Initialise the device; if the device is missing, the library's exception propagates."""
 
     def dtype(self, name: str) -> Foreign:
         """Return the library's dtype for a name; raises UnsupportedError if the name is not in `DTYPES`.
@@ -98,7 +98,7 @@ class Device:
 
     @property
     def words(self) -> str:
-        """The name and the version of the library; for a device other than the CPU, also its name if it is known."""
+        """The name and the version of the library; for a device other than the CPU, also the device's name if known."""
         return f"NumPy {np.__version__}"
 
     def settings(self, dtype: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Repeated timings: takes them in turns, computes their statistics, and finds the one that is clearly the fastest."""
+"""Repeated timings of several calls in turns, their statistics, and the call that is clearly the fastest."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class Ranking(Record):
 
 
 def rank(timings: Mapping[str, Timing]) -> Ranking:
-    """Sort timings by their medians; `candidates` of the result has the names of those that may be the fastest.
+    """Sort timings by their medians; `candidates` of the result names the timings that may be the fastest.
 
     >>> a, b, c = Timing((1.0, 1.2, 1.1, 1.0)), Timing((1.1, 1.3, 1.1, 1.2)), Timing((5.0, 5.1, 5.0, 5.0))
     >>> rank({"c": c, "b": b, "a": a}).candidates, rank({"c": c, "b": b}).fastest

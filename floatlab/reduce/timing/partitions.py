@@ -68,7 +68,7 @@ class PartitionComparison(Record):
 
     @property
     def nearest(self) -> tuple[str, ...]:
-        """The partitions whose products have the smallest `largest_q`; several if these are equal."""
+        """All partitions whose products have the smallest `largest_q`."""
         least = min(each.largest_q for each in self.products)
         return tuple(each.name for each in self.products if each.largest_q == least)
 
