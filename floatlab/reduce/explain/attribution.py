@@ -63,8 +63,8 @@ class Attribution(Answering, Individual):
 
     `explanations` ranks the candidates for each result by how much of it they reproduce. `pairs` holds at most 256 of
     the `pair_count` pairs; pairs with the fewest causes come first. If no single cause explains two results of one dot
-    product, `refutations` holds two pairs of candidates: the best pair that differs only in FMA, and the best that
-    differs only in the order. `tile_edges` has one entry per result. It is a `TileEdge` if one candidate reproduces
+    product, `refutations` holds the best pair of candidates that differ only in FMA, and the best pair of candidates
+    that differ only in the order. `tile_edges` has one entry per result. It is a `TileEdge` if one candidate reproduces
     most of the result, and another candidate reproduces the remaining rows or columns. Otherwise it is None. `context`
     is the rounding of all candidates except hardware models.
     """
@@ -384,9 +384,10 @@ def _with_known_orders(
     kind: str,
     targets: Sequence[object] | None,
 ) -> tuple[tuple[Explanation, ...], ...]:
-    """Return the explanations, with the orders of `targets` added. By default, try libraries until an order fits.
+    """Return the explanations, with the orders of `targets` added.
 
-    Each order is tried with several adders, up to the first one that reproduces every element.
+    By default, the orders of libraries are tried until one fits. Each order is tried with several adders, until one
+    adder reproduces every element.
     """
     found = [list(ranked) for ranked in explanations]
     for known_order in find_known_orders(kind, evaluator.terms, evaluator.into.name, targets):

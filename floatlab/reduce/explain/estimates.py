@@ -20,10 +20,10 @@ def shift_bits(
 ) -> float:
     """Return the evidence, in bits, that the `right` elements give for a shift, against any other cause of the errors.
 
-    After the shift is subtracted, the errors of right elements are within `room`. If errors as large as the shift had
-    another cause, the differences would be within `room` by chance with the probability room/shift. If the differences
-    in other elements are `left` times as large as `room`, this probability is at least 1/`left`. For each unknown of
-    the shift, the element with the most evidence is not counted. At most `independent` errors count.
+    After the shift is subtracted, the remaining errors of right elements are within `room`. If the errors had another
+    cause, the remaining errors would be within `room` only by chance, with the probability room/shift. If the remaining
+    errors of other elements are `left` times as large as `room`, this probability is at least 1/`left`. For each
+    unknown of the shift, the element with the most evidence is not counted. At most `independent` errors count.
 
     >>> shift_bits(100, np.full((4, 5), 8.0), np.ones((4, 5)), np.ones((4, 5), bool), unknowns=5)
     45.0

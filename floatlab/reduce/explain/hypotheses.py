@@ -176,8 +176,7 @@ class SideExplainer(ModelSearch):
     def _plain_or_flushed(self) -> SideExplanation | None:
         """Return the explanation by the plain product, perhaps with flushed numbers or sums rounded in one direction.
 
-        The result may also have been rounded again, or to a few digits (as if printed). Return None if this does not
-        fit.
+        The result may also have been rounded again, or to a few digits (as if printed). Return None if this fails.
         """
         view = view_of(self.problem, self.side, self.accumulators[0])
         fit = view.fit()

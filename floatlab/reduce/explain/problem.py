@@ -180,7 +180,7 @@ class ProductProblem:
     def noise(self, accumulator: Format) -> Noise:
         """Return the `Noise` of sums in a format.
 
-        For binary32 and binary64, it is adapted to simulated sums of these inputs.
+        For binary32 and binary64, the noise is adapted to simulated sums of these inputs.
         """
         if accumulator.name not in self._noises:
             noise = noise_of(accumulator)
@@ -303,7 +303,8 @@ class View:
         """Take the exact products, the elements of the result, and the `noise` of sums in the accumulator.
 
         If the format `output` is narrower than the accumulator, half an ulp in `output` is added to the limit of each
-        error. If the output was rounded in another way, `half` holds the largest errors of this rounding instead.
+        error. If the output was not simply rounded to this format, `half` holds the largest errors of its rounding
+        instead.
         """
         self.totals, self.values, self.usable, self.noise, self.format = totals, values, usable, noise, output
         self.half: Array | float = half_ulp(values, output) if 2.0**-output.precision > noise.u else 0.0

@@ -179,7 +179,7 @@ def ternary(part: Array, whole: Array, axis: int) -> Array:
 def in_blocks(recipe: str, part: Array, whole: Array, axis: int) -> Array:
     """Round to a block format whose blocks lie along the terms, or in tiles of the whole input.
 
-    If the terms do not fill the last block, it is padded with zeros, which change no scale.
+    If the terms do not fill the last block, this block is padded with zeros, which do not change its scale.
     """
     format = parse_recipe(recipe).format
     rows, every = (side if axis else side.T for side in (part, whole))

@@ -27,7 +27,8 @@ def fate_of_bias(
     """Return what was done with the given bias if this explains all elements of a result, or else "".
 
     `wrong` marks the elements that are wrong if the bias was added correctly. A result in a narrow format may have been
-    rounded before the bias was added. Then the evidence must exclude a coincidence: it must be at least `proved` bits.
+    rounded before the bias was added. In this case, at least `proved` bits of evidence are required to exclude a
+    coincidence.
     """
     given = problem.given_bias
     if given is None or not wrong.any():

@@ -153,7 +153,7 @@ def _factor(good: Array, bad: Array, ulp: Array, view: View) -> float:
 
 
 def _is_bias(good: Array, bad: Array, ulp: Array, axis: int) -> bool:
-    """Return whether `good` plus one number per column (axis 0) or row, rounded, gives `bad`."""
+    """Return whether `good` plus one number per column (axis 0) or per row (axis 1), rounded, gives `bad`."""
     with np.errstate(all="ignore"):
         low, high = (
             (bad - ulp / 2 - good).max(axis=axis, keepdims=True),

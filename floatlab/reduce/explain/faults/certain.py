@@ -115,7 +115,8 @@ def _would_change(problem: ProductProblem, view: View, wrong: Array) -> Array:
 def _shortened(numbers: Array) -> Array | None:
     """Return numbers rounded to 11 significant bits.
 
-    If this changes only few of them, return them rounded to 7 bits. If this also changes only few, return None.
+    If this changes only a few numbers, return them rounded to 7 bits. If this also changes only a few numbers, return
+    None.
     """
     if not numbers.any():
         return None

@@ -138,8 +138,8 @@ def may_be_flushed(view: View, wrong: Array, least: float, x: Array, y: Array) -
 def is_no_flushing(problem: ProductProblem, view: View, wrong: Array, least: float) -> bool:
     """Return whether right elements show that flushing numbers below `least` to zero is not the cause.
 
-    Flushing would also change these elements, because they have equally small terms. So it does not explain why the
-    wrong elements form a rectangle, or why only they have errors of several times `least`.
+    Flushing would also change these elements, because they have equally small terms. So flushing does not explain why
+    the wrong elements form a rectangle, or why only wrong elements have errors of several times `least`.
     """
     error, room = np.abs(view.totals.error(view.values)), view.noise.limit(view.totals) + view.half
     similar = view.usable & ~wrong & (view.totals.size > 0) & (room < least / _FINE)
@@ -320,8 +320,8 @@ def digits_of(view: View, wrong: Array) -> str:
     """If decimal digits that were rounded or cut off may explain the wrong numbers, describe this; otherwise return "".
 
     Either the numbers were rounded to few digits, or further digits were cut off. The binary64 number for 0.3, for
-    example, is slightly smaller than 0.3, so its first decimal is 2. Cutting off all other digits gives 0.2, which is
-    correct. Most exact products of the wrong elements must have more digits.
+    example, is slightly smaller than 0.3, so its first decimal digit is 2. Cutting off all other digits gives 0.2,
+    which is correct. Most exact products of the wrong elements must have more digits.
     """
     values, exact = view.values[view.usable], view.totals.product[wrong]
     error = np.abs(view.totals.error(view.values))[wrong]

@@ -81,7 +81,7 @@ class FaultFinder(ShiftFinder):
         return Fault("region", where, evidence, wrong)
 
     def clipped(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
-        """Return the fault if a lower or upper bound replaced all numbers beyond it, as the 0 of a ReLU does."""
+        """Return the fault if a bound replaced all numbers beyond it, as a ReLU replaces negative numbers by 0."""
         values = view.values[view.usable]
         if not values.size or not wrong.any() or values.min() == values.max():
             return None

@@ -197,8 +197,8 @@ def are_isolated(differing: Array, chance: float) -> bool:
     """Return whether only one to three elements differ, although another order would change more elements.
 
     The elements must be in different rows and columns. A tile at the edge that contains all of them also contains the
-    rectangle from the first of them to the last row and column. Another order would change more elements of this
-    rectangle. `chance` is the share of elements that another order changes.
+    rectangle from their first row and column to the last row and column of the result. Another order would change more
+    elements of this rectangle. `chance` is the share of elements that another order changes.
     """
     rows, columns = np.nonzero(differing)
     if not 0 < rows.size <= LONE or min(len(set(rows.tolist())), len(set(columns.tolist()))) < rows.size:

@@ -154,8 +154,8 @@ def different_along(numbers: Array, axis: int) -> Array:
 def _spread(error: Array, weight: Array) -> float:
     """Return the weighted mean square error, without the largest errors, which may be faults.
 
-    The result is the larger of two estimates. The first is the value for normal errors with the same median. It is too
-    small if half of the sums are exact. The second is the mean of the squares without the largest 2 %.
+    The result is the larger of two estimates. The first is the value for normal errors with the same median. This value
+    is too small if half of the sums are exact. The second is the mean of the squares without the largest 2 %.
     """
     squares = np.sort((error * error * weight)[weight > 0])
     usual = squares[: squares.size - int(_OUTLYING * squares.size)]
@@ -330,7 +330,7 @@ def is_telling(view: View, product: Array, tried: int = 0) -> bool:
 
 
 def _gives_numbers(view: View, product: Array) -> bool:
-    """Return whether a model's product, once rounded, gives numbers of the result that the plain product does not."""
+    """Return whether a model's product, once rounded, gives numbers of the result that the plain one does not give."""
     rounded = [np.asarray(quantize(each, view.format), np.float64) for each in (view.totals.product, product)]
     missed, left = (view.usable & (each != view.values) for each in rounded)
     return evidence_bits(view, missed & ~left, view.format) > BITS_OF_SUMS + BITS_EACH * int(left.sum())

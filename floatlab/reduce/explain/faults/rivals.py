@@ -1,4 +1,4 @@
-"""Sums with other rounding errors that may look like a fault: sums in a narrow format, and sums with directed rounding.
+"""Sums whose rounding errors may look like a fault: sums in a narrow format, and sums with directed rounding.
 
 A result may look like the product times a factor close to 1, or plus a bias. Sums that truncate make each partial sum
 slightly smaller, which looks like a factor just below 1. Sums that round up or down look like a bias. A small factor or
@@ -55,8 +55,8 @@ def sums_in(problem: ProductProblem, format: Format) -> tuple[Array, Array, Arra
 def whole_sums_in(problem: ProductProblem, side: Side, format: Format) -> Array | None:
     """Return the product computed by serial sums in which every step is rounded to a format.
 
-    Return None in three cases: the product differs from the result in most elements; it is too large to be simulated;
-    it has too few elements or terms for equal bits to be evidence.
+    Return None in three cases: the product differs from the result in most elements; the product is too large to be
+    simulated; the product has too few elements or terms for equal bits to be evidence.
     """
     if problem.shape[0] * problem.shape[1] * problem.terms > _STEPS or problem.terms < _FEW_TERMS:
         return None
@@ -66,10 +66,10 @@ def whole_sums_in(problem: ProductProblem, side: Side, format: Format) -> Array 
 
 
 def is_like_sums(problem: ProductProblem, side: Side, format: Format) -> bool:
-    """Return whether the slope of a result against the product is that of sums in a narrow format.
+    """Return whether a result, plotted against the product, has the slope of sums in a narrow format.
 
-    The error bound of these sums is too large to exclude other causes. Their slope is about 1, or less if serial sums
-    stop growing. A function of the product, such as tanh, has an even smaller slope.
+    The error bound of these sums is too large to exclude other causes. The slope of such sums is about 1, or less if
+    serial sums stop growing. A function of the product, such as tanh, has an even smaller slope.
     """
     rows, columns, total = sums_in(problem, format)
     index = np.ix_(rows, columns)
@@ -144,9 +144,9 @@ class ShiftRivals:
     def are_inputs_cut(self, shift: Array) -> bool:
         """Return whether inputs that were truncated to fixed-point numbers may explain a small shift.
 
-        An example is Ozaki's scheme, which divides the digits into slices and may omit the last ones. If the inputs
-        have one sign, such a product has similar errors in many elements, as if a bias had been added. But these errors
-        vary more than rounding errors do.
+        An example is Ozaki's scheme, which divides the digits of the inputs into slices and may omit the last slices.
+        If the inputs have one sign, such a product has similar errors in many elements, as if a bias had been added.
+        But these errors vary more than rounding errors do.
         """
         shift = np.broadcast_to(shift, self.problem.shape)[np.ix_(self.grid.rows, self.grid.columns)]
         with np.errstate(all="ignore"):
@@ -207,7 +207,7 @@ class ShiftRivals:
         return self._directed
 
     def _is_replayed(self, axis: int | None) -> bool:
-        """Return whether replayed sums, plus a bias or times a factor, then rounded, give the result bit for bit."""
+        """Return whether replayed sums with a bias or a factor, rounded again, give the result bit for bit."""
         if self.side.rounded_to != self.side.format:
             return False
         unknowns = 1 if axis is None else self.values.shape[1 - axis]

@@ -352,8 +352,8 @@ class ShiftFinder:
 def _likeliest(factor: float, error: Array, exact: Array, sigma: Array) -> tuple[float, float]:
     """Return the limits between which the true factor probably lies.
 
-    The limits follow from the errors that remain with the estimate `factor`. Their mean is far more precise than the
-    limits of single errors, which allow many factors, often including 1.
+    The limits follow from the errors that remain with the estimate `factor`. The mean of these errors is far more
+    precise than the limits of single errors, which allow many factors, often including 1.
     """
     with np.errstate(all="ignore"):
         slope, z = exact / sigma, error / sigma

@@ -77,7 +77,7 @@ class SmallFaults:
         self.views = [view_of(problem, side, own_accumulator(side.rounded_to)) for side in sides]
 
     def find(self) -> Claim | None:
-        """Return the first claim that holds, or None if two orders of addition may differ in this way."""
+        """Return the first claim that holds, or None if the results may differ only by the order of addition."""
         self.tick()
         if claim := self._few():
             return claim

@@ -102,12 +102,13 @@ def unrelated_share(view: View, some: Array | bool = True) -> float:
 
 
 def _lost_correlation(problem: ProductProblem, side: Side) -> Evidence:
-    """If a result correlates too little with the product, return its correlation and the smallest plausible one.
+    """Return a result's correlation with the product, and a lower limit, if the correlation is below this limit.
 
-    Otherwise return an empty tuple. Results of quantised inputs and of partial sums in bfloat16 are correlated with the
-    product even if their errors are as large as the product. The correlation is clearest in large rows and columns, so
-    a second attempt gives these more weight. Quantisation with one scale may turn almost all inputs into zeros. This
-    case is ignored if many numbers of the result are not zero.
+    Otherwise return an empty tuple. The limit is the smallest plausible correlation. Results of quantised inputs and of
+    partial sums in bfloat16 are correlated with the product even if their errors are as large as the product. The
+    correlation is clearest in rows and columns of large numbers, so a second attempt gives such rows and columns more
+    weight. Quantisation with one scale may turn almost all inputs into zeros. This case is ignored if many numbers of
+    the result are not zero.
     """
     index, sample = np.ix_(problem.rows, problem.columns), problem.sample
     values, exact = side.values[index], sample.product
@@ -131,7 +132,7 @@ def _lost_correlation(problem: ProductProblem, side: Side) -> Evidence:
 
 
 def _without_lines(values: Array) -> Array:
-    """Return the values minus the means of their rows and columns, or minus the mean if there is one row or column."""
+    """Subtract the means of rows and columns from the values, or the mean of all if there is one row or column."""
     if 1 in values.shape:
         return np.asarray(values - values.mean())
     less: Array = values - values.mean(axis=0) - values.mean(axis=1, keepdims=True) + values.mean()

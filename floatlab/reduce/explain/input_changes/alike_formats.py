@@ -17,7 +17,7 @@ def is_same_rounding(first: Model, second: Model) -> bool:
 
 
 def with_formats(causes: Iterable[DiagnosedCause], side: str, formats: Sequence[str]) -> tuple[DiagnosedCause, ...]:
-    """Return the causes. If inputs of the result `side` were rounded, the evidence then names the given formats."""
+    """Return the causes. If a cause says that inputs of the result `side` were rounded, it names the given formats."""
     named = " or ".join(name for name in ALIKE if name in formats)
 
     def renamed(cause: DiagnosedCause) -> DiagnosedCause:

@@ -56,7 +56,7 @@ def moved_lines(view: View, independent: int, wrong: Array) -> tuple[Fault, ...]
 
 
 def _fault(name: str, to: Array, wrong: Array) -> Fault:
-    """Return the fault that row (or column) i of the result holds row (or column) `to[i]` of the product."""
+    """Return a fault: row (or column) i of the result holds row (or column) `to[i]` of the product."""
     kind = "permuted" if np.unique(to).size == to.size else "copied"
     pairs = tuple((int(i), int(to[i])) for i in np.flatnonzero(to != np.arange(len(to))))
     return Fault(name, pairs, (("kind", kind),), wrong)

@@ -1,8 +1,8 @@
 """Recognise transposed results and transposed inputs, even if the result was also computed in another precision.
 
-A *reading* is the assumption that the result or some factors are transposed. If the result in a reading correlates far
-better with the product in this reading than the original result with the original product, the reading is explained
-again like any other result. So all choices of precision are tried.
+A *reading* is the assumption that the result or some factors are transposed. The correlation between result and product
+is computed with and without this assumption. If the assumption makes the correlation far better, the result is
+explained again in this reading, like any other result. So all choices of precision are tried.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Reading = tuple[Fault, ProductProblem, Side, Array]
 
 
 def readings(problem: ProductProblem, side: Side, view: View, differing: Array, wrong: Array) -> Iterator[Reading]:
-    """Yield the likely readings. Each has a fault, and the problem, the result and the mask `differing` as read.
+    """Yield the likely readings: for each, a fault, and the problem, the result and `differing` in this reading.
 
     If the user gave a bias, it is the last term of each sum, so no input can be transposed.
     """

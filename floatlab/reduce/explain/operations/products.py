@@ -28,10 +28,10 @@ Labels = tuple[str, ...]  # one name for each axis
 class Products:
     """The matrix products of which an operation on two arrays consists.
 
-    Iteration yields the two factors of each matrix product, with the shapes (rows, terms) and (terms, columns). They
-    are views if the memory layout permits. `shape` is the shape of the operation's result. `terms` is the number of
-    terms x·y that are added in each element, without the bias. `rows` and `columns` are the sizes of each matrix
-    product.
+    Iteration yields the two factors of each matrix product, with the shapes (rows, terms) and (terms, columns). The
+    factors are views if the memory layout permits. `shape` is the shape of the operation's result. `terms` is the
+    number of terms x·y that are added in each element, without the bias. `rows` and `columns` are the sizes of each
+    matrix product.
 
     >>> from floatlab.reduce.explain.operations import products_of
     >>> products = products_of("matmul", np.ones((2, 3, 4, 5)), np.ones((3, 5, 6)))
@@ -188,9 +188,9 @@ class Products:
 
     @cached_property
     def _exchanged(self) -> list[tuple[str, Array, Format]]:
-        """The results of exchanging two axes of equal length in the bias, if the exchange changes the bias.
+        """Copies of the bias with two axes of equal length exchanged, if the exchange changes the bias.
 
-        Each item has a description, the codes of the new array, and their format.
+        Each item has a description, the codes of the copy, and their format.
         """
         if self._bias is None:
             return []

@@ -211,7 +211,7 @@ def narrow_formats(side: Side, usual: Format) -> list[Format]:
 def narrow_sums(problem: ProductProblem, side: Side, usual: Format) -> tuple[Array, Format] | None:
     """Return the errors of a result, in sigmas, and a narrower format in which its sums may have been computed.
 
-    A sigma is here the expected root mean square error of sums in the narrower format.
+    A sigma is the expected root mean square error of sums in the narrower format.
 
     The format holds all numbers of the result. Sums in this format may have errors as large as the errors of the
     result. Return None if there is no such format, or if most sums are exact.

@@ -1,4 +1,4 @@
-"""Recognise rounding errors of 16-bit numbers, although no replay reproduces them.
+"""Recognise rounding errors of 16-bit numbers even if no replay reproduces them.
 
 Stochastic rounding, two roundings in a row, and partial sums in 16 bits leave errors above half an ulp in many elements
 of a result. The bits of these elements depend on unknown random numbers, or on an unknown order of addition. So all
@@ -77,7 +77,7 @@ def rounded_again(view: View) -> tuple[Fault, ...]:
 
 
 def _has_pattern(view: View, error: Array, usable: Array) -> bool:
-    """Return whether the errors contain a bias or a factor, or whether some rows or columns have larger errors.
+    """Return whether errors contain a bias or a factor, or whether some rows or columns have larger errors than others.
 
     The sum of a few outer products is also a pattern: exchanged terms cause such errors.
     """

@@ -211,8 +211,8 @@ def unlike_formats(problem: ProductProblem, sides: tuple[Side, Side]) -> Diagnos
     """Return the cause of a difference between results in two formats.
 
     If rounding the more precise result to the other format gives the other result, the cause is this final rounding.
-    Otherwise it is the accumulator format of one result. Return None if the formats of the results are equal, or if
-    their values need the same precision.
+    Otherwise, the cause is the accumulator format of one result. Return None if the formats of the results are equal,
+    or if their values need the same precision.
     """
     wide, narrow = sorted(sides, key=lambda side: -side.rounded_to.precision)
     if wide.rounded_to.precision == narrow.rounded_to.precision or narrow.format == wide.format:
