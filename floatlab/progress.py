@@ -30,7 +30,7 @@ _add: ContextVar[Callable[[int], None]] = ContextVar("add", default=_ignore)
 def pausing(wait: Callable[[], None]) -> Iterator[None]:
     """Inside the `with`, call `wait` each time the work calls `count` or `pause`.
 
-    `wait` blocks to pause the work, and raises to end it.
+    To pause the work, `wait` blocks. To end it, `wait` raises an exception.
     """
     token = _pause.set(wait)
     try:

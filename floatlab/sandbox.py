@@ -1,8 +1,8 @@
 """The sandbox for a process that an untrusted user controls, such as a visitor of `tui --serve`.
 
-A process enters it once, before the user has access, and cannot leave it. A confined process can read only files below
-one folder (or no files), cannot write files, and cannot import modules whose names the user types. All code that opens
-a file or imports a module by a typed name calls this module first: `files/safe_open.py` for reading,
+A process enters the sandbox once, before the user has access, and cannot leave it. A confined process can read only
+files below one folder (or no files), cannot write files, and cannot import modules whose names the user types. All code
+that opens a file or imports a module by a typed name calls this module first: `files/safe_open.py` for reading,
 `atomic_write.py` for writing, `reduce/reveal/targets.py` for importing.
 """
 
@@ -73,7 +73,10 @@ def is_folder(path: str) -> bool:
 
 
 def whole_path(path: str) -> str:
-    """Return the absolute path; a confined process hides where its folder is, and returns the path relative to it."""
+    """Return the absolute path, or in a confined process the path relative to its folder.
+
+    So the user of a confined process does not learn where the folder is.
+    """
     return os.path.relpath(path or os.curdir) if _bounds else os.path.abspath(path)
 
 

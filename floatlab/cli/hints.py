@@ -38,7 +38,7 @@ def meant_by_value(verb: Verb, value: str, first: str | None) -> str:
 
 
 def unknown_option(word: str, verb: Verb) -> UsageError:
-    """Return the error for an option that a verb does not have; its message has a suggestion."""
+    """Return the error for an option that a verb does not have. The error's message has a suggestion."""
     option = word.partition("=")[0]
     if verb.formats_by and option in ("-f", "--format", *(f"--{name}" for name in SHORTHANDS)):
         return UsageError(f"{verb.name} has no {option}: {verb.formats_by}")

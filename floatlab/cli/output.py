@@ -287,7 +287,7 @@ def save(option: str, path: str, text: str) -> None:
 
 @contextmanager
 def refusing(option: str, path: str) -> Iterator[None]:
-    """Raise FileFormatError with the name of the option and its file if the file cannot be written."""
+    """If the file of an option cannot be written, raise FileFormatError with the names of the option and the file."""
     try:
         yield
     except FileFormatError as error:

@@ -50,7 +50,7 @@ class Bar(Watched):
     """
 
     def begin(self, total: int, noun: str) -> Callable[[int], None]:
-        """Reset with a new total; return the callback that counts finished work."""
+        """Start again with a new total; return the callback that counts finished work."""
         self.clear()
         self.total, self.noun, self.done = total, noun, 0
         earlier, self.start = self.start, time.monotonic()

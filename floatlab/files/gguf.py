@@ -200,7 +200,7 @@ def read_gguf(file: IO[bytes]) -> GgufHeader:
 
 
 def _entry(header: _Header) -> GgufTensor:
-    """Read the entry of a tensor; its `start` and `end` are counted from the first byte of the first tensor."""
+    """Read a tensor's entry. In the result, `start` and `end` are counted from the first byte of the first tensor."""
     name = header.text(_MAX_NAME, "the name of a tensor")
     axes = header.count("<I")
     if not axes <= _MAX_AXES:

@@ -45,7 +45,7 @@ class PrintedLayout(Record):
     """Where the numbers of a printed array are in the text, and the dtype that the array states or implies.
 
     `first` is the index of the first bracket, and `stop` is the index after the last one. Without brackets, as in
-    `tensor(1.5)`, the same indices enclose the only number.
+    `tensor(1.5)`, `first` and `stop` are the start and the end of the only number.
     """
 
     first: int
@@ -77,7 +77,7 @@ def parse_nested(text: str, format: Format, name: str = "", own: bool = False) -
 
 @in_default_mode
 def open_nested(path: str, format: Format) -> ArraySource:
-    """Open a file with a nested list or a printed array; # begins a comment. Raises FileFormatError in one line."""
+    """Open a file with a nested list or a printed array; # begins a comment. Raises FileFormatError."""
     text = _read(path)
     with named(path):
         try:

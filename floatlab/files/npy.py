@@ -9,7 +9,7 @@ from floatlab.files.safe_open import keeping_open, length_of, named
 
 
 def open_npy(path: str) -> ArraySource:
-    """Open a `.npy`; raises FileFormatError in one line."""
+    """Open a `.npy` file; raises FileFormatError with a message of one line."""
     with keeping_open(path) as file, named(path):
         header = read_header(file, length_of(file))
         return RawSource(path, path, file, header.shape, header.dtype, header.offset, header.by_columns)

@@ -119,7 +119,7 @@ class Bundle:
     """An open `.npz`: the names of its arrays, and the formats of the arrays if floatlab wrote the file."""
 
     def __init__(self, path: str) -> None:
-        """Open the file and read its list of members; raises FileFormatError in one line."""
+        """Open the file and read its list of members; raises FileFormatError with a message of one line."""
         with keeping_open(path) as file, _zipped(path):
             self.path, self.file = path, file
             length_of(file)
@@ -175,14 +175,17 @@ class NpzEntry:
 
 
 def npz_names(path: str) -> list[str]:
-    """Return the names of the arrays in a `.npz`; raises FileFormatError in one line."""
+    """Return the names of the arrays in a `.npz`; raises FileFormatError with a message of one line."""
     bundle = Bundle(path)
     bundle.close()
     return bundle.names
 
 
 def open_npz(path: str, name: str | None) -> ArraySource:
-    """Open an array of a `.npz` by its name, or its only array; raises FileFormatError in one line."""
+    """Open the array `name` of a `.npz`, or its only array if `name` is None.
+
+    Raises FileFormatError with a message of one line.
+    """
     bundle = Bundle(path)
     try:
         with named(path):

@@ -157,7 +157,7 @@ def _is_list(word: str) -> bool:
 
 
 def _made(word: str, kind: str, format: Format | str) -> ArraySource:
-    """Return the array of a list or of `random:…`. Its format is the one after @ in the name, else `format`."""
+    """Return the array of a list or of `random:…`. The array's format is the one after @ in the name, else `format`."""
     if kind == "random":
         from floatlab.files.random_arrays import open_random
 

@@ -76,7 +76,7 @@ def open_file(path: str) -> IO[bytes]:
 
 @contextmanager
 def keeping_open(path: str) -> Iterator[IO[bytes]]:
-    """Open a file in a `with` that closes it only after an error. Raises the errors of `open_file`."""
+    """Open a file in a `with` that closes the file only after an error. Raises the errors of `open_file`."""
     with ExitStack() as held:
         yield held.enter_context(open_file(path))
         held.pop_all()

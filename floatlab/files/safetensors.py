@@ -84,14 +84,14 @@ def read_safetensors(file: IO[bytes]) -> tuple[dict[str, Tensor], dict[str, str]
 
 
 def _kind(dtype: str) -> Format | DType | None:
-    """Return the format or the NumPy dtype that `dtype` means in a file; None if it cannot be read."""
+    """Return the format or the NumPy dtype that `dtype` means in a file; None if such numbers are not read."""
     if dtype in _NUMPY:
         return np.dtype(_NUMPY[dtype])
     return parse_format(_FORMATS[dtype]) if dtype in _FORMATS else None
 
 
 def kind_called(dtype: str) -> str:
-    """Return the name of the NumPy dtype or the format that `dtype` means in a file; "" if it cannot be read.
+    """Return the name of the NumPy dtype or the format that `dtype` means in a file; "" if such numbers are not read.
 
     >>> kind_called("U8"), kind_called("F8_E4M3"), kind_called("C64")
     ('uint8', 'e4m3fn', '')
@@ -147,8 +147,8 @@ def open_entry(path: str, tensor: Tensor, word: str = "") -> ArraySource:
 def chosen(name: str | None, names: list[str], noun: str) -> str:
     """Return the name of the array to open: `name` if it is given, else the only array.
 
-    `noun` is the word for an array in messages. Raises FileFormatError if there is no such array, or several without a
-    `name`.
+    `noun` is the word for an array in messages. Raises FileFormatError if there is no such array, or if there are
+    several and `name` is None.
     """
     if name is None and len(names) == 1:
         return names[0]

@@ -93,7 +93,7 @@ class Reader:
     def _exactly(self, word: str) -> tuple[int, bool]:
         """Read a literal exactly; return its code, and whether the literal was rounded.
 
-        Raises LiteralError if too many literals need this, since exact reading is slow.
+        Raises LiteralError if too many literals must be read exactly, since this is slow.
         """
         if (known := self._read.get(word)) is None:
             self._slow += 1

@@ -65,7 +65,7 @@ class LossScale(Record):
 class Scaler:
     """The current state of a loss scale.
 
-    `scale` is its value. `good` counts the steps with finite gradients since the scale last grew or shrank.
+    `scale` is the current value. `good` counts the steps with finite gradients since the scale last grew or shrank.
 
     >>> scaler = Scaler(LossScale(4.0, growth_interval=2))
     >>> states = []

@@ -102,7 +102,7 @@ class SGD(Record):
 
 @methods_in_default_mode
 class Adam(Record):
-    """Adam (Kingma and Ba, 2015), or with `decoupled` decay AdamW (Loshchilov and Hutter, 2019).
+    """Adam (Kingma and Ba, 2015); if `decoupled` is true, AdamW (Loshchilov and Hutter, 2019).
 
     >>> Adam(1e-3).betas
     (0.9, 0.999)

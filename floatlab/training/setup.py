@@ -138,7 +138,7 @@ class Setup(Record):
 
     @property
     def formats(self) -> dict[str, str]:
-        """The name of the format of each stage, by stage; `master` is included only if there is a master copy."""
+        """The name of each stage's format, by stage; the stage `master` is included only if there is a master copy."""
         formats = ((name, getattr(self, name)) for name in PARTS)
         return {name: format.name for name, format in formats if format is not None}
 

@@ -74,7 +74,7 @@ def _stays(weight: Datum, rounding: Sequence[RecurrenceStage]) -> bool:
 def _edge(weight: Datum, rounding: Sequence[RecurrenceStage], up: bool, perhaps: bool) -> tuple[Fraction, bool] | None:
     """Return one end of the interval of reals that round to w, and whether the interval includes this end.
 
-    The end is the upper one if `up` is true, otherwise the lower one. Return None if it is infinite.
+    The end is the upper one if `up` is true, otherwise the lower one. Return None if this end is infinite.
 
     `rounding` has the stages that round w, the last stage first. With stochastic rounding, the interval contains the
     reals that round to w for all draws; if `perhaps` is true, it contains those that round to w for some draws.
@@ -89,7 +89,9 @@ def _edge(weight: Datum, rounding: Sequence[RecurrenceStage], up: bool, perhaps:
 
 
 def _end(datum: Datum, context: Context, up: bool, perhaps: bool) -> tuple[Fraction, bool] | None:
-    """Return one end of the interval of reals that one rounding turns into `datum`, and whether it includes this end.
+    """Return one end of the interval of reals that one rounding turns into `datum`.
+
+    Also return whether the interval includes this end.
 
     `up`, `perhaps` and the result None have the same meaning as in `_edge`. +0 and −0 count as the same datum.
     """

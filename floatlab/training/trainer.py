@@ -193,7 +193,7 @@ class Trainer:
             self.row(UNSCALE)[:] = float(encode(1 / self.scaler.scale, self.setup.update))
 
     def change(self, setup: Setup) -> None:
-        """Continue in another setup: round stored values to its formats; start a different loss scale anew."""
+        """Continue in another setup: stored values are rounded to its formats, a changed loss scale starts anew."""
         self._install(setup, is_new=False)
 
     def advance(self, steps: int, tick: Callable[[int], None] | None = None) -> None:

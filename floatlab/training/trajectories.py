@@ -216,7 +216,7 @@ class Training(Answering):
         return _furthest(run.values[-1], truth), carried
 
     def _stalled(self, trainer: Trainer, run: TrainingRun) -> Array:
-        """Return a number for each weight: the last step that moved the weight if it is stalled, otherwise −1."""
+        """Return a number for each weight: if it is stalled, the last step that moved it; otherwise −1."""
         last, quiet, given = run.last_moves, run.steps - run.last_moves, trainer.gradients
         draws = any(map(is_drawn, run.program.stages))
         # If a constant update left the weight unchanged once, it always will.
@@ -280,8 +280,8 @@ def train(
         `lr` is the learning rate. `optimizer` is `sgd`, `momentum`, `adam`, `adamw`, or an `SGD(…)` or `Adam(…)`, which
         has its own learning rate.
     remedies
-        Names such as `plain`, `master`, `bf16+kahan`, `master+dynamic` (see `REMEDIES`). The default is `USUAL`; it
-        omits remedies that do not apply to these formats or that repeat an earlier setup.
+        Names such as `plain`, `master`, `bf16+kahan`, `master+dynamic` (see `REMEDIES`). The default is `USUAL`,
+        without the remedies that do not apply to these formats or that repeat an earlier setup.
     weights, grads, update_format, accumulator, state
         Formats, as in `Setup`, before the remedies change them.
     rounding, seed, context

@@ -25,7 +25,7 @@ _SCALES = (-1074, 1023)  # the exponents of the powers of two in binary64
 
 @methods_in_default_mode
 class Underflow(Answering, Record):
-    """The effect of a format's range on gradients: how many are lost, and the loss scales that avoid this.
+    """The effect of a format's range on gradients: how many become zero, and the loss scales that prevent this.
 
     `nonzero` is the number of gradients that are finite and not zero; the numbers below describe only these gradients.
     `counts` has the number of gradients for each exponent (of the leading digit) in `exponents`, before scaling.
@@ -74,7 +74,7 @@ class Underflow(Answering, Record):
 
     @property
     def histogram(self) -> list[tuple[int, int]]:
-        """Pairs (exponent, count)."""
+        """Pairs of an exponent and the number of gradients with this exponent."""
         return list(zip(self.exponents, self.counts, strict=True))
 
 

@@ -31,7 +31,7 @@ _LONG_BITS = 40_000  # longer integers are written in hexadecimal, because conve
 
 
 class Scope:
-    """The formats in a document that `parse_format` does not know, by name; all parts of the document share a Scope."""
+    """The formats in a document that `parse_format` does not know, by name; all parts of a document share one Scope."""
 
     __slots__ = ("formats",)
 
@@ -75,7 +75,10 @@ def read_part(place: str, read: Callable[..., T], *arguments: object) -> T:
 
 
 def expect(wire: object, kind: type[T], words: str) -> T:
-    """Return a part of a document if it has type `kind`; else raise FileFormatError, which calls the type `words`."""
+    """Return a part of a document if it has the type `kind`, otherwise raise FileFormatError.
+
+    The message calls the expected type `words`.
+    """
     if not isinstance(wire, kind) or (isinstance(wire, bool) and kind is not bool):
         raise FileFormatError(f"expected {words}, not {quoted(repr(wire)[:40])}")
     return wire

@@ -127,7 +127,7 @@ def _itself(array: ArraySource) -> ArraySource:
 def _of_folder(folder: str) -> Checkpoint:
     """Open the checkpoint in a folder: the index if there is one, otherwise all files of one kind.
 
-    This is the first kind in KINDS of which the folder has files.
+    The kind is the first one in KINDS of which the folder has files.
     """
     with named(folder):
         names = sorted(opening.listed(folder) if is_url(folder) else os.listdir(admitted(folder)))
@@ -179,7 +179,7 @@ def _of_index(path: str) -> Checkpoint:
 
 
 def _is_plain_name(name: str) -> bool:
-    """Return whether `name` is the name of a .safetensors file, without a folder on any operating system."""
+    """Return whether `name` is only the name of a .safetensors file, without a folder, on all operating systems."""
     return name.endswith(".safetensors") and name.isprintable() and not set(name) & set("/\\:") and name[0] != "."
 
 

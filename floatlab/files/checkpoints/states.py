@@ -24,7 +24,7 @@ def states_of(checkpoint: Checkpoint) -> tuple[FileState, ...]:
 
     A checkpoint in memory has no files.
 
-    Raises FileFormatError if a file has gone.
+    Raises FileFormatError if a file no longer exists.
     """
     return tuple(map(_state_of, checkpoint.files))
 

@@ -130,7 +130,10 @@ _LOST = (_Interrupted, ConnectionResetError, BrokenPipeError, http.client.Incomp
 
 
 def _repeated(request: Callable[[], _T]) -> _T:
-    """Call a request and return its result; if it fails for a temporary reason, repeat it up to three times."""
+    """Call a request and return its result.
+
+    If the request fails for a temporary reason, it is repeated up to three times.
+    """
     start = time.monotonic()
     for pause in _PAUSES:
         try:
@@ -177,8 +180,8 @@ def is_at(url: str, may_be_forbidden: bool = False) -> bool:
 def _answer(opener: OpenerDirector, url: str, wanted: str) -> http.client.HTTPResponse:
     """Request the range `wanted` and return the server's answer, after following redirections.
 
-    A redirection from https may not lead to http, and none may lead to a scheme other than these two. A token is sent
-    only to the host that it is for, not to a host to which the request is redirected.
+    A redirection from https may not lead to http, and no redirection may lead to other schemes. A token is sent only to
+    the host that it is for, not to a host to which the request is redirected.
     """
     for _ in range(_MOST_REDIRECTS):
         refuse_login_in(url)

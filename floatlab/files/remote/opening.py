@@ -44,7 +44,7 @@ def listed(url: str) -> list[str]:
 def _is_http(url: str) -> bool:
     """Return whether a URL is one of http(s); raises RefusedError in a confined process, which may read no URLs.
 
-    Every function of this module calls it first.
+    Every function of this module calls `_is_http` first.
     """
     if confined():
         raise RefusedError(f"{quoted(url, 80)}: URLs are not read here (tui --serve)")
