@@ -41,9 +41,10 @@ class TensorDifference(Record):
     """The difference between the tensors that have the same name in two checkpoints.
 
     `result` is one of: unreadable (`reason` says why), only in expected, only in actual, other shape, beyond tolerance,
-    close, equal (the same numbers), same bits. Of the `size` elements, `failing` are beyond tolerance. `share` is the
-    largest quotient error / tolerance of an element. `absolute` and `relative` are the largest errors. `ulps` is the
-    largest distance in ulps of `ulp_format`. `rounded` is the rounding that turns one tensor into the other.
+    close (within tolerance), equal (the same numbers), same bits. Of the `size` elements, `failing` are beyond
+    tolerance. `share` is the largest quotient error / tolerance of an element. `absolute` and `relative` are the
+    largest errors. `ulps` is the largest distance in ulps of `ulp_format`. `rounded` is the rounding that turns one
+    tensor into the other.
     """
 
     tensor: str

@@ -212,7 +212,7 @@ def swizzled_places(shape: tuple[int, int]) -> Array:
 
 
 def unswizzled(source: ArraySource, shape: tuple[int, int]) -> HeldSource:
-    """Return scales as rows × columns; they are stored in the 128×4 layout of Blackwell's matrix units."""
+    """Return scales as rows × columns; `source` has them in the 128×4 layout of Blackwell's matrix units."""
     rows, columns = shape
     wide = -(-columns // 4) * 4
     if source.size != -(-rows // 128) * 128 * wide or source.size > MOST_AT_ONCE:

@@ -251,7 +251,7 @@ def bitsandbytes(parts: StoredParts, stem: str) -> Weight | None:
 
 
 def _eight_bits(parts: StoredParts, stem: str, rows: StoredTensor) -> Weight:
-    """Return a weight of LLM.int8(). `SCB` holds the largest magnitude of each row; the code 127 stands for it."""
+    """Return a weight of LLM.int8(). `SCB` has the largest magnitude of each row; its code is 127."""
     weight = parts.need(f"{stem}.weight", rows.name, "int8")
     parts.need(rows.name, weight.name, *FLOATS)
     check_shape(rows, weight.shape[:1], weight.name)

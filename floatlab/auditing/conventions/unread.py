@@ -1,4 +1,4 @@
-"""The conventions that floatlab cannot decode: their tensors must not be read as plain numbers."""
+"""The conventions that floatlab cannot decode: tensors with such codes must not be read as plain numbers."""
 
 from __future__ import annotations
 

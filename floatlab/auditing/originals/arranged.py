@@ -114,7 +114,7 @@ class TransposedMatrices(ArraySource):
 
 
 class Reshaped(ArraySource):
-    """A tensor as a tensor of another shape, with the same numbers in the same order."""
+    """A tensor that is read in another shape, with the same numbers in the same order."""
 
     def __init__(self, source: ArraySource, shape: Shape) -> None:
         """Take a tensor, and a shape with the same number of elements."""

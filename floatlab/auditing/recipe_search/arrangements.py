@@ -23,7 +23,7 @@ Shape = tuple[int, ...]
 
 
 class Arrangement(Record):
-    """The blocks of a tensor: their shape as in recipes, the axis along which they lie, and the order of the scales.
+    """The blocks of a tensor: their shape (a text), the axis along which they lie, and the order of the scales.
 
     `same` are other shapes that cut this tensor into the same blocks.
 

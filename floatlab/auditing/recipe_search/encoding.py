@@ -1,4 +1,4 @@
-"""Quantises a part of a tensor by a candidate recipe; the codes are those that the whole tensor would get."""
+"""Quantises a part of a tensor by a candidate recipe; gives the same codes as quantising the whole tensor."""
 
 from __future__ import annotations
 

@@ -307,7 +307,7 @@ def _word(evidence: Evidence) -> type:
 def given_scales(candidate: RecipeCandidate, stored: float) -> list[RecipeCandidate]:
     """Return candidates that use the stored scale of the tensor instead of deriving one.
 
-    There is one for each form in which the scale may be stored, such as its reciprocal.
+    There is one candidate for each form in which the scale may be stored, such as the reciprocal.
     """
     if candidate.recipe.format.tensor is None or candidate.recipe.format.by_row or not 0 < stored < np.inf:
         return []

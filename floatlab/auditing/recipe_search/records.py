@@ -33,9 +33,9 @@ class DerivedElement(Record):
 class TellingElement(Record):
     """An element that recipes quantise differently, with the steps in which each of them computes it.
 
-    `number` is the element before it was quantised, and `largest` the largest magnitude of its block; they are None for
-    NaN and ∞. `code` and `scale` are the stored ones; they are None for an example that is not from the tensor. `scale`
-    is also None if no scale is stored, or if it is not finite.
+    `number` is the element before it was quantised, and `largest` is the largest magnitude of its block. Each of them
+    is None if it is NaN or infinite. `code` and `scale` are the stored code and scale; both are None for an example
+    that is not from the tensor. `scale` is also None if no scale is stored, or if the stored scale is not finite.
     """
 
     index: tuple[int, ...]

@@ -149,7 +149,7 @@ def _best(found: Agreements, scales_first: bool = False) -> list[Trial]:
 
 
 def _chosen(sample: Agreements) -> list[Trial]:
-    """Return the trials to compare over the whole tensor: those that agree on the sample, or the best if none does."""
+    """Return the trials to compare over the whole tensor: all that agree on the sample or, if none agrees, the best."""
     exact = [trial for trial, tally in sample.items() if tally.is_exact]
     return exact or list(_sorted(sample))[:_PER_PASS]
 

@@ -170,7 +170,7 @@ def agreement(read: ArraySource, original: ArraySource, grid: CodeGrid, most: in
 def nearest_by_column(read: ArraySource, original: ArraySource, grid: CodeGrid, most: int) -> Array | None:
     """Return four counts for each column of the original.
 
-    These are the zeros, the zeros with nearest codes, the other numbers, and the other numbers with nearest codes.
+    They count the zeros, the zeros with nearest codes, the nonzero numbers, and the nonzero numbers with nearest codes.
     """
     return _compared(read, original, grid, most, by_column=True).columns
 

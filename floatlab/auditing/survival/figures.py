@@ -137,7 +137,7 @@ class RecipeAudit(Record, Answering):
 
     @property
     def failing(self) -> tuple[TensorFigures, ...]:
-        """The tensors that cannot be read and, if `min_sqnr` is given, those that do not survive every recipe."""
+        """The tensors that cannot be read and, if `min_sqnr` is given, the tensors that do not survive all recipes."""
         return tuple(each for each in self.tensors if not each.is_readable or self._is_below(each))
 
     def _is_below(self, tensor: TensorFigures) -> bool:

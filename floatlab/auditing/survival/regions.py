@@ -1,4 +1,4 @@
-"""Cuts tensors into regions that can be rounded one by one, with the same result as the whole tensor.
+"""Cuts tensors into regions that can be rounded one by one, with the same result as rounding the whole tensor.
 
 A tensor is seen as a matrix: its last axis gives the columns, and all other axes together give the rows. The regions
 depend only on the shape and the recipes, so results do not depend on who computes which region.

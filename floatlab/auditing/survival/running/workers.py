@@ -26,8 +26,8 @@ _PATIENCE = "10s"  # how long a connection to a scheduler may take
 class Processes(Executor):
     """A pool of processes. It starts with the first call, and can be renewed if one of the processes dies.
 
-    The processes of the pool ignore Ctrl-C: it ends this process, and the pool ends with this process. The pool also
-    ends if this process is killed.
+    The processes of the pool ignore Ctrl-C. Ctrl-C ends this process, and the pool ends with this process. The pool
+    also ends if this process is killed.
     """
 
     def __init__(self, count: int) -> None:
