@@ -1,7 +1,7 @@
 """Charts: the letter and the role of each curve, scales with round tick values, and a chart drawn in characters.
 
-A curve is drawn with its letter, so that curves can be distinguished without colour. It can also be drawn in Braille
-dots, which need colours.
+A curve is drawn with its letter, so that curves can be distinguished without colour. Curves can also be drawn in
+Braille dots, which need colours.
 """
 
 from __future__ import annotations
@@ -273,7 +273,7 @@ def _row_at(place: float, height: int) -> int:
 
 
 def _curve_ends(chart: Chart, scales: ChartScales) -> dict[int, list[int]]:
-    """For each row of the plot, return the indices of the curves that end in it."""
+    """For each row of the plot, return the indices of the curves that end in that row."""
     found: dict[int, list[int]] = {0: []}
     for i, curve in enumerate(chart.curves):
         if curve.points and (row := _row(scales.up, curve.points[-1][1], chart.height)) is not None:

@@ -21,7 +21,7 @@ _SPECIALS = {
 
 
 def fields_of(datum: Datum) -> list[tuple[str, Role, str]]:
-    """Return the fields from the left: name, role, and bits.
+    """Return the name, the role and the bits of each field, from left to right.
 
     >>> from floatlab import decode
     >>> [(name, bits) for name, _, bits in fields_of(decode(0x38, "e4m3"))]

@@ -36,7 +36,7 @@ def _kind_of(path: str) -> str:
 
 
 def chart_figure(chart: Chart, title: str, path: str) -> None:
-    """Draw the curves of a chart into a file; the extension of its name selects the format (.png, .pdf, .svg).
+    """Draw a chart's curves into a file; the extension of the file name (.png, .pdf, .svg) selects the format.
 
     Raises MissingPartError without matplotlib, and FileFormatError for a file that cannot be written.
     """

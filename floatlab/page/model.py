@@ -228,7 +228,7 @@ class Pair(Block):
 
 
 class Fresh(Block):
-    """Blocks that are new on this page, compared with the previous one: a mark stands before their first line."""
+    """Blocks that the previous page did not have: a mark stands before the first line of these blocks."""
 
     blocks: tuple[Block, ...]
     mark: str = "▸"
@@ -258,7 +258,7 @@ class AxisInterval(Record):
     """An interval of an axis; parts outside 0 to 1 are not drawn.
 
     With `ends`, it has a bar at each end, and its label is inside. Without `ends`, it is a solid line, and its label is
-    on the right, or on the left if `before` is true. If there is no room on that side, the label is on the other.
+    on the right, or on the left if `before` is true. If there is no room on that side, the label is on the other side.
     """
 
     start: float

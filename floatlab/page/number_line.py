@@ -137,7 +137,7 @@ def _limit(chain: list[Datum], up: bool) -> Exact:
 
 
 def _place(x: Exact, low: Exact, high: Exact) -> float:
-    """Return the relative position of a number between two others: in [0, 1], or _LEFT or _RIGHT if it is outside."""
+    """Return the relative position of x between `low` and `high`: in [0, 1], or _LEFT or _RIGHT if x is outside."""
     if x < low or high < x:
         return _LEFT if x < low else _RIGHT
     q = min(low.q, high.q) - _UNSEEN

@@ -45,7 +45,7 @@ _FONTS = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', mon
 
 
 def escaped(text: str) -> str:
-    """Escape text for XML. Non-printable characters (among them all that XML forbids) are escaped as on a terminal."""
+    """Escape text for XML. Non-printable characters (including all that XML forbids) are escaped as on a terminal."""
     return printable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
 
 
@@ -90,7 +90,7 @@ _STYLE = "body{margin:2rem;background:#f6f8fa;color:#1f2328;font-family:sans-ser
 
 
 def to_html(page: Page, width: int = 100, remark: str = "") -> str:
-    """Return the page as an HTML document; `remark` is shown below it, for instance the command that made it.
+    """Return the page as an HTML document; `remark` (such as the command) is shown below the page.
 
     >>> from floatlab.page.model import Note, line
     >>> text = to_html(Page((Note(line("1 < 2")),), "a title"), 40, "floatlab show 1")
