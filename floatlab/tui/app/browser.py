@@ -233,7 +233,7 @@ def server_of(
     """Return a server of explorers behind a `Guard`; raises MissingPartError without textual-serve (extra `web`).
 
     `words` are the options of each explorer. `question` is the command, as words, that an explorer shows if the address
-    of its page has no command. When the server starts, it calls `tell` with a message that has its address.
+    of its page has no command. When the server starts, `tell` is called with a message that has the address.
     """
     try:
         from aiohttp import web

@@ -17,8 +17,8 @@ def pause_collector() -> None:
 def resume_collector() -> None:
     """Resume the collector if it is paused, and freeze the objects that exist now.
 
-    The collector does not visit frozen objects. Most of them live until the end, and visiting all takes longer than the
-    answer to a key.
+    The collector does not visit frozen objects. Most of these objects live until the end, and visiting all of them
+    takes longer than answering a key.
     """
     if not gc.isenabled():
         gc.freeze()

@@ -19,7 +19,7 @@ HIDDEN = ("scroll_", "page_", "app.focus", "focus_", "screen.copy_text", "help_q
 
 
 def keys_page(screen: Screen[object]) -> Page:
-    """Return the page of the active keys. Those of the focused widget come first."""
+    """Return the page of the active keys. The keys of the focused widget come first."""
     groups: dict[str, dict[str, list[str]]] = {}
     seen: set[tuple[str, str]] = set()
     for key, active in screen.active_bindings.items():
@@ -64,7 +64,7 @@ def filtered(page: Page, typed: str) -> Page:
 
 
 class KeysWindow(HelpWindow):
-    """A window with the active keys, as high as the screen. Text in its box filters them."""
+    """A window with the active keys, as high as the screen. Text typed into its box filters the list of keys."""
 
     BINDINGS = [
         Binding("slash", "filter", "Filter", id="help.filter"),

@@ -68,7 +68,7 @@ class InputQueue:
         self._seen = (self._app.screen, self._app.focused)
 
     async def _hand_out(self) -> None:
-        """Post the waiting events to the app, each after the one before has been handled."""
+        """Post the waiting events to the app, each when the previous event has been handled."""
         while self._app.is_running:
             rested = await self._rest()
             if not self._waiting:

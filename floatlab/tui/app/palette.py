@@ -142,7 +142,7 @@ class Palette(Provider):
             yield DiscoveryHit(entry.name, entry.do, help=entry.words)
 
     async def search(self, query: str) -> Hits:
-        """Yield the rows that match. For a number or an operation, a row that evaluates it comes first.
+        """Yield the rows that match. If `query` is a number or an operation, the first row evaluates it.
 
         Rows whose names contain the typed letters in order, but not side by side, come last.
         """

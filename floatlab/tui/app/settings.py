@@ -42,7 +42,7 @@ def session_file() -> Path | None:
 def _read(path: Path | None, most: int) -> str:
     """Return the text of a file, or an empty text if the file does not exist.
 
-    Raises OSError if it cannot be read, ValueError if it is not a regular file, is too long, or is not UTF-8.
+    Raises OSError if the file cannot be read, ValueError if it is not a regular file, is too long, or is not UTF-8.
     """
     if path is None or not path.exists():
         return ""
@@ -83,7 +83,7 @@ def read_settings() -> tuple[dict[str, object], str]:
 
 
 def read_session() -> dict[str, object]:
-    """Return the last session; empty if there is none or it cannot be read."""
+    """Return the last session; empty if there is no last session, or if the file cannot be read."""
     try:
         session = json.loads(_read(session_file(), _MOST_SESSION) or "{}")
     except (OSError, ValueError, RecursionError):

@@ -31,7 +31,7 @@ _PATIENCE = 2.0  # seconds allowed for all clipboard programs together
 
 
 def copy(text: str) -> str:
-    """Copy text to the clipboard with the first program that succeeds. Return its name; empty if none does.
+    """Copy text to the clipboard with the first program that succeeds; return the program's name, empty if all fail.
 
     This may take two seconds if a program hangs, so do not call it on the app's thread.
     """

@@ -24,8 +24,8 @@ _POLL = 0.1  # seconds between checks whether a pending answer has arrived
 class QuestionScreen(Screen[None]):
     """A screen that shows the answers to one question.
 
-    A slow screen (see `floatlab.tui.app.registry`) computes answers on a background thread. If they take longer than
-    GRACE seconds, the screen takes keys again and keeps the previous answers; after QUIET seconds, it shows the
+    A slow screen (see `floatlab.tui.app.registry`) computes answers on a background thread. If this takes longer
+    than GRACE seconds, the screen takes keys again and keeps the previous answers; after QUIET seconds, it shows the
     progress. A newer question replaces the pending one. The first frame of a slow screen may have no answers: `answers`
     is then empty.
     """
@@ -67,7 +67,7 @@ class QuestionScreen(Screen[None]):
         return answer_question(question, started)
 
     def takes_over(self, question: Question) -> bool:
-        """Return whether the screen can use an answer that was begun before it opened."""
+        """Return whether the screen can use an answer that was begun before the screen opened."""
         return True
 
     def keeps_found(self, question: Question) -> bool:

@@ -52,7 +52,7 @@ class Questions:
     def __init__(self, earlier: Callable[[], Iterable[tuple[str, Question]]]) -> None:
         """Start without questions.
 
-        `earlier` reads the questions of the last session; it is called when they are needed.
+        `earlier` is a function that reads the questions of the last session. It is called at first use.
         """
         self._earlier = earlier
         self._asked: list[tuple[str, Question]] = []  # the name of the screen, and the question

@@ -1,4 +1,4 @@
-"""The widgets of the screens. Boxes for arrays are not imported here, since they load NumPy."""
+"""The widgets of the screens. Boxes for arrays are not imported here, since their module imports NumPy."""
 
 from floatlab.tui.widgets.bit_row import BitRow
 from floatlab.tui.widgets.cells import MARGIN, Cells, ColumnTable, cursor_keys

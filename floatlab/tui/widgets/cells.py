@@ -121,7 +121,7 @@ class Cells(PageView, can_focus=True):
     # The mouse.
 
     def place_of(self, event: events.MouseEvent) -> tuple[int, int]:
-        """Return the line and the column under the mouse; (-1, -1) if it is outside."""
+        """Return the line and the column under the mouse; (-1, -1) if the mouse is outside."""
         offset = event.get_content_offset(self)
         if offset is None:
             return -1, -1
@@ -255,7 +255,7 @@ class ColumnTable(Cells):
         self.reset()
 
     def on_click(self, event: events.Click) -> None:
-        """Show the next columns on a click on the header, the previous ones on a click in its left margin."""
+        """On a click on the header, show the next columns; on a click in its left margin, the previous columns."""
         row, column = self.place_of(event)
         if row == 0:
             self.action_turn(-1 if column < MARGIN else 1)

@@ -24,7 +24,7 @@ def note_page(text: str) -> Page:
 
 
 class PageView(ScrollView):
-    """A page, with its lines wrapped to the width of the widget. It scrolls if it is too high."""
+    """A page, with its lines wrapped to the width of the widget. A page that is too high can be scrolled."""
 
     PLACE = "On a page"  # the heading in the list of keys
     FROZEN = 0  # number of lines at the top that do not scroll

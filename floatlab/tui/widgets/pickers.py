@@ -58,7 +58,7 @@ class Choice(Record):
     def rank(self, typed: str) -> int | None:
         """Return how well typed text (in lower case) matches.
 
-        0: it is a name. 1: a name begins with it. 2: the names and the text contain every typed word. None: no match.
+        0: a name equals the typed text. 1: a name begins with it. 2: names and text contain all words. None: no match.
         """
         names = [name.lower() for name in (self.name, *self.also)]
         if typed in names:
@@ -96,7 +96,7 @@ class Picker(Window[str | None]):
     def __init__(
         self, title: str, choices: list[Choice], current: tuple[str, ...] = (), *, free: bool = False, typed: str = ""
     ) -> None:
-        """Store the choices, those to mark (`current`), and the text in the box (`typed`)."""
+        """Store the choices, the names of the choices to mark (`current`), and the text in the box (`typed`)."""
         super().__init__()
         self._typed = typed
         self._title, self._choices, self.marked, self._free = title, choices, current, free

@@ -179,7 +179,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
 
     @property
     def has_topic_below(self) -> bool:
-        """Whether the explanation is beside the steps, so that there is room below them."""
+        """Whether the explanation is beside the steps, so that there is room below the steps."""
         return self.has_class("-beside")
 
     def topics(self) -> list[Topic]:

@@ -177,7 +177,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
         self._take_recipes(",".join(dict.fromkeys((*self.question.option("to", ()), name))))
 
     def action_pick(self, name: str) -> None:
-        """Open a pick list; in the list of recipes, several can be marked."""
+        """Open a pick list; in the list of recipes, several recipes can be marked."""
         if name != "format":
             super().action_pick(name)
             return

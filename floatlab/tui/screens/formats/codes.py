@@ -98,7 +98,7 @@ class CodeTable(Cells):
 
 
 class CodePage(Vertical):
-    """The codes of a format. The cursor is moved in the table, by typing a code, or by flipping bits."""
+    """The codes of a format. The user moves the cursor with arrow keys, by typing a code, or by flipping bits."""
 
     DEFAULT_CSS = """
     CodePage #one { height: auto; }

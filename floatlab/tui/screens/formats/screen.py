@@ -167,9 +167,9 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
     # The views.
 
     def _names(self) -> tuple[str, ...]:
-        """Return the formats on the page, by name: the one under the cursor or, in the view Compare, the marked ones.
+        """Return the names of the formats on the page: the one at the cursor or, in the view Compare, the marked ones.
 
-        If fewer than two are marked, the view Compare also shows the one under the cursor.
+        If fewer than two formats are marked, the view Compare also shows the format under the cursor.
         """
         current = short_name(self.current)
         if self.view != "compare":

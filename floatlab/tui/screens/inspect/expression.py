@@ -44,7 +44,7 @@ def operation_in(text: str) -> Question | None:
 
 
 def number_in(text: str) -> Question | None:
-    """Return the question that shows a number as a binary64, as in Python; None if the text is not a number.
+    """Return the question that shows a number as a binary64 (Python's float); None if the text is not a number.
 
     >>> number_in("nan").values, number_in("bf16") is None
     (('nan',), True)

@@ -46,7 +46,7 @@ class FieldBox(Horizontal):
             fill(self.box, texts[self.names.current])
 
     def open(self, name: str) -> None:
-        """Open the box for a field. If its last text was wrong, that text is there for correction."""
+        """Open the box for a field. If the last text of this field was wrong, the box contains it for correction."""
         if name != self._last:
             mark_valid(self.box, True)
         self.names.current = self._last = name

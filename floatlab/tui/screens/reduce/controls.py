@@ -259,7 +259,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
         self.open(self.question.having(layout=None if name == next(iter(LAYOUTS)) else name))
 
     def action_take(self) -> None:
-        """Return to the data, added in the order that was found."""
+        """Return from the library to the data, with the order of addition that was found for the library."""
         if self.findings is not None:
             data = self.base_question() if self.data is not None else None
             question, hint = taken_over(self.findings, data, self.data_terms)

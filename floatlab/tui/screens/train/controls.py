@@ -169,7 +169,8 @@ class TrainControls(TaskScreen, inherit_bindings=False):
     def take_form(self, name: str) -> None:
         """Change the subcommand.
 
-        If the subcommand does not accept the current numbers, show its last or its default question.
+        If the new subcommand does not accept the current numbers, show the last question of this subcommand, or its
+        default question.
         """
         if name != self.form:
             question = in_form(self.question, name, self.remedy)

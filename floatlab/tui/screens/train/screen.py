@@ -136,7 +136,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
     # The question, and the laboratory.
 
     def normal(self, question: Question) -> Question:
-        """Return the question as the command line reads it, without --brief; raises FloatlabError if it is invalid."""
+        """Return the question as the command line reads it, without --brief; raises FloatlabError if invalid."""
         return self.app.read_question(words_of(question)).having(brief=None)
 
     def takes_over(self, question: Question) -> bool:
@@ -375,7 +375,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
         return possible | runs | {"undo": possible["undo"] or changed}
 
     def boxes(self) -> Iterator[Widget]:
-        """Return the boxes of the subcommand, the weight first."""
+        """Return the boxes of the subcommand, the box of the weight first."""
         for part in PARTS:
             if has(self.question, part):
                 yield self.query_one(f"#{part.name} Input" if part.is_array else f"#{part.name}")
