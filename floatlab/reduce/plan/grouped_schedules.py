@@ -98,8 +98,8 @@ class Lanes(Schedule):
 class Interleaved(Schedule):
     """Adds the terms in several passes. Each pass is one node, which adds a part of every group of terms to the sum.
 
-    A group is `group` successive terms; each pass takes `group / passes` of them. Some tensor cores add the products of
-    8-bit numbers in this order: they widen the numbers to binary16 and use the unit for binary16 twice.
+    A group is `group` successive terms; each pass takes `group / passes` of these terms. Some tensor cores add the
+    products of 8-bit numbers in this order: they widen the numbers to binary16 and use their binary16 unit twice.
 
     >>> Interleaved(4, 2).plan(8)
     Plan(((0 1 4 5) 2 3 6 7))

@@ -149,7 +149,7 @@ class Plan(Answering, Record):
 
     @classmethod
     def from_tree(cls, tree: object) -> Plan:
-        """Return the plan of nested tuples or lists of term ids; raises PlanError if it is not a tree of integers.
+        """Return the plan of nested tuples or lists of term ids; raises PlanError unless `tree` is a tree of integers.
 
         >>> Plan.from_tree(((0, 1), 2)).nodes
         ((0, 1), (3, 2))

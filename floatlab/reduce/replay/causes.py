@@ -58,7 +58,7 @@ _RANK = {each: i for i, each in enumerate(Cause)}
 def verdict_of(causes: tuple[Cause, ...]) -> Verdict:
     """Return the verdict on two candidates, each of which reproduces one result.
 
-    `causes` lists all their differences.
+    `causes` lists all causes in which the candidates differ.
     """
     return Verdict.INPUTS if Cause.INPUTS in causes else _VERDICTS.get(causes, Verdict.OTHER)
 

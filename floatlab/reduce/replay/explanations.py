@@ -26,8 +26,8 @@ class Explanation(Individual):
 
     Of the `elements` elements, `total` were compared. Large products are compared in a sample first. If the sample
     matches, all elements are compared, unless the product is huge. `codes` holds the codes of the candidate's results
-    for the compared elements, in C order. It is None if the sample did not match and the remaining elements were
-    therefore not compared. For huge products, it always holds the codes of the sample.
+    for the compared elements, in C order. `codes` is None if the sample did not match and the remaining elements were
+    therefore not compared. For huge products, `codes` always holds the codes of the sample.
     """
 
     candidate: Candidate
@@ -140,7 +140,7 @@ def replay_along(
     """Replay one order with each adder that `adders_along` yields, and yield an explanation for each adder.
 
     Stop after the first explanation that fits. `fused` is a function that finds, by probes, the products that the
-    library fuses. It is called only if no simpler adder fits.
+    library fuses. `fused` is called only if no simpler adder fits.
     """
     inputs = evaluator.terms, evaluator.formats, evaluator.into, evaluator.context
     for adder in adders_along(schedule, *inputs, fused):

@@ -82,7 +82,7 @@ def final_bound(bound: Fraction | None, exact: Fraction, format: Format, context
 def running_bound(nodes: Sequence[Node], terms: Sequence[Term], adder: Adder | TensorCore) -> Fraction | None:
     """Return a bound on |sum − exact| from the computed values of the nodes.
 
-    Each rounding adds half an ulp to the bound if it is to nearest, otherwise one ulp, and more if results near zero
+    A rounding to nearest adds half an ulp to the bound, any other rounding one ulp. Both add more if results near zero
     are flushed. For each truncation, a node of a tensor core adds one unit of the last bit that the alignment keeps.
     The node also adds one unit in the last place of its result.
 

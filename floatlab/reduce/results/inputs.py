@@ -94,7 +94,7 @@ def read_operands(
 
 
 def read_factor(x: object, name: str, formats: tuple[Format, ...]) -> Source:
-    """Return an operand's codes. Unless its format is in `formats`, round its numbers to `formats[0]`.
+    """Return an operand's codes. If its format is not in `formats`, its numbers are rounded to `formats[0]`.
 
     >>> read_factor([1, 0.3], "a", (parse_format("e2m1"),)).codes.tolist()
     [2, 1]

@@ -69,10 +69,10 @@ class Effect(Record):
 class Judgement(Answering, Record):
     """How much two products differ, and the causes that produce differences of this size.
 
-    If `causes` is empty, no cause that was tried explains the difference. If it has several causes, these inputs cannot
-    distinguish them. `looked_at` is the number of measured elements. `beyond` is the number of measured elements whose
-    q is far larger than in any tried order of the additions. If there are only few such elements, `causes` does not
-    explain them. `at` is the index of the measured element with the largest q, or None if no element was measured.
+    If `causes` is empty, no cause that was tried explains the difference. If `causes` has several causes, these inputs
+    cannot distinguish them. `looked_at` is the number of measured elements. `beyond` is the number of measured elements
+    whose q is far larger than in any tried order of the additions. If there are only few such elements, `causes` does
+    not explain them. `at` is the index of the measured element with the largest q, or None if no element was measured.
     """
 
     terms: int
@@ -134,8 +134,8 @@ class ProductJudge:
         """Take matrices a (rows, n) and b (n, columns), or parts of them; raises errors as `judge_difference` does.
 
         If `exact` is given, it has three arrays for all elements: the exact product in binary64, the remainder that
-        binary64 cannot hold (None if there is none), and |A|·|B|. All elements of two results are then compared, even
-        if the product is large.
+        binary64 cannot hold (None if there is none), and |A|·|B|. In this case, all elements of two results are
+        compared, even if the product is large.
         """
         x, y = _matrix(a, "a"), _matrix(b, "b")
         if x.shape[1] != y.shape[0]:

@@ -195,7 +195,7 @@ def matmul(
         The order of the additions of each element; serial by default.
     format : Format or str, optional
         The result's format. By default, it is the smallest format that contains the formats of both factors, or
-        binary32 if they have none. For a machine, it is the accumulator's format by default.
+        binary32 if neither factor has a format. For a machine, it is the accumulator's format by default.
     **options
         fma, terms, products, accumulator, adder, context and machine: as for `dot`. A machine with block scales, such
         as "blackwell.nvf4.f32", also takes scales: a pair of arrays of shapes (…, n / size) and (n / size, …), where

@@ -60,13 +60,13 @@ def sum(
         The order of the additions (see `parse_schedule`); serial by default.
     format : Format or str, optional
         The result's format. By default, it is the smallest format that contains the formats of all terms, or binary32
-        if they have none.
+        if no term has a format.
     terms : Format or str, optional
         The format to which terms are converted. By default, terms keep their format if `format` contains it; other
         terms are converted to `format`. The conversion rounds to nearest. Integers must be exactly representable.
     accumulator : Format or str, optional
-        The format of partial sums, by default `format`. If it differs from `format`, the last sum is rounded to
-        `format`.
+        The format of partial sums, by default `format`. If this format differs from `format`, the last sum is rounded
+        to `format`.
     adder : str
         "rounded", or the name of a compensated sum, which is serial: "kahan", "neumaier", "klein" or "double".
     context : Context or str, optional
@@ -131,7 +131,7 @@ def dot(
     products : Format or str, optional
         The format to which separate products are rounded, by default the accumulator's.
     machine : str or Machine, optional
-        A model of a matrix unit, such as "hopper.f16.f32". It fixes everything but the schedule and the result's
+        A model of a matrix unit, such as "hopper.f16.f32". The model fixes everything but the schedule and the result's
         format.
 
     Returns

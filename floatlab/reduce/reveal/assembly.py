@@ -63,7 +63,7 @@ def assemble(plan: Plan, inner: Callable[[int], Plan]) -> Plan:
 
 
 def assemble_probed(reader: ProbeReader, plans: list[Plan], most: int) -> Iterator[Plan]:
-    """For each plan, probe its blocks, and yield the tree that combines them as the plan does.
+    """For each plan, probe its blocks, and yield the tree that combines the probed blocks as the plan does.
 
     One block of each length is probed. A plan is skipped in three cases: no two of its blocks have the same length; the
     probed blocks have more than `most` terms in all; a probed block is not added along a tree.

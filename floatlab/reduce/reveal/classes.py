@@ -2,10 +2,10 @@
 
 All rows of the left operand are made equal, and so are all columns of the right operand. Every element is then the same
 sum. If two elements have different bits, the order of the additions or the arithmetic of a node differs. Three kinds of
-vectors are tried. A mask has two huge terms of opposite sign. Terms that are added to one of them are lost, until the
-two huge terms cancel. Masks distinguish two orders even if only a few terms are at different places. Vectors with two
-opposite products show which of them is fused. Random vectors show other differences. Some of them have large terms at
-the beginning or at the end, some are mostly zero, and in some the terms nearly cancel.
+vectors are tried. A mask has two huge terms of opposite sign. Terms that are added to one of the huge terms are lost,
+until the two huge terms cancel. Masks distinguish two orders even if only a few terms are at different places. Vectors
+with two opposite products show which of the two products is fused. Random vectors show other differences. Some random
+vectors have large terms at the beginning or at the end, some are mostly zero, and in some the terms nearly cancel.
 """
 
 from __future__ import annotations
@@ -169,7 +169,8 @@ def _mask_vectors(sized: SizedTarget, pairs: list[tuple[int, int]]) -> Iterator[
 def _fusing_vectors(sized: SizedTarget) -> Iterator[tuple[Array, Array]]:
     """Yield vectors x and y with only two nonzero products x·y, which are inexact and have opposite values.
 
-    If a node adds these two products, its sum shows which of them is fused. Random sums show this only in 3 % of cases.
+    If a node adds these two products, the node's sum shows which product is fused. Random sums show this only in 3 % of
+    cases.
     """
     n, factor = sized.terms, inexact_factor(sized.format)
     places = dict.fromkeys([(0, 1), (n - 2, n - 1), *((0, 1 << k) for k in range(1, _LANES)), (0, n // 2)])

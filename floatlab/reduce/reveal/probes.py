@@ -26,9 +26,9 @@ class Masks:
 
     `most` is the number of units that a sum can count exactly.
 
-    Partial sums may have another format than the terms. Two assumptions are made about this other format. `emax` is its
-    largest exponent. If `few` is true, the format has 8 significand bits, as bfloat16 has, so sums count at most 2^8
-    units.
+    Partial sums may have another format than the terms. Two assumptions are made about this other format. `emax` is the
+    format's largest exponent. If `few` is true, the format has 8 significand bits, as bfloat16 has, so sums count at
+    most 2^8 units.
     """
 
     def __init__(self, format: Format, emax: int | None = None, few: bool = False) -> None:
@@ -81,8 +81,8 @@ class Lines:
 class ProbeReader:
     """Finds the subtrees in which two terms of a target meet: the smallest ones that contain both terms.
 
-    `lines` has the elements of a product at which probes are read. It is None for a sum or dot product, which takes one
-    call per vector. `probes` is the number of probes made.
+    `lines` has the elements of a product at which probes are read. `lines` is None for a sum or dot product, which
+    takes one call per vector. `probes` is the number of probes made.
     """
 
     def __init__(self, sized: SizedTarget, lines: Lines | None = None) -> None:
@@ -132,7 +132,7 @@ class ProbeReader:
         return np.asarray(self.sized.terms - outside)
 
     def values(self, vectors: Array, other: Array | None = None) -> Array:
-        """Return the sum of each row of `vectors` (probes, terms), or of its products with the vector `other`."""
+        """Return the sum of each row of `vectors` (probes, terms), or the dot product of each row with `other`."""
         carrier = self.sized.carrier
         wide, other = vectors.astype(carrier), self._ones if other is None else other.astype(carrier)
         if self.lines is None:
@@ -148,9 +148,10 @@ class ProbeReader:
     def fused(self, plan: Plan) -> tuple[int, ...]:
         """Return the terms whose products are added by FMA.
 
-        Each node of the plan must add two numbers. A probe has two inexact products, x·y and −x·y; all others are 0. If
-        both are rounded, the result is 0. If FMA adds one of them exactly, the result is the rounding error of the
-        other. The rounded products are powers of two, which narrower partial sums can hold.
+        Each node of the plan must add two numbers. A probe has two inexact products, x·y and −x·y; all other products
+        are 0. If both products are rounded, the result is 0. If FMA adds one product exactly, the result is the
+        rounding error of the other product. The rounded products are powers of two, which narrower partial sums can
+        hold.
         """
         n, first = plan.terms, plan.first_terms
         nodes = [node for node in plan.nodes if min(node) < n]
@@ -245,8 +246,8 @@ class ProbeReader:
     def _operands(self, other: Array) -> tuple[Array, Array, Array]:
         """Return two matrices x and y, and a view of one of them.
 
-        Every row of x and every column of y is `other`. The view is x or the transpose of y. Each of its rows can be
-        overwritten with one probe.
+        Every row of x and every column of y is `other`. The view is x or the transpose of y. Each row of the view can
+        be overwritten with one probe.
         """
         assert self.lines is not None
         rows, *columns = self.sized.shape

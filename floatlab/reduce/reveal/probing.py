@@ -49,8 +49,8 @@ def plan_of(
 
     If all nodes add two numbers, a serial sum of n terms takes about n probes, and so does a sum with the plan
     `supposed`. A sum with many equal parts, such as a pairwise one, takes about 2·n probes. `from_last` says whether
-    the last terms are deeper in the tree than the first ones. It is None if this is not known. `meetings` answers
-    `batch` probes at the cost of one. Raises NotASum if no tree has these sizes, or after `most_probes` probes.
+    the last terms are deeper in the tree than the first ones. `from_last` is None if this is not known. `meetings`
+    answers `batch` probes at the cost of one. Raises NotASum if no tree has these sizes, or after `most_probes` probes.
 
     >>> halves = {(0, 1): 2, (2, 3): 2}
     >>> plan_of(lambda i, j: np.array([halves.get(pair, 4) for pair in zip(i.tolist(), j.tolist())]), 4).text

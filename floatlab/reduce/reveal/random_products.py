@@ -50,7 +50,7 @@ class RandomProducts:
         return made
 
     def check_repeats(self, in_a_row: int = 1) -> None:
-        """Compute some products again; raises NotASum if the bits of one of them differ now.
+        """Compute some products again; raises NotASum if a product has other bits than before.
 
         The first product is computed `in_a_row` times, since its bits may alternate between two or three results.
         """

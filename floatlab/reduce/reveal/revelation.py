@@ -38,7 +38,7 @@ _TRIALS = 32  # the default number of random sums
 
 
 class Findings(Answering, Record):
-    """The result of `examine`: a target's plan, and how its replays compare with its results."""
+    """The result of `examine`: a target's plan, and how replays of this plan compare with the target's results."""
 
     target: Target
     format: Format
@@ -104,7 +104,7 @@ def reveal(
         The operands of the function. By default, its name determines them. A function with an unknown name gets one
         vector ("sum").
     device : str
-        The device on which its library computes, such as "cuda:1".
+        The device on which the function's library computes, such as "cuda:1".
     shape : tuple of int, optional
         A shape instead of `n`: rows, terms and columns (M, K, N) of a matrix product, (B, M, K, N) of a batch of
         products, or (M, K) of a matrix and a vector.
@@ -125,12 +125,12 @@ def reveal(
     UnsupportedError
         If the function cannot be called with these operands.
     MissingPartError
-        If its library is not installed.
+        If the function's library is not installed.
 
     Notes
     -----
-    Probes contain huge terms that absorb others. A function that sorts its terms first therefore looks like one node
-    over all terms.
+    Probes contain huge terms that absorb other terms. A function that sorts its terms first therefore looks like one
+    node over all terms.
 
     Examples
     --------
@@ -165,7 +165,7 @@ def examine(
     seed: int = 1,
     trials: int = _TRIALS,
 ) -> Findings:
-    """Find the order in which a function adds, and test whether a replay on random data gives its bits.
+    """Find the order in which a function adds, and test whether a replay on random data gives the function's bits.
 
     Parameters
     ----------

@@ -127,7 +127,7 @@ class SizedTarget:
     def sums(self, vectors: Iterable[Array], other: Array) -> Source:
         """Return the codes of the sum of each vector, or of its dot product with `other`. Each vector takes one call.
 
-        Vectors have the dtype `carrier`. They must be new arrays, because the target may write into them.
+        Vectors have the dtype `carrier`. The vectors must be new arrays, because the target may write into them.
         """
         array, dtype, call = self.target.device.array, self.dtype, self.target.call
 

@@ -45,7 +45,7 @@ class CodeEngine:
     fuses_all = False  # whether every node that adds products adds all its arguments exactly and rounds once
 
     def __init__(self, sides: Sides, adder: Adder, first: int = 0) -> None:
-        """Take the terms; `first` is the index of the first sum, which determines its random draws."""
+        """Take the terms; `first`, the index of the first sum, determines the random draws."""
         self.sides, self.adder, self.first = sides, adder, first
         self.format = adder.accumulator
         self.drawn = adder.context.rounding.is_stochastic

@@ -167,7 +167,7 @@ class _Stages(Operations[str]):
         return to
 
     def recurrence(self, rule: CompensationRule, names: Sequence[str]) -> Recurrence:
-        """Return the recurrence by which `rule` adds a term x to a state; `names` are the names of its numbers."""
+        """Return the recurrence by which `rule` adds a term x to a state whose numbers are named `names`."""
         for name, made in zip(names, rule.take(self, tuple(names), "x"), strict=True):
             self.apply(CONVERT, made, to=name)
         return Recurrence([*names, "x", *(stage.to for stage in self.written)], self.written)

@@ -95,7 +95,7 @@ def matrix_totals(a: Array, b: Array) -> tuple[Array, Array, Array]:
 
     `high` is the float64 nearest to high + low. The factors are float arrays of shapes (rows, n) and (n, columns). The
     error of a pair is below n²·2^-104·|A|·|B| if binary64 can represent the rounding errors of all products and sums.
-    If cancellation makes an element of A·B smaller than this bound, its pair may have no correct digit.
+    If cancellation makes an element of A·B smaller than this bound, the pair of this element may have no correct digit.
 
     >>> high, low, size = matrix_totals(np.float32([[1, 2**-30, -1]]), np.float32([[1], [2**-40], [1]]))
     >>> high.item() == 2**-70, size.item()

@@ -1,8 +1,8 @@
 """Additions for many sums at once, in the processor's formats binary32 and binary64.
 
-Most time is spent on adding terms serially to an array of sums. The C extension adds products in one loop. If it is
-not built, or if terms are not products, there is one call of NumPy for each term. For a few sums of many terms, one
-call of `np.add.accumulate` adds up to `ROWS` terms.
+Most time is spent on adding terms serially to an array of sums. The C extension adds products in one loop. If the
+extension is not built, or if terms are not products, there is one call of NumPy for each term. For a few sums of many
+terms, one call of `np.add.accumulate` adds up to `ROWS` terms.
 """
 
 from __future__ import annotations

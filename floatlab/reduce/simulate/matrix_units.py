@@ -85,7 +85,7 @@ cores, arXiv:2512.07004; P. Xie et al., MMA-Sim, arXiv:2511.10909'
 
     @property
     def reading(self) -> Context:
-        """The rounding of inputs to the format `terms`: it truncates for tf32, and rounds to nearest for others."""
+        """The rounding of inputs to the format `terms`: truncation for tf32, rounding to nearest for other formats."""
         return Context("RTZ") if self.terms.name == "tf32" else Context()
 
     def multiply_add(self, x: Source, y: Source, c: Source) -> Array:

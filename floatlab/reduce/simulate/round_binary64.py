@@ -24,8 +24,8 @@ FLOAT, WORD = struct.Struct("=d"), struct.Struct("=Q")
 def nearest_normal(format: Format) -> Callable[[float], float | None]:
     """Return a function that rounds binary64 numbers to the precision of a format, to nearest even.
 
-    The function rounds as if the format had no smallest exponent, so results that are subnormal in it are wrong. It
-    returns None for overflows and NaNs.
+    The function rounds as if the format had no smallest exponent, so results that are subnormal in the format are
+    wrong. The function returns None for overflows and NaNs.
 
     >>> from floatlab.formats import parse_format
     >>> near = nearest_normal(parse_format("fp16"))
@@ -101,8 +101,8 @@ def exact_adder(format: Format, context: Context) -> Callable[[Sequence[float]],
     """Return a function that adds binary64 numbers exactly and rounds the sum once, to nearest even, to a format.
 
     If the format or the context is not supported, `exact_adder` returns None. The function that it returns gives None
-    if an intermediate sum overflows or the result is not finite. It also gives None for a zero result, whose sign it
-    cannot determine.
+    if an intermediate sum overflows or the result is not finite. It also gives None if the result is zero, because the
+    sign of this zero is not determined.
 
     >>> from floatlab.formats import parse_format
     >>> add = exact_adder(parse_format("fp16"), Context())

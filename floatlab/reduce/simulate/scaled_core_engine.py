@@ -4,8 +4,8 @@ A node adds a block of products to the partial sum c. All products are exact. Un
 group of `group` products exactly. Each product or group is multiplied by its two scales exactly. The exponent of a
 product is the sum of the exponents of its factors and scales, without normalisation. The exponent of a group is the sum
 of the exponents of its scales. All products or groups, and c, are aligned to the largest exponent E and truncated
-toward zero to multiples of 2^(E − `fraction_bits`). They are then added exactly, and the sum is truncated toward zero
-to binary32, or becomes infinite from 2^128 on. Zero results are +0. The signs of scales are ignored.
+toward zero to multiples of 2^(E − `fraction_bits`). The truncated numbers are added exactly, and the sum is truncated
+toward zero to binary32, or becomes infinite from 2^128 on. Zero results are +0. The signs of scales are ignored.
 
 P. Xie et al., *Bit-Accurate Modeling of GPU Matrix Multiply-Accumulate Units* (arXiv:2511.10909), ST-FDPA and GST-FDPA.
 """
@@ -237,7 +237,7 @@ def _numbers(side: Source) -> tuple[Array, Array]:
 
 
 def _exponent(x: Datum) -> int:
-    """Return the exponent of a number: for subnormals, that of the smallest normal number; for ∞ and NaN, 0."""
+    """Return the exponent of a number: the smallest normal exponent for subnormals, 0 for ∞ and NaN."""
     return x.quantum_exponent + x.format.trailing_bits if x.is_finite else 0
 
 

@@ -43,7 +43,7 @@ class ScaledUnit(Record):
     hardware : str
         The devices that the model describes, and the instruction.
     elements : tuple of Format
-        The formats that a factor may have. A factor in another format is rounded to the first of them.
+        The formats that a factor may have. A factor in another format is rounded to the first of these formats.
     scale : Format
         The format of the scales.
     size : int

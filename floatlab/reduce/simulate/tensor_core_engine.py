@@ -38,8 +38,8 @@ class TensorCore(NodeRule):
     `direction` is the rounding into the accumulator. If `result_bits` is given, the result is truncated to this number
     of fraction bits; the accumulator's format has more.
 
-    If `sum_bits` is given, the node works in two stages. First, it aligns the products to the largest exponent among
-    them and adds them. If `groups` is 0, zeros have the exponent −126 in this alignment. Second, it adds the partial
+    If `sum_bits` is given, the node works in two stages. First, it aligns the products to their largest exponent and
+    adds the products. If `groups` is 0, zeros have the exponent −126 in this alignment. Second, it adds the partial
     sum. Now the alignment exponent is the largest exponent among the products and the partial sum, or −126 if that is
     larger. The sum of the products is truncated toward −∞ at `sum_bits` bits below this exponent, and the partial sum
     at `fraction_bits` bits below this exponent. A product of magnitude 2^128 or more counts as infinite.

@@ -146,7 +146,7 @@ class BackendComparison(Answering, Record):
 
     @property
     def nearest(self) -> BackendTiming:
-        """The backend with the smallest root mean square of q (see `quotients`); the first one if several have it."""
+        """The backend with the smallest root mean square of q (see `quotients`); the first one if several are equal."""
         return min(self.runs, key=lambda run: run.errors.q_rms)
 
 
@@ -330,7 +330,7 @@ def _multiply(device: Device, x: Foreign, y: Foreign) -> Foreign:
 
 @in_default_mode
 def in_one_format(sides: Sequence[object], format: Format | None = None) -> list[Source]:
-    """Return matrices in one format: `format`, or else the format that all of them have.
+    """Return matrices in one format: `format`, or else the format that all matrices have.
 
     If `format` is None and the matrices have different formats, they are rounded to nearest. The new format is the
     first of binary32 and binary64 that contains all formats of the matrices, or binary32 if there is none. Raises

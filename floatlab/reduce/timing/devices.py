@@ -57,7 +57,7 @@ class Device:
     def dtype(self, name: str) -> Foreign:
         """Return the library's dtype for a name; raises UnsupportedError if the name is not in `DTYPES`.
 
-        Raises MissingPartError for bfloat16 if NumPy needs ml_dtypes and it is not installed.
+        Raises MissingPartError for bfloat16 if NumPy needs ml_dtypes and ml_dtypes is not installed.
         """
         known = [*DTYPES.values()]
         if name not in known:
@@ -240,8 +240,8 @@ def check_device(library: str, name: str = "") -> None:
 def device_of(library: str, name: str = "") -> Device:
     """Return a library's device: the default one, or the named one, such as `cuda` or `cuda:1`.
 
-    Raises MissingPartError for a library that is not installed, and UnsupportedError for a device that it does not
-    support. Raises AbsentDeviceError, a subclass of UnsupportedError, if this machine does not have the device.
+    Raises MissingPartError for a library that is not installed, and UnsupportedError for a device that the library does
+    not support. Raises AbsentDeviceError, a subclass of UnsupportedError, if this machine does not have the device.
 
     >>> device = device_of("numpy")
     >>> device.fetch(device.array(np.ones(2), device.dtype("float16"))).format.name
