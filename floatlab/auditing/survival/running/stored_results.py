@@ -1,4 +1,4 @@
-"""The results of jobs as JSON, written and read back. What is read may come from a stranger: all of it is checked."""
+"""The results of jobs as JSON, written and read back. Strangers may have written the JSON, so all is checked."""
 
 from __future__ import annotations
 
