@@ -148,7 +148,7 @@ class Datum(Drawn, Record):
 
     @property
     def exact(self) -> Exact:
-        """The value, exactly: (−1)^s · c · 2^q; raises UnsupportedError if it is irrational or not a finite number."""
+        """The exact value, (−1)^s · c · 2^q. Raises UnsupportedError if the value is irrational or not finite."""
         value = self.finite_value
         if value is None:
             raise UnsupportedError(f"{self!r} has no exact value")
@@ -156,7 +156,7 @@ class Datum(Drawn, Record):
 
     @property
     def finite_value(self) -> Exact | None:
-        """The value, exactly; None for NaN, ∞ and unsupported codes. Raises UnsupportedError if it is irrational."""
+        """The value, exactly; None for NaN, ∞ and unsupported codes. Raises UnsupportedError for irrational values."""
         fmt, code = self.format, self.code
         magnitude = fmt.magnitude(code)
         if magnitude > fmt.largest_magnitude:
@@ -180,7 +180,7 @@ class Datum(Drawn, Record):
         return Exact(negative, c if fmt.subnormals else 0, 1 - fmt.bias - t)
 
     def bounds(self, digits: int) -> tuple[Exact, Exact]:
-        """Return a lower and an upper bound on the value (`table_values.bounds_of`); a rational value is both."""
+        """Return a lower and an upper bound on the value (`table_values.bounds_of`), equal for a rational value."""
         if given_by_table(self.format):
             from floatlab.numbers.table_values import bounds_of
 
@@ -209,7 +209,7 @@ class Datum(Drawn, Record):
     def ulp(self) -> Exact:
         """The unit in the last place, 2^q; raises UnsupportedError for NaN, ∞ and unsupported codes.
 
-        In a format given by a table, the distance to the next larger magnitude or, at the largest, the next smaller.
+        In a format given by a table, it is the distance to the next magnitude; for the last, to the previous magnitude.
         """
         if not self.is_finite:
             raise UnsupportedError(f"{self!r} has no ulp")
@@ -348,7 +348,7 @@ def special_code(datum: Datum, format: Format, context: Context = DEFAULT) -> tu
 
 
 def code_in(datum: Datum, format: Format) -> int:
-    """Return the code of a datum that is converted to another format, rounding to nearest."""
+    """Convert a datum to another format, rounding to nearest, and return the new code."""
     if datum.symbol:
         return round_exact(datum.bounds(format.precision + GUARD_DIGITS)[datum.sign_bit], format, sticky=True).code
     value = datum.finite_value
@@ -368,7 +368,7 @@ def special_text(datum: Datum) -> str:
 
 
 def exact_text(datum: Datum, limit: int = DIGIT_LIMIT) -> str:
-    """Return a datum's exact value as text, by `exact_decimal`, `symbol` (irrational) or `special_text` (NaN, ∞).
+    """Return the exact value as text: a decimal, a power of √e (`symbol`), or a word for NaN and ∞ (`special_text`).
 
     >>> exact_text(decode(1, "fp16")), exact_text(decode(0xFC00, "fp16"))
     ('5.9604644775390625e-8', '-inf')
@@ -392,7 +392,7 @@ def shortest(datum: Datum) -> str:
 
 
 def hexadecimal(datum: Datum) -> str:
-    """Return a datum as C's `%a` with a leading 1 (0 for zero); irrational numbers, ∞ and NaN as `exact_text` does.
+    """Return a datum as C's `%a` with a leading 1 (0 for zero). For irrational numbers, ∞ and NaN, see `exact_text`.
 
     >>> hexadecimal(decode(0x3C7C, "fp16")), hexadecimal(decode(1, "fp16"))
     ('0x1.1fp+0', '0x1p-24')

@@ -27,7 +27,7 @@ ERROR_DIGITS = 30  # correct binary digits that an approximate error must have a
 
 
 class Rule(Enum):
-    """A rule that determines an operand, a result or its sign where arithmetic does not, such as for NaNs."""
+    """A rule that determines an operand, a result or the sign of a result where arithmetic does not, as for NaNs."""
 
     INFINITY = "infinity"
     NAN = "nan"
@@ -53,7 +53,7 @@ class Rule(Enum):
 
 
 class Combination(Enum):
-    """The operation that gave the exact number of a step `Combine`."""
+    """The operation whose exact result is recorded in a step `Combine`."""
 
     PRODUCT = "product"
     SUM = "sum"
@@ -126,7 +126,8 @@ class Integral(Step):
 class Divide(Step):
     """A quotient, exact or truncated with a sticky bit.
 
-    In a remainder, `quotient` is the nearest integer, and `sticky` tells whether the exact quotient is not an integer.
+    In the operation remainder, `quotient` is the nearest integer, and `sticky` tells whether the exact quotient is not
+    an integer.
     """
 
     quotient: Exact
@@ -155,7 +156,7 @@ class Special(Step):
 
 
 class Round(Step):
-    """The rounding of an exact number into the result's format or, under precision control, a narrower format."""
+    """The rounding of an exact number into the result's format (under precision control, into a narrower format)."""
 
     format: Format
     rounded: Rounded
@@ -278,7 +279,7 @@ class Derivation(Answering, Record):
 
     @property
     def error_unit(self) -> Exact:
-        """One ulp, the unit of `error_ulps`: the weight of the last digit to which the result was rounded."""
+        """One ulp, the unit of `error_ulps`: the weight of the last digit that the rounding kept."""
         ulp = self.result.ulp
         return Exact(False, ulp.c, ulp.q + self.result.format.precision - self.rounding_format.precision)
 
@@ -286,9 +287,10 @@ class Derivation(Answering, Record):
     def approximate_error_ulps(self) -> Fraction | None:
         """The error in ulps, exactly or to about eight digits, computed quickly.
 
-        It is None if the truth or the result is not finite. If the truth is too long to write out, the leading digits
-        of the literal replace it. In this case, the error is also None if no literal was read, if the literal is far
-        out of range (`exact.FAR`), if its omitted digits matter, or if the result is irrational.
+        The error is None if the exact number (`truth`) or the result is not finite. If the exact number is too long to
+        write out, the leading digits of the literal are used instead. In this case, the error is also None if no
+        literal was read, if the literal is far out of range (`exact.FAR`), if its omitted digits matter, or if the
+        result is irrational.
         """
         truth = self.truth
         if truth is None or not self.result.is_finite:
@@ -316,8 +318,8 @@ class Derivation(Answering, Record):
     def error_binade_ulps(self) -> int | None:
         """An exponent k with |error| < 2^k ulp, computed quickly from the leading digits of the literal.
 
-        It is None if no literal was read, if the literal is far out of range (`FAR`), or if the result is irrational or
-        not finite.
+        The exponent is None if no literal was read, if the literal is far out of range (`FAR`), or if the result is
+        irrational or not finite.
         """
         read = self._near_reading()
         if read is None or self.truth is None or not self.result.is_finite or self.result.symbol:

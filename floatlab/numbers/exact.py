@@ -190,7 +190,7 @@ class SquareRoot(Record):
     radicand: Exact
 
     def bounds(self, digits: int) -> tuple[Exact, Exact]:
-        """Return a lower and an upper bound of at least `digits` binary digits, one unit in the last place apart."""
+        """Return a lower and an upper bound of at least `digits` binary digits. They differ by 1 in the last digit."""
         root, _ = square_root(self.radicand, digits)
         return root, root + Exact(False, 1, root.q)
 
@@ -230,7 +230,7 @@ class Ratio(Record):
 
     @property
     def is_dyadic(self) -> bool:
-        """Whether the number, without reducing the fraction, is an integer times a power of two."""
+        """Whether the fields show an integer times a power of two: the denominator is 1, and `tens` is at least 0."""
         return self.denominator == 1 and self.tens >= 0 and not self.truncated
 
     def _binade(self) -> tuple[int, int]:
@@ -246,7 +246,7 @@ class Ratio(Record):
         If the number is short enough, x is exact. Otherwise x is truncated at least GUARD_DIGITS digits below the
         format's precision, and the sticky bit tells whether nonzero digits were cut off. For a number far outside the
         format's range (`FAR`), x is a power of two that is far outside, too. Raises LiteralError for a decimal of over
-        200,000 digits if nearby midpoints may have as many digits, so that the first digits do not decide the rounding.
+        200,000 digits if the first digits do not decide the rounding, because nearby midpoints may have as many digits.
 
         >>> from floatlab import parse_format
         >>> Ratio(False, 3, 4).enclose(parse_format("e4m3"))
@@ -282,7 +282,10 @@ class Ratio(Record):
 
     @property
     def expandable(self) -> bool:
-        """Whether `as_fraction` can expand the number."""
+        """Whether `as_fraction` can return the number.
+
+        This is so if the number is not truncated, and if its powers of two and ten are not too large to write out.
+        """
         return not self.truncated and max(abs(self.twos), 4 * abs(self.tens)) <= MAX_EXPANDED_BITS
 
     def is_short(self, bits: int) -> bool:
@@ -339,5 +342,5 @@ class Literal(Record):
 
     @property
     def is_bare_hexadecimal(self) -> bool:
-        """Whether it is a hexadecimal integer that may have been intended as a code."""
+        """Whether the text is a hexadecimal integer. The user may have meant it as a code."""
         return re.fullmatch("0x[0-9a-f_]+", self.text.lower()) is not None

@@ -1,4 +1,4 @@
-"""The interval of reals that round to a datum, found by rounding its possible ends."""
+"""The interval of reals that round to a datum. To find the interval, its possible ends are rounded."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _middle(a: Exact, b: Exact) -> Exact:
 
 
 def _above(datum: Datum, value: Exact, negative: bool = False) -> tuple[Exact, ...]:
-    """Return the candidates for the end of the interval that is farther from zero, as ascending magnitudes.
+    """Return the magnitudes at which the interval of a datum may end on the side away from zero, in ascending order.
 
     The candidates are the point halfway to the next magnitude, and the next magnitude. Above the largest number, the
     next magnitude is the number that would follow if the exponent range were unbounded. In a format given by a table,
@@ -132,12 +132,12 @@ def _above(datum: Datum, value: Exact, negative: bool = False) -> tuple[Exact, .
 
 
 def _turns(format: Format) -> list[Exact]:
-    """Return the two candidates, just below the smallest normal number, for the point where numbers cease to be tiny.
+    """Return the two magnitudes, just below the smallest normal number, at which the range of tiny numbers may end.
 
     A number is tiny after rounding (7.5) if it stays below the smallest normal number when it is rounded to p digits
-    with an unbounded exponent. The ulp of that rounding is half the ulp of subnormals. One candidate lies one such ulp
-    below the smallest normal number, the other candidate half of such an ulp. The rounding direction determines which
-    of them is the point. If tiny results are flushed, the interval of zero ends at this point.
+    with an unbounded exponent. The ulp of that rounding is half the ulp of subnormals. The first magnitude lies one
+    such ulp below the smallest normal number, the second half such an ulp. The rounding direction determines which of
+    the two is the limit of tiny numbers. If tiny results are flushed, the interval of zero ends at this limit.
     """
     normal = Exact(False, 1, format.emin)
     return [normal - Exact(False, 1, format.emin - digits) for digits in (format.precision, format.precision + 1)]
@@ -181,7 +181,7 @@ def _infinity_lands(datum: Datum, context: Context, negative: bool) -> bool:
 
 
 def _overflowing(datum: Datum, context: Context, lands: Callable[[Exact], bool]) -> Interval | None:
-    """Return the interval of the numbers that overflow to this ∞ or NaN, or None."""
+    """Return the interval of the numbers that overflow to this ∞ or NaN, or None if no number does."""
     fmt = datum.format
     if datum.is_nan and fmt.nan_in_place_of_negative_zero:
         rays = [_ray(datum, context, sign, lands) for sign in (1, -1)]
@@ -193,7 +193,7 @@ def _overflowing(datum: Datum, context: Context, lands: Callable[[Exact], bool])
 
 
 def _ray(datum: Datum, context: Context, sign: int, lands: Callable[[Exact], bool]) -> Interval | None:
-    """Return the magnitudes beyond the largest number that, with this sign, round to the datum, or None."""
+    """Return the interval of the magnitudes that overflow and round to the datum with this sign; None if empty."""
 
     def at(x: Exact) -> bool:
         return lands(-x if sign < 0 else x)

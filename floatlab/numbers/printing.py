@@ -39,7 +39,7 @@ def decimal_text(negative: bool, digits: str, exponent: int, positional: range =
 def exact_decimal(x: Exact, limit: int = DIGIT_LIMIT) -> str:
     """Return the complete decimal of an exact binary number, or `c * 2^q` if the decimal may have over `limit` digits.
 
-    Both read back as the same number.
+    Both texts read back as `x`.
 
     >>> exact_decimal(Exact(False, 1, -4)), exact_decimal(Exact(True, 3, -99999))
     ('0.0625', '-3 * 2^-99999')
@@ -56,7 +56,7 @@ def exact_decimal(x: Exact, limit: int = DIGIT_LIMIT) -> str:
 
 
 def decimal_within(x: Exact, limit: int) -> str | None:
-    """Return the complete decimal of an exact binary number, or None if it takes over `limit` characters.
+    """Return the complete decimal of an exact binary number, or None if the decimal takes over `limit` characters.
 
     >>> decimal_within(Exact(True, 1, -4), 10), decimal_within(Exact(False, 1, -99), 10)
     ('-0.0625', None)
@@ -102,7 +102,7 @@ def fraction_text(value: Fraction) -> str:
 
 
 def terminating_decimal(value: Fraction, limit: int = DIGIT_LIMIT) -> str | None:
-    """Return the complete decimal of a rational number, or None if it has none within `limit` digits.
+    """Return the complete decimal of a rational number, or None if this decimal has over `limit` digits.
 
     >>> from fractions import Fraction
     >>> terminating_decimal(Fraction(7, 16)), terminating_decimal(Fraction(1, 3))
@@ -160,7 +160,7 @@ def hexadecimal_float(x: Exact) -> str:
 
 
 def shortest_decimal(x: Exact, format: Format, magnitude: int) -> str:
-    """Return the shortest decimal that reads back (rounding to nearest) as a datum; of several, return the nearest.
+    """Return the shortest decimal that reads back (rounding to nearest) as a datum; of several, the one nearest to x.
 
     `x` is the datum's value and `magnitude` its code without the sign. The method is that of Steele and White, *How to
     print floating-point numbers accurately* (PLDI 1990), in integer arithmetic. The reals that round to the datum form

@@ -64,8 +64,8 @@ class Tail(Enum):
 class Between(Record):
     """The codes of the two entries of a table format around a number, and the rounding boundary between them.
 
-    `upper` has the larger magnitude. If the number is an entry, or beyond the last entry, both are the same code, and
-    the boundary is None. The boundary is a magnitude. It is also None if it is irrational.
+    `upper` has the larger magnitude. If the number is an entry, or beyond the last entry, both codes are equal, and
+    `boundary` is None. Otherwise, `boundary` is a magnitude, or None if the boundary is irrational.
     """
 
     lower: int
@@ -77,8 +77,8 @@ class Rounded(Record):
     """The result of one rounding, with all intermediate values.
 
     `kept`·2^`quantum` is the truncated absolute value, before the increment. The discarded fraction of the last place
-    is `rest2`/(2·`unit`) or, if `sticky_below` is true, larger by less than 1/`unit`. A nonzero number that lies more
-    than GUARD_DIGITS digits below the last place is recorded as a single 1 at that distance.
+    is `rest2`/(2·`unit`). If `sticky_below` is true, the fraction is larger than this by less than 1/`unit`. A nonzero
+    number that lies more than GUARD_DIGITS digits below the last place is recorded as a single 1 at that distance.
 
     In a format given by a table, `between` has the entries around the number. There, `kept`, `rest2` and `unit` are the
     fields `rank`, `rest2` and `unit` of the number's place in the table (`formats.table_format.Place`).
@@ -127,7 +127,7 @@ class Rounded(Record):
 
     @property
     def threshold(self) -> int:
-        """The discarded fraction of the last place times 2^32, truncated; SR rounds away from 0 if its draw is less."""
+        """The discarded fraction of the last place times 2^32, truncated; SR rounds away from 0 if a draw is less."""
         return int(stochastic_threshold(self.rest2, self.unit))
 
     @property
@@ -245,7 +245,7 @@ def round_to_quantum(x: Exact, quantum: int, context: Context = DEFAULT, index: 
 
 
 def _drawn(context: Context, index: int) -> tuple[int, int]:
-    """Return a stochastic rounding's draw, and the number to compare with the threshold."""
+    """Return the draw of a stochastic rounding, and the number that is compared with the threshold."""
     bits, shift = draw(context.seed, index), 0 if context.rounding is Direction.SR else 32 - context.random_bits
     drawn = bits >> shift if context.draw is None else context.draw
     return drawn, compared_draw(draw_rule(context), bits)
@@ -281,7 +281,7 @@ def _settle(
     tiny: bool,
     inexact: bool,
 ) -> tuple[int, Flags]:
-    """Return the code and the flags of a rounded number; `rank` is its magnitude, before overflow is handled."""
+    """Return the code and the flags of a rounded number. `rank` is its code without the sign, before any overflow."""
     if negative and not format.signed:
         if nonzero and (rank > 0 or not format.zero):
             return _below_zero(format, context, direction)
@@ -337,7 +337,7 @@ def _below_zero(format: Format, context: Context, direction: Direction | None) -
 
 
 def absent_code(format: Format, context: Context, negative: bool, why: str) -> int:
-    """Return the code that `context.absent` gives for a value that the format lacks; `why` begins an error message."""
+    """Return the code that `context.absent` gives for a value that the format lacks; errors begin with `why`."""
     if context.absent is Absent.ERROR:
         raise UnsupportedError(f"{why}, {_REFUSED}")
     if context.absent is Absent.ZERO:
@@ -348,7 +348,7 @@ def absent_code(format: Format, context: Context, negative: bool, why: str) -> i
 
 
 def infinity_code(format: Format, context: Context, negative: bool) -> tuple[int, Flags]:
-    """Return the code and flags for ±∞: the largest number if `context.overflow` says so, else ∞ or `absent_code`.
+    """Return the code and flags for ±∞: ∞, the largest number (see `context.overflow`), or what `absent_code` gives.
 
     >>> from floatlab import Context, parse_format
     >>> infinity_code(parse_format("e4m3"), Context(), False)

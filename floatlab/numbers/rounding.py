@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Direction(Enum):
-    """The rounding directions of IEEE 754-2019 clause 4.3, two that hardware and proofs use, and stochastic ones."""
+    """The rounding directions of IEEE 754-2019 clause 4.3, two used by hardware and proofs, and stochastic ones."""
 
     RNE = "RNE"  # to nearest, ties to even: roundTiesToEven
     RNA = "RNA"  # to nearest, ties away from zero: roundTiesToAway
@@ -102,7 +102,7 @@ def parse_direction(word: str | Direction) -> Direction:
 
 
 def split(c: Any, shift: Any) -> tuple[Any, Any, Any]:
-    """Split `c` above its lowest `shift` ≥ 0 bits; return kept, 2·rest and unit.
+    """Cut the lowest `shift` ≥ 0 bits off `c`. Return the kept bits, 2·(the bits cut off), and unit = 2^shift.
 
     >>> split(0b1011_101, 3)
     (11, 10, 8)
@@ -125,7 +125,7 @@ def tail(rest2: Any, unit: Any, sticky: Any) -> tuple[Any, Any, Any]:
 
 
 def increments(direction: Direction, negative: Any, odd: Any, inexact: Any, half: Any, tie: Any) -> Any:
-    """Return whether the kept digits step one unit away from zero (IEEE 754-2019 clauses 4.3.1 and 4.3.2).
+    """Return whether rounding adds one unit to the kept digits (IEEE 754-2019 clauses 4.3.1 and 4.3.2).
 
     `odd` is the parity of the kept *code*. At precision 1, the parity of the significand may differ. The function
     branches only on the direction.
@@ -175,9 +175,9 @@ def draw(seed: int, index: Any = 0) -> Any:
 
 
 def increments_stochastic(rest2: Any, unit: Any, drawn: Any, marks: bool = False, sticky: Any = False) -> Any:
-    """Return whether a draw is below the threshold, so that the number is rounded away from zero.
+    """Return whether `drawn` is below `stochastic_threshold`, so that the number is rounded away from zero.
 
-    For SR, the probability is about rest/unit.
+    For SR, the probability that a draw is below the threshold is about rest2/(2·unit).
 
     >>> increments_stochastic(1 << 8, 1 << 8, (1 << 31) - 1), increments_stochastic(1 << 8, 1 << 8, 1 << 31)
     (True, False)
@@ -186,9 +186,9 @@ def increments_stochastic(rest2: Any, unit: Any, drawn: Any, marks: bool = False
 
 
 def stochastic_threshold(rest2: Any, unit: Any, marks: bool = False, sticky: Any = False) -> Any:
-    """Return floor(2³²·rest/unit): draws below this threshold step away from zero.
+    """Return floor(2³¹·rest2/unit). If a draw is below this threshold, the number is rounded away from zero.
 
-    With `marks`, the last bit of the threshold is also set if the division is inexact, or if `sticky` is set.
+    If `marks` is true, the last bit of the threshold is set to 1 if the division is inexact, or if `sticky` is set.
 
     >>> hex(stochastic_threshold(1, 1 << 2)), hex(stochastic_threshold(1, 1 << 40, marks=True))
     ('0x20000000', '0x1')
@@ -200,8 +200,8 @@ def stochastic_threshold(rest2: Any, unit: Any, marks: bool = False, sticky: Any
 def draw_rule(context: Context) -> tuple[int, int, int, int]:
     """Return four integers with which `compared_draw` turns a draw into the number to compare with the threshold.
 
-    SR compares all 32 bits of the draw. The other rules use only R, its first N bits. With ν, the discarded fraction,
-    P3109 (interim report 4.0, RoundToPrecision) steps away from zero if
+    SR compares all 32 bits of the draw. The other rules use only the first N bits, R. Let ν be the discarded fraction.
+    P3109 (interim report 4.0, RoundToPrecision) rounds away from zero if
 
         SRA  floor(ν·2^N) + R ≥ 2^N              that is, ν ≥ 1 − R/2^N
         SRB  floor(ν·2^(N+1)) + 2R + 1 ≥ 2^(N+1)          ν ≥ 1 − (R + 1/2)/2^N
@@ -218,7 +218,7 @@ def draw_rule(context: Context) -> tuple[int, int, int, int]:
 
 
 def compared_draw(rule: tuple[int, int, int, int], drawn: int) -> int:
-    """Return the number to compare with a threshold; `drawn` is one draw of 32 bits, or an array of them."""
+    """Turn a draw of 32 bits (or an array of draws) into what is compared with a threshold, by `draw_rule`."""
     keep, plus, flip, low = rule
     return ((drawn & keep) + plus ^ flip) + (drawn & low != 0)
 
@@ -306,9 +306,9 @@ def _choose(kind: type[Choice], what: str, word: str | Choice) -> Choice:
 
 
 class Context(Record):
-    """The settings of a rounding: all that it depends on, except the number and the format. Never global state.
+    """All settings on which a rounding depends, besides the number and the format. They are never global state.
 
-    The members of enumerations may be given by name.
+    A setting that is a member of an enumeration may be given by its name.
 
     >>> Context(rounding="near_maxMag", overflow="saturate").rounding
     <Direction.RNA: 'RNA'>
@@ -371,7 +371,7 @@ class Context(Record):
         put(self, "negative", _choose(Negative, "negative", negative))
 
     def __repr__(self) -> str:
-        """Show the choices that differ from the default."""
+        """Show the settings that differ from the default."""
         chosen = {name: getattr(self, name) for name in self._fields if getattr(self, name) != getattr(DEFAULT, name)}
         words = (f"{name}={getattr(value, 'value', value)!r}" for name, value in chosen.items())
         return f"Context({', '.join(words)})"
@@ -384,7 +384,7 @@ AnyContext = Context | Direction | str | None  # accepted by `as_context`
 
 
 def as_context(given: AnyContext) -> Context:
-    """Convert a context argument to a Context: a Context, a rounding direction or its name, or None for the default.
+    """Convert an argument (a Context, a rounding direction or its name, or None for the default) to a Context.
 
     Public functions convert their context arguments with this function. Raises ContextError for anything else.
 

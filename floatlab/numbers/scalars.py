@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def exact_value(value: object) -> Ratio | Datum | Literal:
-    """Return a number exactly, before any rounding; raises LiteralError for anything else.
+    """Return a number exactly, before any rounding; raises LiteralError for objects that are not numbers.
 
     >>> exact_value(-3).as_fraction(), exact_value(0.5)
     (Fraction(-3, 1), Datum(binary64 0x3fe0000000000000 = 0.5))
@@ -91,9 +91,9 @@ def binary64_datum(value: float) -> Datum:
 def own_datum(value: Any) -> Datum | None:
     """Return a number in its own format, or None for objects without a format, such as text, integers and fractions.
 
-    A Python float is a binary64 number. A NumPy scalar, or a zero-dimensional array or tensor of any library, is a
-    number of its dtype if this is a floating-point dtype. Its bits, also those of a NaN, are preserved if the library
-    gives access to them, as NumPy and ml_dtypes do.
+    A Python float has the format binary64. A NumPy scalar, or a zero-dimensional array or tensor of any library, has
+    the format of its dtype if this is a floating-point dtype. The bits of the number, also those of a NaN, are
+    preserved if the library gives access to the bits, as NumPy and ml_dtypes do.
 
     >>> own_datum(0.1), own_datum("0.1"), own_datum(1)
     (Datum(binary64 0x3fb999999999999a = 0.1), None, None)

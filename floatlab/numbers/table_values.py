@@ -29,7 +29,7 @@ def symbol(format: TableFormat, code: int) -> str:
 
 
 def value_of(format: TableFormat, code: int) -> Exact | None:
-    """Return the value of a code, or None for special values. Raises UnsupportedError if it is irrational."""
+    """Return the value of a code, or None for special values. Raises UnsupportedError if the value is irrational."""
     rank, negative = format.magnitude(code), bool(format.sign(code))
     if rank > format.largest_magnitude or (not rank and negative and format.nan_in_place_of_negative_zero):
         return None
@@ -46,8 +46,8 @@ def value_of(format: TableFormat, code: int) -> Exact | None:
 def bounds_of(format: TableFormat, code: int, digits: int) -> tuple[Exact, Exact]:
     """Return a lower and an upper bound on the value.
 
-    Both bounds are equal if the value is rational. Otherwise they have `digits` binary digits, and differ by one unit
-    in the last digit.
+    If the value is rational, both bounds are equal to it. Otherwise the bounds have `digits` binary digits, and differ
+    by one unit in the last digit.
     """
     if not symbol(format, code):
         exact = value_of(format, code)
@@ -75,7 +75,7 @@ def is_boundary(format: Format, rank: int, source: Format, code: int) -> bool:
 
 
 def gap(format: TableFormat, code: int) -> Exact:
-    """Return the distance from a number to the next larger magnitude or, from the largest, to the next smaller."""
+    """Return the distance to the next larger magnitude; for the largest number, to the next smaller magnitude."""
     negative = bool(format.sign(code))
     low = min(format.magnitude(code), format.most(negative) - 1)
     below, above = (Exact(False, *format.real(rank, negative)) for rank in (low, low + 1))
@@ -83,7 +83,7 @@ def gap(format: TableFormat, code: int) -> Exact:
 
 
 def catchment(format: TableFormat, code: int) -> tuple[Exact, Exact, bool, Exact, bool]:
-    """Return the magnitude of a nonzero number, and the interval of the reals that are rounded to it (to nearest).
+    """Return a nonzero number's magnitude, and the interval of magnitudes that are rounded (to nearest) to it.
 
     Each end of the interval is followed by a flag: whether this end belongs to the interval. If the interval of the
     largest number is unbounded, the upper end is set as far from the number as the lower end. In an irrational format,
