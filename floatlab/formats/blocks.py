@@ -3,7 +3,7 @@
 The elements of a block are floats, or integers with an implied scale. An integer element type is not a `Format`,
 because its codes do not consist of a sign and a magnitude. To round an element, its magnitude is rounded to the format
 `Integers.magnitudes`, and the sign is then applied. In mxint8, these magnitudes are the multiples of 2^−6 below 2. The
-magnitude of the lowest integer (−128 in mxint8) is not one of them.
+lowest integer (−128 in mxint8, which stands for −2) has a magnitude that is not in this format.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Integers(Record):
 
     @property
     def magnitudes(self) -> Format:
-        """The format of the magnitudes, into which elements are rounded."""
+        """The format of the integers' magnitudes. To round an element, its magnitude is rounded into this format."""
         bias = 3 - self.width - self.quantum
         return Format(self.name, self.width - 1, 1, bias=bias, infinities=False, nans=0)
 
@@ -128,7 +128,7 @@ class BlockFormat(Record):
 
     @property
     def magnitudes(self) -> Format:
-        """The format into which elements are rounded. For integers, it is the format of their magnitudes."""
+        """The format into which elements are rounded. For integer elements, it is the format of the magnitudes."""
         return self.element if isinstance(self.element, Format) else self.element.magnitudes
 
     @property
@@ -153,8 +153,8 @@ class BlockFormat(Record):
     def scale_bits(self) -> int:
         """Width of a scale in bits, as it is stored.
 
-        If `first_scale` is subtracted (in HiF4), a stored scale has one bit less than the scale's format, and its last
-        code is the NaN.
+        If `first_scale` is subtracted (in HiF4), a stored scale has one bit less than the scale's format. The last code
+        of such a stored scale is the NaN.
         """
         return self.scale.width - bool(self.first_scale)
 

@@ -12,7 +12,7 @@ _GUARD = 32  # binary digits beyond the requested ones; rounding errors in the s
 
 
 def _inverse_tanh(n: int, bits: int) -> int:
-    """Return artanh(1/n)·2^bits, with an error of less than one unit for each term."""
+    """Return artanh(1/n)·2^bits. Each term of the series adds an error of less than one unit."""
     power, total, k = (1 << bits) // n, 0, 1
     while power:
         total += power // k

@@ -137,7 +137,7 @@ class Format(Record):
 
     @property
     def is_p3109(self) -> bool:
-        """Whether overflow, and ties at p = 1, are rounded as in P3109; also true for formats given by a table."""
+        """Whether P3109's rules apply to overflow and to ties at p = 1; also true for formats given by a table."""
         return self.ties_to_even_code
 
     @property
@@ -147,7 +147,7 @@ class Format(Record):
 
     @property
     def smallest_magnitude(self) -> int:
-        """Magnitude of the smallest positive number, subnormal if the format has subnormals."""
+        """Magnitude (the code without its sign) of the smallest positive number; subnormal if the format allows."""
         if not self.zero:
             return 0
         return 1 if self.subnormals else self.smallest_normal_magnitude
@@ -173,7 +173,10 @@ class Format(Record):
 
     @property
     def lowest_magnitude(self) -> int:
-        """Magnitude of the most negative number; it may differ from `largest_magnitude` in formats given by a table."""
+        """Magnitude (the code without its sign) of the most negative number.
+
+        In formats given by a table, it may differ from `largest_magnitude`.
+        """
         return self.largest_magnitude
 
     @property
@@ -190,8 +193,8 @@ class Format(Record):
     def nan_code(self) -> int:
         """The code of the default NaN. Raises FormatError if the format has no NaN.
 
-        With a quiet bit, it is the positive quiet NaN with payload 0. Without a quiet bit, it is the last positive code
-        if this is a NaN, and otherwise the code of −0.
+        If the format has a quiet bit, the default NaN is the positive quiet NaN with payload 0. Otherwise, it is the
+        last positive code if this is a NaN, or else the code of −0.
         """
         if self.ieee_nans:
             return self.compose(False, self.infinity_magnitude + self.quiet_bit)
@@ -226,7 +229,7 @@ class Format(Record):
         return self.compose(negative, magnitude)
 
     def signed_nan(self, negative: bool) -> int:
-        """Return the code of the default NaN, with the given sign if NaNs of this format have one."""
+        """Return the code of the default NaN. It has the given sign if NaNs of this format have a sign."""
         if self.nans and self.signed:
             return self.compose(negative, self.magnitude(self.nan_code))
         return self.nan_code

@@ -123,7 +123,7 @@ def _applies(rule: ScaleRule, format: BlockFormat) -> bool:
 def default_rule(format: BlockFormat) -> ScaleRule:
     """Return the rule of a recipe that names no rule.
 
-    A plain format without a shape, such as `e4m3`, has the rule `none`; other formats have the first of `rules_for`.
+    For a plain format without a shape, such as `e4m3`, it is `none`; for other formats, the first rule of `rules_for`.
 
     >>> default_rule(_named("mxfp4")).name
     'floor'
@@ -205,7 +205,7 @@ def parse_recipes(text: str | Recipe | Sequence[str | Recipe]) -> tuple[Recipe, 
     """Return the recipes in a list, or in a text with commas between them.
 
     Commas in parentheses belong to a recipe. A recipe that is named twice is returned once. Raises RecipeError for a
-    text that is not a recipe, and for an ambiguous word such as `fp8`; the message lists the recipes that it may mean.
+    text that is not a recipe, and for an ambiguous word such as `fp8`; the message lists the possible recipes.
     Raises FormatError for other types and for texts that are too long.
 
     >>> [each.name for each in parse_recipes("mxfp4, block(e2m1, ue5m3, 16),mxfp4")]
@@ -225,7 +225,7 @@ def parse_recipes(text: str | Recipe | Sequence[str | Recipe]) -> tuple[Recipe, 
 def _refuse_family(word: str) -> None:
     """Raise RecipeError for a word that gives only the width of the elements.
 
-    A shape may follow (`fp4/32`) if only one element format has this width.
+    A word with a shape (`fp4/32`) is refused only if several element formats have this width.
 
     >>> _refuse_family("fp4")
     Traceback (most recent call last):

@@ -10,7 +10,7 @@ scale). They may use these constants of the block format: `largest` (the largest
 element), `p` (the precision of elements), and `top` (the largest scale). They may use two constants of the values'
 format: `input_max` (its largest number) and `input_eps` (2^(1 − its precision)). In HiF4, each element is in a group of
 8 and in a group of 4. `amax8` and `amax4` are the largest magnitudes in these groups; the results `micro8` and `micro4`
-are their factors, 1 or 2.
+are the factors (1 or 2) of these groups.
 
 To add a rule, add a row to `SCALE_RULES` in `formats.scale_rules`.
 """
@@ -50,7 +50,7 @@ class ScaleChoice(Record):
     is the rounded element. The error of a block is the sum of the squares (`measure` = `square`) or of the magnitudes
     (`absolute`) of these errors, or the largest magnitude (`largest`). If errors are equal, the first factor wins. The
     order of additions matters, because sums are rounded. Each row of a block is added serially. Then the row sums are
-    added in pairs until one sum is left: of n sums, sum i + ⌈n/2⌉ is added to sum i.
+    added in pairs until one sum is left: while n sums s[0], s[1], ... are left, s[i + ⌈n/2⌉] is added to s[i].
     """
 
     factors: tuple[str, ...]
@@ -63,10 +63,10 @@ class ScaleRule(Record):
 
     - `working`: the format to which every operation is rounded; `input` means the format of the values. Empty: exact.
     - `stored`: the direction in which scales are rounded to their format.
-    - `rounding`: how elements are rounded: a direction; `RNZ` or `RND` (nearest, ties toward zero or −∞); or `closest`,
-      which selects the first code with the smallest |q·scale − x| in working precision. If the context has another
-      direction than RNE, this direction is used instead, unless the rule says `closest`.
-    - `nan`: the code for NaN in formats without NaN, for rules of libraries. Exact rules give zero.
+    - `rounding`: how elements are rounded: in a direction; to nearest with ties toward zero (`RNZ`) or toward −∞
+      (`RND`); or to the `closest` code, the first code q with the smallest |q·scale − x| in working precision. If the
+      direction of the context is not RNE, it replaces the rounding of the rule, except `closest`.
+    - `nan`: the code that a library's rule gives for NaN in formats without NaN. Exact rules give zero for NaN.
     - `wraps`: elements beyond the largest number do not saturate; the excess bits of the exponent are lost.
     - `value`: the exact formula that decodes an element `q`.
     - `elements`: the element formats to which a library's rule applies. Empty: all floating-point formats, except those
@@ -76,7 +76,7 @@ class ScaleRule(Record):
       integer of each element, the variable `found`. `tensor_step` is the largest `step` of the blocks that share a
       tensor scale.
     - `takes`: the format to which values are rounded first. Empty: exact rules take the values as they are; other rules
-      round all values to binary32, except those in a narrower format.
+      round all values to binary32, except if all values have the same narrower format.
     - `shapes`: the shapes of blocks to which the rule applies. Empty: all.
 
     >>> rule = ScaleRule("own", "mx", ("scale = amax / largest",), source="custom")

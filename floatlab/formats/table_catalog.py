@@ -33,7 +33,7 @@ def rounded_to_single(x: Real) -> Real:
 
 
 def midpoint(x: Real, y: Real) -> Real:
-    """Return the number halfway between two magnitudes; the second must not be zero.
+    """Return the number halfway between two magnitudes; `y` must not be zero.
 
     >>> midpoint((1, 0), (3, 1))
     (7, -1)
@@ -72,7 +72,10 @@ class HiFloat8(Listed):
         return (2, 4 - (bits >> 5 ^ 3)) if leading < 2 else (3, 1) if leading == 2 else (4, 0)
 
     def number(self, code: int, width: int) -> Real:
-        """Return the magnitude: 1.M·2^E or, if the four bits after the sign are 0, 2^(M − 23) (0 for M = 0)."""
+        """Return the magnitude, 1.M·2^E.
+
+        If the four bits after the sign are 0, the magnitude is 2^(M − 23) instead, or 0 for M = 0.
+        """
         bits = code & 0x7F
         if bits < 8:
             return (1, bits - 23) if bits else (0, 0)
@@ -86,11 +89,14 @@ class HiFloat8(Listed):
         return (1 << m_bits) + (bits & ((1 << m_bits) - 1)), e - m_bits
 
     def boundary(self, rank: int, negative: bool) -> Real:
-        """Return the midpoint of the numbers with the ranks `rank` and `rank` + 1; 1.5·2^15 follows the largest."""
+        """Return the midpoint of the numbers with the ranks `rank` and `rank` + 1.
+
+        For the largest number, return the midpoint of this number and `next_beyond`.
+        """
         return midpoint(self.real(rank), self.real(rank + 1) if rank < self.largest_magnitude else self.next_beyond())
 
     def next_beyond(self) -> Real:
-        """Return 1.5·2^15, which the code of infinity would denote if it were a number."""
+        """Return 1.5·2^15: the code of infinity would denote this number if it did not denote infinity."""
         return 3, 14
 
     def fields(self, code: int) -> tuple[Field, ...]:

@@ -42,8 +42,8 @@ class Place(Record):
     `rank` is the rank of the largest entry that is not larger than the number in magnitude. The number is below, on or
     above the boundary between this entry and the next if `rest2` is less than, equal to or greater than `unit`. For
     stochastic rounding, rest2/(2·unit) is the relative position of the number between these two entries. `beyond` is
-    true for numbers from `next_beyond` up or, in a format that saturates, for numbers above the largest. If `beyond` is
-    true, `rank` is `largest_magnitude` + 1.
+    true if the number is at least `next_beyond` of the format. In a format that saturates, `beyond` is true if the
+    number lies above the last entry. If `beyond` is true, `rank` is `largest_magnitude` + 1.
     """
 
     rank: int
@@ -139,7 +139,7 @@ class TableFormat(Format):
         return code >> (self.width - 1)
 
     def real(self, rank: int, negative: bool = False) -> Real:
-        """Return the magnitude of a number by its rank; an irrational number is truncated far below the precision."""
+        """Return the magnitude of the number with this rank. Irrational numbers are cut off far below the precision."""
         if not rank:
             return 0, 0
         key = -rank if negative else rank
@@ -167,7 +167,7 @@ class TableFormat(Format):
         return self.ties == "away"
 
     def counts_as_odd(self, rank: int, negative: bool) -> bool:
-        """Return whether a tie between `rank` and `rank` + 1 goes to `rank` + 1; not used if ties go away from zero."""
+        """Return whether a tie goes to `rank` + 1 instead of `rank`. Not called if ties go away from zero."""
         return negative if self.ties == "down" else self.ties == "even" and bool(rank & 1)
 
     @property
@@ -204,9 +204,9 @@ class TableFormat(Format):
         return None
 
     def compare(self, x: Real, rank: int, negative: bool) -> int:
-        """Compare a magnitude with the number of this rank and sign.
+        """Compare the magnitude `x` with the magnitude of the number with this rank and sign.
 
-        Return −1 if the magnitude is below the number's, 0 if it is equal, 1 if it is above.
+        Return −1 if `x` is smaller, 0 if both are equal, 1 if `x` is larger.
         """
         return compare(x, self.real(rank, negative))
 
@@ -215,7 +215,10 @@ class TableFormat(Format):
         return compare(x, self.boundary(rank, negative))
 
     def place(self, x: Real, negative: bool, linear: bool = False) -> Place:
-        """Return the place of a magnitude among the numbers of one sign, for stochastic rounding if `linear`."""
+        """Return the place of the magnitude `x` among the numbers of one sign.
+
+        If `linear` is true, `rest2` and `unit` of the place give the relative position that stochastic rounding needs.
+        """
         most = self.most(negative)
         if not x[0]:
             return Place(0, 0, 1, None)
@@ -303,7 +306,7 @@ class TwosComplementFormat(TableFormat):
         return code
 
     def real(self, rank: int, negative: bool = False) -> Real:
-        """Return the magnitude of a rank; it is the same for both signs."""
+        """Return the magnitude of the number with this rank, which is the same for both signs."""
         return super().real(rank)
 
     @property

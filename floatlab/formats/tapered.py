@@ -1,8 +1,8 @@
 """Posits and takums: the further a number is from 1, the longer is its exponent field, and the shorter its fraction.
 
 Codes are in two's complement. The fields of a negative number are read from its own code, not from the negated code.
-The formula for the value accounts for this. Rounding to nearest changes at a boundary between two neighbours. This
-boundary is a number of the format that is one bit wider. Its code is the code of the lower neighbour with a 1 appended.
+The formula for the value accounts for this. When rounding to nearest, the boundary between two neighbours is a number
+of the format that is one bit wider. The boundary's code is the code of the lower neighbour with a 1 appended.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Posit(TwosComplementFormat):
         super().__init__(name, width)
 
     def _split(self, code: int, width: int) -> tuple[int, int, int, int, int]:
-        """Return the regime's value r and its length, the exponent e, and the fraction and its length.
+        """Return five numbers: the regime r, the regime's length, the exponent e, the fraction, the fraction's length.
 
         Lengths are in bits. The fraction is an integer: its bits without the binary point.
         """
@@ -53,12 +53,12 @@ class Posit(TwosComplementFormat):
         return run - 1 if first else -run, length, e, rest & ((1 << fraction_bits) - 1), fraction_bits
 
     def number(self, code: int, width: int) -> Real:
-        """Return (1 + f)·2^(4r + e) for a positive code."""
+        """Return (1 + f)·2^(4r + e) for a positive code with the regime r, the exponent e and the fraction f."""
         r, _, e, f, f_bits = self._split(code, width)
         return (1 << f_bits) + f, (r << _EXPONENT) + e - f_bits
 
     def fields(self, code: int) -> tuple[Field, ...]:
-        """Return sign, regime, exponent and fraction, as far as bits are left for them."""
+        """Return the fields sign, regime, exponent and fraction. A field for which no bits are left is omitted."""
         _, length, _, _, fraction = self._split(code, self.width)
         lengths = 1, length, self.width - 1 - length - fraction, fraction
         return fields(code, self.width, ("S", "regime", "exponent", "fraction"), lengths)
@@ -84,7 +84,7 @@ class Takum(TwosComplementFormat):
         super().__init__(name, width)
 
     def _split(self, code: int, width: int) -> tuple[int, int, int, int]:
-        """Return r (the length of the characteristic), the characteristic c, and the mantissa and its length.
+        """Return four numbers: the characteristic's length r, the characteristic c, the mantissa and its length.
 
         Lengths are in bits. The mantissa is an integer: its bits without the binary point. A code of fewer than 12 bits
         is read as if zeros followed.
@@ -98,7 +98,7 @@ class Takum(TwosComplementFormat):
         return r, (1 << r) - 1 + c if up else 1 - (2 << r) + c, code & ((1 << p) - 1), p
 
     def number(self, code: int, width: int) -> Real:
-        """Return (1 + m)·2^c for a positive code."""
+        """Return (1 + m)·2^c for a positive code with the characteristic c and the mantissa m."""
         _, c, m, p = self._split(code, width)
         return (1 << p) + m, c - p
 
@@ -126,9 +126,10 @@ class LogarithmicTakum(Takum):
         super().__init__(name, width)
 
     def power(self, code: int, width: int | None = None) -> Fraction:
-        """Return ℓ, the exponent of √e: c + m for a positive code, −(c + m) for a negative code.
+        """Return ℓ, the exponent of √e in the value of a code.
 
-        The fields of a negative code are read without negating it.
+        With the characteristic c and the mantissa m, ℓ is c + m for a positive code, and −(c + m) for a negative code.
+        The fields of a negative code are read from the code itself, not from the negated code.
 
         >>> LogarithmicTakum("takum_log8", 8).power(0x04)
         Fraction(-191, 1)
@@ -155,7 +156,10 @@ class LogarithmicTakum(Takum):
         return (c, q), (c + bool(power), q)
 
     def _against(self, x: Real, power: Fraction) -> int:
-        """Compare a magnitude with √e^power; raises UnsupportedError if `_DIGITS` digits are not enough."""
+        """Return −1, 0 or 1 if the magnitude `x` is below, equal to or above √e^power.
+
+        Raises UnsupportedError if the first `_DIGITS` digits do not decide the comparison.
+        """
         digits = self.width + GUARD
         while digits < _DIGITS:
             c, q = root_of_e(power, digits)
@@ -168,11 +172,11 @@ class LogarithmicTakum(Takum):
         raise UnsupportedError(f"{self.name}: a number within 2^-{_DIGITS} of a boundary √e^({power}) is not decided")
 
     def compare(self, x: Real, rank: int, negative: bool) -> int:
-        """Compare a magnitude with the number of this rank."""
+        """Return −1, 0 or 1 if the magnitude `x` is below, equal to or above the number with this rank."""
         return self._against(x, self.power(rank))
 
     def reaches(self, x: Real, rank: int, negative: bool) -> int:
-        """Compare a magnitude with the boundary above a rank."""
+        """Return −1, 0 or 1 if `x` is below, on or above the boundary between the numbers of `rank` and `rank` + 1."""
         return self._against(x, self.power(2 * rank + 1, self.width + 1)) if rank else 1
 
     def _between(self, x: Real, rank: int, negative: bool, linear: bool) -> Place:
