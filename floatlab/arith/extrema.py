@@ -176,7 +176,7 @@ def maximum_magnitude(
 def minimum_magnitude_number(
     a: object, b: object, format: Format | str | None = None, context: AnyContext = DEFAULT
 ) -> Derivation:
-    """Return the same as `minimum_magnitude`, except that if one operand is a NaN, return the other operand.
+    """Return the result of `minimum_magnitude`. But if one operand is a NaN, return the other operand.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ def minimum_magnitude_number(
 def maximum_magnitude_number(
     a: object, b: object, format: Format | str | None = None, context: AnyContext = DEFAULT
 ) -> Derivation:
-    """Return the same as `maximum_magnitude`, except that if one operand is a NaN, return the other operand.
+    """Return the result of `maximum_magnitude`. But if one operand is a NaN, return the other operand.
 
     Parameters
     ----------

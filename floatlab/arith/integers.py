@@ -206,8 +206,9 @@ def to_integer(
     Notes
     -----
     IEEE 754-2019 clause 5.8 (convertToInteger). The context's NaN rule determines the result for NaN and for numbers
-    out of range. `first` and `x86` give the least integer of a signed type, and the greatest of an unsigned one. The
-    other rules saturate to the end of the range; for NaN, `arm` gives 0, and RISC-V's rules give the greatest integer.
+    out of range. The NaN rules `first` and `x86` give the least integer of a signed type, and the greatest integer of
+    an unsigned type. The other rules give the nearest integer in the range; for NaN, `arm` gives 0, and RISC-V's rules
+    give the greatest integer.
 
     Examples
     --------

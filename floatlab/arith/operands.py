@@ -46,7 +46,7 @@ class Lack(Enum):
 
 
 def lacks(wide: Format, narrow: Format) -> tuple[Lack, ...]:
-    """Return the reasons why `wide` does not contain all finite numbers of `narrow`; empty if it contains them.
+    """Return the reasons why `wide` does not contain all finite numbers of `narrow`; empty if `wide` contains them.
 
     >>> lacks(parse_format("bf16"), parse_format("fp16"))
     (<Lack.DIGITS: 'digits'>,)
@@ -68,9 +68,9 @@ def lacks(wide: Format, narrow: Format) -> tuple[Lack, ...]:
 
 @lru_cache(maxsize=256)
 def _has_all(wide: Format, narrow: Format) -> bool:
-    """Return whether `wide` has every finite number of `narrow`, by trying them all.
+    """Return whether `wide` has every finite number of `narrow`. All numbers of `narrow` are tried.
 
-    If `narrow` has more than 16 bits, it has too many numbers to try; the result is then true only for equal formats.
+    If `narrow` has more than 16 bits, these are too many numbers; the result is then true only for equal formats.
     """
     if wide == narrow or narrow.width > _TRIED:
         return wide == narrow
@@ -129,7 +129,7 @@ class DerivationBuilder:
         context: Context,
         steps: list[Step],
     ) -> None:
-        """Raise UnsupportedError for irrational numbers, and for precision control in a format other than x87's."""
+        """Raise UnsupportedError for irrational formats, and for precision control in a format other than x87's."""
         self.operation, self.operands, self.literals = operation, operands, literals
         self.format, self.context, self.steps = format, context, steps
         for each in (format, *(datum.format for datum in operands)) if format.is_table else ():
@@ -163,7 +163,7 @@ class DerivationBuilder:
         return x
 
     def finish(self, exact: Exact, truth: Truth, sticky: bool = False) -> Derivation:
-        """Round the exact result once, and close the derivation."""
+        """Round the exact result once, and finish the derivation. Its error is measured from `truth`."""
         if self.context.precision != _FULL and self.operation in CONTROLLED:
             narrow = at_precision(self.context.precision)
             rounded = round_exact(exact, narrow, self.context, sticky)
@@ -175,12 +175,12 @@ class DerivationBuilder:
         return self.close(rounded.code, rounded.flags, truth)
 
     def special(self, rule: Rule, code: int, flags: Flags) -> Derivation:
-        """Close the derivation with a code that a rule gives, without a rounding."""
+        """Finish the derivation: the result is a code that `rule` gives, so nothing is rounded."""
         self.steps.append(Special(rule, flags))
         return self.close(code, flags, None)
 
     def close(self, code: int, flags: Flags, truth: Truth | None) -> Derivation:
-        """Close the derivation with this result."""
+        """Finish the derivation with this code as the result."""
         result = Datum(self.format, code)
         self.steps.append(Encode(result, truth))
         return Derivation(self.operation, self.operands, self.context, tuple(self.steps), result, flags, self.literals)
@@ -198,9 +198,10 @@ def begin(
 ) -> DerivationBuilder:
     """Read the operands, determine the result's format, and return the builder of the derivation.
 
-    The promotion of operands of narrower formats is its first step. Datum objects, derivations, Python floats and NumPy
-    numbers keep their formats. Text, fractions and decimals are rounded to nearest into the result's format. This is
-    `format` if given, otherwise the common format of the operands that have a format, or binary32 if none has one.
+    The first steps of the derivation decode the operands, and promote operands of narrower formats. Datum objects,
+    derivations, Python floats and NumPy numbers keep their formats. Text, fractions and decimals are rounded to nearest
+    into the result's format. The result's format is `format` if it is given. Otherwise it is the common format of the
+    operands that have a format, or binary32 if no operand has a format.
     Raises UnsupportedError if the result's format cannot represent an integer operand.
     """
     context = as_context(context)
@@ -273,7 +274,7 @@ def exact_integer(n: int, format: Format) -> Datum:
 
 
 def _typed(value: object) -> str | None:
-    """Return the text if the value is a derivation that reads a text; otherwise None."""
+    """If the value is a derivation that began with a text (as from `read`), return this text; otherwise None."""
     if isinstance(value, Derivation) and isinstance(value.operands[0], Literal):
         return value.operands[0].text
     return None
@@ -282,7 +283,7 @@ def _typed(value: object) -> str | None:
 def readings(
     operands: tuple[Datum, ...], literals: tuple[str | None, ...], context: Context
 ) -> tuple[Derivation | None, ...]:
-    """Return, for each operand, the derivation that reads its text, or None for an operand that was not text.
+    """Return, for each operand that was given as text, the derivation of reading this text; None for other operands.
 
     >>> from floatlab import add
     >>> d = add("0.1", "1", "fp16")

@@ -45,7 +45,7 @@ class ScaledBlock(Record):
 
     @property
     def values(self) -> tuple[Exact | Infinity | None, ...]:
-        """Element times scale, exactly: a number, ∞, or None for a NaN."""
+        """The exact product of each element and the scale: a number, ∞, or None for a NaN."""
         scale = _value(self.scale)
         return tuple(_product(scale, _value(element)) for element in self.elements)
 
@@ -53,7 +53,7 @@ class ScaledBlock(Record):
 def convert_to_block(
     numbers: Iterable[Datum], scale: Datum, element: Format | str, context: AnyContext = DEFAULT
 ) -> ScaledBlock:
-    """Divide numbers by a scale and round them into a format (ConvertToBlock).
+    """Divide numbers by a scale, and round the quotients into a format (ConvertToBlock).
 
     Parameters
     ----------
@@ -118,8 +118,8 @@ def convert_to_block_max_abs_finite(
 
     Notes
     -----
-    P3109 interim report 4.0, ConvertToBlockMaxAbsFinite. If no number is finite, the scale is ∞, or a NaN if all
-    are NaNs.
+    P3109 interim report 4.0, ConvertToBlockMaxAbsFinite. If no number is finite, the scale is ∞; but
+    if all numbers are NaNs, the scale is a NaN.
 
     Examples
     --------
@@ -235,7 +235,7 @@ def block_dot_product(
     Returns
     -------
     Derivation
-        As for `add`; its operands are both scales with their elements.
+        As for `add`; its operands are the scale and the elements of `left`, then those of `right`.
 
     Raises
     ------
@@ -315,7 +315,7 @@ def _reduced(
     format: Format | str,
     context: AnyContext,
 ) -> Derivation:
-    """Add or multiply the values exactly, as `kind` says, and round the result once."""
+    """Add or multiply `values` exactly, as `kind` says, and round the result once. `blocks` are the operands."""
     fmt, context = parse_format(format), as_context(context)
     data = tuple(datum for block in blocks for datum in (block.scale, *block.elements))
     work = DerivationBuilder(operation, data, (), fmt, context, [Decode(datum) for datum in data])

@@ -71,7 +71,7 @@ def abs(a: object, format: Format | str | None = None, context: AnyContext = DEF
 
 
 def copy_sign(a: object, b: object, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:
-    """Return a with the sign of b, which may be a zero or a NaN.
+    """Return `a` with the sign of `b`. Both may be zeros or NaNs.
 
     Parameters
     ----------
@@ -156,8 +156,8 @@ def log_b(a: object, format: Format | str | None = None, context: AnyContext = D
 
     Notes
     -----
-    IEEE 754-2019 clause 5.3.3 (logB): ±∞ gives +∞; ±0 gives −∞ and raises divide-by-zero. A format with few digits may
-    not contain the exponent, which is then rounded.
+    IEEE 754-2019 clause 5.3.3 (logB): ±∞ gives +∞; ±0 gives −∞ and raises divide-by-zero. If the format
+    has few digits and cannot represent the exponent, the exponent is rounded.
 
     Examples
     --------

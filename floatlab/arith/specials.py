@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 def default_nan(format: Format, context: Context) -> int:
-    """Return the code of the default NaN: quiet, with payload 0, and negative only under `x86`.
+    """Return the code of the default NaN: quiet, with payload 0, and negative only under the NaN rule `x86`.
 
-    Under `riscv-fp8`, the default NaN of 8-bit formats such as e5m2 is 0x7f. In a format without NaNs, the result is
-    `absent_code` instead.
+    Under the NaN rule `riscv-fp8`, the default NaN of 8-bit formats such as e5m2 is 0x7f. In a format without NaNs, the
+    result is that of `absent_code` instead.
     """
     if format.has_nan and not format.ieee_nans:
         return format.signed_nan(False)
@@ -30,7 +30,7 @@ def invalid(work: DerivationBuilder, rule: Rule) -> Derivation:
 
 
 def infinite(work: DerivationBuilder, negative: bool, also: Flags = Flags.NONE) -> Derivation:
-    """Finish an operation whose exact result is ±∞ (6.1); `also` has flags that its operands raised."""
+    """Finish an operation whose exact result is ±∞ (6.1); `also` has the flags that the operands raised."""
     code, flags = infinity_code(work.format, work.context, negative)
     return work.special(Rule.INFINITE_RESULT, code, flags | also)
 
@@ -57,7 +57,7 @@ def _preferred_by_x87(first: Datum, second: Datum, first_is_quiet: bool) -> Datu
 
 
 def _chosen(first: Datum | None, second: Datum, context: Context, first_is_quiet: bool, x87: bool) -> Datum:
-    """Return which of two NaN operands propagates. If `first` is None, this is `second`."""
+    """Return which of two NaN operands propagates. If `first` is None, `second` propagates."""
     if first is None:
         return second
     first_is_quiet = first_is_quiet or not first.is_signaling

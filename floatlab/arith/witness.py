@@ -1,7 +1,7 @@
 """Witnesses: operands for which a·b + c rounded once differs from rounding the product and then the sum.
 
 The search begins near the given operands, if there are any. It continues with short factors whose product is just too
-long for the format, and c = −round(a·b). The exact sum is then the product's rounding error. Finally, random operands
+long for the format, and c = −round(a·b). Then a·b + c is the product's rounding error. Finally, random operands
 are tried. Formats with few values are searched exhaustively: a result of None then proves that no witness exists.
 """
 
@@ -62,7 +62,7 @@ def find_witness(
 
 
 def is_searched_exhaustively(format: Format | str) -> bool:
-    """Return whether the search tries all numbers of a format, so that a result of None is a proof.
+    """Return whether the search tries all numbers of a format, so that None proves that no witness exists.
 
     >>> is_searched_exhaustively("e2m1"), is_searched_exhaustively("fp16")
     (True, False)
@@ -82,7 +82,7 @@ def _candidates(fmt: Format, context: Context, seed: int, near: Triple | None, t
 
 
 def _may_differ(a: Datum, b: Datum, c: Datum, context: Context) -> bool:
-    """Return whether operands may be a witness. This test is fast, since it builds no derivations."""
+    """Return whether a, b and c may be a witness. This test is fast, since it builds no derivations."""
     try:
         exact, addend = a.exact * b.exact, c.exact
         product = _product(exact, a.format, context)
@@ -138,7 +138,10 @@ def _addends(a: Datum, b: Datum, context: Context) -> Iterator[Datum]:
 
 
 def _beside(near: Triple, fmt: Format, context: Context) -> Iterator[Triple]:
-    """Yield the operands `near`, then factors that are at most a few ulps from them, with addends of `_addends`."""
+    """Yield the operands `near`, then operands with factors a and b that are at most a few ulps away.
+
+    Each such pair of factors is yielded with each c that `_addends` returns for the pair.
+    """
     a, b, c = (each if each.format == fmt else convert(each, fmt, DEFAULT).result for each in near)
     if not (a.is_finite and b.is_finite):
         return
@@ -160,7 +163,7 @@ def _stepped(datum: Datum, count: int) -> Datum:
 
 
 def _short(fmt: Format, context: Context) -> Iterator[Triple]:
-    """Yield short factors whose product is slightly too long for the format, with addends that nearly cancel it.
+    """Yield short factors whose product is slightly too long for the format, each pair with addends close to −a·b.
 
     The factors are odd integers at first, and then the same integers scaled to the range from 1 to 2.
     """
@@ -208,7 +211,7 @@ def _all(fmt: Format, context: Context) -> Iterator[Triple]:
 def _random(fmt: Format, context: Context, seed: int) -> Iterator[Triple]:
     """Yield random factors near 1 with addends that nearly cancel their product.
 
-    After each such pair of factors, yield three numbers with random codes.
+    Between two pairs of factors, yield three operands with random codes.
     """
     t, draws = fmt.trailing_bits, RandomIntegers(seed)
     while True:

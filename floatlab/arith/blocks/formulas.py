@@ -311,7 +311,7 @@ _SQUARE, _SUM = parse_formula("e * e"), parse_formula("a + b")
 
 
 def measured(choice: ScaleChoice, errors: list[Value], working: Format | None, columns: int) -> Value:
-    """Return the error of a block, from the errors of its elements, as `ScaleChoice` defines it.
+    """Return the error of a block, computed from the errors of its elements as `ScaleChoice` describes.
 
     `columns` is the length of the block's rows. Every operation is rounded to `working`, or exact if `working` is None.
 

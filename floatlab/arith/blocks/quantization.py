@@ -23,7 +23,7 @@ from floatlab.numbers.rounding import DEFAULT, AnyContext, Context, Negative, Ov
 
 
 def element_context(context: Context, format: BlockFormat) -> Context:
-    """Return the context that rounds elements: overflow saturates, as OCP MX 1.0 requires (section 6.3).
+    """Return the context with which elements are rounded. Overflow saturates, as OCP MX 1.0 requires (section 6.3).
 
     In a format with minima, negative elements become 0. For integers, `flush_results` has no effect. Raises
     ContextError for `flush_inputs`, because the values may be exact numbers, which are never subnormal.
@@ -87,11 +87,11 @@ def quantize_block(
     tensor_scale: object = None,
     others: Sequence[Sequence[object]] = (),
 ) -> BlockDerivation:
-    """Quantize only one block of a tensor, with the same result as `quantize_blocks` for the whole tensor.
+    """Quantize only one block of a tensor. `quantize_blocks` gives the same block if it gets the whole tensor.
 
     `places` are the indices of the values in the tensor. `others` are the other blocks that share the tensor scale.
-    Unless the rule has a `search`, only the largest magnitude, the NaNs and the infinities of these blocks matter; a
-    few short blocks with these values are then enough.
+    Unless the rule has a `search`, only the largest magnitude, the NaNs and the infinities of the other blocks matter.
+    Then `others` may consist of a few short blocks with these values.
 
     >>> block = quantize_block(["1", "2"], [2, 3], parse_recipe("nvfp4"), others=[["2688", "0"]])
     >>> block.tensor.datum, block.scale

@@ -60,7 +60,7 @@ _DISTANCE = parse_formula("q * scale - x")
 
 
 def wider(numbers: Format) -> Format:
-    """Return the format with more exponent bits but the same smallest number and precision.
+    """Return a format with the smallest number and the precision of `numbers`, but with more exponent bits.
 
     >>> wider(parse_format("e2m1")).largest > 10**9
     True
@@ -98,9 +98,10 @@ class Quantizer:
     def tensor_scales(
         self, blocks: list[list[Value]], searched: list[Found], places: list[list[int]], columns: int
     ) -> list[OfTensor]:
-        """Return the result of `tensor` for each block.
+        """Return, for each block, what the method `tensor` returns.
 
-        Blocks of the same tensor, row (`by_row`) or superblock share a tensor scale. `tensor` is called once for them.
+        Blocks of the same tensor, row (`by_row`) or superblock share a tensor scale. The method is called once for all
+        blocks that share a tensor scale.
         """
         size = self.format.superblock or (columns if self.format.by_row else 0)
         groups = [place[0] // size if size and place else 0 for place in places]
@@ -115,8 +116,8 @@ class Quantizer:
     def tensor(self, blocks: list[list[Value]], searched: list[Found]) -> OfTensor:
         """Compute the tensor scale that `blocks` share.
 
-        Return the scale (None if the format has none), a step for each computed line of the rule, and all variables
-        known so far.
+        `searched` has the result of the rule's search for each block. Return the scale (None if the format has no
+        tensor scale), a step for each computed line of the rule, and all variables computed so far.
         """
         known: dict[str, Value] = {**self.constants, "tensor": ratio(1)}
         largest = [largest_magnitude(block) for block in blocks if block]
@@ -188,10 +189,10 @@ class Quantizer:
         return BlockDerivation(*made, exponent, shown, scale, of_tensor, elements, literals, lines, minimum, groups)
 
     def _attempt(self, values: list[Value], places: list[int], known: dict[str, Value], found: Found) -> Attempt:
-        """Quantize a block with one factor `grow`, which is in `known`.
+        """Quantize a block with one value of the factor `grow` (see `ScaleChoice`); `known` has this value.
 
-        Returns five things: the scale; the lines of the rule that compute it, with their values; the elements; all
-        variables by name; and the exponents of groups (in HiF4).
+        Returns five things: the scale; the lines of the rule that were computed, with their values; the elements; all
+        variables by name; and, in HiF4, the exponents of the groups.
         """
         steps, kind = [], self.format.scale
         scale = Datum(kind, kind.compose(False, kind.smallest_magnitude))
@@ -263,7 +264,7 @@ class Quantizer:
     def _integer(self, kind: Integers, scaled: Ratio, found: Rounded, index: int) -> tuple[Rounded, int, Flags]:
         """Return the rounding, the code and the flags of an element that is an integer.
 
-        The rules of libraries may give the lowest integer, such as −128, whose magnitude is one more than the largest.
+        The rules of libraries may give the lowest integer, such as −128 if the largest integer is 127.
         """
         n, numbers = kind.magnitudes.magnitude(found.code), wider(kind.magnitudes)
         if found.overflowed and found.negative and not self.rule.is_exact:
@@ -273,7 +274,7 @@ class Quantizer:
         return found, kind.code(found.negative, n), found.flags & ~Flags.UNDERFLOW
 
     def _once(self, scaled: Ratio, numbers: Format, index: int) -> Rounded:
-        """Round a scaled value once: in the context's direction or, if that is RNE, in the direction of the rule."""
+        """Round a scaled value once: in the context's direction if it is not RNE, else in the rule's direction."""
         exact, sticky = scaled.enclose(numbers)
         context = self.context
         if self.rule.rounding != "RNE" and context.rounding is Direction.RNE:
@@ -287,7 +288,7 @@ class Quantizer:
         return round_exact(exact, numbers, context, sticky, index)
 
     def _closest(self, value: Value, known: dict[str, Value]) -> int:
-        """Return the first code q with the smallest |q·scale − x|, computed in the working precision."""
+        """Return the element's code: the first q for which |q·scale − x|, in working precision, is smallest."""
         numbers, best, least = self.format.magnitudes, 0, None
         for code in range(1 << numbers.width):
             known["q"] = value_of(Datum(numbers, code))

@@ -53,7 +53,7 @@ class TensorScale(Record):
 
 
 class ScaleStep(Record):
-    """A computed line of a scale rule, or a result of its search or choice.
+    """A computed line of a scale rule, a result of the rule's search, or the error of one scale that the rule tried.
 
     `value` is not yet rounded to the format in which it is stored.
     """
@@ -69,8 +69,10 @@ class BlockDerivation(Answering, Record):
     - `amax`: None if any value is NaN or infinite. Exact rules then give a NaN scale, unless the scale is constant.
     - `wanted`: the scale before it is rounded to its format; None if it is not finite, or if `amax` is zero or None.
     - `exponent`: the exponent of amax as the rule defines it, for rules in `BY_EXPONENT`; None if `wanted` is None.
-    - `steps`: the computed lines of the rule, the results of a search, and the errors of a choice.
-    - `groups`: for each size of groups in the format, a tuple with the exponents (0 or 1) of these groups.
+    - `steps`: the lines of the rule that were computed; the results, if the rule searches for a scale; and the error of
+      each scale, if the rule tries several scales.
+    - `groups`: formats with groups (HiF4) have one or more group sizes. For each size, `groups` has a tuple with the
+      exponents (0 or 1) of all groups of this size.
     - `minimum`: the minimum stored beside the scale, in formats with minima.
     """
 
@@ -96,7 +98,7 @@ class BlockDerivation(Answering, Record):
 
     @property
     def recipe(self) -> Recipe:
-        """The format and the rule."""
+        """The recipe: the block format and the scale rule."""
         return Recipe(self.format, self.rule)
 
     @property

@@ -22,13 +22,13 @@ _TOP = 15  # the largest element of q4_k
 
 
 class Found(Record):
-    """The result of a search for one block: variables of the rule by name, and the integer of each element."""
+    """The result of a search for one block: the variables that the search computes, and each element's integer."""
 
     values: dict[str, Value] = {}
     elements: tuple[Value, ...] = ()
 
     def steps(self, search: str) -> tuple[ScaleStep, ...]:
-        """Return a step for each variable, with a formula such as `qkx2(x)` that names the search."""
+        """Return a step for each variable. The formula of a step, such as `qkx2(x)`, names the search."""
         return tuple(ScaleStep(name, f"{search}(x)", value) for name, value in self.values.items())
 
 
@@ -97,13 +97,16 @@ def qkx2(values: Sequence[Value]) -> Found:
 
 
 def _elements(x: list[float], count: float, low: float, high: float) -> tuple[float, list[int]]:
-    """Divide the range into `count` steps; return 1/step and, for each value, its distance from `low` in steps."""
+    """Divide the range from `low` to `high` into `count` steps, and return 1/step and an integer for each value.
+
+    The integer is the value's distance from `low` in steps, rounded to the nearest integer from 0 to 15.
+    """
     inverse = _quotient(count, _single(high - low))
     return inverse, [_nearest(_single(inverse * _single(each - low))) for each in x]
 
 
 def _fit(x: list[float], weights: list[float], q: list[int]) -> tuple[float, float] | None:
-    """Return the scale and the minimum with the least weighted square error, or None if all elements are equal."""
+    """Return the scale and the minimum with which `q` fits `x` best (least squares); None if all q are equal."""
     zeros = [0.0]
     w, wx = _sum(weights), _sum([_single(a * b) for a, b in zip(weights, x, strict=True)])
     wq = [_single(a * b) for a, b in zip(weights, q, strict=True)]

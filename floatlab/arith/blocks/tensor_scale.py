@@ -34,9 +34,10 @@ def read_tensor_scale(value: object, kind: Format) -> Datum:
 
 
 def full_range_tensor_scale(amax: Fraction | int, format: BlockFormat) -> Datum:
-    """Return amax / (largest element · largest scale), rounded, but not to zero or ∞; return 1 if `amax` is zero.
+    """Return amax / (largest element · largest scale), rounded into the tensor scale's format; 1 if `amax` is zero.
 
-    With this tensor scale, `amax` is stored as the largest element with the largest scale.
+    The result is never rounded to zero or ∞: the smallest or the largest number is returned instead. With this tensor
+    scale, `amax` is stored as the largest element with the largest scale.
 
     >>> from floatlab.formats.blocks import parse_block_format
     >>> full_range_tensor_scale(2688, parse_block_format("nvfp4"))

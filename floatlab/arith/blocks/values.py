@@ -53,7 +53,10 @@ def input_format(values: Sequence[object]) -> Format:
 
 
 def typed_text(value: object) -> str | None:
-    """Return the text of a value, or None if it was not text; `@FORMAT` is appended to the text of a derivation."""
+    """Return the text of a value, or None if the value was not given as text.
+
+    If the value is a derivation that began with a text, `@FORMAT` is appended to this text.
+    """
     if isinstance(value, Derivation) and isinstance(value.operands[0], Literal):
         return f"{value.operands[0].text}@{short_name(value.result.format)}"
     return value if isinstance(value, str) else None
