@@ -372,7 +372,7 @@ def _line_legend(chart: Chart) -> Line:
 
 
 def _scale_lines(chart: Chart, scale: Scale, room: int) -> list[Line]:
-    """Return the horizontal axis, and the line below it with the tick labels and the axis title."""
+    """Return the horizontal axis, and a line with the tick labels and the axis title, which stands below the axis."""
     marks = [
         (min(max(round(scale.place(x) * (room - 1)), 0), room - 1), text)
         for x, text in ticks(scale, max(room // _COLUMNS_A_TICK, 2))

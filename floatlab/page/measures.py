@@ -40,7 +40,7 @@ def percent(part: int, whole: int) -> str:
 
 
 def multiple(x: float) -> str:
-    """Return a ratio as text."""
+    """Return a ratio as text, with about three digits."""
     return f"{x:,.0f}" if 1000 <= x < _LARGE else f"{x:.3g}"
 
 

@@ -83,7 +83,7 @@ def decimal(x: Fraction, digits: int) -> str:
 
 
 def signed(x: Fraction, digits: int = 3) -> str:
-    """Return a signed error in `digits` digits.
+    """Return an error as text, with its sign, rounded to `digits` digits.
 
     >>> signed(Fraction(-1, 3)), signed(Fraction(-112345))
     ('−0.333', '−112,000')

@@ -84,7 +84,7 @@ def ulps_text(ulps: Fraction) -> str:
 
 
 def signed_text(text: str) -> str:
-    """Return a number with an explicit sign; 0 has none."""
+    """Return a number with an explicit sign, except for 0."""
     if text.startswith("-"):
         return f"−{text[1:]}"
     return text if text == "0" else f"+{text}"
@@ -166,7 +166,7 @@ def flags_blocks(flags: Flags, beside: Flags | None = None) -> tuple[Block, ...]
 
 
 def verdict_line(derivation: Derivation) -> Line:
-    """Return the error and the raised flags, if any."""
+    """Return the error, and the raised flags if there are any."""
     error, flags = error_words(derivation), derivation.flags
     return line(error, ", " * bool(error and flags), flags_line(flags) if flags else ())
 
