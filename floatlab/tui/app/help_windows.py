@@ -102,7 +102,7 @@ class KeysWindow(HelpWindow):
         self.view.focus()
 
     def action_filter(self) -> None:
-        """Go to the box."""
+        """Move the focus to the box that filters the keys."""
         self.box.focus()
 
     def action_scroll(self, by: int) -> None:

@@ -102,7 +102,7 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
         return self.question
 
     def with_format(self, question: Question, format: Format) -> Question:
-        """Return the question with a picked format."""
+        """Return the question with the format that the user picked."""
         return question.replace(formats=(format,))
 
     def commands(self) -> Iterator[Command]:
@@ -232,7 +232,7 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
     # Boxes and the focus.
 
     def action_value(self) -> None:
-        """Go to the first box."""
+        """Move the focus to the first input box."""
         for box in self.boxes():
             box.focus()
             return

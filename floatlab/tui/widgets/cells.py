@@ -110,7 +110,7 @@ class Cells(PageView, can_focus=True):
         return min(max(cell, 0), max(self.count - 1, 0))
 
     def watch_cursor(self) -> None:
-        """Scroll to the cursor, and report that it moved."""
+        """Scroll to the cursor, and post `Moved`."""
         self.show_cursor()
         self.post_message(self.Moved(self))
 

@@ -38,7 +38,7 @@ class PageView(ScrollView):
     page = var(EMPTY, init=False)
 
     def __init__(self, page: Page = EMPTY, *, id: str | None = None) -> None:
-        """Start with a page, or empty."""
+        """Start with `page`, which is empty by default."""
         super().__init__(id=id)
         self.set_reactive(PageView.page, page if page is EMPTY else self.validate_page(page))
         self.lines: list[Line] = []  # the drawn lines

@@ -35,7 +35,7 @@ class SaveWindow(Window[None]):
     BINDINGS = [Binding("escape", "dismiss(None)", "Cancel", id="save.cancel")]
 
     def __init__(self, copies: Copies, verb: str, picture: Content) -> None:
-        """Store the texts and the picture, and suggest a name."""
+        """Store the texts and the picture that can be saved, and suggest a file name."""
         super().__init__()
         self._contents = {ending: _encoded(*copies[name]) for ending, name in _KINDS.items() if name in copies}
         self._contents[".png"] = ("the page as a picture (PNG), drawn by matplotlib", picture)

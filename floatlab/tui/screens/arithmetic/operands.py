@@ -123,7 +123,7 @@ class WitnessSearch(Window["tuple[str, ...] | str | None"]):
         self._ended = Event()
 
     def compose(self) -> ComposeResult:
-        """Compose the bar."""
+        """Compose the progress bar."""
         with Vertical():
             yield Label("Searching for an example where fused and separate differ", markup=False)
             yield ProgressBar(show_eta=False)

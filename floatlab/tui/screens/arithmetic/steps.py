@@ -67,7 +67,7 @@ class StepPlayer(PageView, can_focus=True):
     ]
 
     def __init__(self, tick: Callable[[], None], *, id: str | None = None) -> None:
-        """Start without playing; `tick` is called when it is time for the next step."""
+        """Start without playing. During play, `tick` is called at the time of each next step."""
         super().__init__(id=id)
         self._tick = tick
         self.speed = 1.0

@@ -205,7 +205,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
         self.find_box.focus()
 
     def action_file(self, name: str) -> None:
-        """Pick a file for a box."""
+        """Open a window in which the user picks a file for a box."""
         self.query_one(f"#{name}", ArrayBox).action_pick()
 
     # The views.

@@ -221,7 +221,7 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
         self.recipe_box.focus()
 
     def action_file(self) -> None:
-        """Pick a file with an array."""
+        """Open a window in which the user picks a file with an array."""
         self.values.action_pick()
 
     # The views.

@@ -266,13 +266,13 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         self.open(self.question.replace(values=self.question.values[::-1]))
 
     def action_file(self, name: str) -> None:
-        """Pick a file for an array."""
+        """Open a window in which the user picks a file for an array."""
         if name in _MADE_OF:
             self.view = "cause"
         self._array(name).action_pick()
 
     def action_inputs(self) -> None:
-        """Go to the box of X."""
+        """Move the focus to the box of the input X."""
         self.view = "cause"
         self._array("x").input.focus()
 

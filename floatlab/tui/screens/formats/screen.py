@@ -189,7 +189,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         return joined(self._pages())
 
     def draw_view(self) -> None:
-        """Show the page of the view."""
+        """Show the page of the current view."""
         page = self._pages()[-1]
         self.query_one("#side").border_title = "Compared" if self.view == "compare" else self.current.name
         grid = next((block for block in page.blocks if isinstance(block, Grid)), None)

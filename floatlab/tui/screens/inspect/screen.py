@@ -238,7 +238,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         return [(dict(self.VIEWS)[view], self._page_of(self.view_question(view), view)) for view in views]
 
     def draw_view(self) -> None:
-        """Show the page of the view."""
+        """Show the page of the current view."""
         self.query_one("#side").border_title = self._active_row
         question = self.view_question()
         if self.view == "libraries":

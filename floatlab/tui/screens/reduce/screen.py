@@ -170,7 +170,7 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
         self.controls.options = self.control_words()
 
     def on_resize(self) -> None:
-        """Draw for the new size."""
+        """Draw the screen again for its new size."""
         if self.prepared is not None:
             self.call_after_refresh(self._draw_top)
             self.call_after_refresh(self.draw_view)

@@ -78,7 +78,7 @@ class TreeTable(ColumnTable, inherit_bindings=False):
 
     @position.setter
     def position(self, position: object) -> None:
-        """Unfold the rows again, and put the cursor back."""
+        """Restore the unfolded rows and the row of the cursor."""
         if self.tree_shown is not None and isinstance(position, tuple):
             self._unfolded, cursor = position
             self._rows()

@@ -116,7 +116,7 @@ class Plot(PageView, can_focus=False):
         return [Segment(text_of(here), CURSOR)] if chrome.plain else self.pieces(here, chrome.row)
 
     def on_click(self, event: events.Click) -> None:
-        """Report the clicked value."""
+        """Call the function `point` with the clicked value on the horizontal scale."""
         offset = event.get_content_offset(self)
         number = self.number_at(offset.x - self._left) if offset is not None and offset.x >= self._left else None
         if number is not None:

@@ -226,7 +226,7 @@ class TrainRunner(TrainControls, inherit_bindings=False):
             self.run_to(0, None, self.laboratory.begin_again)
 
     def action_finish(self) -> None:
-        """Run to the goal as fast as possible."""
+        """Run to the last step as fast as possible."""
         laboratory = self.laboratory
         if laboratory is not None and laboratory.steps < laboratory.goal:
             self.run_to(laboratory.goal, None)

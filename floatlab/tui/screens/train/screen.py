@@ -323,7 +323,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
             self.app.ask(stages[place].question)
 
     def on_resize(self) -> None:
-        """Draw again for the new size."""
+        """Draw the screen again for its new size."""
         if self.prepared is not None:
             self.call_after_refresh(self.draw_all)
 
