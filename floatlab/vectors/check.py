@@ -1,4 +1,7 @@
-"""Checks vectors: recomputes every line. A `Mismatch` has the command that shows how floatlab computes the result."""
+"""Checks test vectors: computes the result of every line again, and compares.
+
+A `Mismatch` gives the command that shows how floatlab computes the result.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,7 @@ class Mismatch(Record):
         return f"{code:0{digits(self.function.result)}X} {BITS_OF_FLAGS[flags]:02X}"
 
     def command(self, context: Context) -> str:
-        """Return the command that shows the derivation of the computed result."""
+        """Return the floatlab command that shows how the result of this line is derived."""
         function = self.function
         source, target, operation = function.operands[0], function.result, function.operation
         values = " ".join(f"bits:0x{code:0{digits(source)}x}" for code in self.operands)
@@ -62,7 +65,7 @@ class Mismatch(Record):
 
 
 def _settings(context: Context) -> str:
-    """Return the options that describe a context: its direction, and all rules that differ from the default."""
+    """Return the command-line options for a context: the rounding direction, and all rules that are not the default."""
     words = [f"-r {context.rounding.value}"]
     if context.rounding.is_stochastic:
         words.append(f"--seed {context.seed}")
@@ -75,9 +78,9 @@ def _settings(context: Context) -> str:
 
 
 def line_reader(function: Function) -> Reader:
-    """Return a function that reads a line.
+    """Return a function that reads one line of test vectors for `function`.
 
-    The function raises FileFormatError for an invalid line; the message names the line and the word.
+    The returned function raises FileFormatError for an invalid line; the message names the line and the invalid word.
     """
     kinds = (*function.operands, function.result)
     lengths = [*map(digits, kinds), 2]

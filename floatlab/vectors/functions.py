@@ -96,9 +96,10 @@ def _format(name: str, whole: str) -> Format:
 
 
 def parse_function(name: str, exact: bool = True) -> Function:
-    """Return the function with a name; for an unknown name, raises FloatlabError, which suggests a similar name.
+    """Return the TestFloat function that has this name.
 
-    If `exact` is false, rounding to an integer does not raise inexact; this is also TestFloat's default.
+    If `exact` is false, rounding to an integer does not raise the flag *inexact*; this is also TestFloat's default.
+    Raises FloatlabError for an unknown name; the message suggests a similar name.
 
     >>> f = parse_function("f16_add")
     >>> f.run((0x3C00, 0x3C00), Context())

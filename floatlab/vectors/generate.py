@@ -1,9 +1,10 @@
-"""Generates vectors. Many operands are hard cases of rounding, as in TestFloat's generator.
+"""Generates test vectors. Many operands are hard cases of rounding, as in TestFloat's generator.
 
-*Landmarks* are the extreme numbers of each class, the number 1, the neighbours of these numbers, ∞ and NaNs. The first
-lines are all combinations of landmarks (of three operands only at level 2). The following lines mix landmarks, random
-codes, and numbers with patterns in their significands, such as runs of ones. The exponents of these numbers are near
-those of 1, of zero and of the largest number. About one of these lines in four is constructed to be on or near a tie, a
+*Landmarks* are 0, 1, the least and the largest subnormal and normal numbers, the neighbours of all these numbers, ∞ and
+NaNs. The first lines are all combinations of landmarks; operations with three operands have these lines only at level
+2. The remaining lines mix landmarks, random codes, and numbers with patterns in their significands, such as runs of
+ones. The exponent of a number with a pattern is near that of 1, near the lowest exponent or near the highest one. In
+about a quarter of the remaining lines, the operands are constructed so that the exact result is on or near a tie, a
 cancellation or the end of the range (`hard.py`).
 """
 
@@ -29,7 +30,10 @@ LINES = {1: 10_000, 2: 200_000}  # default number of lines per level
 
 
 def landmarks(kind: Format | Integer) -> list[int]:
-    """Return the codes that every test should cover: the extreme numbers of each class, 1, their neighbours, ∞, NaNs.
+    """Return the codes that every test should cover: 0, 1, the least and the largest numbers, ∞ and NaNs.
+
+    The least and the largest subnormal numbers, the smallest normal number, and the neighbours of all these numbers are
+    included.
 
     >>> from floatlab import parse_format
     >>> [hex(code) for code in landmarks(parse_format("e2m1"))][:8]
@@ -60,7 +64,9 @@ def landmarks(kind: Format | Integer) -> list[int]:
 
 
 def _patterned(kind: Format, draws: RandomIntegers, level: int) -> int:
-    """Return a code with a pattern in its significand; its exponent is near that of 1, zero or the largest number.
+    """Return a code with a pattern in its significand.
+
+    The exponent is near that of 1, near the lowest exponent or near the highest one.
 
     The patterns are a run of 1 bits, a single 1 bit, a single 0 bit, and all 0 bits; some significands are random.
     """

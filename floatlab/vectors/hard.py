@@ -24,7 +24,7 @@ def nearest(kind: Format, negative: bool, c: int, q: int) -> int:
 
 
 def near(code: int, kind: Format, draws: RandomIntegers) -> int:
-    """Return the code of a number at most two steps from the number of `code`, possibly negated."""
+    """Move a number up or down by at most two neighbours, possibly flip the sign, and return the code."""
     datum = Datum(kind, code)
     if not datum.is_finite:
         return code
@@ -39,8 +39,8 @@ def pointed(
 ) -> list[int]:
     """Return operands for which the result of an operation is hard to round.
 
-    `operation` is TestFloat's name. `kind` is the type of the operands; `operands` are random operands, which some
-    operations keep or modify.
+    `operation` is the name of the operation in TestFloat, such as mulAdd. `kind` is the type of the operands;
+    `operands` are random operands, which some operations keep or modify.
     """
     if isinstance(kind, Integer):
         return [_integer_beside_a_tie(kind, result, draws)] if isinstance(result, Format) else operands
@@ -62,8 +62,9 @@ def pointed(
 def _cancelling(operation: str, operands: list[int], kind: Format, draws: RandomIntegers) -> list[int]:
     """Replace the last operand of an addition, a subtraction, an fma or a comparison; return the operands.
 
-    The magnitude of the new operand is close to that of the other term (in an fma, the product), so that both nearly
-    cancel, or it is close to ½ or ¼ ulp of the other term.
+    The other term is the first operand or, in an fma, the product. In about half of the cases, the magnitude of the new
+    operand is close to that of the other term, so that both may nearly cancel. In the other cases, the magnitude of the
+    new operand is close to ½ or ¼ ulp of the other term.
     """
     if len(operands) < 2:
         return operands
@@ -95,7 +96,7 @@ def _exponent(kind: Format, draws: RandomIntegers) -> int:
 
 
 def _factors(kind: Format, draws: RandomIntegers) -> list[int]:
-    """Return two numbers whose product is usually a tie, or a few units of its last digit away from a tie."""
+    """Return the codes of two numbers whose product is usually a tie, or very close to a tie."""
     p = kind.precision
     if p == 1 or draws.below(2):  # the product has p + 1 digits (a tie) or p; its last digit is 1
         digits = draws.between(1, p)
@@ -109,12 +110,18 @@ def _factors(kind: Format, draws: RandomIntegers) -> list[int]:
 
 
 def _placed(kind: Format, c: int, exponent: int, draws: RandomIntegers) -> int:
-    """Return the code of c, scaled so that its leading digit has the weight 2^exponent, with a random sign."""
+    """Multiply c by a power of two, so that the leading bit of the product has the weight 2^exponent.
+
+    The product gets a random sign. Return the code of the nearest number of `kind`.
+    """
     return nearest(kind, draws.sign(kind), c, exponent - c.bit_length() + 1)
 
 
 def _quotient(kind: Format, draws: RandomIntegers) -> list[int]:
-    """Return a dividend and a divisor whose quotient is very close to a tie, or is a tie between subnormals."""
+    """Return the codes of a dividend and a divisor.
+
+    Their quotient is very close to a tie, or is a tie between two subnormal numbers.
+    """
     p = kind.precision
     if kind.subnormals and not draws.below(4):  # the quotient is q · 2^(qmin − 1), a tie since q is odd
         digits = draws.between(1, p - 1)
@@ -132,7 +139,10 @@ def _quotient(kind: Format, draws: RandomIntegers) -> list[int]:
 
 
 def _square(kind: Format, draws: RandomIntegers) -> int:
-    """Return a number whose root is very close to a tie (a number of p + 1 digits that ends in 1)."""
+    """Return the code of a number whose square root is very close to a tie.
+
+    A tie is a number of p + 1 bits that ends in 1, where p is the precision.
+    """
     p = kind.precision
     digits = p + 2
     square = 1 + 8 * draws.between(-16, 16)  # odd squares are 1 modulo 8, so this has a root modulo every power of two
@@ -161,7 +171,7 @@ def _remainder(operands: list[int], kind: Format, draws: RandomIntegers) -> list
 
 
 def _beside_a_tie_of(target: Format, kind: Format, draws: RandomIntegers) -> int:
-    """Return a number close to the midpoint of two neighbours of the target format."""
+    """Return the code of a number close to the midpoint of two neighbouring numbers of the format `target`."""
     top = target.largest_magnitude
     magnitude = (top, draws.below(target.smallest_normal_magnitude + 1), draws.below(top + 1), draws.below(top + 1))[
         draws.below(4)
@@ -171,9 +181,10 @@ def _beside_a_tie_of(target: Format, kind: Format, draws: RandomIntegers) -> int
 
 
 def _beside_half_an_integer(within: Integer | Format, kind: Format, draws: RandomIntegers) -> int:
-    """Return a number close to an integer plus ½, or to the largest or least integer.
+    """Return the code of a number close to an integer plus ½, or close to the largest or the least integer.
 
-    `within` is the integer type or, if the result is a floating-point number, its format: integers have up to p digits.
+    `within` is the type of the rounded result. If this is a floating-point format of precision p, the integers have up
+    to p bits.
     """
     digits = within.width if isinstance(within, Integer) else within.precision
     if draws.below(4) == 0:
@@ -184,7 +195,7 @@ def _beside_half_an_integer(within: Integer | Format, kind: Format, draws: Rando
 
 
 def _integer_beside_a_tie(kind: Integer, target: Format, draws: RandomIntegers) -> int:
-    """Return the code of an integer close to the midpoint of two neighbours of the target."""
+    """Return the code of an integer close to the midpoint of two neighbouring numbers of the format `target`."""
     p = min(target.precision, kind.width - 1)
     cut = draws.between(1, max(kind.width - p - 1, 1))
     n = (2 * (1 << (p - 1) | draws.below(1 << (p - 1))) + 1 << cut - 1) + draws.between(-1, 1)
@@ -192,7 +203,12 @@ def _integer_beside_a_tie(kind: Integer, target: Format, draws: RandomIntegers) 
 
 
 def target_landmarks(kind: Format | Integer, target: Format | Integer | None, marks: list[int]) -> set[int]:
-    """Return operands for a conversion: the target's landmarks `marks`, midpoints near them, and all neighbours."""
+    """Return operands for a conversion, as codes of `kind`.
+
+    The operands are the numbers of the target with the codes `marks` (such as the largest number), the midpoints next
+    to these numbers, and the neighbours in `kind` of all of them. If the target is an integer type, the operands also
+    include the next integers.
+    """
     found: set[int] = set()
     for mark in marks:
         if isinstance(target, Format):
