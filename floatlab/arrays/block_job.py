@@ -35,7 +35,7 @@ saturating_context = lru_cache(maxsize=64)(element_context)
 
 
 class RoundedBlocks(NamedTuple):
-    """The codes of the scales, and the codes and values of the elements, if they were requested.
+    """The codes of the scales; also the codes and the values of the elements, each None if not requested.
 
     `tensor` is the scale of the whole tensor, or None if the format has none.
     """

@@ -1,4 +1,7 @@
-"""Quantizes one block of an array exactly, with every step. Other blocks are read only to find the tensor scale."""
+"""Quantizes one block of an array exactly, and records every step of the computation.
+
+Other blocks are read only to find the tensor scale.
+"""
 
 from __future__ import annotations
 
@@ -128,8 +131,8 @@ def _part(
     """Return the part that begins at position `first` of a block.
 
     `own` has the array positions of all elements of the block. If the block is very long, the derivation `block` omits
-    some of its elements; `derived` has the positions of the elements in the derivation. `ends` is a pair: `before` of
-    the block's first part, and `after` of its last part.
+    some of its elements; `derived` has the positions of the elements in the derivation. `ends` is a pair of array
+    positions: the field `before` of the block's first part, and the field `after` of its last part.
     """
     places = own[first : first + MOST]
     kept = [i for i, place in enumerate(derived) if places[0] <= place <= places[-1]]
@@ -169,7 +172,7 @@ def _extremes(values: Array, magnitudes: Array) -> list[int]:
 
 
 def _others(places: Array, number: int, magnitudes: Array, fmt: BlockFormat, shape: tuple[int, ...]) -> list[Array]:
-    """Return the positions of values that represent the other blocks with the same tensor scale.
+    """Return the array positions of values that stand for all other blocks with the same tensor scale.
 
     In a superblock, these are all values of the other blocks. Otherwise, three values are enough, because exact rules
     ignore all others: the largest magnitude among the finite blocks, a NaN, and an infinity.

@@ -186,7 +186,7 @@ def _unscaled(matrix: Array, recipe: Recipe, context: Context) -> Blocks:
 def _chosen(matrix: Array, recipe: Recipe, given: object, options: BlockRounding) -> Blocks:
     """Encode each block with several scales, and keep the result with the smallest error (`ScaleChoice`).
 
-    Errors are computed in float64. If two of them nearly agree, exact scalar arithmetic decides.
+    Errors are computed in float64. If the errors of two scales nearly agree, exact scalar arithmetic decides.
     """
     fmt, choice = recipe.format, recipe.rule.choice
     assert choice is not None
@@ -293,7 +293,7 @@ def decode_blocks(
         Scale of the tensor for nvfp4, if `blocks` is a pair.
     dtype
         By default float32 for plain recipes (`is_plain`) whose numbers float32 contains, otherwise float64, for example
-        for MX and nvfp4. If float32 is requested, larger values become infinite.
+        for MX and nvfp4. If float32 is requested, values beyond its range become infinite.
 
     Raises
     ------

@@ -85,9 +85,10 @@ def round_array(
 
 
 def _in_dialect(name: str, format: Format, rules: Context) -> Context:
-    """Return `rules` with a dialect's settings for overflow, absent values, NaNs and negative numbers.
+    """Return the context `rules` with the settings of the dialect `name` in place of its own.
 
-    Raises UnsupportedError if one of these settings in `rules` is not the default.
+    These settings are the rules for overflow, for values that the format lacks, for NaNs and for negative numbers.
+    Raises UnsupportedError if one of them is not the default in `rules`.
     """
     from floatlab.numbers.dialects import parse_dialect
 
@@ -141,7 +142,8 @@ def _context_in_words(rounding: Direction | str, overflow: str) -> Context:
 def rules_of(context: AnyContext, rounding: AnyContext, overflow: str = "native") -> Context:
     """Return the Context of a call: `context` or `rounding` if one is a Context, else Context(rounding, overflow).
 
-    Raises ContextError for an invalid context, and UnsupportedError for conflicting arguments or precision control.
+    Raises ContextError for an invalid context. Raises UnsupportedError for conflicting arguments, and for a context
+    with precision control.
     """
     made = _rules_of(context, rounding, overflow)
     if made.precision != DEFAULT.precision:
@@ -173,7 +175,7 @@ def _is_irrational(format: Format) -> bool:
 def float_for(format: Format) -> DType:
     """Return float32 if it contains the format, else float64.
 
-    Also return float64 for irrational formats (logarithmic takums), whose numbers it can only approximate. Raises
+    Also return float64 for irrational formats (logarithmic takums), whose numbers float64 can only approximate. Raises
     FormatError for any other format that float64 does not contain.
     """
     for word in words_containing(format):
@@ -210,9 +212,9 @@ def operand(x: object, name: str, format: Format) -> Source:
 def exact_operand(x: object, name: str, format: Format, context: Context) -> Source:
     """Return an operand unrounded: an array in its own format, Python floats in binary64, Python integers exactly.
 
-    Python numbers and lists are returned in `format` if it represents all of them, which is faster. If `context`
-    flushes inputs, floats stay in binary64. Raises UnsupportedError for a Python integer that `format` does not
-    represent.
+    Python numbers and lists are returned in `format` if `format` represents all numbers; operations are faster then. If
+    `context` flushes inputs, floats stay in binary64. Raises UnsupportedError for a Python integer that `format` does
+    not represent.
     """
     source = source_of(x, name)
     if is_typed(x):
@@ -254,7 +256,7 @@ def floating_dtype(x: object, source: Source) -> DType | None:
 
 @lru_cache(maxsize=256)
 def shared_dtype(dtypes: tuple[DType | None, ...], format: Format) -> DType:
-    """Return the common dtype of the floating operands if it contains the format, else float32 or float64."""
+    """Return the common dtype of the floating operands if this dtype contains the format, else float32 or float64."""
     given = [each.newbyteorder("=") for each in dtypes if each is not None and format_of(each) is not None]
     if not given:
         return float_for(format)

@@ -19,7 +19,10 @@ _KNOWN = ["rounding", "overflow", "out", "dtype", *_ROUNDING, *_OF_BLOCKS]
 
 
 def _is_of_blocks(format: object, options: AnyOptions, known: tuple[str, ...]) -> bool:
-    """Return whether `format` is a block format or its name; raises UnsupportedError for unsuitable keywords."""
+    """Return whether `format` is a block format or the name of a block format.
+
+    Raises UnsupportedError for keywords that do not suit the format.
+    """
     if isinstance(format, str):
         blocks = _is_block_name(format)
     else:

@@ -25,7 +25,10 @@ _LOST = (1 << 29) - 1  # the significand bits of float64 that float32 lacks
 
 
 def is_quotient(digits: int, format: Format) -> bool:
-    """Return whether float64 quotients round into the format like the exact ones, for divisors of `digits` bits."""
+    """Return whether a float64 quotient rounds to the same number of `format` as the exact quotient.
+
+    The divisor has at most `digits` significant bits.
+    """
     return digits + format.precision + 1 <= DIGITS
 
 
@@ -33,7 +36,8 @@ def quotient(x: Array, divisor: Array, digits: int, format: Format) -> Array:
     """Return x / divisor as a float64 that rounds into `format` like the exact quotient.
 
     This does not hold for stochastic rounding, nor for quotients that underflow. The divisor has `digits` bits. If
-    `is_quotient` holds, infinities and NaNs give NumPy's results; otherwise these results are undefined.
+    `is_quotient(digits, format)` is true, infinities and NaNs are divided as in NumPy; otherwise, their quotients are
+    undefined.
     """
     if not is_quotient(digits, format):
         return divide_to_odd(x, divisor)
@@ -60,8 +64,8 @@ def divide_to_odd(x: Array, divisor: Array, least: int = TINY) -> Array:
 def narrow_to_odd(x: Array) -> Array:
     """Round float64 to odd into float32, and return the float32 array; `x` is overwritten.
 
-    Rounding the float32 numbers into a small format is faster, and gives the same results. Numbers outside float32's
-    normal range are rounded to nearest, not to odd.
+    Rounding these float32 numbers into a small format is faster than rounding the float64 numbers, and gives the same
+    results. Numbers outside float32's normal range are rounded to nearest, not to odd.
 
     >>> narrow_to_odd(np.array([1.0, 1 + 2.0**-40, 1 - 2.0**-40])).tolist()
     [1.0, 1.0000001192092896, 0.9999999403953552]

@@ -64,9 +64,10 @@ def advance_draws(context: Context, index: int) -> Context:
 
 
 class _History:
-    """The rows before a run of steps, and after each step of the run.
+    """The numbers of all rows before a run of steps, and after each step of this run.
 
-    `room` is the number of steps; it is limited, so that the history stays in the cache.
+    `room` is the number of steps that fit into the history. This number is limited, so that the history stays in the
+    processor's cache.
     """
 
     def __init__(self, rows: Array, steps: int, kept: Sequence[int], memory: Array | None) -> None:
@@ -98,9 +99,10 @@ class _History:
         return int(np.argmin(good)) + 1, True
 
     def note_moves(self, did: int, watched: Sequence[int], start: int, last: Array, moves: Array) -> None:
-        """Record, for each element, in which steps a watched row changed; a NaN counts as a change.
+        """Count the steps that changed each element; a NaN counts as a change.
 
-        `last` receives the number of the last such step, and the number of such steps is added to `moves`.
+        A step changes element i if it changes number i of at least one of the rows `watched`. The count of these steps
+        is added to `moves`. `last` receives the number of the last of them; `start` steps were done before this run.
         """
         if not watched:
             return
@@ -124,7 +126,7 @@ class Recurrence:
 
     Several threads may call `walk` at the same time, each with its own rows.
 
-    Under stochastic rounding, element i of a stage in step k (from 0) takes draw k·count + i of the stage's seed.
+    Under stochastic rounding, element i of a stage in step k (from 0) uses random draw k·count + i of the stage's seed.
 
     >>> fp16 = recurrence_format("fp16")
     >>> each = Recurrence(["w", "u"], [RecurrenceStage("w", "add", ("w", "u"), fp16, Context())])
@@ -224,8 +226,8 @@ class Recurrence:
         The walk stops after a step that makes a number in a row of `finite` non-finite. `inputs` has the values that
         some rows get before each step: an array of shape (steps, count), or one number per step. `outputs` receives
         rows after every `every`-th step. Steps are numbered from 1; `first` steps were done before this call. For each
-        element, `last` receives the number of the last step that changed a watched row, and `moves` is increased by the
-        number of steps that did.
+        element, `last` receives the number of the last step that changed this element of a row of `watched`, and
+        `moves` is increased by the number of such steps.
         """
         count = rows.shape[1]
         fed = {name: np.ascontiguousarray(each, np.float64) for name, each in (inputs or {}).items()}

@@ -41,10 +41,10 @@ _TO_NEAREST = (Direction.RNE, Direction.RNA, Direction.RTZ)  # directions in whi
 class Blocks(Record):
     """Encoded blocks: a code for each scale, a code for each element, and the tensor's scale.
 
-    `tensor_scale` is None if the format has no tensor scale. It is an array if each row of the tensor has a scale. In
-    HiF4, a block is divided into groups of two sizes, and each group has an exponent, 0 or 1. `groups` has an array of
-    exponents for each size, with one row per block. A Blocks unpacks as `scales, codes`, without the tensor's scale and
-    the groups. `decode_blocks` accepts a Blocks.
+    `tensor_scale` is None if the format has no tensor scale. It is an array if the format has one tensor scale for each
+    row. In HiF4, a block is divided into groups of two sizes, and each group has an exponent, 0 or 1. `groups` has an
+    array of exponents for each size, with one row per block. A Blocks unpacks as `scales, codes`, without the tensor's
+    scale and the groups. `decode_blocks` accepts a Blocks.
     """
 
     scales: Array
@@ -98,15 +98,15 @@ class BlockLayout:
         self.rows = math.prod(self.scales_shape[: at + 1])
 
     def blocks(self, array: Array) -> Array:
-        """Return an array of elements with the shape (rows, size, inner)."""
+        """Return an array of elements, reshaped to (rows, size, inner)."""
         return array.reshape(self.rows, self.size, self.inner)
 
     def scales(self, array: Array) -> Array:
-        """Return an array that has one number per block with the shape (rows, 1, inner)."""
+        """Return an array with one number per block, reshaped to (rows, 1, inner)."""
         return array.reshape(self.rows, 1, self.inner)
 
     def slabs(self) -> Iterator[slice]:
-        """Yield slices of the rows that are computed together."""
+        """Split the rows into slices, and yield the slices; the rows of one slice are computed together."""
         step = max(SLAB // max(self.size * self.inner, 1), 1)
         for first in range(0, self.rows, step):
             yield slice(first, first + step)
@@ -159,7 +159,7 @@ class BlockScales:
         return table, t, carry, least, 2.0**word.emax
 
     def parameters(self, stored: Array | None, values: Array) -> BlockParameters | None:
-        """Return the parameters for the compiled lane, or None if its results could differ from those of this class.
+        """Return the parameters for the compiled lane, or None if that lane might give other results than this class.
 
         `stored` and `values` are fields of `BlockParameters`.
         """
@@ -184,7 +184,10 @@ class BlockScales:
         )
 
     def tensor_scale(self, largest: float) -> np.float32:
-        """Return `full_range_tensor_scale`, computed by a float64 quotient if that gives the same result."""
+        """Return the scale that `full_range_tensor_scale` gives for a tensor with the largest magnitude `largest`.
+
+        A float64 quotient is used instead of exact arithmetic where both give the same scale.
+        """
         tensor = self.fmt.tensor
         assert tensor is not None
         if tensor == SINGLE and self._is_short:
@@ -210,7 +213,10 @@ class BlockScales:
         return codes
 
     def _slowly(self, amax: Array, tensor: np.float32 | None) -> Array:
-        """Return the codes of scales for any amax, without the table; NaN if amax is infinite or a NaN."""
+        """Return the codes of the scales for the largest magnitudes `amax` of blocks, without the table.
+
+        If the largest magnitude of a block is infinite or a NaN, the scale is NaN.
+        """
         kind, numbers = self.fmt.scale, self.numbers
         finite = np.isfinite(amax)
         known = np.where(finite, amax, 0).astype(np.float64)
@@ -248,7 +254,7 @@ class BlockScales:
     def scaled(
         self, x: Array, codes: Array, tensor: np.float32 | None, context: Context, finite: bool, narrows: bool
     ) -> tuple[Array, Array]:
-        """Return two arrays: numbers that round into the element format like x / (s·t), and the divisors s·t.
+        """Return two arrays: numbers that round to the same elements as the exact x / (s·t), and the divisors s·t.
 
         s is the scale of a block, and t is the scale of the tensor. `finite` tells whether all elements of the array
         are finite, and `narrows` whether float64 results are converted to float32.
@@ -321,7 +327,10 @@ def _checked(fmt: BlockFormat) -> BlockFormat:
 
 @lru_cache(maxsize=64)
 def scales_for(fmt: BlockFormat, rule: ScaleRule | str | None) -> BlockScales:
-    """Return the BlockScales of a format and a rule (default: its own); raises ContextError for an unknown rule."""
+    """Return the BlockScales of a format and a rule, by default the format's own rule.
+
+    Raises ContextError for an unknown rule.
+    """
     return BlockScales(fmt, parse_rule(rule, fmt))
 
 

@@ -41,7 +41,7 @@ class Origin(Record):
 
 
 class Source(Record):
-    """An array of floats: its codes, in an array of the same shape; their format; and the dtype of the array."""
+    """An array of floats: the codes (in an array of the same shape), their format, and the dtype of the floats."""
 
     codes: Array
     format: Format
@@ -105,7 +105,7 @@ def is_floating(x: object) -> bool:
 def source_of(x: Any, name: str = "x") -> Source:
     """Return a `Source` for an array of floats or integers, for numbers and lists, and for tensors of other libraries.
 
-    Integers and Python floats become binary64. The codes of an array of floats share its memory. Raises
+    Integers and Python floats become binary64. The codes of an array of floats share the memory of the array. Raises
     UnsupportedError, with the argument's name, for arrays that are not numeric or have a mask, and for integers beyond
     2^53.
     """

@@ -45,7 +45,8 @@ def ordinal(x: object, format: Format | str | None = None) -> Array:
     Raises
     ------
     UnsupportedError
-        For an array with numbers that the format does not represent. (Python numbers and lists are rounded into it.)
+        For an array with numbers that the format does not represent. (Python numbers and lists are instead rounded into
+        the format.)
     FormatError
         For a format with an explicit integer bit, or with more than 63 bits besides the sign.
 
@@ -65,14 +66,14 @@ def ordinal(x: object, format: Format | str | None = None) -> Array:
 
 @in_default_mode
 def ulp_distance(x: object, y: object, format: Format | str | None = None) -> Array:
-    """Return the distances between the numbers of x and y in steps of a format, as int64; x and y broadcast.
+    """Return the distances between the numbers of x and y, counted in ulps of a format, as int64.
 
     Parameters
     ----------
     x, y
         Arrays of numbers that broadcast.
     format
-        Format whose steps are counted; by default the operands' common format.
+        Format; a step from one of its numbers to the next number counts as one. By default the operands' common format.
 
     Returns
     -------
@@ -121,7 +122,8 @@ def spacing(x: object, format: Format | str | None = None) -> Array:
     Returns
     -------
     units
-        Positive numbers, in the dtype of `x` if it contains the format and the units, else in float32 or float64.
+        Positive numbers, in the dtype of `x` if this dtype contains the format and the units, else in float32 or
+        float64.
 
     Raises
     ------
@@ -173,12 +175,12 @@ def next_after(x: object, toward: object, format: Format | str | None = None) ->
     Returns
     -------
     neighbours
-        In the dtype of `x` if it contains the format, else float32 or float64.
+        In the dtype of `x` if this dtype contains the format, else float32 or float64.
 
     Raises
     ------
     UnsupportedError, FormatError
-        As `ordinal`; UnsupportedError also for a NaN in `toward` if the format has none.
+        As `ordinal`; UnsupportedError also for a NaN in `toward` if the format has no NaN.
 
     Examples
     --------
@@ -241,7 +243,11 @@ def _numbers(format: Format, name: str) -> Callable[[Array], Array]:
 
 
 def _reader(source: Source, format: Format, name: str) -> Callable[[Array], Array]:
-    """Return a function that converts arrays of an operand's codes to a format, which must represent its numbers."""
+    """Return a function that converts arrays of codes of `source` into codes of `format`.
+
+    The function raises UnsupportedError for a number that `format` does not contain; the message calls the operand
+    `name`.
+    """
     if source.format == format:
         return lambda codes: codes
     into = dispatch.rounder(source.format, format, Context(), None)

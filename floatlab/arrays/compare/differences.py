@@ -100,7 +100,7 @@ class Distances:
             self._largest, self._where = int(distances[most]), int(index[most])
 
     def result(self, format: Format, unravel: Callable[[int], tuple[int, ...]]) -> Ulps:
-        """Return the distances added so far.
+        """Return the statistics of the distances that were added so far.
 
         `unravel` turns an element's linear index into its indices along the axes.
         """
@@ -214,7 +214,7 @@ class Finder:
         return -(-self._sides[side] >> self._shifts[side])
 
     def add(self, index: Array) -> None:
-        """Add elements by their linear indices, in ascending order."""
+        """Add the selected elements with the linear indices `index`, which must be in ascending order."""
         if not index.size:
             return
         places = np.unravel_index(index, self.shape) if self.shape else ()
@@ -250,7 +250,10 @@ class Finder:
         return Map(sides[::-1], part[::-1], counts) if by_columns else Map(sides, part, counts)
 
     def result(self, by_columns: bool = False) -> Structure | None:
-        """Return the structure of the elements, or None if there are none; `by_columns` reverses the axes."""
+        """Return a `Structure` (where the selected elements are), or None if no element was selected.
+
+        `by_columns` reverses the order of the axes.
+        """
         if not self.count or self._touched is None:
             return None
         extents = []
@@ -277,7 +280,7 @@ class Operand(Record):
 
 
 class Specials(Record):
-    """How many pairs of elements have NaNs, differ in an infinity, or are zeros with different signs."""
+    """Counts of pairs of elements: pairs with NaNs, unequal pairs with an infinity, and zeros of different signs."""
 
     nan_in_actual: int
     nan_in_expected: int

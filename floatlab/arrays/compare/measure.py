@@ -284,7 +284,10 @@ class _Measure:
         return distances
 
     def _keep_worst(self, share: Array, index: Array, columns: tuple[Array, ...]) -> None:
-        """Keep the elements with the largest shares of the tolerance; among equal shares, keep the first elements."""
+        """Keep the elements with the largest shares; among equal shares, keep the first elements.
+
+        A share is a difference divided by the allowed difference.
+        """
         if not self.most:
             return
         full = len(self.listed) == self.most
@@ -305,7 +308,7 @@ class _Measure:
         return tuple(places if self.by_columns else places[::-1])
 
     def worst(self) -> tuple[ComparedElement, ...]:
-        """Return the elements that `_keep_worst` kept."""
+        """Return the elements with the largest shares of the tolerance, which `_keep_worst` kept."""
         return tuple(
             ComparedElement(
                 index=self.unravel(number), actual=float(p), expected=float(q), actual_code=a, expected_code=b,

@@ -32,7 +32,7 @@ TORCH = {
 
 
 class Allclose:
-    """`numpy.allclose`: NumPy's arithmetic in the arrays' dtypes."""
+    """The test of `numpy.allclose`, in NumPy's arithmetic for the dtypes of the arrays."""
 
     name = "numpy.allclose"
 
@@ -45,21 +45,24 @@ class Allclose:
         self.grid = self.kind
 
     def errors(self, x: Array, y: Array) -> tuple[Array, Array]:
-        """Return |x − y|, and the |y| from which the tolerance is computed."""
+        """Return |x − y|, and the magnitudes |y|, from which the tolerance is computed."""
         y = y.astype(self.kind, copy=False)
         return np.abs(x - y), np.abs(y)
 
     def allowed(self, size: Array, rtol: float, atol: float) -> Array:
-        """Return the allowed difference for expected values of this magnitude."""
+        """Return the allowed difference for expected values with the magnitudes `size`."""
         return self.kind.type(atol) + self.kind.type(rtol) * size
 
     def bounded(self, error: Array, size: Array) -> Array:
-        """Return a mask of the elements with a finite expected number; others pass only if both numbers are equal."""
+        """Return a mask of the elements to which the tolerance applies: those with a finite expected number.
+
+        All other elements pass the test only if both numbers are equal.
+        """
         return np.isfinite(size)
 
 
 class AssertClose:
-    """`torch.testing.assert_close`: PyTorch's arithmetic, for arrays of one dtype."""
+    """The test of `torch.testing.assert_close`, in PyTorch's arithmetic, for two arrays of one dtype."""
 
     name = "torch.testing.assert_close"
 
@@ -78,20 +81,24 @@ class AssertClose:
         return quantize(x, self.narrow)
 
     def errors(self, x: Array, y: Array) -> tuple[Array, Array]:
-        """Return |x − y|, and the |y| from which the tolerance is computed."""
+        """Return |x − y|, and the magnitudes |y|, from which the tolerance is computed."""
         x, y = x.astype(self.kind, copy=False), y.astype(self.kind, copy=False)
         return np.abs(self._rounded(x - y)), np.abs(y)
 
     def allowed(self, size: Array, rtol: float, atol: float) -> Array:
-        """Return the allowed difference for expected values of this magnitude.
+        """Return the allowed difference for expected values with the magnitudes `size`.
 
-        If the format of the arrays is narrower than binary32, atol and every result are rounded to it; rtol is not.
+        If the format of the arrays is narrower than binary32, atol and every result are rounded to this format; rtol is
+        not.
         """
         base = self._rounded(np.asarray(atol, self.kind))
         return self._rounded(base + self._rounded(self.kind.type(rtol) * size))
 
     def bounded(self, error: Array, size: Array) -> Array:
-        """Return a mask of the elements with a finite error; others pass only if both numbers are equal."""
+        """Return a mask of the elements to which the tolerance applies: those with a finite error.
+
+        All other elements pass the test only if both numbers are equal.
+        """
         return np.isfinite(error)
 
 
@@ -121,9 +128,10 @@ class ToleranceTest:
         return float(np.asarray(code, self._codes).view(self.rule.grid))
 
     def add(self, x: Array, y: Array, index: Array) -> tuple[Array, Array]:
-        """Test pairs, whose linear indices are `index`.
+        """Test pairs of numbers, whose linear indices are `index`.
 
-        Return each pair's share of the tolerance, and a mask of the failures.
+        Return the share of each pair (the difference divided by the allowed difference), and a mask of the pairs that
+        fail.
         """
         rule = self.rule
         with np.errstate(all="ignore"):
@@ -185,7 +193,10 @@ class ToleranceTest:
 
 
 def _larger(found: tuple[float, int], values: Array, index: Array) -> tuple[float, int]:
-    """Return the largest value so far and its first index. A NaN counts as the largest, as in both libraries."""
+    """Return `found` (the largest value so far and its first index), updated with more values and their indices.
+
+    A NaN counts as the largest value, as in NumPy and PyTorch.
+    """
     if not values.size or isnan(found[0]):
         return found
     at = int(np.argmax(values))
@@ -194,7 +205,10 @@ def _larger(found: tuple[float, int], values: Array, index: Array) -> tuple[floa
 
 
 def _smallest(near: Callable[[int, Array, Array], Array], low: int, top: int, error: Array, size: Array) -> int:
-    """Return the code of the smallest tolerance, `low` or larger, with which every pair passes; −1 if there is none."""
+    """Return the smallest code, from `low` to `top`, of a tolerance with which every pair passes; −1 if there is none.
+
+    `near(code, error, size)` returns a mask of the pairs that pass with the tolerance that has this code.
+    """
     far = ~near(low, error, size)
     if not far.any():
         return low

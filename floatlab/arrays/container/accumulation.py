@@ -57,7 +57,10 @@ class Accumulator:
     """
 
     def __init__(self, format: object, operands: Format, context: Context | None) -> None:
-        """Choose the requested format; by default fp32, or the operands' format if fp32 does not contain it."""
+        """Choose the accumulator's format; `operands` is the format of the operands.
+
+        If `format` is None, the accumulator's format is fp32 if fp32 contains `operands`, and otherwise `operands`.
+        """
         if format is None:
             self.format = SINGLE if holds(SINGLE, operands) else operands
         else:
@@ -77,7 +80,7 @@ class Accumulator:
         return codes if self.native is None else decode(codes, self.format, self.native)
 
     def products(self, x: CodedArray, y: CodedArray) -> Array:
-        """Return the products of two arrays that broadcast, each rounded once to the accumulator's format."""
+        """Multiply two arrays that broadcast; each product is rounded once to the accumulator's format."""
         if self.native is not None and holds(self.format, x.format) and holds(self.format, y.format):
             return self("multiply", self.taken(x), self.taken(y))
         return self._floats(operate("multiply", (x, y), self.format, context=self._next(), as_codes=True))
@@ -105,7 +108,7 @@ class Accumulator:
         return made
 
     def finished(self, found: Array, into: Format, context: Context | None) -> CodedArray:
-        """Return accumulated numbers, rounded into the format `into`, as an array with this context."""
+        """Return accumulated numbers, rounded into the format `into`, as an array with the context `context`."""
         values = found if self.native is not None else decode(found, self.format)
         return finished(values, into, context, self.context)
 
@@ -141,7 +144,10 @@ def folded(terms: Array, accumulator: Accumulator, schedule: str, operation: str
 
 
 def _first(values: Array, axis: Axis) -> tuple[Array, tuple[int, ...]]:
-    """Return the array with the reduced axes flattened into the first axis, and the result's shape with `keepdims`."""
+    """Return the array with the axes `axis` flattened into the first axis, and a shape.
+
+    The shape is that of the reduced array if all axes are kept: the axes `axis` have the length 1.
+    """
     axes = tuple(range(values.ndim)) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, values.ndim)
     rest = [i for i in range(values.ndim) if i not in axes]
     kept = tuple(1 if i in axes else length for i, length in enumerate(values.shape))

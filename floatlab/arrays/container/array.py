@@ -72,7 +72,7 @@ class FloatArray(CodedArray, np.lib.mixins.NDArrayOperatorsMixin):
         return _own(clipped(self, min, max))
 
     def sum(self, axis: Axis = None, keepdims: bool = False, **how: Unpack[accumulation.Summation]) -> FloatArray:
-        """Return the sum along axes. `accumulation` describes `accumulator=`, `schedule=` and `format=`."""
+        """Return the sum along axes. The module `accumulation` explains the other keywords."""
         return _own(accumulation.reduced(self, "add", axis, keepdims, **how))
 
     def prod(self, axis: Axis = None, keepdims: bool = False, **how: Unpack[accumulation.Summation]) -> FloatArray:
@@ -84,7 +84,7 @@ class FloatArray(CodedArray, np.lib.mixins.NDArrayOperatorsMixin):
         return _own(accumulation.reduced(self, "add", axis, keepdims, mean=True, **how))
 
     def matmul(self, other: object, **how: Unpack[accumulation.Summation]) -> FloatArray:
-        """Return the matrix product. `accumulation` describes `accumulator=`, `schedule=` and `format=`."""
+        """Return the matrix product. The module `accumulation` explains the keywords."""
         return _own(accumulation.matmul(self, other, **how))
 
     def dot(self, other: object, **how: Unpack[accumulation.Summation]) -> FloatArray:

@@ -125,7 +125,7 @@ class CodedArray:
 
     @property
     def values(self) -> Array:
-        """The values as floats, exactly: float32 if it contains the format, else float64."""
+        """The exact values, as float32 if float32 contains the format, else as float64."""
         return decode(self._codes, self._format)
 
     @property
@@ -365,7 +365,10 @@ def values_of(x: object, format: Format, context: Context, dtype: object = None)
 
 
 def finished(values: Array, format: Format, context: Context | None, rules: Context = DEFAULT) -> CodedArray:
-    """Return an array of values rounded by `rules`, with the context `context`; NaNs become the default NaN."""
+    """Round values into `format` by `rules`; return an array with the context `context`.
+
+    NaNs become the format's default NaN.
+    """
     codes = np.asarray(encode(values, format, context=rules))
     if format.has_nan:
         codes[np.isnan(values)] = format.nan_code

@@ -68,7 +68,10 @@ _FILLS = {"zeros_like": 0, "ones_like": 1, "empty_like": 0}
 
 @in_default_mode
 def rounded_operation(name: str, values: tuple[object, ...], into: Format | None = None) -> CodedArray:
-    """Return the correctly rounded result of an operation on FloatArrays, with the NaNs of the scalar operation."""
+    """Return the correctly rounded result of an operation on FloatArrays.
+
+    NaN results have the same codes as those of the scalar operation.
+    """
     format, context = shared_format(values), shared_context(values)
     given = [typed(x, format, context or DEFAULT) for x in values]
     codes = operate(name, given, into or format, context=context, as_codes=True)
@@ -172,7 +175,7 @@ def _with_sign(x: CodedArray, name: str) -> CodedArray:
 
 
 def _computed(ufunc: np.ufunc, values: tuple[object, ...], into: Format | None) -> Any:
-    """Compute in float64, then round into the format.
+    """Compute a ufunc in float64, and round the results into the format.
 
     The result is correctly rounded if the float64 result is exact. `_chosen` computes maxima and minima.
     """

@@ -152,7 +152,7 @@ def packed_stage(
     operation: str, rule: RoundingRule, operands: Sequence[tuple[int, ...]], to: tuple[int, ...],
     flags: tuple[int, ...] = NOWHERE, marks: tuple[int, ...] = NOWHERE,
 ) -> bytes:  # fmt: skip
-    """Pack a `Stage` of _kernels/stages.h: an operation, a rounding, and the places of operands and results."""
+    """Pack a `Stage` of _kernels/stages.h: an operation, a rounding, and where operands and results are."""
     path, largest = _fastest_path(rule)
     direction = _OWN.index(rule.direction) if rule.direction in _OWN else 0
     own = _is_processors_own(rule)
@@ -166,7 +166,10 @@ def packed_stage(
 
 
 def packed_reading(fmt: Format, word: Format) -> Array:
-    """Return the parameters to decode codes into words: a table, or a packed `Reading` of _kernels/word_reading.h."""
+    """Return the parameters for decoding codes of `fmt` into bit patterns of the format `word`.
+
+    They are a table, or a packed `Reading` of _kernels/word_reading.h.
+    """
     reading = decoding_rule_for(fmt, word)
     if reading.table is not None:
         return reading.table
@@ -192,7 +195,7 @@ class KernelPass:
     ) -> None:
         """Pack the kernel's parameters; `sources` are the formats of the operands.
 
-        The pass writes values in `target` or, without a target, codes of the rule's format.
+        The pass writes values in `target` or, if `target` is None, codes of the rule's format.
         """
         self._refuses, self._marks = rule.refuses, operation != OPERATIONS[0]
         of_operands = [None if each == rule.source else packed_reading(each, rule.source) for each in sources]
@@ -206,8 +209,9 @@ class KernelPass:
     def __call__(self, operands: tuple[Array, ...], first: int, to: Array, flags: Array | None) -> tuple[int, Any]:
         """Process a chunk whose first element has the index `first`.
 
-        Return the union of all flags and marks, and an array. After an operation, the array has the marks of each
-        element. After a conversion, the array has the flags of each element; if no flags were needed, it is None.
+        Return the union of all flags and marks, and an array. A mark says that this pass cannot compute the result of
+        an element. After an operation, the array has the marks of each element. After a conversion, the array has the
+        flags of each element; if no flags were needed, None is returned in place of the array.
         """
         if flags is None and self._refuses:
             flags = np.empty(len(to), np.uint8)
@@ -217,7 +221,10 @@ class KernelPass:
 
 
 def rounder(rule: RoundingRule, source: Format, target: Format | None) -> Rounder:
-    """Return a function that rounds chunks of codes into the rule's format, as codes or as values in `target`."""
+    """Return a function that rounds chunks of codes of `source` into the rule's format.
+
+    The function writes values in `target` or, if `target` is None, codes of the rule's format.
+    """
     run = KernelPass(rule, (source,), target)
 
     def round_block(codes: Array, first: int, to: Array, flags: Array | None) -> None:
@@ -254,7 +261,7 @@ def run_in_passes(passes: list[KernelPass], rest: Callable[[], Work]) -> Work:
 
 
 def reading_program(format: Format, target: Format) -> bytes:
-    """Return a kernel program that decodes a format's codes into words."""
+    """Return a kernel program that decodes codes of `format` into bit patterns of the format `target`."""
     word = target.width // 8
     places = [_place(1, container(format).itemsize, 2), NOWHERE, NOWHERE, _place(0, word), NOWHERE, NOWHERE]
     header = [word, 0, 0, word, _READ, *[0] * 6]
@@ -263,7 +270,7 @@ def reading_program(format: Format, target: Format) -> bytes:
 
 
 def reader(format: Format, word: Format) -> Reader:
-    """Return a function that decodes arrays of a format's codes into words."""
+    """Return a function that decodes arrays of codes of `format` into bit patterns of the format `word`."""
     packed, program = packed_reading(format, word), reading_program(format, word)
 
     def read_block(codes: Array, words: Array) -> None:

@@ -42,7 +42,8 @@ class BlockParameters(Individual):
     Elements are rounded to codes of the format `numbers`. `stored` maps these codes to the stored codes (None if they
     are the same), and `values` maps these codes to numbers. `divisor` is the largest number of the element format, and
     `least` the code of the smallest scale. `by_field` is given if the scale depends only on the exponent of amax.
-    `by_power`: scales are powers of two. `in_double`: elements and scales are multiplied in binary64.
+    `by_power` tells whether scales are powers of two, and `in_double` whether elements and scales are multiplied in
+    binary64.
     """
 
     numbers: Format
@@ -98,9 +99,10 @@ class BlockKernel:
     def __call__(
         self, x: Array, tensor: float, as_codes: bool, as_values: bool
     ) -> tuple[Array, Array | None, Array | None] | None:
-        """Return the codes of scales and elements, and values, as requested; x is contiguous float32.
+        """Return the codes of the scales; also the codes and the values of the elements, each None if not requested.
 
-        Return None if the table `by_field` is not valid for a block: the code of its amax is from 1 to `normal` − 1.
+        `x` is contiguous float32. Return None if the largest magnitude of a block has a code from 1 to `normal` − 1:
+        the table of scales `by_field` is not valid for such a block.
         """
         scales = np.empty(x.size // self._size, self._container)
         codes = np.empty(x.size, np.uint8) if as_codes else None

@@ -61,7 +61,7 @@ def rounder(
 ) -> Rounder:
     """Return a function that rounds chunks of an array, whose codes are in the format `source`, into `format`.
 
-    The function writes the results as codes of `target` or, without a target, of `format`. `target` must contain all
+    The function writes the results as codes of `target` or, if `target` is None, of `format`. `target` must contain all
     results. Raises UnsupportedError if the requested lane cannot round these formats.
     """
     if (
@@ -88,7 +88,7 @@ def is_compiled(lane: str | None) -> bool:
 def convert_results(work: Work, format: Format, target: Format | None, lane: str | None) -> Work:
     """Return a function that calls `work`, and then converts the resulting codes of `format` into codes of `target`.
 
-    Without a target, return `work` itself.
+    If `target` is None, return `work` itself.
     """
     if target is None or target == format:
         return work
@@ -155,7 +155,10 @@ def _table_rounder(source: Format, format: Format, context: Context, lane: str |
 
 
 def _read_first(read: Reader, of_words: Rounder, word: Format) -> Rounder:
-    """Return a function that decodes codes into words, and then rounds the words."""
+    """Return a function that decodes codes with `read`, and then rounds the decoded numbers with `of_words`.
+
+    The decoded numbers are bit patterns of the format `word`.
+    """
 
     def read_and_round(codes: Array, first: int, to: Array, flags: Array | None) -> None:
         words = np.empty(len(codes), container(word))
@@ -254,7 +257,7 @@ _PLAIN = 0x101  # NumPy's flags for aligned arrays in C order
 def flat_views(arrays: list[Array]) -> list[Array] | None:
     """Return the arrays, flattened without a copy.
 
-    Return None if their shapes differ, or if the layout of one of them does not allow this.
+    Return None if the shapes of the arrays differ, or if the layout of an array does not allow such a view.
     """
     shape = arrays[-1].shape
     for each in arrays:

@@ -139,7 +139,7 @@ class ScalarOperation:
     def put_nans(
         self, where: Array, numbers: list[Array], blocks: list[Array], codes: Array, flags: Array | None
     ) -> None:
-        """Write the results of the elements with the indices `where`, which are NaNs.
+        """Write the results of the elements with the indices `where`; all these results are NaNs.
 
         A NaN result depends only on the labels of its operands (`_kinds`). So the scalar operation is called only once
         for each combination of labels.
@@ -180,8 +180,9 @@ def calculator(
 ) -> Work:  # fmt: skip
     """Return a function that computes an operation for a chunk of the arrays.
 
-    Its arguments are the operands' codes, the index of the first element, the output, and an array for flags or None.
-    `with_flags` tells whether flags will be requested. Raises UnsupportedError if the requested lane cannot do this.
+    The arguments of the function are the operands' codes, the index of the first element, the output, and an array for
+    flags or None. `with_flags` tells whether flags will be requested. Raises UnsupportedError if the requested lane
+    cannot compute the operation.
     """
     alone = ScalarOperation(operation, sources, format, context)
     # True if the format is binary64, or if rounding to odd in binary64 first does not change the result in the format.
@@ -202,7 +203,10 @@ def calculator(
 
 
 def _passes(operation: str, sources: tuple[Format, ...], format: Format, context: Context) -> list[compiled.KernelPass]:
-    """Return the compiled passes: in binary32, then in binary64. The list is empty if pairs must be used instead."""
+    """Return the passes of the compiled lane: in binary32, in binary64, or both in this order.
+
+    The list is empty if the compiled lane cannot be used, so that the results must be computed as pairs.
+    """
     if context.flush_inputs or format.is_table or any(each.is_table for each in sources):
         return []
     words: tuple[Format, ...] = WORDS
@@ -316,7 +320,7 @@ class Pairwise:
     def _set_aside(self, numbers: list[Array], pair: pairs.Pair, whole: bool) -> tuple[Array, Array]:
         """Return the indices of NaN results and the indices of pairs that may be inexact.
 
-        In `pair`, these results are replaced by 1. `whole` tells whether all results are finite.
+        In `pair`, the results with these indices are replaced by 1. `whole` tells whether all results are finite.
         """
         s, e = pair
         doubtful: Any = np.False_
@@ -358,7 +362,10 @@ class Pairwise:
     def _round_single(
         self, pair: pairs.Pair, numbers: list[Array], whole: bool, first: int, codes: Array, flags: Array | None
     ) -> None:
-        """Round to binary32 first, which is faster; results too large for binary32 are rounded from binary64."""
+        """Round the results to odd in binary32 first: rounding binary32 into the format is faster than binary64.
+
+        Results that are too large for binary32 are rounded from binary64.
+        """
         if self.all_single:
             beyond = np.False_ if whole else np.isinf(pair[0]) & np.isfinite(numbers[0]) & np.isfinite(numbers[1])
         else:

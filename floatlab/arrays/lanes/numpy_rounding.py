@@ -70,8 +70,8 @@ def draws(seed: int, first: int, count: int) -> Array:
 def compared_draws(context: Context, first: int, count: int) -> Array:
     """Return the numbers that decide stochastic rounding, for `count` elements from index `first` on.
 
-    An element is rounded away from zero if its number is less than floor(2^32·f), where f is the discarded fraction of
-    its last place.
+    An element is rounded away from zero if the number for this element is less than floor(2^32·f). Here f is the
+    discarded part of the element, in units in the last place.
     """
     drawn = draws(context.seed, first, count)
     if context.rounding is Direction.SR and context.draw is None:
@@ -169,7 +169,7 @@ def encode_block(bits: Array, rule: RoundingRule, drawn: Array | None = None) ->
 
 
 def _reaches(parts: Parts, negative: Array, tiny: Array, rule: RoundingRule, drawn: Array | None) -> Array:
-    """Return a mask of the numbers below 2^emin that round up to 2^emin if the exponent range is unbounded."""
+    """Return a mask of the numbers below 2^emin that would be rounded up to 2^emin in an unbounded exponent range."""
     source_t, t = rule.source.trailing_bits, rule.format.trailing_bits
     reached = np.zeros_like(tiny)
     if rule.low > 1:
@@ -246,7 +246,8 @@ def has_table(rule: RoundingRule) -> bool:
 def table_for(rule: RoundingRule) -> tuple[Array, Array]:
     """Return two tables indexed by the upper 16 bits of a binary32 code.
 
-    The first holds codes; the second holds codes with the flags in the bits above them.
+    The first table has codes. Each entry of the second table has a code in its lower half, and the flags in its upper
+    half.
     """
     codes, flags = encode_block(np.arange(1 << 16, dtype=np.uint32) << np.uint32(16), rule)
     held = container(rule.format)
@@ -284,7 +285,7 @@ def rounder(rule: RoundingRule) -> Rounder:
 def _look_up(tables: tuple[Array, Array], words: Array, codes: Array, flags: Array | None) -> None:
     """Round by the tables of `table_for`.
 
-    The index is the upper half of the word, with its last bit set if any bit of the lower half is.
+    The index is the upper half of the word; its lowest bit is set to 1 if any bit of the lower half is 1.
     """
     places = words & np.uint32(0xFFFF)
     places += np.uint32(0xFFFF)  # carries into bit 16 if any low bit is set
@@ -300,7 +301,7 @@ def _look_up(tables: tuple[Array, Array], words: Array, codes: Array, flags: Arr
 
 
 def reader(fmt: Format, word: Format) -> Reader:
-    """Return a function that decodes arrays of a format's codes into words."""
+    """Return a function that decodes arrays of codes of `fmt` into bit patterns of the format `word`."""
     reading = decoding_rule_for(fmt, word)
     unsigned: Any = container(word).type
     number: Any = np.float32 if word.width == 32 else np.float64

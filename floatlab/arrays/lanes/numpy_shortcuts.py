@@ -120,8 +120,8 @@ class FastRounder:
     ) -> tuple[Array, Array] | None:
         """Round a part of a chunk; return the indices and the words of the elements that need the general path.
 
-        The returned words are copies, since `codes` may share its memory with `words`. Return None if no element needs
-        the general path.
+        The returned words are copies, since `codes` and `words` may share memory. Return None if no element needs the
+        general path.
         """
         whole: Array = words.view(self.word)
         if self.rule.drops_signs:
@@ -157,8 +157,8 @@ class FastRounder:
         """Return masks of the numbers that need the general path. `top` is the largest magnitude.
 
         These numbers are NaNs and infinities. If the format has no zero, numbers below its smallest number are
-        included. If flags are requested under stochastic rounding, so are numbers for which the random draw decides
-        whether they are tiny.
+        included. If flags are requested under stochastic rounding, numbers just below 2^emin are included, too: a
+        random draw may decide whether such a number is tiny.
         """
         found = []
         if top >= self.special:
@@ -198,9 +198,9 @@ class FastRounder:
         return rank, inexact
 
     def _correct(self, rank: Array, x: Array, back: Array, power: Array, whole: Array, drawn: Array | None) -> None:
-        """Correct ranks that were rounded to nearest even, so that they follow the rounding direction.
+        """Change ranks that were rounded to nearest even into the ranks for the context's rounding direction.
 
-        `back` has the values of the ranks.
+        A rank is the code of a result without the sign. `back` has the numbers of the given ranks.
         """
         direction = self.direction
         if direction is Direction.RNE:

@@ -26,14 +26,17 @@ _HALVES = float(1 + (1 << 27))  # splits binary64 into two halves of at most 26 
 
 
 def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
-    """Return a + b as a pair. The pair is exact, but e is a NaN if s is infinite."""
+    """Return a + b as an exact pair (s, e), so that s + e = a + b. If s is infinite, e is a NaN."""
     s = a + b
     c = s - a
     return s, (a - (s - c)) + (b - c)
 
 
 def two_product(a: Array, b: Array) -> tuple[Array, Array]:
-    """Return a·b in binary64 as a pair, exact if |a·b| ≥ 2^-900. If splitting a factor overflows, e is a NaN."""
+    """Return a·b in binary64 as a pair (s, e).
+
+    The pair is exact if |a·b| ≥ 2^-900. If splitting a factor overflows, e is a NaN.
+    """
     s = a * b
     (a_high, a_low), (b_high, b_low) = _halves(a), _halves(b)
     return s, a_low * b_low - (((s - a_high * b_high) - a_low * b_high) - a_high * b_low)
@@ -60,7 +63,10 @@ def root(a: Array) -> tuple[Array, Array]:
 
 
 def fused(product: Pair, c: Array) -> tuple[Array, Array]:
-    """Return a·b + c as a pair, from the product's pair; s is the rounded fma (Boldo and Melquiond, fig. 2)."""
+    """Return a·b + c as a pair (s, e); `product` is the pair of a·b, and s is the rounded fma.
+
+    The algorithm is that of Boldo and Melquiond, fig. 2.
+    """
     high, low = product
     if low is None:
         return two_sum(high, c)
@@ -72,13 +78,16 @@ def fused(product: Pair, c: Array) -> tuple[Array, Array]:
 
 
 def missed(pair: Pair) -> Array | np.bool:
-    """Return a mask of nonzero residuals. A NaN in e counts as zero; it belongs to a result that is not finite."""
+    """Return a mask of the pairs whose residual is not zero.
+
+    A residual that is NaN counts as zero, because the result of such a pair is not finite.
+    """
     e = pair[1]
     return np.False_ if e is None else (e < 0) | (e > 0)
 
 
 def _cut(pair: Pair) -> tuple[Array, Array | np.bool, Array | np.bool]:
-    """Return s + e truncated toward zero (as words), whether this loses bits, and whether |s| is above |s + e|."""
+    """Return s + e truncated toward zero (as bit patterns), whether bits were lost, and whether |s| > |s + e|."""
     s, e = pair
     words = s.view(_WORDS[s.itemsize])
     if e is None:
@@ -100,8 +109,8 @@ def to_odd(pair: Pair) -> Array:
 def narrowed(pair: Pair) -> Pair:
     """Convert a pair of binary64 to a pair of binary32.
 
-    Both pairs give the same number when they are rounded to odd. s is infinite on overflow, and only the sign of e is
-    exact.
+    When the given pair and the result are rounded to odd in binary32, both give the same number. In the result (s, e),
+    s is infinite if the number overflows, and only the sign of e is exact.
     """
     s, e = pair
     near = s.astype(np.float32)

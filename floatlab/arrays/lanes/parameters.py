@@ -31,7 +31,10 @@ _EXTRA_BITS_DRAWN = 33  # for stochastic rounding: 32 bits to compare with the d
 
 
 class DecodingRule(Individual):
-    """Parameters to decode codes of a format into words; `word` must contain all numbers of `format`."""
+    """Parameters for decoding codes of `format` into bit patterns of the format `word`.
+
+    `word` contains all numbers of `format`.
+    """
 
     format: Format
     word: Format
@@ -43,7 +46,10 @@ class DecodingRule(Individual):
 
 
 class RoundingRule(Individual):
-    """Parameters to round words into a format in a context. In a pair, the second entry is for negative numbers."""
+    """Parameters for rounding words (bit patterns of numbers of the format `source`) into a format, in a context.
+
+    If a field is a pair, the first entry is for positive numbers, and the second entry is for negative numbers.
+    """
 
     format: Format
     context: Context
@@ -66,7 +72,10 @@ class RoundingRule(Individual):
 
     @property
     def is_by_word(self) -> bool:
-        """Whether the result depends on the word alone: nothing is drawn or flushed, and no value is an error."""
+        """Whether the result of a rounding depends only on the rounded number.
+
+        This is so if no random numbers are drawn, nothing is flushed to zero, and no value is an error.
+        """
         flushes = self.context.flush_inputs or self.context.flush_results
         return not (self.direction.is_stochastic or flushes or self.refuses)
 
@@ -83,7 +92,7 @@ class RoundingRule(Individual):
 
     @property
     def largest(self) -> int:
-        """The largest number of the format, or of the source if that is less, as the source's code without sign."""
+        """The largest number of the format or of the source, whichever is less, as a code of the source."""
         top = word_of(Datum(self.format, self.format.largest_magnitude), self.source)
         return min(top, self.source.largest_magnitude)
 
@@ -161,7 +170,10 @@ def decoding_rule_for(format: Format, word: Format) -> DecodingRule:
 
 
 def can_read(format: Format, word: Format) -> bool:
-    """Return whether the fast lanes can decode a format into words, by its fields or by a table of words."""
+    """Return whether the compiled and the NumPy lane can decode codes of `format` into the format `word`.
+
+    These lanes decode the bit fields of a code, or look up the code in a table.
+    """
     reading = decoding_rule_for(format, word)
     return reading.by_fields or reading.table is not None
 
@@ -211,7 +223,7 @@ def checked_codes(codes: object, of: Format | int, name: str = "codes") -> Array
 
 
 def can_round(source: Format, format: Format) -> bool:
-    """Return whether the fast lanes can round words of the format `source` into `format`."""
+    """Return whether the compiled and the NumPy lane can round numbers of the format `source` into `format`."""
     if format.is_table:
         return format.width <= 16
     return (
@@ -223,10 +235,10 @@ def can_round(source: Format, format: Format) -> bool:
 
 
 def is_enough(word: Format, format: Format, drawn: bool = False) -> bool:
-    """Return whether numbers can be rounded to odd in `word` first, without changing their rounding to `format`.
+    """Return whether rounding to odd in `word` first leaves the results of a rounding into `format` unchanged.
 
-    `drawn` tells whether the rounding to `format` is stochastic. The result is also False if the fast lanes cannot
-    round words of `word` into `format`.
+    `drawn` tells whether the rounding to `format` is stochastic. The result is also False if the compiled and the NumPy
+    lane cannot round numbers of the format `word` into `format`.
 
     >>> bf16 = parse_format("bf16")
     >>> is_enough(SINGLE, bf16), is_enough(SINGLE, bf16, drawn=True)
@@ -251,7 +263,7 @@ def _settled(ask: Callable[[], tuple[int, Flags]]) -> Settled:
 
 @lru_cache(maxsize=256)
 def rounding_rule_for(format: Format, context: Context, source: Format) -> RoundingRule:
-    """Return the parameters to round words of the format `source`, which is binary32 or binary64."""
+    """Return the parameters for rounding numbers of the format `source` (binary32 or binary64) into `format`."""
 
     def rounded(x: Exact) -> tuple[int, Flags]:
         found = round_exact(x, format, context)

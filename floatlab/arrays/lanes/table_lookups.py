@@ -30,14 +30,16 @@ _MAGNITUDE = 0x7FFFFFFF  # of binary32
 class NarrowLookup:
     """A look-up of codes of up to 8 bits.
 
-    A bucket's entry has the start inside the bucket, and the codes before and after this start.
+    A bucket is a range of words. The entry of a bucket has a word (the start) and two codes: one code for the words
+    below the start, and one code for all other words.
     """
 
     def __init__(self, rule: RoundingRule) -> None:
         """Split the words into buckets by as few significand bits as possible.
 
-        No bucket of normal words has two starts. A bucket of subnormal words covers many binades, so it may have
-        several starts; the search then finds its codes.
+        A start is the first word that is rounded to a code. A bucket of normal numbers has at most one start. A bucket
+        of subnormal numbers covers many binades, so it may have several starts; a search then finds the codes of its
+        words.
         """
         self.rule, self.entries = rule, np.empty(0, np.uint64)
         for bits in range(1, 8):
@@ -71,9 +73,10 @@ class NarrowLookup:
         return look_up
 
     def plain(self) -> Callable[[Array, Array], None]:
-        """Return the same function in NumPy.
+        """Return the same function as `compiled`, in NumPy.
 
-        It looks up the code by the upper 16 bits of the word. If these do not determine the code, it searches.
+        The function looks up the code by the upper 16 bits of the word. If these bits do not determine the code, a
+        search finds the code.
         """
         rule = self.rule
         # An index is the upper 16 bits of a word; its last bit is also set if any of the lower 16 bits of the word is
@@ -112,17 +115,21 @@ def _wide_starts(rule: RoundingRule, negative: bool) -> Array | None:
 
 
 class BinadeLookup:
-    """A look-up of 16-bit codes in two's complement whose starts are evenly spaced in each binade of binary32.
+    """A look-up of 16-bit codes in two's complement, with one entry for each sign and exponent of binary32.
 
-    There is one entry for each sign and exponent. It holds the rank at the binade's start and three numbers for
-    rounding the significand: a number to add, a right shift that follows, and a flag that adds 1 more if the truncated
-    rank is odd.
+    A start is the first word that is rounded to a code; in each binade, the starts must be evenly spaced. A rank is the
+    code of a magnitude. An entry holds the rank at the beginning of the binade, and three numbers for rounding the
+    significand: a number to add, a right shift that follows, and a flag. If the flag is set, and truncating the
+    significand gives an odd rank, 1 more is added before the shift.
     """
 
     shift = SINGLE.trailing_bits
 
     def __init__(self, rule: RoundingRule) -> None:
-        """Find the entry of each binade; `entries` is empty if a binade of normal words has no correct entry."""
+        """Find the entry of each binade.
+
+        If no entry gives the right codes of a binade of normal numbers, `entries` stays empty.
+        """
         self.rule, entries = rule, []
         for negative in (False, True):
             starts = _wide_starts(rule, negative)
@@ -139,7 +146,7 @@ class BinadeLookup:
         self.entries = np.array(entries if complete else [], np.uint64)
 
     def _fit(self, base: int, offsets: Array) -> int | None:
-        """Return the entry of a binade, or None if no entry is correct.
+        """Return the entry of a binade, or None if no entry gives the right codes.
 
         `base` is the rank at the binade's start, and `offsets` are the starts inside it, relative to its first word.
         """
@@ -200,16 +207,18 @@ class BinadeLookup:
 class WideLookup:
     """A look-up of 16-bit codes in two's complement.
 
-    In each bucket, a straight line gives the rank of a word or one less; a comparison with one start decides which.
-    Words in buckets that no line fits are found by a search.
+    A bucket is a range of words, and a rank is the code of a magnitude. In each bucket, a straight line gives the rank
+    of a word, or a number that is 1 too small. A comparison with a start (the first word that is rounded to a code)
+    decides between the two. If no line fits a bucket, a search finds the codes of the words.
     """
 
     shift = 16
 
     def __init__(self, rule: RoundingRule) -> None:
-        """Find the line of each bucket, which gives a number k.
+        """Find the line of each bucket of words.
 
-        The rank of a word is k, or k + 1 if the word is at least the start with index k (from 0).
+        The line gives a number k for each word. If the word is at least the start with index k (counted from 0), its
+        rank is k + 1, otherwise k.
         """
         self.rule, self.starts = rule, np.empty(0, np.uint32)
         both = [each for negative in (False, True) if (each := _wide_starts(rule, negative)) is not None]
@@ -225,7 +234,8 @@ class WideLookup:
     def _lines(self, starts: Array) -> Array:
         """Return the entries for numbers of one sign: the height and slope of the line in each bucket.
 
-        Each line is checked at both sides of each start. A bucket without such a line is left to the search.
+        Each line is checked at each start and at the word before each start. If the line of a bucket fails the check,
+        the codes of this bucket are left to the search.
         """
         firsts = np.arange(1 << (31 - self.shift), dtype=np.int64) << self.shift
         base = np.searchsorted(starts, firsts, "right")

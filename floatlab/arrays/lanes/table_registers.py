@@ -26,9 +26,11 @@ _INFINITY = SINGLE.infinity_magnitude
 
 
 def _distinct(rule: RoundingRule, negative: bool, end: int) -> tuple[Array, Array]:
-    """Return the starts of one sign's segments that are below the word `end`, and their codes.
+    """Return the starts of the segments of one sign, and the codes of these segments.
 
-    Empty segments are left out, and neighbouring segments with the same code are merged.
+    A segment is a range of words that are rounded to the same code, and its start is the first of these words. Only
+    starts below the word `end` are returned. Empty segments are left out, and neighbouring segments with the same code
+    are merged.
     """
     of_sign = segments(rule, negative)
     starts = of_sign.starts.astype(np.int64)
@@ -43,7 +45,10 @@ def _reversed(number: int, bits: int) -> int:
 
 
 class FewLookup:
-    """A look-up by binary search, for roundings that have at most 32 segments, both signs together."""
+    """A look-up by binary search, for roundings that have at most 32 segments (both signs together).
+
+    A segment is a range of words that are rounded to the same code.
+    """
 
     def __init__(self, rule: RoundingRule) -> None:
         """Order the segments of both signs by value; `table` is empty if there are more than 32."""
@@ -76,16 +81,17 @@ class FewLookup:
 
 
 class ByteLookup:
-    """A look-up for roundings whose segments start at the same magnitudes for both signs, evenly spaced in each binade.
+    """A look-up for roundings whose segments are evenly spaced in each binade, and the same for both signs.
 
-    It uses only the `_KEPT` leading bits of the significand, which must determine the code. A binary search finds the
-    codes of infinities and NaNs. It also finds those of subnormal words if the tables cannot represent them.
+    A segment is a range of words that are rounded to the same code. The look-up uses only the `_KEPT` leading bits of
+    the significand, which must determine the code. A binary search finds the codes of infinities and NaNs. If the
+    tables cannot give the codes of subnormal numbers, the search finds these codes, too.
     """
 
     def __init__(self, rule: RoundingRule) -> None:
         """Find the table entries of each binade.
 
-        `tables` is empty if a binade of normal words has no correct entries.
+        If no entries give the right codes of a binade of normal numbers, `tables` stays empty.
         """
         self.rule, self.tables, self.searched = rule, np.empty(0, np.uint8), _SPECIAL
         starts, codes = _distinct(rule, False, _INFINITY)

@@ -26,7 +26,8 @@ from floatlab.record import Individual
 class Segments(Individual):
     """The segments of the numbers of one sign, in ascending order of magnitude.
 
-    Each segment has its first word (without the sign), the code of the results, and the flags that its words raise.
+    A segment is a range of words that are rounded to the same code. `starts` has the first word of each segment
+    (without the sign), `codes` its code, and `flags` the flags that its words raise.
     """
 
     starts: Array
@@ -54,17 +55,20 @@ def cut_to_word(x: Real, word: Format) -> tuple[int, bool, bool]:
 
 
 def first_word(x: Real, strict: bool, word: Format) -> int:
-    """Return the smallest word at or above a magnitude (above it if `strict`); infinity if no finite one exists."""
+    """Return the word of the smallest number that is at least x or, if `strict` is true, above x.
+
+    If no finite number of the format `word` is large enough, return the word of infinity.
+    """
     kept, inexact, _ = cut_to_word(x, word)
     return min(kept + (strict or inexact), word.infinity_magnitude)
 
 
 @lru_cache(maxsize=64)
 def _starts(format: TableFormat, direction: Direction, negative: bool, word: Format) -> Array:
-    """Return, for each of the ranks 1, 2, … of one sign, the first word (without its sign) that has this rounded rank.
+    """Return, for each rank 1, 2, … of one sign, the first word (without the sign) that is rounded to this rank.
 
-    The magnitudes of a sign have ranks, in ascending order; zero has rank 0. If numbers can overflow, the last entry is
-    the first word that overflows.
+    The rank of a number is its index among the numbers of one sign, in ascending order of magnitude; zero has rank 0.
+    If numbers can overflow, the last entry is the first word that overflows.
     """
     most, beyond = format.most(negative), format.next_beyond()
     exact = not format.is_irrational
@@ -122,7 +126,7 @@ def _settle(found: tuple[int, Flags] | UnsupportedError) -> tuple[int, int]:
 
 
 def search(rule: RoundingRule, words: Array) -> tuple[Array, Array]:
-    """Return the codes to which words are rounded, and the flags of their segments, by a binary search."""
+    """Find the segment of each word by a binary search; return the codes and the flags of the segments."""
     signs = words >> words.dtype.type(rule.source.width - 1)
     magnitudes = words & words.dtype.type((1 << rule.source.width - 1) - 1)
     codes, flags = np.empty(len(words), container(rule.format)), np.empty(len(words), np.uint8)

@@ -1,6 +1,7 @@
-"""Look-ups from words to codes and back, for formats given by a table of numbers: the NumPy and the compiled lane.
+"""Converts words to codes and codes to words, for formats given by a table of numbers.
 
-A *word* is the bit pattern of a binary32 or binary64 number, read as an unsigned integer.
+The look-ups serve two of the three implementations of the array operations: the compiled and the NumPy lane. A *word*
+is the bit pattern of a binary32 or binary64 number, read as an unsigned integer.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ def _looking_up(rule: RoundingRule, kernels: ModuleType | None) -> Callable[[Arr
 
 @lru_cache(maxsize=256)
 def rounder(format: Format, context: Context, word: Format, kernels: ModuleType | None) -> Rounder | None:
-    """Return a function that rounds words into a format given by a table, or None if this needs the scalar lane.
+    """Return a function that rounds words into a format given by a table, or None if only the scalar lane can do this.
 
     `kernels` is the compiled extension, or None for the NumPy lane.
     """
@@ -97,7 +98,11 @@ def rounder(format: Format, context: Context, word: Format, kernels: ModuleType 
 
 @lru_cache(maxsize=64)
 def words_table(format: Format, word: Format) -> Array:
-    """Return a table with the word of each code (2^8 or 2^16 entries), rounded to nearest if no word is exact."""
+    """Return a table of 2^8 or 2^16 entries that gives the word of each code.
+
+    A word is the bit pattern of a number of the format `word`. If this format does not contain the number of a code,
+    the number is rounded to nearest.
+    """
     assert given_by_table(format)
     table = np.zeros(1 << 8 * container(format).itemsize, container(word))
     for negative in (False, True):
@@ -115,7 +120,7 @@ def words_table(format: Format, word: Format) -> Array:
 
 
 def reader(format: Format, word: Format, kernels: ModuleType | None) -> Reader:
-    """Return a function that decodes arrays of codes of a format given by a table into words."""
+    """Return a function that decodes codes of a format given by a table into bit patterns of the format `word`."""
 
     def read(codes: Array, words: Array) -> None:
         table = words_table(format, word)

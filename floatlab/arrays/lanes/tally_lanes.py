@@ -98,7 +98,7 @@ class Tally(Record):
         return self.relative_sum / count if count else 0.0
 
     def relative_quantile(self, share: float) -> float:
-        """Return the quantile `share` of the relative errors; it exceeds the exact quantile by at most 1/128 of it.
+        """Return the quantile `share` of the relative errors; the result may be too large by up to 1 part in 128.
 
         >>> from floatlab.arrays.round_trips.tally import tally
         >>> x = np.arange(1, 1001, dtype=np.float32)

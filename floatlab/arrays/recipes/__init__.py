@@ -1,1 +1,1 @@
-"""Recipes on arrays: evaluates formulas of scale rules, cuts arrays into blocks, and quantizes by library rules."""
+"""Recipes on arrays: evaluates formulas of scale rules, cuts arrays into blocks, and applies rules of libraries."""

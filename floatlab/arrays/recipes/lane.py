@@ -1,7 +1,8 @@
 """Applies scale rules of libraries, and rules that choose between scales, to arrays.
 
 The rule's formulas are evaluated for all blocks at once, and then for all elements. The elements are rounded once to
-their format. For the exact rules of floatlab on blocks along one axis, `arrays.block_job` is faster.
+their format. The module `arrays.block_job` is faster than this module, but supports only the exact rules of floatlab,
+on blocks along one axis.
 """
 
 from __future__ import annotations
@@ -53,8 +54,8 @@ class FormulaLane:
         """Return codes of scales and of elements, the scale of the tensor (or of each row), and the groups' exponents.
 
         A group is a part of a block that has its own exponent, 0 or 1, as in HiF4. If the format has a tensor scale for
-        each row of the original array, `rows` has the number of this row for each block. `width` is the number of
-        columns of a block. `given` is the caller's tensor scale, or None.
+        each row of the original array, `rows` has, for each block, the number of the row in which the block lies.
+        `width` is the number of columns of a block. `given` is the caller's tensor scale, or None.
         """
         amax = np.abs(blocks).max(axis=1, keepdims=True, initial=0)
         known: dict[str, Array] = {**self.constants, "amax": amax, "x": blocks, "tensor": np.ones((1, 1), np.float32)}
@@ -110,10 +111,10 @@ class FormulaLane:
         return np.broadcast_to(tensor, (len(rows), 1))[firsts, 0]
 
     def _attempt(self, known: dict[str, Array], factor: str) -> tuple[Array, Array, Array]:
-        """Quantize the blocks with one factor `grow` (`ScaleChoice`).
+        """Quantize the blocks; the variable `grow` of the rule's formulas has the value `factor` (see `ScaleChoice`).
 
-        Return the codes of the scales and of the elements, and the errors of the elements. For a rule without a choice,
-        the third array has no meaning.
+        Return the codes of the scales and of the elements, and the errors of the elements. If the rule does not choose
+        between scales, the third array has no meaning.
         """
         known["grow"] = np.asarray(factor, np.float32)
         scales = np.zeros((len(known["x"]), 1), container(self.fmt.scale))
@@ -134,9 +135,10 @@ class FormulaLane:
         return scales, codes, formulas.evaluate(parse_formula(self.rule.choice.error), known, self.working)
 
     def _codes(self, known: dict[str, Array]) -> tuple[Array, Array]:
-        """Return the codes of the elements and their values.
+        """Return the codes of the elements, and the values of these codes.
 
-        If the rule does not choose between scales, the values are not needed; `x` is returned in their place.
+        If the rule does not choose between scales, the values are not needed; the original elements are returned in
+        their place.
         """
         if self.rule.rounding == "closest":
             return self._closest(known), known["x"]
@@ -173,7 +175,10 @@ class FormulaLane:
         return np.where(lost, self.rule.nan, codes & (2 * half - 1)).astype(np.uint8)
 
     def _rounded(self, scaled: Array, numbers: Format) -> Array:
-        """Return the codes of scaled values, rounded in the context's direction or, if that is RNE, in the rule's."""
+        """Round scaled values into the format `numbers`, and return the codes.
+
+        The rounding direction is that of the context or, if the context's direction is RNE, that of the rule.
+        """
         context, direction = self.context, self.rule.rounding
         if direction != "RNE" and context.rounding is Direction.RNE:
             if direction == TIES_TO_ZERO:
@@ -186,7 +191,10 @@ class FormulaLane:
         return codes
 
     def _closest(self, known: dict[str, Array]) -> Array:
-        """Return the first code whose value is closest to x; the errors are computed in the working precision."""
+        """Return, for each element, the first code whose decoded value is closest to the element.
+
+        The errors are computed in the working precision.
+        """
         codes = np.zeros(known["x"].shape, container(self.numbers))
         least = None
         for code in range(1 << self.numbers.width):

@@ -79,7 +79,7 @@ def _difference(a: Array, b: Array) -> Array:
 
 
 class _Lane(FormulaLane):
-    """Applies the rules of libraries, which round each operation."""
+    """Rounds blocks by the scale rules of libraries; these rules round the result of each operation."""
 
     def __init__(self, recipe: Recipe) -> None:
         super().__init__(recipe, SINGLE, element_context(Context(), recipe.format))
@@ -165,7 +165,7 @@ def _kept(values: Array, fmt: BlockFormat, of_tensor: bool = False) -> Array:
 
 
 def _largest(values: Array, count: int) -> Array:
-    """Return the largest number of every group of `count` consecutive rows."""
+    """Return, for each column, the largest number in every group of `count` consecutive rows."""
     return np.maximum.reduceat(values, np.arange(0, len(values), count), axis=0)
 
 
@@ -197,7 +197,7 @@ def qkx2(x: Array) -> tuple[Array, Array, Array]:
 
 
 def _sum(terms: Array) -> Array:
-    """Return the sums of rows, added one after the other."""
+    """Return the sum of each row of `terms`; the terms of a row are added one after the other."""
     total = terms[:, :1]
     for column in range(1, terms.shape[1]):
         total = total + terms[:, column : column + 1]
@@ -205,7 +205,10 @@ def _sum(terms: Array) -> Array:
 
 
 def _elements(x: Array, count: np.float32, low: Array, high: Array) -> tuple[Array, Array]:
-    """Divide each block's range into `count` steps; return 1/step, and each value's distance from `low` in steps."""
+    """Quantize `x` in steps of (`high` − `low`) / `count`, starting at `low`.
+
+    Return 1/step for each block, and the distance of each value from `low` in steps, rounded to an integer.
+    """
     inverse = count / (high - low)
     q = np.rint(inverse * (x - low))
     return inverse, np.where(np.isfinite(q), np.clip(q, 0, _TOP), np.float32(0))

@@ -66,7 +66,8 @@ class Tiling:
     def row_of_block(self) -> Array:
         """Return, for each block, the index of its row of blocks.
 
-        These rows are numbered consecutively, over all outer axes.
+        Blocks that lie side by side along the last axis form a row of blocks. These rows are numbered consecutively
+        over all other axes.
         """
         outer, rows, columns = np.indices((self.outer, *self.counts))
         return (outer * self.counts[0] + rows).reshape(-1) if columns.size else np.zeros(0, np.intp)

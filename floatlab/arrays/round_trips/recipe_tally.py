@@ -23,8 +23,8 @@ from floatlab.record import Individual
 class Limits(Individual):
     """The limits of an element format: magnitudes below `smallest` are subnormal, and those above `beyond` overflow.
 
-    `smallest` is half a step below the smallest normal number, since decoded numbers (element × scale, rounded) may lie
-    slightly below their exact values.
+    `smallest` is the smallest normal number minus half of the smallest subnormal number, since decoded numbers (element
+    × scale, rounded) may be slightly below their exact values.
     """
 
     smallest: float
@@ -100,7 +100,11 @@ def _tally(trip: RoundTrip, recipe: Recipe, first: int, row_length: int | None) 
 
 
 def _index(at: int, tile: tuple[int, int], width: int, top: int, left: int, stride: int) -> int:
-    """Return the array index of element number `at` in the order of tiles; −1 stays −1."""
+    """Return the array index of element `at` of a part of an array; the elements are numbered tile after tile.
+
+    The part begins at the row `top` and the column `left`, and has `width` columns. `stride` is the length of the
+    array's rows. If `at` is −1 (no element), the result is −1.
+    """
     if at < 0:
         return at
     number, inside = divmod(at, tile[0] * tile[1])

@@ -34,9 +34,9 @@ class RoundTrip(Individual):
     """The numbers of a matrix, and the same numbers rounded by a recipe.
 
     `x` and `values` are matrices of one dtype, float32 or float64. They consist of tiles of `tile` (rows, columns). In
-    a tile, value = element × factor (+ minimum), with `factors` and, in formats with minima, `minima`. `scales` has the
-    stored scales of the blocks as numbers, and `unit` has the factors that scales of 1 would give. Both are None for
-    recipes without scales.
+    each tile, value = element × factor or, in formats with minima, element × factor + minimum; `factors` and `minima`
+    have these numbers for all tiles. `scales` has the stored scales of the blocks as numbers, and `unit` has the
+    factors that scales of 1 would give. `scales` and `unit` are None for recipes without scales.
     """
 
     x: Array
@@ -88,14 +88,15 @@ def numbers_of(piece: Piece) -> Array:
 
 @in_default_mode
 def round_trip(x: Piece, recipe: Recipe, peak: float | None = None, overflow: str = "native") -> RoundTrip:
-    """Round a matrix by a recipe and back.
+    """Quantize a matrix by a recipe, and decode the result.
 
     Parameters
     ----------
     x
         A matrix of floats, or of codes of a format.
     recipe
-        The recipe. If it has scales, numbers beyond the largest saturate; else `overflow` applies.
+        The recipe. If the recipe has scales, elements beyond the largest number of their format saturate; otherwise
+        `overflow` applies.
     peak
         The first number with the largest magnitude in the whole array (or in the whole row, if each row has a scale).
         It is needed if `x` is only a part of an array whose scales depend on the other parts.

@@ -86,10 +86,10 @@ def tally(
 
 
 def merge(tallies: Iterable[Tally]) -> Tally:
-    """Return the tally of several parts together, whose order does not matter.
+    """Return the tally of several parts of an array together; the order of the parts does not matter.
 
-    Each sum is the exact total of the parts' sums, rounded once, unless it overflows or is not finite. If there are no
-    parts, all counts are 0.
+    Each sum is the exact total of the parts' sums, rounded once. (A total that overflows or is not finite is added up
+    with ordinary float additions.) If there are no parts, all counts are 0.
 
     >>> x = np.float32([1, 2, 3, 5])
     >>> pieces = [tally(x[i:i + 2], x[i:i + 2] * 2, first=i) for i in (0, 2)]
