@@ -113,7 +113,7 @@ class Plan(Answering, Record):
 
     @property
     def sizes(self) -> list[int]:
-        """The number of terms below each id; a term counts itself."""
+        """The number of terms below each id; for a term, 1."""
         return self.accumulate([1] * self.terms, sum)
 
     @property

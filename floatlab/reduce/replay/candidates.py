@@ -54,7 +54,7 @@ class InputRounding(Record):
 
     @property
     def text(self) -> str:
-        """The format, and all directions that give the same rounded inputs."""
+        """The format and the rounding directions as text; all these directions give the same rounded inputs."""
         return f"{self.format.name} ({' or '.join((self.rounding, *self.alike))})"
 
 
@@ -238,7 +238,10 @@ def list_adders(
 
 
 def _multiplies_exactly(into: Format, x: Format, y: Format) -> bool:
-    """Return whether `into` represents all products of finite numbers, so that FMA makes no difference."""
+    """Return whether `into` represents all products of finite numbers of the formats x and y.
+
+    If so, FMA makes no difference.
+    """
     if into.precision < x.precision + y.precision or not into.subnormals:
         return False
     return bool(into.largest >= x.largest * y.largest and into.smallest <= x.smallest * y.smallest)

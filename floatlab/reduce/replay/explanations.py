@@ -48,7 +48,7 @@ class Explanation(Individual):
 
     @property
     def same(self) -> tuple[Schedule, ...]:
-        """Other schedules that were tried and have the same tree for these terms."""
+        """The other schedules that were tried and have the same tree as `schedule` for this number of terms."""
         return self.candidate.same
 
     @property

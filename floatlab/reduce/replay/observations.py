@@ -67,7 +67,7 @@ class PrintedArray(Individual):
     high: Array
 
     def take(self, places: Array) -> PrintedArray:
-        """Return the elements at these places, in C order."""
+        """Return the elements at the indices `places`, in C order."""
         return PrintedArray(self.codes[places], self.format, self.low[places], self.high[places])
 
     def fits(self, codes: Array, format: Format) -> Array:

@@ -48,7 +48,7 @@ class TileEdge(Individual):
 def find_tile_edge(
     evaluator: Evaluator, best: Explanation, goal: Source, tried: Iterable[Candidate]
 ) -> TileEdge | None:
-    """If the best candidate fails only in some rows or columns, find a candidate that reproduces these.
+    """Find a candidate that reproduces the few rows or columns in which the best candidate fails.
 
     At most half of the rows (or columns) may have failures. The rows with failures must have at least 16 elements in
     all. The result is None if no candidate reproduces the rows (or columns) with failures, if `best` has no failures,

@@ -104,7 +104,7 @@ class Reduction(Answering, Individual):
 
     @property
     def nodes(self) -> list[Node]:
-        """Every node with its value and derivations, in order. For a single term, the only node converts this term.
+        """Every node with its value and derivations, in order. A sum of one term has one node, which converts the term.
 
         Raises UnsupportedError for more than 2^14 terms.
 

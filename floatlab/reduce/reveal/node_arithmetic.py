@@ -77,7 +77,7 @@ def narrowed_candidates(format: Format, into: Format, plan: Plan, reader: ProbeR
 
 
 def _adder_of(plan: Plan, fused: frozenset[int], format: Format) -> Adder | PartlyFused:
-    """Return the simplest adder that fuses the products of the terms `fused` and rounds the others.
+    """Return the simplest adder that fuses the products of the terms `fused` and rounds the other products.
 
     >>> from floatlab.formats import parse_format
     >>> serial, single = Plan(3, ((0, 1), (3, 2))), parse_format("fp32")

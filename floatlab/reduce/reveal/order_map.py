@@ -209,9 +209,9 @@ class _Mapping:
     def _confirmed(self, candidate: Candidate, places: Array) -> Array:
         """Return the mask of the elements that a candidate also reproduces in further random products.
 
-        Some elements may have agreed by chance. Each round doubles the number of products, until all remaining elements
-        agree. If that takes too many products, a sample of the elements is replayed in a few more products. If an
-        element of the sample differs, the returned mask is empty.
+        Some elements may have agreed by chance. The number of products is doubled until all remaining elements agree.
+        If that takes too many products, a sample of the elements is replayed in a few more products. If an element of
+        the sample differs, the returned mask is empty.
         """
         while new := self.trials.make(2 * len(self.trials.kept)):
             fits = places

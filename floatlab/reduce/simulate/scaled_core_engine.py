@@ -99,7 +99,7 @@ class ScaledCore(Record):
     def node(
         self, first: int, factors: Sequence[tuple[Datum, Datum]], scales: Sequence[tuple[Datum, Datum]], c: Datum
     ) -> ScaledNode:
-        """Return the node that adds these products and c; `first` is the index of the first product.
+        """Return the node that adds c and the scaled products of `factors`; `first` is the index of the first product.
 
         `scales` has the two scales of each product, in order.
 

@@ -136,7 +136,7 @@ class BackendComparison(Answering, Record):
 
     @property
     def fastest(self) -> BackendTiming | None:
-        """The backend that multiplies fastest, without transfers; None if the runs cannot distinguish the fastest."""
+        """The backend that multiplies fastest, without transfers; None if several backends may be the fastest."""
         return next((run for run in self.runs if run.name == self.ranking.fastest), None)
 
     @property

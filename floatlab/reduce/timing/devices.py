@@ -74,7 +74,7 @@ class Device:
         return nullcontext()
 
     def array(self, values: Array, dtype: Foreign) -> Foreign:
-        """Return values as a new array of the library on the device, in C order; the dtype must represent them."""
+        """Return values as a new array on the device, in C order; the dtype must represent the values."""
         return np.array(values, dtype, order="C")
 
     def wait(self, made: Foreign) -> None:

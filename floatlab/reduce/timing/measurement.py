@@ -101,7 +101,7 @@ class Ranking(Record):
 
     @property
     def runs(self) -> int:
-        """The smallest number of runs that a timing has."""
+        """The number of runs of the timing with the fewest runs."""
         return min((len(timing.runs) for timing in self.timings), default=0)
 
     @property
@@ -112,7 +112,7 @@ class Ranking(Record):
 
     @property
     def spread(self) -> float:
-        """The largest spread of a candidate."""
+        """The largest spread among the candidates."""
         return max(timing.spread or 0.0 for timing in self._of_candidates)
 
     @property
