@@ -40,7 +40,7 @@ def percent(part: int, whole: int) -> str:
 
 
 def multiple(x: float) -> str:
-    """Return a ratio as text, with about three digits."""
+    """Return a ratio as text. From 1000 to 2^20 it is rounded to an integer, otherwise to three significant digits."""
     return f"{x:,.0f}" if 1000 <= x < _LARGE else f"{x:.3g}"
 
 
