@@ -271,7 +271,7 @@ class Derivation(Answering, Record):
 
     @property
     def rounding_format(self) -> Format:
-        """The format to whose precision the result was rounded; under precision control, it is a narrower format."""
+        """The format to whose precision the result was rounded: its own or, under precision control, a narrower one."""
         own = self.result.format
         if self.context.precision >= own.precision or not own.explicit_integer_bit:
             return own
@@ -310,7 +310,7 @@ class Derivation(Answering, Record):
         return seen.as_fraction() / unit
 
     def _near_reading(self) -> Read | None:
-        """Return the step that read a literal; None if no literal was read, or if it is far out of range (`FAR`)."""
+        """Return the step that read a literal. Return None if there is no literal, or if it is out of range (`FAR`)."""
         read = next((step for step in self.steps if isinstance(step, Read)), None)
         return read if read is not None and abs(read.exact.exponent) <= FAR else None
 

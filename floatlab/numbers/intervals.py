@@ -111,7 +111,7 @@ def _middle(a: Exact, b: Exact) -> Exact:
 def _above(datum: Datum, value: Exact, negative: bool = False) -> tuple[Exact, ...]:
     """Return the magnitudes at which the interval of a datum may end on the side away from zero, in ascending order.
 
-    The candidates are the point halfway to the next magnitude, and the next magnitude. Above the largest number, the
+    The interval may end halfway to the next magnitude, or at the next magnitude. Above the largest number, the
     next magnitude is the number that would follow if the exponent range were unbounded. In a format given by a table,
     the rounding boundary replaces the halfway point, and the result is empty if there is no next magnitude. If tiny
     results are flushed, the interval of zero may extend to the smallest normal number.

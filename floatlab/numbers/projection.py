@@ -318,7 +318,7 @@ def _beyond_largest(format: Format, context: Context, direction: Direction, nega
 
 
 def _stays_to_odd(format: Format, context: Context) -> bool:
-    """Return whether the direction RTO overflows to the largest number instead of ∞ or NaN."""
+    """Return whether an overflow in the direction RTO gives the largest number instead of ∞ or NaN."""
     if context.overflow is Overflow.NONE:
         return bool(format.largest_magnitude & 1)
     return context.overflow is not Overflow.NONE_NAN
@@ -376,7 +376,7 @@ def _sized(payload: int) -> str:
 def nan_code(
     format: Format, context: Context, negative: bool, payload: int = 0, signaling: bool = False
 ) -> tuple[int, Flags]:
-    """Return the code of a NaN with this payload, and the flags. A format without NaNs gives `absent_code`.
+    """Return the code of a NaN with this payload, and the flags. In a format without NaNs, see `absent_code`.
 
     Raises UnsupportedError if the format cannot represent the payload or signaling NaNs.
     """

@@ -113,7 +113,7 @@ def split(c: Any, shift: Any) -> tuple[Any, Any, Any]:
 
 
 def tail(rest2: Any, unit: Any, sticky: Any) -> tuple[Any, Any, Any]:
-    """Return whether the tail is nonzero, whether it is at least half a unit, and whether it is a tie.
+    """Return whether the discarded tail is nonzero, whether it is at least half a unit, and whether it is half.
 
     If `sticky` is set, unit must be above 1: otherwise the tail cannot be compared with half a unit.
 
@@ -218,7 +218,7 @@ def draw_rule(context: Context) -> tuple[int, int, int, int]:
 
 
 def compared_draw(rule: tuple[int, int, int, int], drawn: int) -> int:
-    """Turn a draw of 32 bits (or an array of draws) into what is compared with a threshold, by `draw_rule`."""
+    """Turn a draw of 32 bits (or an array of draws) into the number to compare; `draw_rule` gives `rule`."""
     keep, plus, flip, low = rule
     return ((drawn & keep) + plus ^ flip) + (drawn & low != 0)
 
@@ -256,7 +256,7 @@ class Overflow(Enum):
 class Absent(Enum):
     """The replacement for a NaN, infinity or zero that the format lacks.
 
-    It also replaces negative numbers in an unsigned format if `Context.negative` is `native`.
+    The same replacement is used for negative numbers in an unsigned format if `Context.negative` is `native`.
     """
 
     LARGEST = "largest"  # for NaN and ∞, a NaN if there is one, else the largest; for zero, the smallest
@@ -386,7 +386,7 @@ AnyContext = Context | Direction | str | None  # accepted by `as_context`
 def as_context(given: AnyContext) -> Context:
     """Convert an argument (a Context, a rounding direction or its name, or None for the default) to a Context.
 
-    Public functions convert their context arguments with this function. Raises ContextError for anything else.
+    Public functions convert their context arguments with this function. Raises ContextError for other arguments.
 
     >>> as_context("RTZ"), as_context("near_maxMag").rounding.value, as_context(None)
     (Context(rounding='RTZ'), 'RNA', Context())

@@ -75,7 +75,7 @@ def is_boundary(format: Format, rank: int, source: Format, code: int) -> bool:
 
 
 def gap(format: TableFormat, code: int) -> Exact:
-    """Return the distance to the next larger magnitude; for the largest number, to the next smaller magnitude."""
+    """Return a number's distance to the next larger magnitude; for the largest, to the next smaller magnitude."""
     negative = bool(format.sign(code))
     low = min(format.magnitude(code), format.most(negative) - 1)
     below, above = (Exact(False, *format.real(rank, negative)) for rank in (low, low + 1))
