@@ -49,7 +49,7 @@ class Integers(Record):
 
     @property
     def magnitudes(self) -> Format:
-        """The format of the integers' magnitudes. To round an element, its magnitude is rounded into this format."""
+        """The format of the magnitudes. To round an element, its magnitude is rounded into this format."""
         bias = 3 - self.width - self.quantum
         return Format(self.name, self.width - 1, 1, bias=bias, infinities=False, nans=0)
 

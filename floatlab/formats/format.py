@@ -147,7 +147,7 @@ class Format(Record):
 
     @property
     def smallest_magnitude(self) -> int:
-        """Magnitude (the code without its sign) of the smallest positive number; subnormal if the format allows."""
+        """Magnitude (the code without its sign) of the smallest positive number, which may be subnormal."""
         if not self.zero:
             return 0
         return 1 if self.subnormals else self.smallest_normal_magnitude

@@ -123,7 +123,7 @@ def _applies(rule: ScaleRule, format: BlockFormat) -> bool:
 def default_rule(format: BlockFormat) -> ScaleRule:
     """Return the rule of a recipe that names no rule.
 
-    For a plain format without a shape, such as `e4m3`, it is `none`; for other formats, the first rule of `rules_for`.
+    For a plain format without a shape (`e4m3`), this rule is `none`; for other formats, the first of `rules_for`.
 
     >>> default_rule(_named("mxfp4")).name
     'floor'

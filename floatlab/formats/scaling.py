@@ -59,13 +59,13 @@ class ScaleChoice(Record):
 
 
 class ScaleRule(Record):
-    """A rule for scales; the module's docstring explains its lines.
+    """A rule for scales. The docstring of the module explains `lines`.
 
     - `working`: the format to which every operation is rounded; `input` means the format of the values. Empty: exact.
     - `stored`: the direction in which scales are rounded to their format.
     - `rounding`: how elements are rounded: in a direction; to nearest with ties toward zero (`RNZ`) or toward −∞
       (`RND`); or to the `closest` code, the first code q with the smallest |q·scale − x| in working precision. If the
-      direction of the context is not RNE, it replaces the rounding of the rule, except `closest`.
+      direction of the context is not RNE, this direction replaces the rounding of the rule, except `closest`.
     - `nan`: the code that a library's rule gives for NaN in formats without NaN. Exact rules give zero for NaN.
     - `wraps`: elements beyond the largest number do not saturate; the excess bits of the exponent are lost.
     - `value`: the exact formula that decodes an element `q`.
@@ -106,7 +106,7 @@ class ScaleRule(Record):
 
     @property
     def scales(self) -> bool:
-        """Whether the rule has scales that depend on the values; in the rule `none`, they are constant."""
+        """Whether the scales depend on the values. In the rule `none`, the scales are constant."""
         return any(line.formula.names() & {"amax", "peak", "high", "step"} for line in self.steps())
 
     @property

@@ -4,7 +4,7 @@ A `TableFormat` has the properties and methods of a `Format`. Its *magnitudes* a
 so neighbours in value are still neighbours in magnitude. Only the conversion between magnitudes and codes needs a
 table. For rounding, the `Place` of a number tells between which two entries the number is, and whether it is below, on
 or above the boundary between these entries. In HiF8, the boundary is the midpoint of the two entries. In NF4, it is
-this midpoint rounded to binary32. In posits and takums, it is halfway between the codes (see `formats.tapered`).
+this midpoint rounded to binary32. In posits and takums, it is explained in `formats.tapered`.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ class TableFormat(Format):
         return found
 
     def bounds(self, rank: int, digits: int) -> tuple[Real, Real]:
-        """Return a lower and an upper bound of a positive number; both are the number itself if it is rational.
+        """Return a lower and an upper bound of a positive number. If the number is rational, both bounds equal it.
 
         The bounds of an irrational number have at least `digits` binary digits; their last digits differ by one unit.
         """

@@ -23,7 +23,7 @@ _DIGITS = 1 << 12
 
 
 class Posit(TwosComplementFormat):
-    """A posit of the Posit Standard (2022): es = 2 at every width.
+    """A posit of the Posit Standard (2022), with two exponent bits (es = 2) at every width.
 
     >>> posit8 = Posit("posit8", 8)
     >>> posit8.largest, posit8.number(0b01001100, 8)
