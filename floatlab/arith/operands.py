@@ -70,7 +70,7 @@ def lacks(wide: Format, narrow: Format) -> tuple[Lack, ...]:
 def _has_all(wide: Format, narrow: Format) -> bool:
     """Return whether `wide` has every finite number of `narrow`. All numbers of `narrow` are tried.
 
-    If `narrow` has more than 16 bits, these are too many numbers; the result is then true only for equal formats.
+    A format of over 16 bits has too many numbers to try. The result is then true only if both formats are equal.
     """
     if wide == narrow or narrow.width > _TRIED:
         return wide == narrow

@@ -66,7 +66,7 @@ def add(a: object, b: object, format: Format | str | None = None, context: AnyCo
 
 
 def subtract(a: object, b: object, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:
-    """Return a − b, rounded once, computed as a + (−b); the sign of a NaN does not change.
+    """Return a − b, rounded once, computed as a + (−b); if b is a NaN, its sign is kept.
 
     Parameters
     ----------

@@ -74,7 +74,7 @@ def propagate(work: DerivationBuilder, operands: tuple[Datum, ...], start: int |
     The rules `first` and `x86` (as in SSE) take the first NaN. If an operand or the result is x87 extended, `x86`
     follows the x87 instructions. `arm` (as in Arm VFPv2) takes the first signaling NaN or, without one, the first NaN.
     The x87 instructions and `arm` combine the first two operands, and then the result with the third operand. `riscv`
-    and `riscv-fp8` always give the default NaN. So does every rule if an operand is an unsupported code. `start` is the
+    and `riscv-fp8` always give the default NaN. All rules do so if an operand is an unsupported code. `start` is the
     code of a NaN from an earlier part of the operation; the flags of that part are already raised.
     """
     flags = Flags.NONE

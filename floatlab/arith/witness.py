@@ -114,7 +114,7 @@ def _product_is_inexact(a: Datum, b: Datum, context: Context) -> bool:
 
 
 def _product(exact: Exact, fmt: Format, context: Context) -> Datum | None:
-    """Return the rounded product, or None if it is exact."""
+    """Return the rounded product, or None if the product is exact."""
     rounded = round_exact(exact, fmt, context)
     return Datum(fmt, rounded.code) if rounded.flags else None
 

@@ -62,10 +62,10 @@ def rounded(value: Value, working: Format | None, context: Context = DEFAULT) ->
 
 
 def stored(value: Value, kind: Format, saturates: bool, direction: str = "RNE") -> Datum:
-    """Round a rule's result into the format in which it is stored.
+    """Round a rule's result into the format `kind`, in which the result is stored.
 
-    A finite result that overflows becomes ∞. If `saturates` is true or the format has no ∞, it becomes the largest
-    number instead.
+    A finite result that overflows becomes ∞. If `saturates` is true or the format has no ∞, such a result becomes the
+    largest number instead.
 
     >>> stored(ratio(1 << 20), parse_format("fp16"), False), stored(ratio(1 << 20), parse_format("e4m3"), False)
     (Datum(binary16 0x7c00 = inf), Datum(e4m3fn 0x7e = 450))

@@ -25,7 +25,7 @@ from floatlab.numbers.rounding import DEFAULT, AnyContext, Context, Negative, Ov
 def element_context(context: Context, format: BlockFormat) -> Context:
     """Return the context with which elements are rounded. Overflow saturates, as OCP MX 1.0 requires (section 6.3).
 
-    In a format with minima, negative elements become 0. For integers, `flush_results` has no effect. Raises
+    In a format with minima, negative elements become 0. For integer elements, `flush_results` has no effect. Raises
     ContextError for `flush_inputs`, because the values may be exact numbers, which are never subnormal.
 
     >>> from floatlab.formats.blocks import parse_block_format

@@ -1,6 +1,6 @@
 """Quantizes the blocks of a tensor: computes the scales by a scale rule, and rounds the elements.
 
-A rule consists of lines, such as `scale = amax / largest`. `formats.scaling` explains them, and `formats.scale_rules`
+A rule consists of lines, such as `scale = amax / largest`. `formats.scaling` explains lines, and `formats.scale_rules`
 has the rules.
 """
 
@@ -298,7 +298,7 @@ class Quantizer:
         return best
 
     def _before_wrapping(self, element: Element) -> Value:
-        """Return the rounded element, without the scales.
+        """Return the value of the rounded element, not multiplied by the scales.
 
         If the code lost excess bits of the exponent (`ScaleRule.wraps`), return the value before this loss.
         """

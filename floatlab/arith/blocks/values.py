@@ -89,7 +89,7 @@ def without_tens(value: Value) -> Value:
 
 
 def largest_magnitude(values: Sequence[Value]) -> Value:
-    """Return the largest magnitude. It is NaN if a value is NaN, and otherwise ∞ if a value is infinite.
+    """Return the largest magnitude: NaN if any value is NaN; otherwise, ∞ if any value is infinite.
 
     >>> largest_magnitude([ratio(-3), ratio(2)]).as_fraction()
     Fraction(3, 1)
