@@ -118,7 +118,7 @@ def _places(function: Function) -> list[str]:
 
 
 def _unlike(text: str, function: Function, lengths: list[int]) -> str:
-    """Return what is wrong with a line that does not fit its function: the number of words, or the first bad word."""
+    """Return why a line does not fit its function: a wrong number of words, the first bad word, or a bad separator."""
     words = text.strip(" \t\r\n").split()
     if len(words) != len(lengths):
         return (

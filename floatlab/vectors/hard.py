@@ -1,8 +1,9 @@
 """Operands in hard cases of rounding: on ties, close to ties, at cancellations, at the ends of the range.
 
 A random product is almost never close to a tie. For products and quotients, a congruence (modulo a power of two, or
-modulo the divisor) gives an operand whose result is close to a tie. For square roots, a search finds, digit by digit,
-an integer of p + 1 digits whose square is close to a multiple of a large power of two; this multiple is the operand.
+modulo the divisor) gives an operand for which the result is close to a tie. For square roots, a search finds, digit by
+digit, an integer of p + 1 digits whose square is close to a multiple of a large power of two; this multiple is the
+operand.
 """
 
 from __future__ import annotations
