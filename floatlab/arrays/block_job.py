@@ -47,7 +47,10 @@ class RoundedBlocks(NamedTuple):
 
 
 class Job:
-    """The checked arguments of a call (format, scale rule, context, the array as float32 or float64), and its steps."""
+    """The checked arguments of a call, and the BlockScales `steps` that computes the scales.
+
+    The arguments are the format, the scale rule, the context, and the array as float32 or float64.
+    """
 
     def __init__(
         self,
@@ -134,9 +137,9 @@ class Job:
     ) -> Iterator[tuple[slice, Array, Array]]:
         """Round the elements, a few rows of blocks at a time.
 
-        For each group of rows, yield its slice, the codes of its elements, and the products of scale and tensor scale.
-        With `target`, yield values in this format instead of codes. The codes or values are written to `into`, if it is
-        given.
+        For each group of rows, yield the slice of the rows, the codes of the elements, and the products of scale and
+        tensor scale. If `target` is given, yield values in this format instead of codes. The codes or values are
+        written to `into`, if it is given.
         """
         cut, numbers = self.cut, self.steps.numbers
         blocks, held = cut.blocks(self.array), container(target or numbers)

@@ -155,7 +155,10 @@ def _without_padding(places: Array) -> Array:
 
 
 def _end(places: Array, number: int, which: int) -> int | None:
-    """Return the array position of the first (`which` 0) or last (−1) element of a block; None if it does not exist."""
+    """Return the array position of the first (`which` 0) or the last (`which` −1) element of block `number`.
+
+    Return None if there is no such block.
+    """
     return int(_without_padding(places[number])[which]) if 0 <= number < len(places) else None
 
 

@@ -346,7 +346,7 @@ def decode_blocks(
 def _in_singles(fmt: BlockFormat, codes: Array, by: Array) -> Array | None:
     """Return the values of rows of codes as float32, or None if the compiled lane cannot decode them.
 
-    `by` are the factors of the rows.
+    `by` has one factor for each row.
     """
     numbers = fmt.magnitudes
     if fmt.element.width > MAX_WIDTH or not holds(SINGLE, numbers) or sum(_digits(fmt)) > DOUBLE.precision:

@@ -73,7 +73,10 @@ def round_array(
     dialect: str | None = None,
     as_codes: bool = False,
 ) -> Any:
-    """Return the numbers of an array rounded once into a format, as values or as codes; see `conversion.encode`."""
+    """Round the numbers of an array once into a format, and return values or codes.
+
+    `conversion.encode` explains the arguments.
+    """
     fmt, source = parse_format(format), source_of(x)
     rules = rules_of(context, rounding, overflow)
     if dialect is not None:
@@ -140,7 +143,7 @@ def _context_in_words(rounding: Direction | str, overflow: str) -> Context:
 
 
 def rules_of(context: AnyContext, rounding: AnyContext, overflow: str = "native") -> Context:
-    """Return the Context of a call: `context` or `rounding` if one is a Context, else Context(rounding, overflow).
+    """Return the Context of a call: `context` or `rounding`, whichever is a Context, else Context(rounding, overflow).
 
     Raises ContextError for an invalid context. Raises UnsupportedError for conflicting arguments, and for a context
     with precision control.
@@ -189,8 +192,8 @@ def float_for(format: Format) -> DType:
 def dtype_for(given: DType | None, format: Format) -> DType:
     """Return the dtype of results if numbers of the dtype `given` are rounded into a format.
 
-    The result is `given` if this dtype contains the format, or the format contains this dtype. Otherwise, it is float32
-    or float64. `given` is None if the numbers have no floating dtype.
+    The result is `given` if this dtype contains the format, or the format contains this dtype. Otherwise, the result is
+    float32 or float64. `given` is None if the numbers have no floating dtype.
 
     >>> from floatlab.formats import parse_format
     >>> dtype_for(np.dtype(np.float16), parse_format("e4m3")), dtype_for(np.dtype(np.float16), parse_format("bf16"))
@@ -274,11 +277,11 @@ def written(
 ) -> Any:  # fmt: skip
     """Run `work` on arrays; return the result, in `out` if given, or a pair of result and flags.
 
-    If `return_flags` is True or "each", the flags are an array with the flags of every element. If it is "counts", they
-    are a dict with the number of elements that raised each flag. After an error, `out` is unchanged. If `out` shares
-    memory with an operand, results are first written to a new array. `in_place` promises that `work` reads each chunk
-    of an operand before it writes this chunk of the result; an operand that is `out` itself is then overwritten without
-    a copy.
+    If `return_flags` is True or "each", the flags are an array with the flags of every element. If `return_flags` is
+    "counts", the flags are a dict with the number of elements that raised each flag. After an error, `out` is
+    unchanged. If `out` shares memory with an operand, results are first written to a new array. `in_place` promises
+    that `work` reads each chunk of an operand before it writes this chunk of the result; an operand that is `out`
+    itself is then overwritten without a copy.
     """
     _check_out(out, shape, dtype)
     flags: Array | None = None

@@ -32,9 +32,10 @@ def _width(width: int | str | Format) -> int:
 
 
 def _places(width: int) -> tuple[int, int, list[tuple[int, int]]]:
-    """Return the number of codes in the smallest group that fills whole bytes, the number of bytes, and the places.
+    """Describe the smallest group of codes of `width` bits that fills whole bytes.
 
-    The place of a code in the group is a pair: the byte in which it begins, and the position of its lowest bit there.
+    Return the number of codes in the group, the number of bytes, and the place of each code. A place is a pair: the
+    byte in which the code begins, and the position of the code's lowest bit in this byte.
     """
     group = 8 // int(np.gcd(8, width))
     return group, group * width // 8, [divmod(width * i, 8) for i in range(group)]

@@ -1,12 +1,12 @@
 """Quotients in float64 that round into a narrower format exactly as the true quotients do.
 
-Let x and the divisor d be float64s, and m a number of the target format, or a tie between two, such that m·d is exact
-in float64. Then the float64 nearest to x/d is m only if x = m·d. Proof: if m·d is a power of two, so are m and d, and
-x/d is exact. Else any other x differs from m·d by at least an ulp of m·d, which is more than 2^−53·m·d. So x/d differs
-from m by more than 2^−53·m. This is at least half an ulp of m, so x/d is not rounded to m. Since rounding is monotone,
-the rounded quotient is on the same side of every m as x/d, and rounds like it. This does not hold for stochastic
-rounding, nor if m·d has more than 53 bits. In these cases the quotient is rounded to odd first, after which a second
-rounding is also harmless (see `lanes.pairs`).
+Let x and the divisor d be float64s, and let m be a number of the target format, or the midpoint of two neighbouring
+numbers, such that m·d is exact in float64. Then the float64 nearest to x/d is m only if x = m·d. Proof: if m·d is a
+power of two, so are m and d, and x/d is exact. Else any other x differs from m·d by at least an ulp of m·d, which is
+more than 2^−53·m·d. So x/d differs from m by more than 2^−53·m. This is at least half an ulp of m, so x/d is not
+rounded to m. Since rounding is monotone, the rounded quotient is on the same side of every m as x/d, and rounds like
+it. This does not hold for stochastic rounding, nor if m·d has more than 53 bits. In these cases the quotient is rounded
+to odd first, after which a second rounding is also harmless (see `lanes.pairs`).
 """
 
 from __future__ import annotations
@@ -46,10 +46,13 @@ def quotient(x: Array, divisor: Array, digits: int, format: Format) -> Array:
 
 
 def divide_to_odd(x: Array, divisor: Array, least: int = TINY) -> Array:
-    """Return x / divisor (> 0) rounded to odd into float64. For special values, the result is undefined.
+    """Return x / divisor, rounded to odd in float64; the divisor must be positive.
 
-    Exponents of quotients are limited to the range from `least` to 900. With the default `least`, the quotients still
-    round correctly, also stochastically, into formats whose range is at most that of binary32.
+    For special values, the result is undefined.
+
+    Exponents of quotients are limited to the range from `least` to 900. With the default `least`, rounding these
+    quotients into a format still gives the correct results, also in stochastic rounding, if the range of the format is
+    at most that of binary32.
 
     >>> divide_to_odd(np.array([1.0, 1.0]), np.array([10.0, 4.0])).tolist()
     [0.09999999999999999, 0.25]

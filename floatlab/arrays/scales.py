@@ -197,7 +197,7 @@ class BlockScales:
         return np.float32(float(full_range_tensor_scale(Fraction(largest), self.fmt)))
 
     def codes(self, amax: Array, top: float, tensor: np.float32 | None) -> Array:
-        """Return the codes of the scales for blocks with these largest magnitudes; `top` is the maximum of `amax`."""
+        """Return the codes of the scales for the largest magnitudes `amax` of blocks; `top` is their maximum."""
         if self._fields:
             table, digits, carry, least, beyond = self._fields[amax.dtype]
             if top < beyond and (not least or float(amax.min(initial=least)) >= least):

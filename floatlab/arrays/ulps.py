@@ -73,7 +73,8 @@ def ulp_distance(x: object, y: object, format: Format | str | None = None) -> Ar
     x, y
         Arrays of numbers that broadcast.
     format
-        Format; a step from one of its numbers to the next number counts as one. By default the operands' common format.
+        Format in which ulps are counted: two neighbouring numbers of this format have the distance 1. By default the
+        operands' common format.
 
     Returns
     -------
@@ -224,7 +225,10 @@ def next_after(x: object, toward: object, format: Format | str | None = None) ->
 def _operands(
     values: tuple[object, ...], names: tuple[str, ...], format: Format | str | None
 ) -> tuple[list[Source], Format]:
-    """Return the operands, and the format whose ranks are used; numbers and lists are rounded into this format."""
+    """Return the operands, and the format whose ranks are used.
+
+    Python numbers and lists are rounded into this format.
+    """
     if format is not None:
         fmt = parse_format(format)
     else:

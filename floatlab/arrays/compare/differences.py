@@ -87,7 +87,7 @@ class Distances:
         self._counts[_place(np.array([distance]))[0]] += count
 
     def add(self, distances: Array, index: Array) -> None:
-        """Add the distances of the elements with these indices; a negative value means "no distance"."""
+        """Add the distances of the elements with the indices `index`; a negative value means "no distance"."""
         known = distances >= 0
         places = _place(distances[known])
         if not len(places):
@@ -125,7 +125,7 @@ class Distances:
 
 
 def _place(distances: Array) -> Array:
-    """Return the counter's index for each distance: the upper bits of the distance's binary64 code."""
+    """Return the index of the counter for each distance: the upper bits of the binary64 code of the distance."""
     # Clear the low bits of large distances, so that the conversion to float64 does not round them up.
     odd = np.where(distances >> 53 > 0, distances & ~np.int64((1 << 11) - 1), distances)
     bits = odd.astype(np.float64).view(np.int64) >> _CUT
@@ -142,9 +142,9 @@ def _distance(place: int) -> int:
 class Extent(Record):
     """The indices of the selected elements along one axis.
 
-    They range from `low` to `high`. `distinct` is the number of different indices. All differences of indices are
-    multiples of `step`, which is 0 if there is only one index. `distinct` and `step` are None for an axis longer than
-    2^24.
+    The indices range from `low` to `high`. `distinct` is the number of different indices. All differences of indices
+    are multiples of `step`, which is 0 if there is only one index. `distinct` and `step` are None for an axis longer
+    than 2^24.
     """
 
     low: int
@@ -236,7 +236,7 @@ class Finder:
             self._counts += np.bincount(parts, minlength=len(self._counts))
 
     def _parts_of(self, index: Array, places: tuple[Array, ...]) -> Array:
-        """Return the index of each element's tile in the map."""
+        """Return, for each element, the number of the tile that contains the element."""
         across: Array = (places[-1] if places else index) >> self._shifts[1]
         if len(places) > 1:
             down = (places[0] if len(places) == 2 else index // self._sides[1]) >> self._shifts[0]
@@ -290,7 +290,7 @@ class Specials(Record):
 
 
 class ErrorSummary(Record):
-    """The largest and the mean error of one kind, over the `count` elements for which it is defined."""
+    """The largest and the mean error of one kind, over the `count` elements for which this error is defined."""
 
     largest: Extreme | None
     mean: float | None

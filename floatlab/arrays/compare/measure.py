@@ -300,7 +300,7 @@ class _Measure:
         del self.listed[self.most :]
 
     def unravel(self, number: int) -> tuple[int, ...]:
-        """Return the index of an element from its linear index."""
+        """Convert the linear index of an element into the indices along the axes."""
         places = []
         for n in reversed(self.counted):
             number, place = divmod(number, n)
@@ -334,7 +334,7 @@ class Spread(ArraySource):
 
 
 def _spread(source: ArraySource, shape: tuple[int, ...]) -> ArraySource:
-    """Return an array in the shape that it broadcasts to, in row-major order.
+    """Return an array broadcast to the shape `shape`, in row-major order.
 
     Raises UnsupportedError if the array is in column-major order and has more than 2^25 elements.
     """

@@ -162,7 +162,7 @@ class ToleranceTest:
         return self.rule._rounded(quotient) if isinstance(self.rule, AssertClose) else quotient
 
     def _widen(self, error: Array, size: Array) -> None:
-        """Increase the smallest sufficient tolerances so that these pairs pass, too."""
+        """Increase the smallest sufficient tolerances, so that the pairs with the errors `error` pass, too."""
         for which, other in (("rtol", self.atol), ("atol", self.rtol)):
             known = self._lowest[which]
 
@@ -179,7 +179,7 @@ class ToleranceTest:
         return None if code < 0 or self.hopeless else self._number(code)
 
     def result(self, unravel: Callable[[int], tuple[int, ...]]) -> Tolerance:
-        """Return the result; `unravel` turns an element's linear index into its indices along the axes."""
+        """Return the result of the test; `unravel` converts a linear index into the indices along the axes."""
 
         def extreme(found: tuple[float, int]) -> Extreme | None:
             return None if found[0] == -1.0 else Extreme(found[0], unravel(found[1]))

@@ -6,11 +6,11 @@ Three arguments determine the bits of a reduction:
   is fp32, or the operands' format if fp32 does not contain that format.
 * `schedule`: `serial` is the order of a loop, ((x0 + x1) + x2) + …. `adjacent` adds pairs of neighbours, then pairs of
   neighbouring sums, and so on; a number without a partner waits for the next round. Terms are in C order.
-* `format`: the format of the result. The last partial sum or product is rounded to it. The default is the operands'
-  format.
+* `format`: the format of the result. The last partial sum or product is rounded to this format. The default is the
+  operands' format.
 
-All roundings use the array's context. If it rounds stochastically, step n of the reduction (from 1) uses seed + n.
-Products are not fused with sums.
+All roundings use the array's context. If this context rounds stochastically, step n of the reduction (from 1) uses the
+seed plus n. Products are not fused with sums.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Accumulator:
         return self._floats(operate("multiply", (x, y), self.format, context=self._next(), as_codes=True))
 
     def _next(self) -> Context:
-        """Return the context of the next step, with its own random draws."""
+        """Return the context for the next operation of a reduction; stochastic rounding gets a new seed."""
         if not self.context.rounding.is_stochastic:
             return self.context
         self.steps += 1

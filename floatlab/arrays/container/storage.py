@@ -157,7 +157,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     FloatArray, list or dict
-        The saved object: a FloatArray or a NumPy array, or a list or a dict of these. A tuple becomes a list.
+        The saved object: a FloatArray or a NumPy array, or a list or a dict of these. If a tuple was saved, the result
+        is a list.
 
     Raises
     ------

@@ -59,7 +59,7 @@ def parse_lane(name: str | None) -> str | None:
 def rounder(
     source: Format, format: Format, context: Context, lane: str | None, target: Format | None = None
 ) -> Rounder:
-    """Return a function that rounds chunks of an array, whose codes are in the format `source`, into `format`.
+    """Return a function that rounds chunks of codes of the format `source` into `format`.
 
     The function writes the results as codes of `target` or, if `target` is None, of `format`. `target` must contain all
     results. Raises UnsupportedError if the requested lane cannot round these formats.

@@ -49,7 +49,7 @@ class Operation(Record):
 
     @property
     def has_ties(self) -> bool:
-        """Whether a result can be a tie in the precision of the operands; quotients and roots cannot."""
+        """Whether a result can be a tie in the precision of the operands. Quotients and roots are never ties."""
         return self.name not in ("divide", "sqrt")
 
 
@@ -129,7 +129,7 @@ class ScalarOperation:
         return derivation.result.code, derivation.flags.value
 
     def put(self, where: Array, blocks: list[Array], first: int, codes: Array, flags: Array | None) -> None:
-        """Compute and write the results of some elements of a chunk; `where` has their indices."""
+        """Compute and write the results of some elements of a chunk; `where` has the indices of these elements."""
         rows = zip(*(block[where].tolist() for block in blocks), strict=True)
         for i, row in zip(where.tolist(), rows, strict=True):
             codes[i], raised = self.answer(row, first + i)

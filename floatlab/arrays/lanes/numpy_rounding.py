@@ -113,7 +113,7 @@ class Parts:
 def _cut(
     c: Array, shift: Array, negative: Array, base: Array, direction: Direction, drawn: Array | None
 ) -> tuple[Array, Array, Array]:
-    """Truncate significands; return the kept bits, whether to round up in magnitude, and whether bits were lost."""
+    """Truncate significands; return the kept bits, whether to round away from zero, and whether bits were lost."""
     near = np.minimum(shift, 8 * c.itemsize - 2)  # a larger shift also discards all of c
     kept, rest2, unit = split(c, near)
     inexact, half, tie = tail(rest2, unit, False)
@@ -200,7 +200,7 @@ def _composed(rank: Array, negative: Array, rule: RoundingRule) -> Array:
 def _put(codes: Array, flags: Array, where: Array, pair: Sequence[Settled], negative: Array) -> None:
     """Write a code and flags where the mask `where` is set.
 
-    `pair` has the code and the flags for positive and for negative numbers. If it has an error instead,
+    `pair` has the code and the flags for positive and for negative numbers. If `pair` has an error in place of a code,
     UnsupportedError is raised.
     """
     for sign, settled in enumerate(pair):
@@ -258,7 +258,10 @@ def table_for(rule: RoundingRule) -> tuple[Array, Array]:
 
 
 def rounder(rule: RoundingRule) -> Rounder:
-    """Return a function that rounds chunks of words into codes, and writes flags if given an array for them."""
+    """Return a function that rounds chunks of words (bit patterns of numbers) into codes.
+
+    The function also writes flags if it is given an array for the flags.
+    """
     context, drawn_at = rule.context, rule.direction.is_stochastic
 
     def slow(words: Array, first: int, codes: Array, flags: Array | None) -> None:

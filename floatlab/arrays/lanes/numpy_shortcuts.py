@@ -156,9 +156,9 @@ class FastRounder:
     def _rare_cases(self, magnitude: Array, top: int, with_flags: bool) -> list[Array]:
         """Return masks of the numbers that need the general path. `top` is the largest magnitude.
 
-        These numbers are NaNs and infinities. If the format has no zero, numbers below its smallest number are
-        included. If flags are requested under stochastic rounding, numbers just below 2^emin are included, too: a
-        random draw may decide whether such a number is tiny.
+        These numbers are NaNs and infinities. If the format has no zero, numbers below the smallest number of the
+        format are included. If flags are requested under stochastic rounding, numbers just below 2^emin are included,
+        too: a random draw may decide whether such a number is tiny.
         """
         found = []
         if top >= self.special:
@@ -175,7 +175,7 @@ class FastRounder:
     ) -> tuple[Array, Array | None]:
         """Round by floating-point additions, as the module describes.
 
-        Return the rank (the code without sign) of each result, and a mask of the inexact ones.
+        Return the rank (the code without sign) of each result, and a mask of the inexact results.
         """
         x, direction, t = magnitude.view(self.float), self.direction, self.t
         power = magnitude & self.word(((1 << (self.width - 1)) - 1) >> t << t)

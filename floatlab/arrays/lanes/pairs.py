@@ -1,10 +1,10 @@
 """Exact results as pairs of floats: the result rounded to nearest by the processor, and its rounding error.
 
 A pair (s, e) denotes the number s + e: s is the nearest binary64 (or binary32), and e is the residual. A quotient or a
-root is usually not the sum of two floats. Only the sign of its e is right (zero if s is exact). Since quotients and
-roots have no ties, the sign is enough, except for stochastic rounding. The e of a fused multiply-add may itself be
-rounded to odd. `to_odd` turns a pair into one float. Rounding this float into a format with at least two bits less
-gives the same result as rounding the exact number.
+root is usually not the sum of two floats. In its pair, only the sign of e is right (e is zero if s is exact). Since
+quotients and roots have no ties, the sign of e is enough, except for stochastic rounding. The e of a fused multiply-add
+may itself be rounded to odd. `to_odd` turns a pair into one float. Rounding this float into a format with at least two
+bits less gives the same result as rounding the exact number.
 
 T. J. Dekker, *A floating-point technique for extending the available precision* (Numerische Mathematik 18, 1971); S.
 Boldo and G. Melquiond, *Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd* (IEEE
@@ -49,14 +49,14 @@ def _halves(a: Array) -> tuple[Array, Array]:
 
 
 def quotient(a: Array, b: Array) -> tuple[Array, Array]:
-    """Return a/b in binary64 as a pair; |a| and |a/b| must be at least 2^-900."""
+    """Return a/b in binary64 as a pair (s, e); |a| and |a/b| must be at least 2^-900."""
     s = a / b
     product, rest = two_product(s, b)
     return s, ((a - product) - rest) * np.copysign(1.0, b)  # a − s·b is a float
 
 
 def root(a: Array) -> tuple[Array, Array]:
-    """Return √a in binary64 as a pair; a must be at least 2^-900."""
+    """Return √a in binary64 as a pair (s, e); a must be at least 2^-900."""
     s = np.sqrt(a)
     square, rest = two_product(s, s)
     return s, (a - square) - rest
@@ -121,8 +121,8 @@ def narrowed(pair: Pair) -> Pair:
 def in_direction(pair: Pair, direction: Direction) -> Array:
     """Round a pair of binary64 to one binary64, in any direction except stochastic; return the bits as int64.
 
-    For quotients and roots, pass RNE instead of RNA: they have no ties, and only the signs of their residuals are
-    known.
+    For quotients and roots, pass RNE instead of RNA. Quotients and roots have no ties, and only the signs of their
+    residuals are known.
     """
     if direction is Direction.RNE:
         return pair[0].view(np.int64)

@@ -105,7 +105,7 @@ class RoundingRule(Individual):
           with an unbounded exponent range.
         - For positive and for negative numbers, the smallest word that this rounding takes to 2^emin. From this word
           on, numbers are not tiny after rounding. If tininess is detected before rounding, or if the rounding is
-          stochastic, both are the word of 2^emin.
+          stochastic, both words are the word of 2^emin.
         """
         source, fmt = self.source, self.format
         normal = min(self.low << source.trailing_bits, source.infinity_magnitude)
@@ -152,7 +152,10 @@ def word_of(datum: Datum, word: Format) -> int:
 
 @lru_cache(maxsize=256)
 def decoding_rule_for(format: Format, word: Format) -> DecodingRule:
-    """Return the parameters to decode codes of a format into words of the format `word`, which contains it."""
+    """Return the parameters for decoding codes of `format` into bit patterns of the format `word`.
+
+    `word` must contain all numbers of `format`.
+    """
     adjust, table = word.bias - format.bias, None
     if format.width <= 8 and not (format.is_table and not holds(word, format)):
         table = np.zeros(256, container(word))

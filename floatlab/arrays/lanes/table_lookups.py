@@ -63,7 +63,7 @@ class NarrowLookup:
                 return
 
     def compiled(self, kernels: ModuleType) -> Callable[[Array, Array], None]:
-        """Return a compiled function that rounds words and writes their codes."""
+        """Return a compiled function that rounds binary32 numbers (as bit patterns), and writes the codes."""
 
         def look_up(words: Array, codes: Array) -> None:
             if kernels.look_up_narrow(words, self.entries, codes, self.shift):
@@ -148,7 +148,8 @@ class BinadeLookup:
     def _fit(self, base: int, offsets: Array) -> int | None:
         """Return the entry of a binade, or None if no entry gives the right codes.
 
-        `base` is the rank at the binade's start, and `offsets` are the starts inside it, relative to its first word.
+        `base` is the rank at the binade's start, and `offsets` are the starts inside the binade, relative to the first
+        word of the binade.
         """
         count = max(len(offsets), 1)
         shift = self.shift - (count.bit_length() - 1)
@@ -166,7 +167,7 @@ class BinadeLookup:
         codes[here] = search(self.rule, words[here])[0]
 
     def compiled(self, kernels: ModuleType) -> Callable[[Array, Array], None]:
-        """Return a compiled function that rounds words and writes their codes."""
+        """Return a compiled function that rounds binary32 numbers (as bit patterns), and writes the codes."""
 
         def look_up(words: Array, codes: Array) -> None:
             if kernels.look_up_binades(words, self.entries, codes, self.shift):
@@ -262,7 +263,7 @@ class WideLookup:
         return lines | np.where(opened, _OPEN_ENTRY, np.uint64(0))
 
     def compiled(self, kernels: ModuleType) -> Callable[[Array, Array], None]:
-        """Return a compiled function that rounds words and writes their codes."""
+        """Return a compiled function that rounds binary32 numbers (as bit patterns), and writes the codes."""
 
         def look_up(words: Array, codes: Array) -> None:
             kernels.look_up_wide(words, self.entries, self.starts, codes, self.shift)

@@ -51,7 +51,7 @@ class FewLookup:
     """
 
     def __init__(self, rule: RoundingRule) -> None:
-        """Order the segments of both signs by value; `table` is empty if there are more than 32."""
+        """Order the segments of both signs by value; if there are more than 32 segments, `table` is empty."""
         self.table = np.empty(0, np.int32)
         end = 1 << (SINGLE.width - 1)
         (below, low), (above, high) = (_distinct(rule, negative, end) for negative in (True, False))
@@ -72,7 +72,7 @@ class FewLookup:
         self.table = np.concatenate([levels, of_places.view(np.int32)])
 
     def compiled(self, kernels: ModuleType) -> Callable[[Array, Array], None]:
-        """Return a function that rounds words and writes their codes."""
+        """Return a compiled function that rounds binary32 numbers (as bit patterns), and writes the codes."""
 
         def look_up(words: Array, codes: Array) -> None:
             kernels.look_up_few(words, self.table, codes, 0)
@@ -136,7 +136,7 @@ class ByteLookup:
         return None
 
     def compiled(self, kernels: ModuleType) -> Callable[[Array, Array], None]:
-        """Return a function that rounds words and writes their codes."""
+        """Return a compiled function that rounds binary32 numbers (as bit patterns), and writes the codes."""
 
         def look_up(words: Array, codes: Array) -> None:
             found = kernels.look_up_bytes(words, self.tables, codes, 0) & self.searched

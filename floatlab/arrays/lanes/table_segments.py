@@ -1,9 +1,9 @@
 """Finds the segments of a rounding into a format given by a table of numbers.
 
 A *word* is the bit pattern of a binary32 or binary64 number, read as an unsigned integer. A *segment* is a range of
-words that are rounded to the same code. Its *start* is its first word. The scalar arithmetic determines the starts,
-once for each format, direction and sign. The other lanes find the segment of a word by a binary search among the
-starts. The look-ups of `table_lookups` do the same faster.
+words that are rounded to the same code. The *start* of a segment is its first word. The scalar arithmetic determines
+the starts, once for each format, direction and sign. The other lanes find the segment of a word by a binary search
+among the starts. The look-ups of `table_lookups` do the same faster.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from floatlab.record import Individual
 class Segments(Individual):
     """The segments of the numbers of one sign, in ascending order of magnitude.
 
-    A segment is a range of words that are rounded to the same code. `starts` has the first word of each segment
-    (without the sign), `codes` its code, and `flags` the flags that its words raise.
+    A segment is a range of words that are rounded to the same code. For each segment, `starts` has the first word
+    (without the sign), `codes` the code, and `flags` the flags that the words raise.
     """
 
     starts: Array
@@ -36,7 +36,7 @@ class Segments(Individual):
 
 
 def cut_to_word(x: Real, word: Format) -> tuple[int, bool, bool]:
-    """Truncate a magnitude to a word; magnitudes from 2^(emax + 1) up give infinity.
+    """Truncate a magnitude to a word; magnitudes of at least 2^(emax + 1) give infinity.
 
     Return the word, whether the truncation discards a part, and whether this part is at least half a unit in the last
     place.
@@ -93,7 +93,10 @@ def _starts(format: TableFormat, direction: Direction, negative: bool, word: For
 
 @lru_cache(maxsize=64)
 def segments(rule: RoundingRule, negative: bool) -> Segments:
-    """Return the segments of one sign, in ascending order: zero, all other numbers, overflow, infinity and NaN."""
+    """Return the segments of one sign, in ascending order: zero, all other numbers, overflow, infinity and NaN.
+
+    A segment is a range of words that are rounded to the same code.
+    """
     format, word = rule.format, rule.source
     assert given_by_table(format)
     mirrored = {Direction.RTP: Direction.RTN, Direction.RTN: Direction.RTP}

@@ -51,7 +51,7 @@ def _add_flags(rule: RoundingRule, words: Array, codes: Array, flags: Array) -> 
 
 @lru_cache(maxsize=64)
 def _looking_up(rule: RoundingRule, kernels: ModuleType | None) -> Callable[[Array, Array], None]:
-    """Return the fastest applicable function that rounds words and writes their codes."""
+    """Return the fastest function for this rounding; the function rounds words, and writes the codes."""
     if rule.source == SINGLE and rule.format.width <= 8:
         if kernels and kernels.has_registers():
             few, by_bytes = FewLookup(rule), ByteLookup(rule)

@@ -128,7 +128,7 @@ def measure(x: Array, y: Array, run: int, smallest: Array, threshold: Array, bui
     """Return the tally of contiguous arrays.
 
     `smallest` (smallest normal numbers) and `threshold` (overflow thresholds) have one number for each `run` elements.
-    If `built` is true, the compiled lane is used if it was built; otherwise the NumPy lane.
+    The NumPy lane is used if `built` is false, or if the compiled lane was not built.
     """
     kernels = compiled.extension()
     if not built or kernels is None:
@@ -147,7 +147,7 @@ def _histogram(bins: bytes, counts: bytes) -> Histogram:
 
 
 def nonempty(counts: Array) -> tuple[Array, Array]:
-    """Return the indices of the nonempty bins, and their counts.
+    """Return the indices of the nonempty bins, and the counts in these bins.
 
     >>> nonempty(np.array([0, 5, 0, 7]))
     (array([1, 3], dtype=uint16), array([5, 7]))

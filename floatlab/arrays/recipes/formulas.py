@@ -28,7 +28,7 @@ _BEYOND = 128.0  # the exponent of ∞, as `arith.blocks.formulas` defines it
 
 @lru_cache(maxsize=64)
 def word_of(working: Format) -> DType:
-    """Return the dtype of the arrays for a working precision.
+    """Return the dtype of the arrays in which formulas with the working precision `working` are computed.
 
     >>> from floatlab import parse_format
     >>> word_of(parse_format("bf16"))

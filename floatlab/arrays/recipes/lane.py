@@ -31,7 +31,7 @@ _DISTANCE, _SUM, _SQUARE = parse_formula("q * scale - x"), parse_formula("a + b"
 
 
 class FormulaLane:
-    """Quantizes a matrix whose rows are blocks, by a rule that rounds each operation."""
+    """Quantizes a matrix whose rows are blocks, by a scale rule that rounds the result of each operation."""
 
     def __init__(self, recipe: Recipe, source: Format, context: Context) -> None:
         """Compute the constants of the formulas; `source` is the format of the values."""
@@ -233,7 +233,7 @@ def _nearest(value: Fraction | int) -> float:
 
 
 def stored(values: Array, kind: Format, direction: str) -> Array:
-    """Return the codes of scales in their format `kind`.
+    """Round scales into the format `kind`, and return the codes.
 
     In formats without infinities, scales that are too large saturate.
 

@@ -131,7 +131,7 @@ class _Lane(FormulaLane):
 
 
 def round_one_by_one(values: Array, recipe: Recipe) -> ShiftedBlocks:
-    """Round a row of values as `arith.blocks` does; the last block may be shorter. This is slow.
+    """Round a row of values as `arith.blocks` does; the last block may be shorter. This function is slow.
 
     >>> from floatlab.formats.recipes import parse_recipe
     >>> found = round_one_by_one(np.float32([1, 2, 3, 16, 5]), parse_recipe("q4_1/4"))

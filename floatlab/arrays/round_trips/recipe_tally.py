@@ -21,7 +21,9 @@ from floatlab.record import Individual
 
 
 class Limits(Individual):
-    """The limits of an element format: magnitudes below `smallest` are subnormal, and those above `beyond` overflow.
+    """The limits of an element format.
+
+    Magnitudes below `smallest` are subnormal, and magnitudes above `beyond` overflow.
 
     `smallest` is the smallest normal number minus half of the smallest subnormal number, since decoded numbers (element
     × scale, rounded) may be slightly below their exact values.
@@ -116,7 +118,7 @@ def _index(at: int, tile: tuple[int, int], width: int, top: int, left: int, stri
 def _beyond(x: Array, factors: Array, run: int, ends: tuple[float, float], shifts: Array | None = None) -> int:
     """Count the numbers x that saturate: (x − shift) / factor is below ends[0] or at least ends[1].
 
-    This is for elements whose range is not symmetric around zero.
+    This function is for element formats whose range is not symmetric around zero.
     """
     wanted = x.astype(np.float64)
     if shifts is not None:

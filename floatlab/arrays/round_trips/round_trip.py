@@ -207,7 +207,7 @@ def _scaled(x: Piece, numbers: Array, recipe: Recipe, peak: float | None) -> Rou
 
 
 def _encoded(x: Piece, recipe: Recipe, given: np.float32 | None, dtype: DType) -> tuple[Blocks, Array]:
-    """Encode a matrix; return its `Blocks`, in which the codes of elements may be missing, and the decoded values."""
+    """Encode a matrix. Return the `Blocks` (which may lack the codes of the elements) and the decoded values."""
     if is_plain(recipe):
         found = Job(x, recipe, -1, tensor_scale=given).at_once(False, True)
         if found is not None and found.values is not None and found.values.dtype == dtype:
@@ -217,7 +217,7 @@ def _encoded(x: Piece, recipe: Recipe, given: np.float32 | None, dtype: DType) -
 
 
 def _factors(recipe: Recipe, known: dict[str, Array]) -> tuple[Array, Array]:
-    """Return the factors that decode the elements: first those for scales of 1, then those for the actual scales."""
+    """Return two arrays of factors that decode the elements: for scales of 1, and for the actual scales."""
     fmt, value = recipe.format, parse_formula(recipe.rule.value)
     shape = known["scale"].shape
     unit = formulas.evaluate(value, {**known, **{f"micro{each}": np.ones((1, 1)) for each in fmt.groups},
@@ -233,7 +233,9 @@ def _factors(recipe: Recipe, known: dict[str, Array]) -> tuple[Array, Array]:
 
 @lru_cache(maxsize=256)
 def tensor_scale(recipe: Recipe, peak: float, taken: Format) -> np.float32:
-    """Return the scale of a tensor in which `peak` has the largest magnitude; `taken` is the format of its numbers.
+    """Return the scale of a tensor in which `peak` is the number with the largest magnitude.
+
+    `taken` is the format of the tensor's numbers.
 
     >>> from floatlab.formats import parse_format
     >>> from floatlab.formats.recipes import parse_recipe
@@ -256,7 +258,7 @@ def _reshaped(x: Piece, shape: tuple[int, int]) -> Piece:
 
 
 def _padded(x: Piece, columns: int) -> Piece:
-    """Return a matrix with columns of zeros added at the end; they change no scale."""
+    """Return a matrix with columns of zeros added at the end; these zeros do not change the scales."""
     missing = columns - _shape(x)[1]
     if not missing:
         return x
