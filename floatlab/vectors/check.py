@@ -135,7 +135,7 @@ def _unlike(text: str, function: Function, lengths: list[int]) -> str:
 def check_lines(
     lines: Iterable[str], function: Function, context: Context, any_nan: bool = False
 ) -> Iterator[Mismatch | None]:
-    """For each line that is not blank, yield None if floatlab's result and flags agree, else a Mismatch.
+    """For each line that is not blank, yield None if floatlab's result and flags agree with the line, else a Mismatch.
 
     If `any_nan` is true, all NaNs are equal. Raises FileFormatError at the first line that cannot be read or computed;
     the message names the line.

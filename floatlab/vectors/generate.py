@@ -96,7 +96,7 @@ def _operand(kind: Format | Integer, marks: list[int], draws: RandomIntegers, le
 
 
 def operand_codes(function: Function, level: int, seed: int) -> Iterator[tuple[int, ...]]:
-    """Yield operands endlessly: combinations of landmarks, then the mixture that the module describes."""
+    """Yield operands endlessly: all combinations of landmarks, then landmarks, random codes and hard cases mixed."""
     kinds, result = function.operands, function.result
     marks = [landmarks(kind) for kind in kinds]
     if function.operation == "to" and result is not None:
