@@ -100,7 +100,7 @@ def values_part(
     context: AnyContext = DEFAULT,
     tensor_scale: object = None,
 ) -> BlockPart:
-    """Do the same as `block_part` for rows of exact values of any kind, such as text.
+    """Quantize a block as `block_part` does, for rows of exact values of any kind, such as text.
 
     >>> from floatlab.formats.recipes import parse_recipe
     >>> part = values_part([["1", "1/3", "0.1"]], parse_recipe("e2m1/2"), 1)

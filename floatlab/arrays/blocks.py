@@ -2,8 +2,8 @@
 
 Let x be an element, amax the largest magnitude of its block, s the scale of the block, t the tensor scale (or 1), and
 `largest` the largest number of the element format. `arith.blocks` computes the quotients amax / (`largest`·t) and x /
-(s·t) exactly and rounds them once. Here they are computed in float64 and then rounded; `quotients` explains why the
-bits are the same. A division by a power of two is always exact.
+(s·t) exactly and rounds them once. Here, both quotients are computed in float64 and then rounded; `quotients` explains
+why the bits are the same. A division by a power of two is always exact.
 """
 
 from __future__ import annotations

@@ -88,10 +88,10 @@ def round_array(
 
 
 def _in_dialect(name: str, format: Format, rules: Context) -> Context:
-    """Return the context `rules` with the settings of the dialect `name` in place of its own.
+    """Return the context `rules` with the settings of the dialect `name`.
 
     These settings are the rules for overflow, for values that the format lacks, for NaNs and for negative numbers.
-    Raises UnsupportedError if one of them is not the default in `rules`.
+    Raises UnsupportedError if `rules` itself has one of these settings, different from the default.
     """
     from floatlab.numbers.dialects import parse_dialect
 

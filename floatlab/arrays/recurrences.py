@@ -102,7 +102,7 @@ class _History:
         """Count the steps that changed each element; a NaN counts as a change.
 
         A step changes element i if it changes number i of at least one of the rows `watched`. The count of these steps
-        is added to `moves`. `last` receives the number of the last of them; `start` steps were done before this run.
+        is added to `moves`. `last` receives the number of the last such step; `start` steps were done before this run.
         """
         if not watched:
             return

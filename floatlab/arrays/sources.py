@@ -244,7 +244,7 @@ class ArraySource:
 
 
 class HeldSource(ArraySource):
-    """An array in memory: NumPy arrays and lists, tensors of other libraries, FloatArrays.
+    """An array in memory: a NumPy array, a list, a tensor of another library, or a FloatArray.
 
     >>> source = HeldSource(np.float16([[1, 2], [3, 4]]), "x")
     >>> source.shape, source.kind, source.read(1, 2)

@@ -162,9 +162,9 @@ def reduced(
 ) -> CodedArray:  # fmt: skip
     """Return the sum ("add") or the product ("multiply") along one, several or all axes.
 
-    Without terms, the sum is 0 and the product is 1. If `mean` is true, the sum is divided by the count. The count and
-    the quotient are rounded to the accumulator's format. Raises UnsupportedError for an unknown schedule or the mean of
-    an empty array, and FormatError for an unknown format.
+    If there are no terms, the sum is 0 and the product is 1. If `mean` is true, the sum is divided by the count. The
+    count and the quotient are rounded to the accumulator's format. Raises UnsupportedError for an unknown schedule or
+    the mean of an empty array, and FormatError for an unknown format.
 
     >>> from floatlab.arrays import FloatArray
     >>> ones = FloatArray(np.ones(1000), "bf16")

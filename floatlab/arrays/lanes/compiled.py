@@ -93,7 +93,7 @@ def _as_bytes(numbers: Iterable[int], size: int = 8) -> bytes:
 
 
 def _fastest_path(rule: RoundingRule) -> tuple[int, int]:
-    """Return the fastest path for this rounding (`_WHOLE` to `_MAGIC`), and the largest magnitude that it can round."""
+    """Return the kernel's fastest path for this rounding, and the largest magnitude that the path can round."""
     if not rule.is_plain:
         return _WHOLE, -1
     fmt, direction = rule.format, rule.direction

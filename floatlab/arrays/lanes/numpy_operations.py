@@ -232,7 +232,7 @@ def _passes(operation: str, sources: tuple[Format, ...], format: Format, context
 def _is_processors_own(
     operation: Operation, sources: tuple[Format, ...], format: Format, context: Context
 ) -> bool:  # fmt: skip
-    """Return whether the processor's own operation gives the results for these formats and this context."""
+    """Return whether the processor's own operation gives the right results for these formats and this context."""
     same = rounds_as_processors(context) and context.nan is NanRule.FIRST
     return same and format in WORDS and operation.name != "fma" and all(holds(format, each) for each in sources)
 
@@ -362,9 +362,9 @@ class Pairwise:
     def _round_single(
         self, pair: pairs.Pair, numbers: list[Array], whole: bool, first: int, codes: Array, flags: Array | None
     ) -> None:
-        """Round the results to odd in binary32 first: rounding binary32 into the format is faster than binary64.
+        """Round the results to odd in binary32, and then from binary32 into the format.
 
-        Results that are too large for binary32 are rounded from binary64.
+        This is faster than rounding from binary64. Results that are too large for binary32 are rounded from binary64.
         """
         if self.all_single:
             beyond = np.False_ if whole else np.isinf(pair[0]) & np.isfinite(numbers[0]) & np.isfinite(numbers[1])

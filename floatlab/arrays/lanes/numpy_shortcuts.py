@@ -234,7 +234,7 @@ class FastRounder:
     def _shifted(
         self, magnitude: Array, whole: Array, drawn: Array | None, with_flags: bool
     ) -> tuple[Array, Array | None]:
-        """Do the same as `_added` by integer operations; all numbers must be rounded at the same bit."""
+        """Return the same results as `_added`, by integer operations; all numbers must be rounded at the same bit."""
         cut, word, direction = self.cut, self.word, self.direction
         unit = 1 << cut
         if not cut:

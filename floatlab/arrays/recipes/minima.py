@@ -215,9 +215,10 @@ def _elements(x: Array, count: np.float32, low: Array, high: Array) -> tuple[Arr
 
 
 def _fit(x: Array, weights: Array, q: Array) -> tuple[Array, tuple[Array, Array]]:
-    """Fit the scale and the minimum of each block to its elements `q`, by weighted least squares.
+    """Fit the scale and the minimum of each block, so that scale · `q` + minimum is close to `x`.
 
-    Return a mask of the blocks that have a fit, and the pair (scales, minima).
+    The fit minimises the weighted sum of squares. Return a mask of the blocks that have a fit, and the pair (scales,
+    minima).
     """
     w, wx, wq = _sum(weights), _sum(weights * x), weights * q
     of_q, of_qq, of_qx = _sum(wq), _sum(wq * q), _sum(wq * x)

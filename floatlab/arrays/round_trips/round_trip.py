@@ -61,8 +61,8 @@ def is_unscaled(recipe: Recipe) -> bool:
 def spans(recipe: Recipe) -> str:
     """Return which values of an array determine its scales.
 
-    The result is `tensor` if a scale depends on all values, and `row` if it depends on all values of a row. It is an
-    empty string if a scale depends only on the values of its block or superblock.
+    The result is `tensor` if a scale depends on all values, and `row` if it depends on all values of a row. The result
+    is an empty string if a scale depends only on the values of its block or superblock.
 
     >>> from floatlab.formats.recipes import parse_recipe
     >>> [spans(parse_recipe(name)) for name in ("e4m3/tensor", "nvfp4", "e4m3/channel", "nvfp4/16/channel", "mxfp4")]
