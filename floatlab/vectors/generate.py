@@ -96,7 +96,10 @@ def _operand(kind: Format | Integer, marks: list[int], draws: RandomIntegers, le
 
 
 def operand_codes(function: Function, level: int, seed: int) -> Iterator[tuple[int, ...]]:
-    """Yield operands endlessly: all combinations of landmarks, then landmarks, random codes and hard cases mixed."""
+    """Yield operands endlessly: combinations of landmarks, then a mix of landmarks, random codes and hard cases.
+
+    The combinations are left out for functions with three operands, except at level 2.
+    """
     kinds, result = function.operands, function.result
     marks = [landmarks(kind) for kind in kinds]
     if function.operation == "to" and result is not None:
