@@ -177,6 +177,13 @@ def explains_stray(
     return is_narrow and bool((problem.totals.size[stray] >= float(accumulator.largest) / 2).all())
 
 
+def stray_fault(side: Side, stray: Array) -> Fault:
+    """Return the fault `nan`, with the places of the `stray` elements."""
+    places = find_places(stray)
+    known = () if places is None else (("places", places.name),)
+    return Fault("nan", indices_of(stray), (*known, ("holds", stray_words(side, stray))), stray)
+
+
 def stray_words(side: Side, stray: Array) -> str:
     """Describe the elements in the mask `stray` as NaN, as infinite, or as both.
 

@@ -17,7 +17,7 @@ from floatlab.reduce.explain.estimates import shift_bits
 from floatlab.reduce.explain.faults.finder import FaultFinder
 from floatlab.reduce.explain.faults.patterns import BITS_OF_SUMS, explains_more, is_nearer, is_telling, outdoing
 from floatlab.reduce.explain.faults.rivals import narrow_share
-from floatlab.reduce.explain.findings import (
+from floatlab.reduce.explain.findings import (  # fmt: skip
     DOUBLE,
     SINGLE,
     Fault,
@@ -26,7 +26,7 @@ from floatlab.reduce.explain.findings import (
     explains_stray,
     find_stray,
     placed,
-    stray_words,
+    stray_fault,
 )
 from floatlab.reduce.explain.input_changes.alike_formats import is_same_rounding, with_formats
 from floatlab.reduce.explain.input_changes.pairs import ChangePair, alike_pairs, likely_pairs, with_equals
@@ -39,7 +39,7 @@ from floatlab.reduce.explain.precision.parts import parts_in_another_precision
 from floatlab.reduce.explain.precision.sampled_models import likely_models
 from floatlab.reduce.explain.precision.scaled import is_factor_alone, is_flipped
 from floatlab.reduce.explain.problem import ProductProblem, Side, View, middle, view_of
-from floatlab.reduce.explain.residuals import find_places, indices_of, share_of
+from floatlab.reduce.explain.residuals import find_places, share_of
 from floatlab.reduce.explain.stages import ALIKE, PLAIN, Model, known_of
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Place
 
@@ -70,11 +70,7 @@ class SideReport:
         self.doubt: tuple[str, str] | None = None  # two equally good explanations: (a factor or bias, a model)
         self.before: tuple[DiagnosedCause, ...] = ()
         if self.stray.any():
-            places = find_places(self.stray)
-            where = indices_of(self.stray)
-            known = () if places is None else (("places", places.name),)
-            found = Fault("nan", where, (*known, ("holds", stray_words(side, self.stray))), self.stray)
-            self.before = (self._cause(found, "result"),)
+            self.before = (self._cause(stray_fault(side, self.stray), "result"),)
 
     @property
     def accumulators(self) -> tuple[Format, ...]:
@@ -289,6 +285,8 @@ class ModelSearch(SideReport):
             return None
         places = find_places(fit.wrong)
         fault = None
+        if product is not None and places is not None and (parts := self._by_parts(model, accumulator, fit.wrong)):
+            return parts
         if places is None or places.count > 4:
             fault = self._fault(view, product, fit.wrong)
             if fault is None and model.changes is not None and self.narrower is None and self.besides < _BESIDES:
@@ -349,15 +347,24 @@ class ModelSearch(SideReport):
                 return self._found("bug", (fault,)).replace(causes=(self._cause(fault, "result"), *causes))
         return None
 
+    def _by_parts(self, model: Model, accumulator: Format, off: Array) -> SideExplanation | None:
+        """Return the explanation if the plain product explains the elements in `off`, and a model all others."""
+        wrong = view_of(self.problem, self.side, accumulator).fit().wrong
+        places = find_places(wrong)
+        if places is None or places.name != "region" or (wrong & off).any():
+            return None
+        found = self._found("rounding", (), model, accumulator)
+        causes = tuple(each.replace(share=share_of(wrong), where=places.where) for each in found.causes)
+        return found.replace(causes=causes, model=PLAIN)
+
     def _one_part(self) -> SideExplanation | None:
         """Recognise a product of which one rectangle was computed in another precision."""
         wrong = view_of(self.problem, self.side, self.accumulators[0]).fit().wrong
         found = self._found("bug", (Fault("elements", (), (), wrong),))
-        explained = parts_in_another_precision(self.problem, found, self._explain_part)
+        explained = parts_in_another_precision(
+            self.problem, found, lambda problem, side, off: type(self)(problem, side, off, self.tick).explain()
+        )
         return None if explained is found else explained
-
-    def _explain_part(self, problem: ProductProblem, side: Side, differing: Array) -> SideExplanation:
-        return type(self)(problem, side, differing, self.tick).explain()
 
     def explain(self) -> SideExplanation:
         """Return the explanation of the result; `SideExplainer` searches for it."""

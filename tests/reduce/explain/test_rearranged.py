@@ -122,3 +122,12 @@ def test_rotated_whole_numbers_are_rounding_and_a_factor_is_not():
         "No: this is rounding, by a choice of algorithm: B has the errors of an FFT or of another rearranged product."
     )
     assert diagnose(x, y, x @ y, (x @ y) * np.float32(1 + 2.0**-20)).status != "rounding"
+
+
+def test_one_wrong_element_among_many_is_no_rearranged_product():
+    rng = np.random.default_rng([91, 1, 6])
+    x, y = (rng.standard_normal(shape).astype(np.float32) for shape in ((1500, 1200), (1200, 40)))
+    wrong = x[:, :600] @ y[:600] + x[:, 600:] @ y[600:]
+    wrong[500, 13] *= np.float32(1.001)
+    found = diagnose(x, y, x @ y, wrong)
+    assert (found.names, found.causes[0].where) == (("elements",), ((500, 13),))

@@ -252,3 +252,16 @@ def test_sums_in_sixteen_bits_are_no_function_of_the_product(seed):
         product = (product.astype(np.float32) + term).astype(BF16)
     found = diagnose(x, y, product, (x.astype(np.float32) @ y.astype(np.float32)).astype(BF16))
     assert "function-applied" not in found.names, found.first
+
+
+@pytest.mark.parametrize("rows", [slice(0, 45), slice(45, 90), slice(30, 45), slice(0, 83)])
+def test_rows_in_tf32_beside_exact_rows_are_no_wrong_region(rows):
+    rng = np.random.default_rng(67)
+    x, y = np.maximum(rng.standard_normal((90, 64)), 0).astype(np.float32), rng.standard_normal((64, 110))
+    y = y.astype(np.float32)
+    made = x @ y
+    narrow = [np.asarray(quantize(each, "tf32"), np.float32) for each in (x, y)]
+    made[rows] = (narrow[0] @ narrow[1])[rows]
+    found = diagnose(x, y, x @ y, made)
+    assert (found.status, found.names) == ("rounding", ("inputs-rounded",))
+    assert found.causes[0].where == (((rows.start, rows.stop), (0, 110)),)

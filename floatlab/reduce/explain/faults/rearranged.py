@@ -34,6 +34,8 @@ _WRONG = 4.0  # the error e of a wrong element may have any size; its assumed pr
 POSSIBLE, CERTAIN = -6.0, 10.0  # a rearranged product is possible, or certain, above these values of `rearranged_odds`
 _NORMAL = 0.6745  # the median size of a standard normal variable
 _PEAK = 6.0  # errors are even if none exceeds this many standard deviations
+# At most _FEW errors above _LONE standard deviations are those of wrong elements if no other error is above _GAP.
+_LONE, _GAP = 40.0, 12.0
 _FLOOR = 2.0**-20  # the smallest standard deviation that is assumed for an error, as a share of the median sigma
 _LARGER = 4.0  # if wrong elements have exact sums, their errors are at most this many times the largest other error
 # Limits for wrong elements whose sums are exact: they are faults if there are at most _FEW of them, and _OTHERS times
@@ -115,10 +117,15 @@ def rearranged_odds(view: View, wrong: Array, x: Array, y: Array) -> float:
     all_of_them = _Errors(e, last, grain, least)
     scales = [scale * shape.reshape(-1)[chosen] for shape in shapes for scale in (_EVEN * most).tolist()]
     likelihoods = [all_of_them.likelihood(each) for each in scales]
-    odds = float(max(likelihoods) - conventional)
+    odds, best = float(max(likelihoods) - conventional), int(np.argmax(likelihoods))
     # Even if a wide distribution fits all errors best, outliers show that some elements are wrong.
-    is_even = all_of_them.are_even(scales[int(np.argmax(likelihoods))]) and not _are_shifted(view)
-    odds = odds if is_even else min(odds, 0.0)
+    if not all_of_them.are_even(scales[best]) or _are_shifted(view):
+        if all_of_them.has_lone_outliers(scales[best]):
+            return -np.inf
+        # A rearranged product may have wrong elements, too.
+        first = best - best % _EVEN.size
+        alike = max(usual.likelihood(each[count:]) for each in scales[first : first + _EVEN.size])
+        odds = min(odds, 0.0, float(max(likelihoods) - wrong_ones - alike))
     return max(odds, 0.0) if is_small else odds
 
 
@@ -179,6 +186,12 @@ class _Errors(Record):
         spread = np.maximum(np.hypot(scale, self.last), self.least)[~exact]
         far = (self.error[~exact] / spread) ** 2
         return float(sum(mixed) - (np.log(spread) + (_FREEDOM + 1) / 2 * np.log1p(far / _FREEDOM)).sum())
+
+    def has_lone_outliers(self, scale: Array) -> bool:
+        """Return whether at most `_FEW` errors exceed `_LONE` standard deviations, and all others are far smaller."""
+        far = self.error / np.maximum(np.hypot(scale, self.last), self.least)
+        far *= _NORMAL / max(float(np.median(far)), 1e-300)
+        return 0 < (far > _LONE).sum() <= _FEW and not ((far > _GAP) & (far <= _LONE)).any()
 
     def are_even(self, scale: Array) -> bool:
         """Return whether no error is an outlier if the typical sizes of the errors are `scale`."""
