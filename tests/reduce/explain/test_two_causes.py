@@ -265,3 +265,12 @@ def test_rows_in_tf32_beside_exact_rows_are_no_wrong_region(rows):
     found = diagnose(x, y, x @ y, made)
     assert (found.status, found.names) == ("rounding", ("inputs-rounded",))
     assert found.causes[0].where == (((rows.start, rows.stop), (0, 110)),)
+
+
+def test_swapped_rows_beside_rounded_inputs_are_no_wrong_region():
+    for seed in range(6):
+        rng = np.random.default_rng([68, seed])
+        x, y = (np.exp(rng.standard_normal(shape)).astype(np.float32) for shape in ((5, 851), (851, 23)))
+        narrow = [np.asarray(quantize(each, "tf32", rounding="RNA"), np.float32) for each in (x, y)]
+        made = (narrow[0] @ narrow[1])[[0, 1, 4, 3, 2]]
+        assert set(diagnose(x, y, x @ y, made).names) == {"rows-moved", "inputs-rounded"}

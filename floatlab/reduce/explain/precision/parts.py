@@ -10,7 +10,7 @@ from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
 from floatlab.reduce.explain.findings import SideExplanation
 from floatlab.reduce.explain.problem import ProductProblem, Side
-from floatlab.reduce.explain.residuals import share_of
+from floatlab.reduce.explain.residuals import find_places, mask_of, share_of
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Place
 
 _MOST = 4  # at most this many rectangles are examined
@@ -43,6 +43,17 @@ def parts_in_another_precision(problem: ProductProblem, found: SideExplanation, 
         causes = part
     here = tuple(each.replace(share=fault.share, where=boxes) for each in causes)
     return found.replace(status="rounding", causes=here)
+
+
+def rectangles_without(wrong: Array, others: Array) -> tuple[Place, ...]:
+    """Return the rectangles of the elements in the mask `wrong` if they contain no element of the mask `others`.
+
+    Otherwise, or if one of the two masks has too few elements, return an empty tuple.
+    """
+    places = find_places(wrong) if min(wrong.sum(), others.sum()) >= _LEAST else None
+    if places is None or places.name != "region" or ((wrong | mask_of(places.where, wrong.shape)) & others).any():
+        return ()
+    return places.where
 
 
 def _around(wrong: Array | None) -> tuple[Place, ...]:
