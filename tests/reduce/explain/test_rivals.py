@@ -226,3 +226,14 @@ def test_a_small_wrong_bias_in_bfloat16_is_not_called_rounding(fault):
         if far.any():
             found = fl.compare(good, wrong, inputs=(x, w), op="linear", bias=b).diagnosis
             assert found.status != "rounding", (seed, found.first)
+
+
+def test_one_of_three_numbers_may_come_from_rounded_inputs():
+    x = np.array([[0, 0], [0, 0], [0, 0.1435546875]], np.float32).astype(BF16)
+    y = np.array([[-0.828125, -1.4296875, -0.68359375, 1.8046875], [-1.3828125, 0.5234375, 0, -0.64453125]]).astype(
+        BF16
+    )
+    good = x.astype(np.float32) @ y.astype(np.float32)
+    other = good.copy()
+    other[2, 1] = 0.07329940795898438
+    assert diagnose(x, y, good, other).status == "unknown"

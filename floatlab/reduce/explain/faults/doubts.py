@@ -44,6 +44,7 @@ _FOUR_BITS, _MOSTLY = 2.0**-4, 0.9  # relative half ulp of 4 bits; the least sha
 # Rounding to 2 bits changes a number by at most the share _TWO_BITS. Right elements are evidence if at least the share
 # _LONGER of their products has more than _FEW_BITS bits.
 _TWO_BITS, _FEW_BITS, _LONGER = 0.25, 4, 0.1
+_RIGHT_ONES = 4  # fewer right elements than this may be right by chance
 # Rounding to fewer bits is an explanation if at least the last _SPARE bits of the format are unused in all numbers. The
 # errors may then be up to _STEPS units of the last used bit.
 _SPARE, _STEPS = 3, 8.0
@@ -220,8 +221,8 @@ def may_be_rounded_numbers(view: View, wrong: Array) -> bool:
     Each wrong element must be a sum with about one nonzero term.
 
     An example is an input whose rows have a single 1, which selects rows of the other input. Right elements are
-    evidence against such inputs only if their products have many bits. Products of few bits are right even with rounded
-    inputs.
+    evidence against such inputs only if there are a few, and their products have many bits. Products of few bits are
+    right even with rounded inputs.
     """
     totals = view.totals
     right = view.right(wrong) & (totals.product != 0)
@@ -229,7 +230,8 @@ def may_be_rounded_numbers(view: View, wrong: Array) -> bool:
         return False
     error, exact = np.abs(totals.error(view.values)), np.abs(totals.product)
     room = np.maximum(_TWO_BITS * exact, float(exact[view.usable].max(initial=0.0)) / INT4_HALF_STEPS)
-    return bool((error <= room)[wrong].all() and share_of(_bits_of(totals.product[right]) > _FEW_BITS) < _LONGER)
+    are_no_evidence = right.sum() < _RIGHT_ONES or share_of(_bits_of(totals.product[right]) > _FEW_BITS) < _LONGER
+    return bool((error <= room)[wrong].all() and are_no_evidence)
 
 
 def keep_single_numbers(problem: ProductProblem, view: View, wrong: Array) -> bool:
