@@ -80,3 +80,13 @@ def test_noise_of_few_elements_is_not_one_wrong_element():
         )
         found = fl.compare(noise, product, inputs=(x, y)).diagnosis
         assert "elements" not in found.names, (seed, found.first)
+
+
+def test_rows_that_quantisation_turns_into_zeros_leave_the_others_related():
+    rng = np.random.default_rng(79)
+    x, y = rng.standard_normal((85, 63)), rng.standard_normal((63, 107)) * 10.0 ** rng.uniform(-6, 6, 107)
+    x *= 10.0 ** rng.uniform(-6, 6, (85, 1))
+    x, y = x.astype(np.float32), y.astype(np.float32)
+    step = np.abs(x).max() / np.float32(127)
+    found = fl.compare(x @ y, (np.rint(x / step) * step) @ y, inputs=(x, y)).diagnosis
+    assert found.status != "bug"

@@ -24,6 +24,7 @@ _FEW_VALUES = 256  # a result with at most this many different numbers may have 
 # The coarsest computations must keep a correlation of at least _KEPT with the product. A result is unrelated if its
 # correlation is below _LOST times that of the coarsest computation, and at least _SIGMAS standard deviations smaller.
 _KEPT, _LOST, _SIGMAS = 0.5, 0.3, 5.0
+_RELATED = 0.8  # numbers with at least this correlation with the product are related to it
 _LONG = 8  # `is_shifted` tries only columns and rows that have at least this many elements
 _EMPTY = 0.1  # a computation is left out as almost zero if its sum of squares is at most this share of the result's
 
@@ -114,6 +115,8 @@ def _lost_correlation(problem: ProductProblem, side: Side) -> Evidence:
     values, exact = side.values[index], sample.product
     if not (side.finite[index] & problem.known[index] & (sample.squares > 0)).all() or values.size < ENOUGH:
         return ()
+    if _keeps_large_numbers(values, exact, np.sqrt(sample.squares)):
+        return ()
     models, noise = _coarsest_products(problem), sample.size * 2.0**-_BFLOAT.precision
     with np.errstate(all="ignore"):
         size, one = np.sqrt(sample.squares), np.ones(exact.shape)
@@ -129,6 +132,18 @@ def _lost_correlation(problem: ProductProblem, side: Side) -> Evidence:
                 known = ("correlation with the product", f"{own:.2g}")
                 return (known, ("with inputs of 4 bits", f"{least:.2g}")) if kept else (known,)
     return ()
+
+
+def _keeps_large_numbers(values: Array, exact: Array, size: Array) -> bool:
+    """Return whether most numbers are zero, and the other numbers are correlated with the product.
+
+    Quantisation with one scale for all inputs has this effect if their rows or columns are badly scaled.
+    """
+    kept = values != 0
+    if kept.sum() < ENOUGH or share_of(kept) > _UNRELATED:
+        return False
+    with np.errstate(all="ignore"):
+        return bool(np.corrcoef((values / size)[kept], (exact / size)[kept])[0, 1] >= _RELATED)
 
 
 def _without_lines(values: Array) -> Array:
