@@ -2,8 +2,8 @@
 
 Other libraries can change the mode: `torch.set_flush_denormal(True)`, `fesetround`, or loading code that was compiled
 with -ffast-math. floatlab's computations with hardware floats must not depend on the mode. Therefore public functions
-are decorated with `in_default_mode`, and our own threads run inside `DefaultMode()`. Both check the mode first, which
-takes about 0.1 µs. If the mode is the default, they do nothing else.
+are decorated with `in_default_mode`, and our own threads run inside `DefaultMode()`. The decorator and `DefaultMode()`
+check the mode first; the check takes about 0.1 µs. If the mode is the default, they do nothing else.
 
 The C extension sets the mode; if it is not installed, the C library does. If neither can, UnsupportedError is raised.
 """
@@ -115,7 +115,8 @@ def in_default_mode(call: Callable[Given, Found]) -> Callable[Given, Found]:
 def methods_in_default_mode(kind: Kind) -> Kind:
     """Make the methods and properties of a class run inside `DefaultMode`.
 
-    Private, static and inherited methods stay unchanged. So do special methods that are not in `_SPECIAL`.
+    Private, static and inherited methods stay unchanged. Special methods that are not in `_SPECIAL` stay unchanged,
+    too.
 
     >>> @methods_in_default_mode
     ... class Length:

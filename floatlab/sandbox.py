@@ -42,7 +42,8 @@ def confined() -> bool:
 def admitted(path: str) -> str:
     """Return the path to open: `path` itself, or with its symbolic links resolved if this process is confined.
 
-    Raises RefusedError if this process may not read the path, whether or not it exists; ValueError for an invalid path.
+    Raises RefusedError if this process may not read the path, whether or not it exists. Raises ValueError if the path
+    is invalid.
     """
     if not _bounds:
         return path

@@ -163,7 +163,7 @@ class DerivationBuilder:
         return x
 
     def finish(self, exact: Exact, truth: Truth, sticky: bool = False) -> Derivation:
-        """Round the exact result once, and finish the derivation. Its error is measured from `truth`."""
+        """Round the exact result once, and finish the derivation. The error of the result is measured from `truth`."""
         if self.context.precision != _FULL and self.operation in CONTROLLED:
             narrow = at_precision(self.context.precision)
             rounded = round_exact(exact, narrow, self.context, sticky)

@@ -71,7 +71,7 @@ def abs(a: object, format: Format | str | None = None, context: AnyContext = DEF
 
 
 def copy_sign(a: object, b: object, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:
-    """Return `a` with the sign of `b`. Both may be zeros or NaNs.
+    """Return `a` with the sign of `b`. `a` and `b` may be zeros or NaNs.
 
     Parameters
     ----------

@@ -281,7 +281,7 @@ def decode_blocks(
     block: int | None = None,
     dtype: object = None,
 ) -> Array:
-    """Return the values of encoded blocks. They are exact, or rounded to nearest if the dtype cannot represent them.
+    """Return the exact values of encoded blocks; a value that the dtype cannot represent is rounded to nearest.
 
     Parameters
     ----------

@@ -96,7 +96,7 @@ def encode(
         True: also return the flags of each element as uint8, the values of `Flags`. "counts": also return the number of
         elements that raised each flag.
     lane
-        `compiled`, `numpy` or `scalar`; by default the fastest. Their results are the same.
+        `compiled`, `numpy` or `scalar`; by default the fastest. All lanes give the same results.
     threads
         Number of threads; by default one for small arrays; for large ones, one per processor, but at most eight.
     axis, scale, tensor_scale, block

@@ -257,7 +257,7 @@ class BlockScales:
         """Return two arrays: numbers that round to the same elements as the exact x / (s·t), and the divisors s·t.
 
         s is the scale of a block, and t is the scale of the tensor. `finite` tells whether all elements of the array
-        are finite, and `narrows` whether float64 results are converted to float32.
+        are finite. `narrows` tells whether float64 results are converted to float32.
         """
         fmt, drawn = self.fmt, context.rounding.is_stochastic
         if self._lifted < _LIFTED:  # the range of elements is at least that of bfloat16

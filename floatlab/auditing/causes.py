@@ -162,7 +162,7 @@ def _measured(
 
 
 def cause_of(found: ComparedWeight) -> WeightCause | None:
-    """Return the cause of a weight's error, or None."""
+    """Return the cause of a weight's error, or None if no cause is found."""
     if (cause := repaired(found)) or (cause := _other_groups(found)) or (cause := lines_cause(found)):
         return cause
     with found.weight.open() as q:
@@ -180,7 +180,7 @@ def cause_of(found: ComparedWeight) -> WeightCause | None:
 
 
 def _other_groups(found: ComparedWeight) -> WeightCause | None:
-    """Return a cause if the columns were in other groups when the codes were computed, else None."""
+    """Return a cause if the columns were in other groups when the codes were computed; otherwise None."""
     order = next((name for name in found.weight.parts if name.endswith("g_idx")), None)
     if order is None or found.agreement is None:
         return None
@@ -235,9 +235,10 @@ def lines_cause(found: ComparedWeight) -> WeightCause | None:
 
 
 def small_cause(found: ComparedWeight) -> WeightCause | None:
-    """Return a mistake whose correction makes nearly all codes nearest to the original, or None.
+    """Return a mistake in the weight, or None if none is found.
 
-    Such a mistake may change codes by only one step, so that the error is small.
+    After the mistake has been corrected, nearly every code is the one nearest to its original number. Such a mistake
+    may change codes by only one step, so that the error is small.
     """
     if found.agreement is None or found.agreement.share(found.agreement.nearest) >= _ROUNDED:
         return None
@@ -245,7 +246,7 @@ def small_cause(found: ComparedWeight) -> WeightCause | None:
 
 
 def _one_factor(found: ComparedWeight) -> WeightCause | None:
-    """Return a cause if all numbers are too large or small by one factor, or None.
+    """Return a cause if all numbers are too large or too small by one factor; otherwise None.
 
     Nearly all codes must be nearest to the original after the numbers have been divided by the factor.
 

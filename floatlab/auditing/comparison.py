@@ -42,9 +42,9 @@ class TensorDifference(Record):
 
     `result` is one of: unreadable (`reason` says why), only in expected, only in actual, other shape, beyond tolerance,
     close (within tolerance), equal (the same numbers), same bits. Of the `size` elements, `failing` are beyond
-    tolerance. `share` is the largest quotient error / tolerance of an element. `absolute` and `relative` are the
-    largest errors. `ulps` is the largest distance in ulps of `ulp_format`. `rounded` is the rounding that turns one
-    tensor into the other.
+    tolerance. For each element, the error is divided by the tolerance; `share` is the largest of these quotients.
+    `absolute` and `relative` are the largest errors. `ulps` is the largest distance in ulps of `ulp_format`. `rounded`
+    is the rounding that turns one tensor into the other.
     """
 
     tensor: str

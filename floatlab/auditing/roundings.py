@@ -21,10 +21,10 @@ _FIRST = 1 << 10  # number of elements in the first piece; it is small, but suff
 
 
 class NarrowedCopy(Record):
-    """A rounding, its format and its rules: it turns one of the arrays actual and expected into the other.
+    """A rounding that turns one of the arrays `actual` and `expected` into the other: its format and its rules.
 
-    `overflow` is the rule for numbers beyond the range of the format. If `expected_is_rounded` is true, the rounded
-    array is expected; otherwise, it is actual.
+    `overflow` is the rule for numbers beyond the range of the format. If `expected_is_rounded` is true, the array
+    `expected` is the rounded one; otherwise, the array `actual` is.
     """
 
     format: Format
@@ -95,7 +95,7 @@ class CopySearch:
                 ]
 
     def found(self) -> NarrowedCopy | None:
-        """Test the pieces that have not been tested. Return the rounding, or None."""
+        """Test the pieces that have not been tested. Return the rounding, or None if no rounding was found."""
         actual, expected = self._sources
         for begin, end in ((self._next, actual.size), (0, self._same)):
             for first in range(begin, end, BLOCK):

@@ -34,13 +34,13 @@ class QuantizationSettings(Individual):
     options: tuple[tuple[str, object], ...] = ()
 
     def option(self, name: str) -> object:
-        """Return the setting of this name, or None."""
+        """Return the setting with this name, or None if there is none."""
         return dict(self.options).get(name)
 
     def needs_zero_points(self, bits: int, size: int, length: int) -> bool | None:
         """Return whether integers of this width have zero points, or None if the configuration does not tell.
 
-        `size` is the number of elements in a group, and `length` the number of elements in a row.
+        `size` is the number of elements in a group, and `length` is the number of elements in a row.
         """
         said = {not is_symmetric for width, group, is_symmetric in self.symmetric if width == bits
                 and (group or length) == size}  # fmt: skip

@@ -114,7 +114,7 @@ class StoredParts:
         return found
 
     def get(self, name: str) -> StoredTensor | None:
-        """Return the stored tensor with this name, or None."""
+        """Return the stored tensor with this name, or None if there is none."""
         return self.tensors.get(name)
 
     def need(self, name: str, owner: str, *kinds: str) -> StoredTensor:

@@ -31,8 +31,8 @@ class Journal:
     def __init__(self, path: str, what: str, belongs: Mapping[str, object]) -> None:
         """Open or create the journal of some work.
 
-        `what` is the kind of work, such as "audit"; `belongs` has its inputs and settings. Both are in the first line,
-        by which a journal of other work is recognised.
+        `what` is the kind of work, such as "audit"; `belongs` has its inputs and settings. The first line has both, so
+        that a journal of other work is recognised.
 
         Raises FileFormatError for a file that is no journal, belongs to other work or cannot be opened, and
         RefusedError in a confined process. A file that is refused is not changed.

@@ -159,7 +159,10 @@ class Bundle:
 
 
 class NpzEntry:
-    """A function that opens an array of an open `.npz`. A copy in another process opens the file again."""
+    """A function that opens an array of an open `.npz`.
+
+    If the function is pickled and sent to another process, it opens the file again there.
+    """
 
     def __init__(self, bundle: Bundle, name: str) -> None:
         """Take the file and the name of the array."""

@@ -84,8 +84,8 @@ def bits_of_kind(kind: Format | DType) -> int:
 def piece(stored: Array, source: ArraySource) -> Piece:
     """Return stored numbers in the form that `ArraySource.read` returns.
 
-    This is a `Source` (codes with their format), or an array of the dtype of `source`. Raises FileFormatError for codes
-    with too many bits.
+    The result is a `Source` (codes with their format), or an array of the dtype of `source`. Raises FileFormatError for
+    codes with too many bits.
     """
     if source.dtype is None:
         format = source.format

@@ -1,4 +1,4 @@
-"""Posits and takums: the further a number is from 1, the longer is its exponent field, and the shorter its fraction.
+"""Posits and takums: the further a number is from 1, the longer is its exponent field, and the shorter is its fraction.
 
 Codes are in two's complement. The fields of a negative number are read from its own code, not from the negated code.
 The formula for the value accounts for this. When rounding to nearest, the boundary between two neighbours is a number

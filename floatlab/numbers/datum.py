@@ -209,7 +209,7 @@ class Datum(Drawn, Record):
     def ulp(self) -> Exact:
         """The unit in the last place, 2^q; raises UnsupportedError for NaN, ∞ and unsupported codes.
 
-        In a format given by a table, the distance to the next magnitude; for the largest number, to the previous one.
+        In a format given by a table, it is the distance to the next magnitude, or to the previous one for the largest.
         """
         if not self.is_finite:
             raise UnsupportedError(f"{self!r} has no ulp")

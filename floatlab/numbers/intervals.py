@@ -136,8 +136,9 @@ def _turns(format: Format) -> list[Exact]:
 
     A number is tiny after rounding (7.5) if it stays below the smallest normal number when it is rounded to p digits
     with an unbounded exponent. The ulp of that rounding is half the ulp of subnormals. The first magnitude lies one
-    such ulp below the smallest normal number, the second half such an ulp. The rounding direction determines which of
-    the two is the limit of tiny numbers. If tiny results are flushed, the interval of zero ends at this limit.
+    such ulp below the smallest normal number. The second magnitude lies half such an ulp below it. The rounding
+    direction determines which of the two is the limit of tiny numbers. If tiny results are flushed, the interval of
+    zero ends at this limit.
     """
     normal = Exact(False, 1, format.emin)
     return [normal - Exact(False, 1, format.emin - digits) for digits in (format.precision, format.precision + 1)]

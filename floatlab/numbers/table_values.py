@@ -75,7 +75,10 @@ def is_boundary(format: Format, rank: int, source: Format, code: int) -> bool:
 
 
 def gap(format: TableFormat, code: int) -> Exact:
-    """Return a number's distance to the next larger magnitude; for the largest, to the next smaller magnitude."""
+    """Return a number's distance to the next larger magnitude.
+
+    For the largest magnitude, return the distance to the next smaller one.
+    """
     negative = bool(format.sign(code))
     low = min(format.magnitude(code), format.most(negative) - 1)
     below, above = (Exact(False, *format.real(rank, negative)) for rank in (low, low + 1))

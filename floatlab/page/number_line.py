@@ -22,7 +22,7 @@ _LEFT, _RIGHT = -1.0, 2.0  # positions for numbers beyond the ends of the line
 def number_line(datum: Datum, context: Context = DEFAULT, typed: Exact | None = None, text: str = "") -> Axis | None:
     """Draw a finite datum among its neighbours, with the reals that round to each of them. NaN and ∞ give None.
 
-    `typed` is the number that was entered, and `text` its label. Raises UnsupportedError for irrational numbers.
+    `typed` is the number that was entered, and `text` is its label. Raises UnsupportedError for irrational numbers.
 
     >>> from floatlab import encode
     >>> from floatlab.page.text_layout import to_text

@@ -18,9 +18,9 @@ class Threshold(Record):
 
     The numbers are magnitudes of updates. Updates larger than `bound` move the weight; an update equal to `bound` moves
     it if `included` is true. `bound` is None if no update moves the weight. `least` is the smallest number of the
-    update's format that moves the weight, None if there is none. With stochastic rounding, an update beyond `bound`
-    moves the weight for some draws, and an update of at least `certain` moves it for all draws. If `bound` is 0 and
-    `included` is true, the weight can move even without an update, because the weight is not a number of the
+    update's format that moves the weight. It is None if no number moves it. With stochastic rounding, an update beyond
+    `bound` moves the weight for some draws, and an update of at least `certain` moves it for all draws. If `bound` is 0
+    and `included` is true, the weight can move even without an update, because the weight is not a number of the
     accumulator's format.
     """
 
@@ -121,7 +121,7 @@ def _end(datum: Datum, context: Context, up: bool, perhaps: bool) -> tuple[Fract
 def _last_within(reach: Fraction, closed: bool, format: Format, up: bool) -> Datum:
     """Return the number of a format that lies inside an interval and is nearest to the end `reach` of this interval.
 
-    `closed` says whether `reach` belongs to the interval, and `up` whether it is the upper end.
+    `closed` says whether `reach` belongs to the interval. `up` says whether `reach` is the upper end.
     """
     toward = Context(Direction.RTN if up else Direction.RTP)
     found = encode(reach, format, toward)

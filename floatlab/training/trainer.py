@@ -1,6 +1,6 @@
 """`Trainer`: a resumable run of many steps. `TrainingRun`: the recorded weights and events.
 
-All values are stored as float64. This is exact, because formats that binary64 does not contain are refused.
+All values are stored exactly as float64, because formats that binary64 does not contain are refused.
 """
 
 from __future__ import annotations

@@ -106,18 +106,18 @@ class Trajectory(Record):
     """The result of one remedy after some steps.
 
     `error` is weight − reference; for several weights, it is the error of largest magnitude. `carried_error` is the
-    error of the master copy or of the compensated value; it is None if the remedy has neither. Both are None if the run
-    or the reference diverged.
+    error of the master copy or of the compensated value; it is None if the remedy has neither. `error` and
+    `carried_error` are None if the run or the reference diverged.
 
     A weight is stalled if it did not change in the last 1 % of all steps, and the reference has changed since the last
     move of the weight. One step without a change suffices if all steps have the same effect: the same gradient, no
     momentum or other state, and no stochastic rounding. No weight counts as stalled if the run diverged, if the last
     step was skipped, if stochastic rounding may still move it, or if a gradient function returned 0 for it.
 
-    `stalled` is the number of the last step that changed the weight: 0 if no step did, None if the weight is not
-    stalled. For several weights, it is the largest such number. `still` is the number of stalled weights. `moves` is
-    the number of changes of a weight, summed over all weights. `why` is the outcome of the next step, None if that step
-    cannot be traced.
+    If the weight is stalled, `stalled` is the number of the last step that changed it, or 0 if no step did. Otherwise,
+    `stalled` is None. For several weights, `stalled` is the largest of their numbers. `still` is the number of stalled
+    weights. `moves` is the number of changes of a weight, summed over all weights. `why` is the outcome of the next
+    step. It is None if that step cannot be traced.
     """
 
     label: str

@@ -33,8 +33,9 @@ class Underflow(Answering, Record):
     numbers divided by `nonzero`.
 
     `safe_scale` is the largest power of two (in binary64) at which no gradient overflows. `flushed_by_safe_scale` is
-    the number of gradients that become zero at this scale. Both are None if `nonzero` is 0. `least_scale` is the
-    smallest power of two at which no gradient becomes zero, None if there is none in binary64 or `nonzero` is 0.
+    the number of gradients that become zero at this scale. `safe_scale` and `flushed_by_safe_scale` are None if
+    `nonzero` is 0. `least_scale` is the smallest power of two at which no gradient becomes zero. It is None if binary64
+    has no such power of two, or if `nonzero` is 0.
     """
 
     format: Format

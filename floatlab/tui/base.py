@@ -55,7 +55,7 @@ class ExplorerBase(App[None]):
 
     @property
     def draws_dots(self) -> bool:
-        """Whether curves are drawn as Braille dots. These need colours and a font with Braille characters."""
+        """Whether curves are drawn as Braille dots. Braille dots need colours and a font with Braille characters."""
         return not (self.no_color or self.is_ascii or is_console())
 
     def drawn(self, text: str) -> str:

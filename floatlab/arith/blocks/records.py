@@ -21,8 +21,8 @@ class Element(Record):
     """One element: the given value, the steps of its quantization, and the decoded value.
 
     `scaled` is the value divided by the scales. It is None if the block's scale is NaN or if the division does not give
-    a number. `rounded` is None if `scaled` is None, and for rules that choose the closest code. `decoded` is None if
-    the decoded value is not finite.
+    a number. `rounded` is the rounding of `scaled`. It is None if `scaled` is None, or if the scale rule chooses the
+    closest code instead of rounding. `decoded` is None if the decoded value is not finite.
     """
 
     value: Value

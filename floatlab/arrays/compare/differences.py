@@ -170,7 +170,8 @@ class Structure(Record):
     """How many elements of an array are selected, and where they are.
 
     `first` and `last` are the linear indices of the first and last selected element in the order in which elements are
-    read. `extents` describes the indices along each axis, and `map` the distribution over the array.
+    read. `extents` describes the indices along each axis. `map` describes how the selected elements are distributed
+    over the array.
     """
 
     count: int

@@ -349,7 +349,9 @@ def _spread(source: ArraySource, shape: tuple[int, ...]) -> ArraySource:
 
 
 def broadcast_shapes(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...] | None:
-    """Return the shape that two shapes broadcast to, or None. NumPy's own function refuses large shapes.
+    """Return the shape that two shapes broadcast to, or None if they do not broadcast.
+
+    NumPy's own function refuses large shapes.
 
     >>> broadcast_shapes((3, 1), (4,)), broadcast_shapes((3,), (4,))
     ((3, 4), None)

@@ -150,7 +150,7 @@ class CodedArray:
 
     @property
     def T(self) -> Self:  # noqa: N802
-        """The array with its axes reversed; a view."""
+        """A view of the array with its axes reversed."""
         return self._same(self._codes.T)
 
     def __len__(self) -> int:
@@ -209,7 +209,7 @@ class CodedArray:
         return self._same(self._codes.reshape(*shape))
 
     def transpose(self, *axes: Any) -> Self:
-        """Return the array with its axes in another order; a view."""
+        """Return a view of the array with its axes in another order."""
         return self._same(self._codes.transpose(*axes))
 
     def ravel(self) -> Self:
@@ -221,7 +221,7 @@ class CodedArray:
         return self.ravel().copy()
 
     def squeeze(self, axis: Axis = None) -> Self:
-        """Return the array without its axes of length 1; a view."""
+        """Return a view of the array without its axes of length 1."""
         return self._same(self._codes.squeeze(axis))
 
     def copy(self) -> Self:
@@ -315,7 +315,7 @@ def _text(x: CodedArray, indent: int = 0) -> str:
 
 
 def own_format(x: object) -> Format | None:
-    """Return an operand's own format, or None.
+    """Return an operand's own format, or None if the operand has no format.
 
     Python numbers, lists and integers have no format: they are rounded to the format of the other operands.
     """
@@ -341,7 +341,10 @@ def shared_format(values: Iterable[object]) -> Format:
 
 
 def shared_context(values: Iterable[object]) -> Context | None:
-    """Return the operands' context, which is also the result's, or None; raises UnsupportedError if two differ."""
+    """Return the context of those operands that have one; None if no operand has a context.
+
+    The result has this context, too. Raises UnsupportedError if two operands have different contexts.
+    """
     given = [x._context for x in values if isinstance(x, CodedArray) and x._context is not None]
     if any(each != given[0] for each in given):
         raise UnsupportedError(f"the operands' contexts differ, {given[0]} and {given[1]}: see with_context")

@@ -39,10 +39,10 @@ class ByField(Individual):
 class BlockParameters(Individual):
     """The parameters of a block format and its scale rule for the kernel.
 
-    Elements are rounded to codes of the format `numbers`. `stored` maps these codes to the stored codes (None if they
-    are the same), and `values` maps these codes to numbers. `divisor` is the largest number of the element format, and
-    `least` the code of the smallest scale. `by_field` is given if the scale depends only on the exponent of amax.
-    `by_power` tells whether scales are powers of two, and `in_double` whether elements and scales are multiplied in
+    Elements are rounded to codes of the format `numbers`. `stored` maps these codes to the stored codes; it is None if
+    both are the same. `values` maps these codes to numbers. `divisor` is the largest number of the element format.
+    `least` is the code of the smallest scale. `by_field` is given if the scale depends only on the exponent of amax.
+    `by_power` tells whether scales are powers of two. `in_double` tells whether elements and scales are multiplied in
     binary64.
     """
 
@@ -101,8 +101,8 @@ class BlockKernel:
     ) -> tuple[Array, Array | None, Array | None] | None:
         """Return the codes of the scales; also the codes and the values of the elements, each None if not requested.
 
-        `x` is contiguous float32. Return None if the largest magnitude of a block has a code from 1 to `normal` − 1:
-        the table of scales `by_field` is not valid for such a block.
+        `x` is contiguous float32. Return None if the binary32 code of the largest magnitude of a block is from 1 to
+        `by_field.normal` − 1. For such a block, the table `by_field` is not valid.
         """
         scales = np.empty(x.size // self._size, self._container)
         codes = np.empty(x.size, np.uint8) if as_codes else None
@@ -117,7 +117,7 @@ class BlockKernel:
 def largest_finite(x: Array, size: int) -> float:
     """Return the largest magnitude in all blocks without infinities and NaNs, or 0 if there is no such block.
 
-    `x` is contiguous float32, and `size` the number of elements of a block.
+    `x` is contiguous float32; `size` is the number of elements of a block.
     """
     kernels = compiled.extension()
     assert kernels is not None

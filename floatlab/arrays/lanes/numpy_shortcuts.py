@@ -156,7 +156,7 @@ class FastRounder:
     def _rare_cases(self, magnitude: Array, top: int, with_flags: bool) -> list[Array]:
         """Return masks of the numbers that need the general path. `top` is the largest magnitude.
 
-        These numbers are NaNs and infinities. If the format has no zero, numbers below the smallest number of the
+        NaNs and infinities need the general path. If the format has no zero, numbers below the smallest number of the
         format are included. If flags are requested under stochastic rounding, numbers just below 2^emin are included,
         too: a random draw may decide whether such a number is tiny.
         """

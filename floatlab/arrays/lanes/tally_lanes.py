@@ -61,8 +61,8 @@ class Tally(Record):
     Errors and sums include only elements that are finite in both arrays. `largest_error` is the largest |y − x|;
     `error_squares`, `squares`, `rounded_squares` and `products` are the sums of (y − x)², x², y² and x·y. The relative
     errors |y − x| / |x| leave out elements with x = 0. `relative_errors` counts them by the upper 16 bits of their
-    binary32 codes; `relative_sum` is their sum, and `largest_relative` the largest. `largest_relative_at` is the index
-    of the first element with the largest relative error, or −1 if there are no relative errors.
+    binary32 codes; `relative_sum` is their sum, and `largest_relative` is the largest of them. `largest_relative_at` is
+    the index of the first element with the largest relative error, or −1 if there are no relative errors.
     """
 
     elements: int

@@ -55,7 +55,8 @@ class FormulaLane:
 
         A group is a part of a block that has its own exponent, 0 or 1, as in HiF4. If the format has a tensor scale for
         each row of the original array, `rows` has, for each block, the number of the row in which the block lies.
-        `width` is the number of columns of a block. `given` is the caller's tensor scale, or None.
+        `width` is the number of columns of a block. `given` is the caller's tensor scale; it is None if the caller gave
+        none.
         """
         amax = np.abs(blocks).max(axis=1, keepdims=True, initial=0)
         known: dict[str, Array] = {**self.constants, "amax": amax, "x": blocks, "tensor": np.ones((1, 1), np.float32)}

@@ -217,7 +217,11 @@ def _encoded(x: Piece, recipe: Recipe, given: np.float32 | None, dtype: DType) -
 
 
 def _factors(recipe: Recipe, known: dict[str, Array]) -> tuple[Array, Array]:
-    """Return two arrays of factors that decode the elements: for scales of 1, and for the actual scales."""
+    """Return two arrays of the factors by which the elements are multiplied when they are decoded.
+
+    The first array has the factors as if all scales of blocks and groups were 1. The second array has the factors with
+    the actual scales.
+    """
     fmt, value = recipe.format, parse_formula(recipe.rule.value)
     shape = known["scale"].shape
     unit = formulas.evaluate(value, {**known, **{f"micro{each}": np.ones((1, 1)) for each in fmt.groups},

@@ -47,7 +47,7 @@ def tally(
     first
         The index of the first element, for `largest_relative_at`.
     lane
-        `compiled` or `numpy`; by default the fastest. Their results are the same.
+        `compiled` or `numpy`; by default the fastest. Both lanes give the same results.
 
     Returns
     -------

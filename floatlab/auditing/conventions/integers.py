@@ -267,7 +267,7 @@ def _order(order: StoredTensor | None, inputs: int, groups: int, owner: str, lea
 def _by_rows(rows: Callable[[int, int], Array], length: int, height: int) -> Reader:
     """Return a function (first, count) that reads a matrix of which only whole rows can be computed.
 
-    `rows(start, end)` computes rows. `length` is the number of columns, and `height` the number of rows.
+    `rows(start, end)` computes rows. `length` is the number of columns, and `height` is the number of rows.
     """
     check_row(length)
 

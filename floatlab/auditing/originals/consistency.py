@@ -53,7 +53,7 @@ def numbered(name: str) -> tuple[str, Numbers]:
 def contradictions(matches: Mapping[str, Counterpart], known: Iterable[str]) -> dict[str, str]:
     """Return the names of the weights whose original is doubtful, each with the reason as text.
 
-    `matches` has the original of each weight, and `known` the names of all tensors of the original checkpoint. Only
+    `matches` has the original of each weight. `known` has the names of all tensors of the original checkpoint. Only
     originals that were found by content are doubted.
 
     >>> found = {f"h.{i}.a": Counterpart("", lambda: None, (f"layers.{1 - i}.b",), by_content=True) for i in (0, 1)}

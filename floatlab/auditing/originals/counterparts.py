@@ -83,7 +83,9 @@ class Originals:
                 yield from self._cut(weight, name, part)
 
     def _views(self, name: str, length: int) -> Iterator[tuple[str, Shape, Callable[[], ArraySource]]]:
-        """Yield the tensor unchanged, and then transposed. Either is left out unless its rows have `length` elements.
+        """Yield the tensor unchanged, and then transposed.
+
+        A form of the tensor is left out unless its rows have `length` elements.
 
         Each item has words for the arrangement, the shape, and a function that opens the tensor.
         """

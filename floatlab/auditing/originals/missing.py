@@ -23,10 +23,10 @@ def missing_tensors(
 ) -> tuple[str, ...]:
     """Return the names of the original's tensors that the checkpoint lacks.
 
-    `originals` has the names of the original's tensors, `judged` the names of weights with a verdict, and `matches` the
-    original of each weight. If `are_renamed` is true, weights have other names than their originals. Then a tensor
-    counts as missing if the checkpoint lacks it, but has the tensor of another layer whose name differs only in the
-    numbers. In this case, the result is empty if the original of some weight is unknown.
+    `originals` has the names of the original's tensors. `judged` has the names of the weights with a verdict. `matches`
+    has the original of each weight. If `are_renamed` is true, weights have other names than their originals. Then a
+    tensor counts as missing if the checkpoint lacks it, but has the tensor of another layer whose name differs only in
+    the numbers. In this case, the result is empty if the original of some weight is unknown.
     """
     if not are_renamed:
         there = {*read.names, *judged}

@@ -25,7 +25,7 @@ Shape = tuple[int, ...]
 class Arrangement(Record):
     """The blocks of a tensor: their shape (a text), the axis along which they lie, and the order of the scales.
 
-    `same` are other shapes that cut this tensor into the same blocks.
+    `same` are other block shapes (as texts) that divide this tensor into the same blocks.
 
     >>> Arrangement("16", 1).grid((4, 64))
     (4, 4)
@@ -38,7 +38,7 @@ class Arrangement(Record):
 
     @property
     def shapes(self) -> tuple[str, ...]:
-        """All shapes that cut this tensor into these blocks."""
+        """All block shapes (as texts) that divide this tensor into these blocks."""
         return (self.shape, *self.same)
 
     @property
@@ -230,7 +230,7 @@ def _squeezed(shape: Shape) -> Shape:
 def _lengths(length: int, count: int, others: int) -> Iterator[str]:
     """Yield the block lengths along an axis for which the tensor has `count` scales. Lengths are text, as in recipes.
 
-    `length` is the length of the axis, and `others` the product of the lengths of all other axes.
+    `length` is the length of the axis. `others` is the product of the lengths of all other axes.
     """
     if not others or count % others or not count:
         return

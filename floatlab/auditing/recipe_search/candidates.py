@@ -35,7 +35,7 @@ def formats_for(
     """Yield the names of the block formats with this element format, this format of scales, and these blocks.
 
     `kind` is the format of the scales, or None if there are none. `rows` tells whether each row has its own scale
-    instead of a scale of the tensor, and `powers` whether all scales are powers of two.
+    instead of a scale of the tensor. `powers` tells whether all scales are powers of two.
 
     >>> list(formats_for("e2m1", "e4m3fn", Arrangement("16", 1)))
     ['nvfp4/16']

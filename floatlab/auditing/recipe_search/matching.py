@@ -85,8 +85,8 @@ class Evidence(Individual):
     """The data of a search: the original, facts about it, and the stored codes and scales.
 
     `layouts` are the possible ways to read the codes, and `readings` are the possible ways to read the scales. `tensor`
-    has the scale of the tensor, one scale for each row, or None. `nested` are scales that are themselves quantised;
-    `readings` does not contain them.
+    has the scale of the tensor, or one scale for each row; it is None if there is no such scale. `nested` are scales
+    that are themselves quantised; `readings` does not contain them.
     """
 
     original: ArraySource

@@ -53,8 +53,8 @@ class MatchedRecipe(Record):
     there may be none. `properties` are pairs of a property and its value: scale rule, arithmetic, quotient, rounding
     and so on. `layout` says how codes and scales are stored. Of `codes_tried` codes, `codes` agree; of `scales_tried`
     scales, `scales` agree. `tensor_scale` says how the stored scale of the tensor relates to the scale that the recipe
-    gives. It is empty if the recipe or the tensor has no such scale. `first_code` and `first_scale` are the positions
-    of the first code and of the first scale that differ, or None.
+    gives. It is empty if the recipe or the tensor has no such scale. `first_code` is the position of the first code
+    that differs, or None if no code differs. `first_scale` is the same for scales.
     """
 
     recipe: str

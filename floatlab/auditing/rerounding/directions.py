@@ -16,8 +16,8 @@ _UNEQUAL = 0.01  # equal numbers count as rounded unequally if at least this sha
 def is_directed(q: Array, x: Array, grid: CodeGrid) -> bool:
     """Return whether all numbers were rounded in one direction: up, down, towards zero, or away from zero.
 
-    `q` has the first numbers of a weight, and `x` those of its original. Numbers beyond the outermost codes do not
-    count: every rounding direction moves them to these codes.
+    `q` has the first numbers of a weight, and `x` has the first numbers of its original. Numbers beyond the outermost
+    codes do not count: every rounding direction moves them to these codes.
     """
     q, x = q.reshape(-1), x.reshape(-1)
     code, scale, _ = _codes(q, grid)

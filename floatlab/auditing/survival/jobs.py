@@ -269,10 +269,13 @@ def checkpoint_at(place: Place, version: str = "") -> QuantizedCheckpoint:
 
 
 def version_of(read: QuantizedCheckpoint) -> str:
-    """Return two hashes of a checkpoint's files with a full stop between them; an empty text for a mapping.
+    """Return two hashes of a checkpoint's files with a full stop between them.
 
-    The first hash is made from names and sizes, the second from the times of the last changes. Other computers
-    compare only the first, because the times change if files are copied.
+    For a mapping, return an empty text.
+
+    The first hash is made from names and sizes. The second hash is made from the times of the last changes. If a job
+    runs on another computer than the one that started the audit, only the first hash is compared, because the times
+    change if files are copied.
     """
     states = states_of(read.checkpoint)
     parts = [[(each.name, each.size) for each in states], [each.changed for each in states]]

@@ -84,8 +84,8 @@ def audit_recipes(
     Returns
     -------
     RecipeAudit
-        Its `tensors` have the errors of each tensor in each recipe, and `totals` those of all tensors together. Its
-        `recommendation` has, for each tensor, the recipe with the fewest bits that the tensor survives.
+        Its `tensors` have the errors of each tensor in each recipe. Its `totals` have the errors of all tensors
+        together. Its `recommendation` has, for each tensor, the recipe with the fewest bits that the tensor survives.
 
     Raises
     ------

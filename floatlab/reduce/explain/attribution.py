@@ -106,7 +106,7 @@ class Attribution(Answering, Individual):
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
-        """The different verdicts on the pairs with the fewest causes, `verdict` first; empty for one result."""
+        """The distinct verdicts on the pairs with the fewest causes; `verdict` is the first. Empty for one result."""
         if len(self.explanations) < 2:
             return ()
         least = [pair.causes for pair in self.pairs if len(pair.causes) == len(self.pairs[0].causes)]

@@ -348,7 +348,7 @@ class ModelSearch(SideReport):
         return None
 
     def _by_parts(self, model: Model, accumulator: Format, off: Array) -> SideExplanation | None:
-        """Return the explanation if the plain product explains the elements in `off`, and a model all others."""
+        """Return the explanation if the plain product explains the elements in `off`; a model must explain the rest."""
         wrong = view_of(self.problem, self.side, accumulator).fit().wrong
         where = rectangles_without(wrong, off)
         found = self._found("rounding", (), model, accumulator)

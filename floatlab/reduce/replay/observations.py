@@ -188,8 +188,8 @@ def read_observed(observed: object, name: str, into: Format, shape: tuple[int, .
 def difference_of(difference: object, results: int, shape: tuple[int, ...]) -> PrintedDecimal | Fraction | None:
     """Return the absolute value of a given difference of two results, or None if no difference is given.
 
-    `difference` is a printed decimal, a number or None. Raises UnsupportedError if the difference is not finite, if
-    `results` is not 2, or if the results are arrays.
+    `difference` is a printed decimal or a number; it is None if no difference is given. Raises UnsupportedError if the
+    difference is not finite, if `results` is not 2, or if the results are arrays.
     """
     if difference is None:
         return None

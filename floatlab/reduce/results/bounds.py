@@ -70,7 +70,8 @@ def first_bound(
 def final_bound(bound: Fraction | None, exact: Fraction, format: Format, context: Context) -> Fraction | None:
     """Return a bound on the error after rounding the sum to the result's format, or None if no bound is proved.
 
-    `bound` is a bound on the error of the sum before this rounding, or None. `exact` is the exact sum.
+    `bound` is a bound on the error of the sum before this rounding; it is None if no bound is proved. `exact` is the
+    exact sum.
     """
     if bound is None or not (format.signed and format.zero) or format.is_table:
         return None
@@ -82,9 +83,9 @@ def final_bound(bound: Fraction | None, exact: Fraction, format: Format, context
 def running_bound(nodes: Sequence[Node], terms: Sequence[Term], adder: Adder | TensorCore) -> Fraction | None:
     """Return a bound on |sum − exact| from the computed values of the nodes.
 
-    A rounding to nearest adds half an ulp to the bound, any other rounding one ulp. Both add more if results near zero
-    are flushed. For each truncation, a node of a tensor core adds one unit of the last bit that the alignment keeps.
-    The node also adds one unit in the last place of its result.
+    A rounding to nearest adds half an ulp to the bound. Any other rounding adds one ulp. Each rounding adds more if
+    results near zero are flushed. For each truncation, a node of a tensor core adds one unit of the last bit that the
+    alignment keeps. The node also adds one unit in the last place of its result.
 
     Return None if inputs are flushed, if a format is defined by a table, if a result is not finite or overflowed, or if
     the context changes the results of overflows.

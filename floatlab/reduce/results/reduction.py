@@ -92,7 +92,7 @@ class Reduction(Answering, Individual):
 
     @property
     def batches(self) -> Batches:
-        """The order of the additions as batches over arrays."""
+        """The order of the additions as batches: each batch does many independent additions at once, with arrays."""
         if isinstance(self.schedule, Sorted):
             return self.schedule.inner.batches_of(places_of(self.sides, self.schedule))
         return self.schedule.batches(len(self))
@@ -187,7 +187,7 @@ class Reduction(Answering, Individual):
     def condition(self) -> Fraction | None:
         """Σ|x| / |Σx|, or for dot products Σ|x·y| / |Σx·y|; None if the exact sum is zero or not finite.
 
-        It is the largest factor by which the relative errors of the terms or products can grow in the sum.
+        The condition is the largest factor by which the relative errors of the terms or products can grow in the sum.
         """
         exact, magnitude = _totals(self)
         return magnitude / abs(exact) if exact and magnitude is not None else None

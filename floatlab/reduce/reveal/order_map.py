@@ -348,7 +348,7 @@ def order_map(
     Raises
     ------
     PlanError
-        If no element is added along a tree, or the target gives two different results for the same terms.
+        If the terms of no element are added along a tree, or the target gives two results for the same terms.
     UnsupportedError
         If the function cannot be called with these operands.
     MissingPartError

@@ -20,7 +20,7 @@ _SURE = 0.5  # seconds of work until the remaining time is estimated
 class Stopped(KeyboardInterrupt):
     """Raised after `stop`, when the work next reports progress or calls `floatlab.progress.pause`.
 
-    This is a KeyboardInterrupt, so that functions return partial results, as they do after Ctrl-C.
+    `Stopped` is a KeyboardInterrupt, so that functions return partial results, as they do after Ctrl-C.
     """
 
 

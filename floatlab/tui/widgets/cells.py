@@ -255,7 +255,7 @@ class ColumnTable(Cells):
         self.reset()
 
     def on_click(self, event: events.Click) -> None:
-        """On a click on the header, show the next columns; on a click in its left margin, the previous columns."""
+        """On a click on the header, show the next columns; on a click in its left margin, show the previous ones."""
         row, column = self.place_of(event)
         if row == 0:
             self.action_turn(-1 if column < MARGIN else 1)

@@ -64,8 +64,9 @@ def map_page(found: OrderMap) -> Page:
 class MapPicture(Record):
     """An order map drawn with a letter for each order; `lines` are the lines of text.
 
-    A block is a rectangle of elements with the same order. For each block, `places` has its line, column and width
-    in the text, `heights` its number of lines, and `elements` the row and column of its first element in the product.
+    A block is a rectangle of elements with the same order. For each block, `places` has its line, column and width in
+    the text. `heights` has the number of lines of each block. `elements` has the row and column of each block's first
+    element in the product.
     """
 
     lines: tuple[Line, ...]

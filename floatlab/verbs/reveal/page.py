@@ -132,7 +132,10 @@ def _replayed(found: Findings) -> list[Block]:
 
 
 def _examined(found: Findings) -> str:
-    """Name the examined element of a product, and say for how many elements its order gives the product's bits."""
+    """Name the element that was examined.
+
+    Also say how many elements of the product are reproduced bit for bit by the order of this element.
+    """
     shape, elements, agreeing = found.target.shape, found.elements, found.agreeing or 0
     place = "0" if len(shape) == 1 else "(0, 0)"
     examined = f"element {place} of {' × '.join(map(str, shape))}"

@@ -105,7 +105,7 @@ def mean_loss(each: LearningComparison) -> float | None:
 
 
 def verdict_words(compared: list[LearningComparison], reference: str, seeds: int) -> list[tuple[str, Role]]:
-    """Say which configurations diverged, are worse than the reference, or are as good."""
+    """Say which configurations diverged, are worse than the reference, or are as good as the reference."""
     others = [each for each in compared if each.label != reference]
     lost = any(each.diverged for each in compared if each.label == reference)
     beyond, within = (f", {where} the noise of {seeds} seeds" if seeds > 1 else "" for where in ("beyond", "within"))

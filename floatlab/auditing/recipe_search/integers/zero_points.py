@@ -37,7 +37,7 @@ _SOURCE = "compressed-tensors, GPTQModel, AutoAWQ: round to nearest, without cal
 class _Groups(Individual):
     """Some rows of a weight: the code, scale and zero point of each element, and the index of each column's group.
 
-    `top` is the largest code, and `kind` the type of the stored scales.
+    `top` is the largest code, and `kind` is the type of the stored scales.
     """
 
     codes: Array
@@ -212,7 +212,8 @@ def _library_rules(low: Array, high: Array, top: int, working: Format, on_cuda: 
 def _matched(rule: _Rule, x: Array, held: _Groups, weight: Weight) -> MatchedRecipe:
     """Count the stored scales, zero points and codes that a rule reproduces.
 
-    Codes are computed with the stored scales, and again with the scales of the rule. The better result counts.
+    Codes are computed with the stored scales, and again with the scales of the rule. The result with more equal codes
+    counts.
     """
     first = held.order[held.starts]
     scale, zero, top = held.scale[:, first], held.zero[:, first], held.top

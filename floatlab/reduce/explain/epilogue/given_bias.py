@@ -53,8 +53,8 @@ def fate_of_bias(
 def lines_of_bias(problem: ProductProblem, view: View, proved: float = PROVED) -> tuple[str, Array] | None:
     """Return what was done with the given bias in some whole rows or columns, and the mask of these lines.
 
-    Return None unless this explains all wrong elements. The evidence must also be at least `proved` bits, both from the
-    elements in these lines and from the other elements.
+    Return None unless this explains all wrong elements. Return None, too, unless the elements in these lines give at
+    least `proved` bits of evidence, and the other elements as well.
     """
     given = problem.given_bias
     if given is None or not view.fit().wrong.any():

@@ -92,9 +92,9 @@ def related_fault(problem: ProductProblem, explained: Sequence[SideExplanation])
 def relation_of(views: tuple[View, View], unexplained: tuple[bool, bool]) -> DiagnosedCause | None:
     """Return the fault if a factor, a bias or a transposition of one result gives the other, bit for bit.
 
-    Both results then have the same rounding errors. So even faults that are too small for a comparison with the product
-    can be found. If only one result is `unexplained`, this result has the fault. Otherwise, the result with the larger
-    mean error has it. Return None if neither mean error is clearly larger.
+    Both results then have the same rounding errors. So even faults can be found that are too small to be noticed when
+    the result is compared with the exact product. If only one result is `unexplained`, this result has the fault.
+    Otherwise, the result with the larger mean error has it. Return None if neither mean error is clearly larger.
     """
     a, b = (view.values for view in views)
     same = views[0].format == views[1].format and all(view.usable.all() for view in views)

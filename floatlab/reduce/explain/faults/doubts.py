@@ -255,10 +255,11 @@ def keep_single_numbers(problem: ProductProblem, view: View, wrong: Array) -> bo
 def fewer_bits(view: View, wrong: Array) -> int:
     """Return the number of bits to which sums or results may have been rounded, if this explains the wrong elements.
 
-    All numbers of the result then have at most this many bits. One of two other conditions must hold. Either most exact
-    products of wrong elements have more bits. Or the last bits of most wrong elements have larger weights than the last
-    bits of their exact products, because matrix units align all terms to the largest one and drop the lower bits.
-    Return 0 if such a rounding does not explain the wrong elements.
+    All numbers of the result then have at most this many bits. One of two other conditions must hold. The first
+    condition is that most exact products of wrong elements have more bits. The second condition is that the last bits
+    of most wrong elements have larger weights than the last bits of their exact products, because matrix units align
+    all terms to the largest one and drop the lower bits. Return 0 if such a rounding does not explain the wrong
+    elements.
     """
     values, exact, found = view.values[view.usable], view.totals.product[wrong], view.values[wrong]
     if not wrong.any() or not values.any():

@@ -85,7 +85,7 @@ class FastProduct(Record):
 
 
 def find_fast_product(view: View, x: Array, y: Array) -> FastProduct | None:
-    """Return the fast algorithm that explains all errors of a result, or None."""
+    """Return the fast algorithm that explains all errors of a result, or None if none does."""
     (m, n), k = view.values.shape, x.shape[1]
     if min(m, n) < _LEAST or k < 2 or m * n * k > _WORK or not view.usable.all():
         return None

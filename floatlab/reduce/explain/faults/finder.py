@@ -52,7 +52,10 @@ class FaultFinder(ShiftFinder):
     """Searches a result for faults of many elements. A returned fault explains all errors that exceed rounding."""
 
     def find(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
-        """Return the first fault that fits, or None. The fault has no name if another explanation fits equally well."""
+        """Return the first fault that fits.
+
+        The fault has no name if another explanation fits equally well. Return None if no fault fits.
+        """
         for look in (self.constant, self.clipped, self.shifted, self.moved, self.terms):
             self.tick()
             if (found := look(view, product, wrong)) is not None:

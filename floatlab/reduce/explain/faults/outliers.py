@@ -265,8 +265,9 @@ def widened(
     """Return a cause extended to all differing elements, if they lie in one row or one column.
 
     Some of these elements have errors that rounding could explain. They are included if no order of addition explains
-    the whole row or column. This is so if the row or column is not near the edge of the result, because only the tiles
-    at the edges may use another order. It is also so if all its errors are larger than those of the simulated orders.
+    the whole row or column. No order explains it if the row or column is not near the edge of the result, because only
+    the tiles at the edges may use another order. Nor does an order explain it if all errors in the row or column are
+    larger than the errors of the simulated orders.
     """
     if cause.name not in ("elements", "region") or sides[0].format != sides[1].format or "all" in dict(cause.evidence):
         return cause

@@ -366,7 +366,7 @@ def place_bits(view: View, wrong: Array) -> float:
 
 
 def outdoing(view: View, product: Array) -> tuple[str, bool] | None:
-    """Return a factor or bias that fits at least as well as a model, or None.
+    """Return a factor or bias that fits at least as well as a model, or None if neither does.
 
     The second value says whether the model fits equally well.
     """

@@ -1,6 +1,6 @@
 """Search for shifts: a bias that is added to the elements of a result, or a factor of all elements.
 
-Some elements may also be wrong in another way.
+Some elements may have errors that the shift does not explain.
 """
 
 from __future__ import annotations

@@ -87,9 +87,9 @@ class SmallFaults:
     def _fast(self, claim: Claim) -> Claim | None:
         """Return the claim, unless a result may be a fast or rearranged product, whose errors look like faults.
 
-        If a result may be such a product, return a claim with the status "unknown" instead. If it certainly is such a
-        product, its errors are rounding errors. Then return a claim that names the fast algorithm, or None if the
-        product was rearranged in another way.
+        If a result may be such a product, return a claim with the status "unknown" instead. If the result certainly is
+        such a product, its errors are rounding errors. For a fast product, then return a claim that names the
+        algorithm. For a product that was rearranged in any other way, return None.
         """
         names = {each.name for each in claim.causes}
         if claim.status == "bug" and names <= {"elements", "region"}:

@@ -26,7 +26,7 @@ _SIMILAR = 0.02  # rows a and b are similar if ‖a − b‖² is at most this s
 def fault_beside(
     problem: ProductProblem, side: Side, model: Model, accumulator: Format, tick: Callable[[], None]
 ) -> Fault | None:
-    """Return the fault (moved rows or columns, or missing terms) that a model's product leaves in a result, or None."""
+    """Return the fault that a model's product leaves in a result: moved rows or columns, or missing terms; or None."""
     if model.changes is None:
         return None
     changed = _problem(problem, side, _changed(problem, model))

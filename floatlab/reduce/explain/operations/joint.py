@@ -247,7 +247,10 @@ class _JointDiagnosis:
         return DiagnosedCause(name, first.stage, first.side, min(share, 1.0), where, (*evidence, *self._looked_at()))
 
     def _along(self, cause: DiagnosedCause) -> tuple[Place, ...]:
-        """Return the positions of a cause; moved rows and columns become indices along the axes of the result."""
+        """Return where a cause applies.
+
+        If rows or columns were moved, their numbers are converted to indices along the axes of the result.
+        """
         if cause.name not in _SWAPPED:
             return cause.where
         is_row = cause.name == "rows-moved"

@@ -221,7 +221,8 @@ class Products:
     def checked(self, result: object, name: str) -> Source:
         """Return a result, reshaped to the shape that the operation gives.
 
-        Axes with one element may be missing or additional. Raises UnsupportedError if the shape differs otherwise.
+        Axes with one element may be missing or additional. Raises UnsupportedError if the lengths of the other axes
+        differ.
         """
         found = source_of(result, name)
         own = found.codes.shape
@@ -238,7 +239,10 @@ class Products:
         return tuple(self._joined(labels, [(at[each], at[each] + 1) for each in labels])[0] for labels in self.axes)
 
     def boxes(self, number: int, box: Box | None = None) -> list[Box]:
-        """Return the boxes of the operation's result that a box of one product covers; by default the whole product."""
+        """Return the boxes of the operation's result that correspond to `box`, a box of one product.
+
+        Without `box`, the whole product is taken.
+        """
         rows, columns = ((0, self.rows), (0, self.columns)) if box is None else box
         at = {label: (i, i + 1) for label, i in zip(self._batch, self._at(number), strict=True)}
         return [

@@ -231,9 +231,10 @@ def narrow_sums(problem: ProductProblem, side: Side, usual: Format) -> tuple[Arr
 def partial_sums(
     problem: ProductProblem, side: Side, accumulators: tuple[Format, ...], tick: Callable[[], None]
 ) -> tuple[float, Model, Format] | None:
-    """Return the model that explains a result by products or partial sums in a narrower format, or None.
+    """Find the model that explains a result by products or partial sums in a narrower format.
 
-    The tuple holds the median error that the model leaves (in sigmas), the model, and the accumulator format.
+    Return None if there is none. Otherwise, return a tuple: the median error that the model leaves (in sigmas), the
+    model, and the accumulator format.
     """
     rows, columns = problem.rows[:: max(1, len(problem.rows) // 20)], problem.columns[:24]
     x, y, index = problem.x[rows], problem.y[:, columns], np.ix_(rows, columns)

@@ -95,7 +95,8 @@ def _bits_of_direction(view: View, known: Evidence, plain: Array, wrong: Array) 
     Rounding to nearest would round about half of the numbers in the opposite direction, so each number counts one bit.
     Equal numbers count once. Numbers that are exact, up to the rounding errors of their sums, do not count. A number
     that only rounding to nearest explains is evidence against the direction. The mask `plain` marks the elements that
-    rounding to nearest does not explain, and `wrong` those that rounding in this direction does not explain.
+    rounding to nearest does not explain. The mask `wrong` marks the elements that rounding in this direction does not
+    explain.
     """
     if dict(known).get("rounding") not in _ONE_WAY:
         return 0

@@ -31,7 +31,7 @@ _NEARER = 0.05  # with the right scale, the median error is less than this share
 
 
 def best_scaled(problem: ProductProblem, side: Side, tick: Callable[[], None]) -> Model | None:
-    """Return the model whose scale explains nearly the whole error of a sample of elements, or None."""
+    """Return the model whose scale explains nearly the whole error of a sample of elements; None without one."""
     lines = [(each[0], (side.values != 0).sum(axis=each[1])) for each in ((problem.rows, 1), (problem.columns, 0))]
     rows, columns = (which[np.argsort(-count[which], kind="stable")[:_LINES]] for which, count in lines)
     x, y, index = problem.x[rows], problem.y[:, columns], np.ix_(rows, columns)

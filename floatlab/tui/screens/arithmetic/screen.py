@@ -249,7 +249,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         self._draw_controls()
 
     def action_speed(self, by: int) -> None:
-        """Play faster or slower."""
+        """Play the animation faster or slower."""
         self.player.change_speed(by)
         self._draw_controls()
 

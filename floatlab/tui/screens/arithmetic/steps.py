@@ -93,7 +93,7 @@ class StepPlayer(PageView, can_focus=True):
         self.stop_sliding()
 
     def change_speed(self, by: int) -> None:
-        """Play faster or slower."""
+        """Play the animation faster or slower."""
         self.speed = SPEEDS[min(max(SPEEDS.index(self.speed) + by, 0), len(SPEEDS) - 1)]
         if self.playing:
             self.play()

@@ -122,7 +122,10 @@ def _called(text: str) -> tuple[str, tuple[str, ...]] | None:
 
 
 def _infix(text: str) -> tuple[str, tuple[str, ...]] | None:
-    """Return the verb and operands of text such as 0.1 + 0.2, or None. A product plus or minus a number is an FMA."""
+    """Return the verb and operands of text such as 0.1 + 0.2; None for other text.
+
+    A product plus or minus a number is an FMA.
+    """
     for place in range(len(text) - 1, 0, -1):
         left, sign, right = text[:place].strip(), text[place], text[place + 1 :].strip()
         if sign not in _SIGNS or not _is_number(right):

@@ -198,7 +198,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
         self.change(schedule=None if text == "serial" and not self.base_question().option("machine") else text)
 
     def action_fma(self) -> None:
-        """Toggle fused multiply-add. This selects rounded additions, and removes the hardware model."""
+        """Toggle fused multiply-add. Also select rounded additions, and remove the hardware model."""
         question = self.base_question()
         self.open(question.having(adder=None, machine=None, fma=None if question.option("fma") else True))
 

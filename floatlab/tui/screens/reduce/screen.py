@@ -218,7 +218,10 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
 
     @property
     def shown_views(self) -> tuple[tuple[str, str], ...]:
-        """The views that the user can choose. A map of orders has the map, the tree of one order, and the summary."""
+        """The views that the user can choose.
+
+        For a map of orders, the views are the map, the tree of one order, and the summary.
+        """
         return self.VIEWS if self.order_map is None else (("map", "Map"), *self.VIEWS[:-1])
 
     def draw_view(self) -> None:
