@@ -1,4 +1,4 @@
-"""Reports the progress of long work to the code that started it, which may also pause or end the work.
+"""Reports the progress of long work to the code that started it; this code may also pause or end the work.
 
 The callback is stored in a context variable, so that the functions between the public function and the simulation need
 not pass the callback on.

@@ -84,7 +84,7 @@ class Record(metaclass=RecordType):
         return self._values() == other._values()
 
     def __hash__(self) -> int:
-        """Return the hash of the fields, which is computed once."""
+        """Return the hash of the fields; it is computed only once."""
         try:
             return self._hash
         except AttributeError:

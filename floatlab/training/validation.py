@@ -98,7 +98,7 @@ def beyond(what: str, format: Format) -> UnsupportedError:
 
 
 def listed_words(given: object, name: str) -> list[Any]:
-    """Return the words of a text, which commas or spaces separate, or the items of an iterable.
+    """Return the words of a text (separated by commas or spaces), or the items of an iterable.
 
     Raises UnsupportedError for anything else.
 

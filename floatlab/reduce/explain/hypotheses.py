@@ -246,7 +246,7 @@ class SideExplainer(ModelSearch):
         return None
 
     def _of_one_number(self) -> SideExplanation:
-        """Explain a result whose elements are all equal, as with constant inputs. All count as one observation."""
+        """Explain a result whose elements are all equal, as with constant inputs; count them as one observation."""
         view = view_of(self.problem, self.side, self.accumulators[0])
         wrong = view.fit().wrong
         if are_exact(view, wrong) and wrong.size == 1:

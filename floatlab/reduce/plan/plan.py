@@ -113,7 +113,7 @@ class Plan(Answering, Record):
 
     @property
     def sizes(self) -> list[int]:
-        """The number of terms below each id; for a term, 1."""
+        """The number of terms below each id; this number is 1 for a term."""
         return self.accumulate([1] * self.terms, sum)
 
     @property

@@ -84,7 +84,7 @@ class Navigation(ExplorerBase):
 
     @contextmanager
     def _announced(self, name: str) -> Iterator[None]:
-        """Context manager that marks the tab of a screen before the screen opens, which may take a second."""
+        """Context manager that marks the tab of a screen before the screen opens; opening may take a second."""
         left = self.shown
         # After two quick clicks on tabs, the current screen may have no widgets yet.
         bar = next(iter(left.query(KeyBar)), None) if left is not None and left.is_current else None

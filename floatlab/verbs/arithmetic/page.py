@@ -324,7 +324,7 @@ def step_groups(
 
 
 def operation_heading(derivation: Derivation) -> Note:
-    """Return the title of an operation's page, which is its first line."""
+    """Return the first line of an operation's page: its title."""
     return heading(f"{expression(derivation)} in {derivation.result.format.name}")
 
 

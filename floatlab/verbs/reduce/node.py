@@ -103,7 +103,8 @@ class RoundingQuestion(Record):
 def roundings_at(found: Reduction, id: int) -> list[RoundingQuestion]:
     """Return the roundings of a node or a term, the last one first. If a node adds several operands at once, return [].
 
-    If a term is not rounded, the list has a question for each factor of the term, which shows the value of this factor.
+    If a term is not rounded, the list has a question for each factor of the term. This question shows the value of the
+    factor.
 
     >>> from floatlab import dot
     >>> from floatlab.verbs.registry import command_of
