@@ -252,3 +252,12 @@ def test_finite_numbers_of_another_product_do_not_make_infinities_wrong():
     assert np.isinf(good).any()
     found = diagnose(x, y, wrong, good)
     assert {each.side for each in found.causes} <= {"actual"}
+
+
+def test_small_numbers_that_are_stored_as_zeros_lack_no_terms():
+    x = np.array([[7.66e-4, 6.98e-3, -1.95e-4], [4.89e-6, 1.7e-5, -1.98e-5], [0.726, -2.629, 2.612]], np.float32)
+    y = np.array([[788237.4, -45.74, 2.55e-5, 9e-3], [35186, 10.25, 5.3e-6, -0.02], [462939, 7.75, 6.7e-6, -0.04]])
+    y = y.astype(np.float32)
+    stored = x @ y
+    stored[:, 1:] = 0
+    assert "terms" not in str(diagnose(x, y, stored, x @ y).causes)

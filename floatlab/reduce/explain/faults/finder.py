@@ -287,10 +287,11 @@ class FaultFinder(ShiftFinder):
         if shift_bits(self.problem.independent, error, limit, wrong[index], 2) < PROVED:
             return None
         for first, stop, times in term_ranges(x, y, error, limit):
-            if not part.fit(part.totals.product + times * (x[:, first:stop] @ y[first:stop])).wrong.any():
-                did = "missing" if times < 0 else "counted twice"
+            made = part.totals.product + times * (x[:, first:stop] @ y[first:stop])
+            are_all = times < 0 and stop - first == len(y)  # the sums would be 0
+            if not (are_all or part.fit(made).wrong.any()):
                 terms = str(first) if stop == first + 1 else f"{first}–{stop - 1}"
-                known: Evidence = ("terms", terms), ("there", did)
+                known: Evidence = ("terms", terms), ("there", "missing" if times < 0 else "counted twice")
                 if self.problem.has_bias and first == self.problem.terms - 1:
                     known = (("the given bias", "is missing" if times < 0 else "was added twice"),)
                 return Fault("region", places.where, (("holds", "other numbers"), *known), wrong)
