@@ -47,7 +47,7 @@ class RoundedBlocks(NamedTuple):
 
 
 class Job:
-    """The checked arguments of a call, and the BlockScales `steps` that computes the scales.
+    """The checked arguments of a call. `steps` is the BlockScales object that computes the scales.
 
     The arguments are the format, the scale rule, the context, and the array as float32 or float64.
     """

@@ -79,7 +79,7 @@ def encode_blocks(
     scale
         Rule for scales (`formats.scale_rules`). The default depends on the format: floor for MX, nearest for nvfp4.
     rounding, context
-        Rounding direction, or Context, of the elements, which saturate.
+        Rounding direction or Context for the elements. Elements that are too large saturate.
     tensor_scale
         Scale of the whole tensor for nvfp4; by default computed from the largest magnitude.
     block

@@ -91,7 +91,7 @@ def _in_dialect(name: str, format: Format, rules: Context) -> Context:
     """Return the context `rules` with the settings of the dialect `name`.
 
     These settings are the rules for overflow, for values that the format lacks, for NaNs and for negative numbers.
-    Raises UnsupportedError if `rules` itself has one of these settings, different from the default.
+    Raises UnsupportedError if one of these settings in `rules` differs from the default.
     """
     from floatlab.numbers.dialects import parse_dialect
 

@@ -117,7 +117,7 @@ class _History:
         np.copyto(last, start + latest, where=latest > 0)
 
     def restart(self, did: int) -> None:
-        """Continue from the rows after step `did`."""
+        """Start the next run from the state that the rows had after step `did`."""
         self.states[0] = self.states[did]
 
 

@@ -248,9 +248,10 @@ def small_cause(found: ComparedWeight) -> WeightCause | None:
 def _one_factor(found: ComparedWeight) -> WeightCause | None:
     """Return a cause if all numbers are too large or too small by one factor; otherwise None.
 
-    Nearly all codes must be nearest to the original after the numbers have been divided by the factor.
+    After dividing the decoded numbers by the factor, nearly every code must be the one nearest to its original number.
 
-    If directed rounding also explains the codes, the error must be large, and the division must remove most of it.
+    If directed rounding also explains the codes, the weight's error must be large, and the division must remove most of
+    it.
     """
     grid = grid_of(found.read.parts, found.weight)
     if grid is None:

@@ -98,7 +98,8 @@ class TableFormat(Format):
     def number(self, code: int, width: int) -> Real:
         """Return the magnitude of the number with this code of `width` bits.
 
-        `width` is the format's width or, to compute a boundary, one more. A code in two's complement must be positive.
+        `width` is the format's width, or one bit more when a rounding boundary is computed. A code in two's complement
+        must be positive.
         """
         raise NotImplementedError
 

@@ -234,7 +234,7 @@ class Ratio(Record):
         return self.denominator == 1 and self.tens >= 0 and not self.truncated
 
     def _binade(self) -> tuple[int, int]:
-        """Return bounds on the exponent of the leading binary digit, without computing 10^tens."""
+        """Return bounds on the exponent of the leading binary digit, without computing 10^`tens`."""
         near = self.numerator.bit_length() - self.denominator.bit_length() + self.twos
         near += self.tens * 3321928094887362347870319429489390 // 10**33
         slack = 2 + (abs(self.tens) >> 90)

@@ -1,7 +1,7 @@
 """NumPy's functions on FloatArrays.
 
 Arithmetic (`_ROUNDED`) is correctly rounded. Maxima, minima and changes of sign are exact. Other ufuncs are computed in
-float64 and then rounded. Of the functions that are not ufuncs, most move codes (`_MOVERS`) or test the values
+float64 and then rounded. Most functions that are not ufuncs only rearrange codes (`_MOVERS`) or test values
 (`_READERS`).
 """
 

@@ -2,8 +2,8 @@
 
 A file is an uncompressed zip of `.npy` members, one per array. FloatArrays are stored as codes, plain unsigned
 integers, which `numpy.load(path)["weight"]` reads without floatlab. The member `floatlab.json` lists the key, the
-format and the context of each array. Nothing is ever unpickled. Reading needs at most a few times the size of the file
-in memory, since the sizes that the file declares are checked first.
+format and the context of each array. Nothing is ever unpickled. Reading needs memory of at most a few times the file
+size, since the sizes that the file declares are checked first.
 """
 
 from __future__ import annotations

@@ -216,7 +216,7 @@ class WideLookup:
     shift = 16
 
     def __init__(self, rule: RoundingRule) -> None:
-        """Find the line of each bucket of words.
+        """Fit a straight line to the ranks in each bucket of words.
 
         The line gives a number k for each word. If the word is at least the start with index k (counted from 0), its
         rank is k + 1, otherwise k.

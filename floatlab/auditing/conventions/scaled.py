@@ -289,7 +289,7 @@ def weight_with_inverse_scale(parts: StoredParts, stem: str) -> Weight | None:
 
 
 def compressed(parts: StoredParts, stem: str) -> Weight | None:
-    """Recognise `weight_packed` of compressed-tensors in fp4; integers are in `integers.py`."""
+    """Recognise `weight_packed` of compressed-tensors in fp4. Integer weights are recognised in `integers.py`."""
     weight = parts.tensors[f"{stem}.weight_packed"]
     if weight.kind != "uint8":
         return None

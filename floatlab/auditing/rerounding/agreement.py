@@ -351,6 +351,6 @@ class _Tally:
 
 @lru_cache(maxsize=16)
 def _index_by_half(octets: bytes) -> Array:
-    """Return, for each code of binary16, the index of the nearest of some numbers; `octets` holds these as float64."""
+    """Return, for each binary16 code, the index of the nearest number in the list `octets` (float64)."""
     every = np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(np.float64)
     return indices(np.frombuffer(octets), np.where(np.isnan(every), 0.0, every)).astype(np.int16)

@@ -67,7 +67,7 @@ class Totals(Individual):
 
     @property
     def have_one_term(self) -> Array:
-        """The mask of the elements that have at most about one nonzero term."""
+        """The mask of the elements whose sum has no terms, or consists almost entirely of one term."""
         one: Array = self.size**2 <= _ONE_TERM * self.squares
         return one
 

@@ -248,7 +248,7 @@ class _Trials:
         self.evaluator = Evaluator((first,) if target.kind == "sum" else (first, column), self.real.format)
 
     def _order(self, trial: int) -> Array:
-        """Return the index of the random sum that each row of a trial's product computes."""
+        """For each row of a trial's product, return the index of the random sum that the row computes."""
         return (trial + np.arange(ROWS)) % self.trials
 
     def replays(self, plan: Plan) -> list[Explanation]:

@@ -19,7 +19,7 @@ _ROUNDED = 0.9  # if this fraction of the elements is correctly rounded, the sum
 
 
 def fastest_words(ranking: Ranking) -> str:
-    """Return which candidate is the fastest as text, or why none of them is known to be the fastest.
+    """Return text that says which candidate is the fastest, or why none of them is known to be the fastest.
 
     >>> from floatlab.reduce.timing.measurement import Timing, rank
     >>> a, b = Timing((1.0, 2.0, 1.5, 1.0)), Timing((1.5, 2.0, 1.5, 2.0))

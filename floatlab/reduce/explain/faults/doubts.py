@@ -323,8 +323,8 @@ def digits_of(view: View, wrong: Array) -> str:
     """If decimal digits that were rounded or cut off may explain the wrong numbers, describe this; otherwise return "".
 
     Either the numbers were rounded to few digits, or further digits were cut off. The binary64 number for 0.3, for
-    example, is slightly smaller than 0.3, so its first decimal digit is 2. Cutting off all other digits gives 0.2,
-    which is correct. Most exact products of the wrong elements must have more digits.
+    example, is slightly smaller than 0.3, so its first decimal digit is 2. So 0.2 is a correct result of cutting off
+    after one digit. Most exact products of the wrong elements must have more digits.
     """
     values, exact = view.values[view.usable], view.totals.product[wrong]
     error = np.abs(view.totals.error(view.values))[wrong]

@@ -88,7 +88,7 @@ class SmallFaults:
         """Return the claim, unless a result may be a fast or rearranged product, whose errors look like faults.
 
         If a result may be such a product, return a claim with the status "unknown" instead. If the result certainly is
-        such a product, its errors are rounding errors. For a fast product, then return a claim that names the
+        such a product, its errors are rounding errors. If it is a fast product, return a claim that names the
         algorithm. For a product that was rearranged in any other way, return None.
         """
         names = {each.name for each in claim.causes}
