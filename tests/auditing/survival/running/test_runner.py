@@ -187,6 +187,7 @@ def test_a_tensor_that_cannot_be_read_is_reported_by_every_executor(executor):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="Python warns of fork in a process with threads")
+@pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")  # JAX warns if another test has imported it
 def test_forked_processes_open_the_checkpoint_again(tmp_path):
     """Positions in open files are shared by a process and its forks."""
     rng = np.random.default_rng(7)
