@@ -351,9 +351,11 @@ class ModelSearch(SideReport):
         """Return the explanation if the plain product explains the elements in `off`; a model must explain the rest."""
         wrong = view_of(self.problem, self.side, accumulator).fit().wrong
         where = rectangles_without(wrong, off)
+        if not where:
+            return None
         found = self._found("rounding", (), model, accumulator)
         causes = tuple(each.replace(share=share_of(wrong), where=where) for each in found.causes)
-        return found.replace(causes=causes, model=PLAIN) if where else None
+        return found.replace(causes=causes, model=PLAIN)
 
     def _one_part(self) -> SideExplanation | None:
         """Recognise a product of which one rectangle was computed in another precision."""

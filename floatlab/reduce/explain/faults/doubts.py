@@ -246,8 +246,9 @@ def keep_single_numbers(problem: ProductProblem, view: View, wrong: Array) -> bo
         return False
     for axis, lines in ((1, problem.x), (0, problem.y.T)):
         is_right = ~wrong.any(axis=axis)
-        simple = [len(np.unique(np.abs(line[line != 0]))) <= 1 for line in lines[is_right]]
-        if 0 < len(simple) < len(lines) and all(simple) and share_of(wrong.compress(~is_right, 1 - axis)) > 0.5:
+        if not 0 < is_right.sum() < len(lines) or share_of(wrong.compress(~is_right, 1 - axis)) <= 0.5:
+            continue
+        if all(len(np.unique(np.abs(line[line != 0]))) <= 1 for line in lines[is_right]):
             return True
     return False
 

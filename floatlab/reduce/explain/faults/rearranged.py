@@ -175,6 +175,11 @@ class _Errors(Record):
 
     __hash__ = object.__hash__
 
+    def _spread(self, scale: Array) -> Array:
+        """Return the standard deviations of the errors if their typical sizes are `scale`."""
+        spread: Array = np.maximum(np.hypot(scale, self.last), self.least)
+        return spread
+
     def likelihood(self, scale: Array) -> float:
         """Return the logarithm of the likelihood of the errors if their typical sizes are `scale`."""
         # If the grain is larger than the errors, a sum is exact or far off. Estimate the share of exact sums.
@@ -183,19 +188,19 @@ class _Errors(Record):
         share = float(exact.sum()) / max(1, int(coarse.sum()))
         mixed = [int(exact.sum()) * np.log(share) if share else 0.0]
         mixed.append(int((coarse & ~exact).sum()) * np.log(1 - share) if share < 1 else 0.0)
-        spread = np.maximum(np.hypot(scale, self.last), self.least)[~exact]
+        spread = self._spread(scale)[~exact]
         far = (self.error[~exact] / spread) ** 2
         return float(sum(mixed) - (np.log(spread) + (_FREEDOM + 1) / 2 * np.log1p(far / _FREEDOM)).sum())
 
     def has_lone_outliers(self, scale: Array) -> bool:
         """Return whether at most `_FEW` errors exceed `_LONE` standard deviations, and all others are far smaller."""
-        far = self.error / np.maximum(np.hypot(scale, self.last), self.least)
+        far = self.error / self._spread(scale)
         far *= _NORMAL / max(float(np.median(far)), 1e-300)
         return 0 < (far > _LONE).sum() <= _FEW and not ((far > _GAP) & (far <= _LONE)).any()
 
     def are_even(self, scale: Array) -> bool:
         """Return whether no error is an outlier if the typical sizes of the errors are `scale`."""
-        far = self.error / np.maximum(np.hypot(scale, self.last), self.least)
+        far = self.error / self._spread(scale)
         return bool(far.max() <= _PEAK * float(np.median(far)) / _NORMAL)
 
 
