@@ -156,8 +156,10 @@ def compensated(d):
 def partials(d):
     if d.name != "float32" or d.k < 4:
         return None
-    made = ways.split(d.x, d.y, int(d.rng.choice([2, 2, 4, 8])), str(d.rng.choice(["fp16", "bf16"])))
-    return d.good(), made, "rounding", {"partials"}, {"order", "fma"}
+    count = int(d.rng.choice([2, 2, 4, 8]))
+    made = ways.split(d.x, d.y, count, str(d.rng.choice(["fp16", "bf16"])))
+    names = ({"partials"}, {"products"}) if count >= d.k else {"partials"}  # blocks of one term are products
+    return d.good(), made, "rounding", names, {"order", "fma"}
 
 
 def products(d):

@@ -30,6 +30,7 @@ _ELSEWHERE = {"rows-moved", "columns-moved", "transposed-operand", "transposed-o
 _MOSTLY = 0.6  # zeros at the end of a result are reported as one fault if more than this share of them is wrong
 _BY_CHANCE = 3.0  # a rectangle of wrong elements may have this many times as many right ones as expected by chance
 ENOUGH = 50  # smallest number of elements whose median error is reliable
+MOVED = {"terms-missing", "terms-twice", "rows-moved", "columns-moved"}
 
 
 class SideExplanation(Individual):
@@ -45,6 +46,12 @@ class SideExplanation(Individual):
     doubt: str = ""  # a fault that fits, such as a factor, but is doubtful because another explanation fits, too
     rival: str = ""  # the other explanation; empty for sums that are rounded in one direction
     other_format: Model | None = None  # a model that rounds the inputs to TF32 instead of binary16, or the reverse
+
+    @property
+    def listed(self) -> int:
+        """The number of wrong elements that are only listed. Moved lines and missing terms explain all of them."""
+        is_explained = bool({each.name for each in self.causes} & MOVED)
+        return 0 if self.wrong is None or is_explained else int(self.wrong.sum())
 
 
 class SampledModel(Individual):

@@ -34,9 +34,9 @@ from floatlab.reduce.explain.faults.patterns import (
 )
 from floatlab.reduce.explain.faults.rearranged import CERTAIN, REARRANGED, rearranged_odds
 from floatlab.reduce.explain.faults.unrelated import is_shifted, times_coarsest, unrelated, unrelated_share
-from floatlab.reduce.explain.findings import ENOUGH, SINGLE, Fault, SideExplanation, placed
+from floatlab.reduce.explain.findings import ENOUGH, MOVED, SINGLE, Fault, SideExplanation, placed
 from floatlab.reduce.explain.grid import grid_of
-from floatlab.reduce.explain.model_search import GAIN, MOVED, ModelSearch
+from floatlab.reduce.explain.model_search import GAIN, ModelSearch
 from floatlab.reduce.explain.noise import half_ulp
 from floatlab.reduce.explain.precision.narrow import best_replay, has_exact_sums, narrow_formats, partial_sums
 from floatlab.reduce.explain.precision.near import rounded_again
@@ -141,6 +141,8 @@ class SideExplainer(ModelSearch):
                 tried = found.status == "bug" and several and not self.stray.any()
                 return (self._of_sums() if tried else None) or found
         if again := rounded_again(plain):
+            if changed := self._pairs_of_few_errors():
+                return changed
             if self.faults.terms(plain, None, plain.fit().wrong) is not None:  # too few errors to prove it
                 return self._in_doubt("missing terms", f"sums in {plain.format.name}")
             if may_be_misadded(self.problem, plain):

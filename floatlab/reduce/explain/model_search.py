@@ -15,10 +15,11 @@ from floatlab.formats import Format
 from floatlab.reduce.explain.epilogue.given_bias import lines_of_bias
 from floatlab.reduce.explain.estimates import shift_bits
 from floatlab.reduce.explain.faults.finder import FaultFinder
-from floatlab.reduce.explain.faults.patterns import BITS_OF_SUMS, explains_more, is_nearer, is_telling, outdoing
+from floatlab.reduce.explain.faults.patterns import BITS_OF_SUMS, explains_more, is_nearer, outdoing
 from floatlab.reduce.explain.faults.rivals import narrow_share
 from floatlab.reduce.explain.findings import (  # fmt: skip
     DOUBLE,
+    MOVED,
     SINGLE,
     Fault,
     SampledModel,
@@ -30,6 +31,7 @@ from floatlab.reduce.explain.findings import (  # fmt: skip
 )
 from floatlab.reduce.explain.input_changes.alike_formats import is_same_rounding, with_formats
 from floatlab.reduce.explain.input_changes.pairs import ChangePair, alike_pairs, likely_pairs, with_equals
+from floatlab.reduce.explain.input_changes.telling import is_telling
 from floatlab.reduce.explain.input_changes.with_faults import fault_beside, models_with_fault
 from floatlab.reduce.explain.movements.lines import moved_lines
 from floatlab.reduce.explain.movements.reread import readings
@@ -49,7 +51,6 @@ _NO_CAST = {"flush-to-zero", "output-rounded", "not-the-product", "function-appl
 # at most _SURPRISING times their share in a simulation.
 _SURPRISING = 0.2
 _BESIDES = 3  # with at most this many models, moved rows and missing terms are searched for on all elements
-MOVED = {"terms-missing", "terms-twice", "rows-moved", "columns-moved"}
 _BESIDE_TURNED = {"elements", "region", "inputs-rounded", "inputs-quantized", "inputs-split", "output-rounded"}
 _EDGES = 4
 _TRIED = 8  # largest number of models that are verified on all elements
@@ -167,6 +168,11 @@ class ModelSearch(SideReport):
                     return found
         return self._first_pair(*self._likely_pairs, faulty=False)
 
+    def _pairs_of_few_errors(self) -> SideExplanation | None:
+        """Return the explanation by two changes of the inputs if most elements are right without them; else None."""
+        pairs = likely_pairs(self.problem, self.side, self.accumulators, self.tick)
+        return self._first_pair(*pairs, faulty=False)
+
     def _pairs_with_fault(self) -> SideExplanation | None:
         return self._first_pair(*self._likely_pairs, faulty=True)
 
@@ -228,7 +234,7 @@ class ModelSearch(SideReport):
                 continue
             self.tick()
             found = self._verified(each.model, each.accumulator, faulty)
-            if found is not None and (best is None or _count(found) < _count(best[0])):
+            if found is not None and (best is None or found.listed < best[0].listed):
                 best = found, each
                 if not faulty or each.model is PLAIN:
                     break
@@ -392,9 +398,3 @@ class ModelSearch(SideReport):
 def _turned(where: tuple[Place, ...]) -> tuple[Place, ...]:
     """Return the positions that indices or rectangles of a matrix have in the transposed matrix."""
     return cast("tuple[Place, ...]", tuple(place[::-1] for place in where))
-
-
-def _count(found: SideExplanation) -> int:
-    """Return the number of wrong elements that are only listed. Moved lines and missing terms explain all of them."""
-    is_explained = bool({each.name for each in found.causes} & MOVED)
-    return 0 if found.wrong is None or is_explained else int(found.wrong.sum())

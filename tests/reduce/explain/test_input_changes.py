@@ -36,6 +36,16 @@ def test_two_formats_are_named(factors):
     assert found.first.endswith("inputs rounded in B (first input bfloat16, second input e4m3fn).")
 
 
+def test_two_formats_are_named_if_most_elements_of_a_bfloat16_result_are_right():
+    rng = np.random.default_rng(5)
+    x, y = rng.random((3, 404)).astype(np.float32), rng.random((404, 55)).astype(np.float32)
+    narrow = blind.scaled(x, blind.E5M2, 57344.0, 1) @ blind.scaled(y.T, blind.E4M3, 448.0, 1).T
+    rounded = narrow.astype(np.float32).astype(ml_dtypes.bfloat16).astype(np.float32)
+    found = diagnose(x, y, x @ y, rounded)
+    assert found.status == "rounding"
+    assert set(found.names) == {"inputs-quantized", "output-rounded"}, found.first
+
+
 @pytest.mark.parametrize(("name", "said"), [("mxfp8", "mxfp8_e4m3"), ("mxfp6", "mxfp6_e3m2"), ("nvfp4", "nvfp4")])
 def test_blocks_are_named(factors, name, said):
     x, y = factors

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import floatlab as fl
+from floatlab.reduce.explain.diagnosis import diagnose
 
 
 def inputs(seed, by_row=1.0):
@@ -90,3 +91,17 @@ def test_rows_that_quantisation_turns_into_zeros_leave_the_others_related():
     step = np.abs(x).max() / np.float32(127)
     found = fl.compare(x @ y, (np.rint(x / step) * step) @ y, inputs=(x, y)).diagnosis
     assert found.status != "bug"
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_two_precise_numbers_show_a_moved_row_or_column(turned):
+    x, y = np.zeros((3, 2)), np.zeros((2, 4))
+    x[0], y[:, :2] = (0.3, -1.7), np.random.default_rng(4).standard_normal((2, 2))
+    x, y = (y.T.copy(), x.T.copy()) if turned else (x, y)
+    moved = (x @ y)[:, ::-1] if turned else (x @ y)[::-1]
+    found = diagnose(x, y, x @ y, moved.copy())
+    assert found.names == (("columns-moved",) if turned else ("rows-moved",)), found.first
+    whole = np.round(x * 3), np.round(y * 3)
+    product = whole[0] @ whole[1]
+    found = diagnose(*whole, product, (product[:, ::-1] if turned else product[::-1]).copy())
+    assert (found.status, "rows-moved" in found.names, "columns-moved" in found.names) == ("bug", False, False)

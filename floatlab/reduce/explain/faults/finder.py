@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from math import log2
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from floatlab.arrays.types import Array
 from floatlab.formats import Format
 from floatlab.reduce.explain.estimates import PROVED, factor_between, shift_bits, within
 from floatlab.reduce.explain.faults.doubts import may_be_flushed
+from floatlab.reduce.explain.faults.moved import are_surely_moved, show_sources
 from floatlab.reduce.explain.faults.outliers import standing_out
 from floatlab.reduce.explain.faults.rivals import whole_sums_in
 from floatlab.reduce.explain.faults.shifts import ShiftFinder
@@ -151,7 +151,7 @@ class FaultFinder(ShiftFinder):
             return None
         wrong = view.fit().wrong
         moved = self.moved(view, None, wrong)
-        moved = moved if moved is not None and self._are_surely_moved(view, moved, wrong) else None
+        moved = moved if moved is not None and are_surely_moved(self.problem, view, moved, wrong) else None
         found = self.transposed(view, wrong) or moved or self.clipped(view, None, wrong)
         if found is None or found.wrong is None or not (beyond & ~found.wrong).any():
             return found
@@ -166,7 +166,7 @@ class FaultFinder(ShiftFinder):
         # Elements that overflow are infinite, or as large as the largest number. Both count as equal to it.
         largest = float(self.side.rounded_to.largest)
         made, exact = (np.clip(each, -largest, largest) for each in (view.values, view.totals.product))
-        everything = [np.arange(count) for count in wrong.shape]
+        everything, limits = [np.arange(count) for count in wrong.shape], view.errors()[1]
         for name, turned, axis in (("rows-moved", False, 0), ("columns-moved", True, 1)):
             values, goal, mask = (each.T if turned else each for each in (made, exact, wrong))
             # If all rows were moved up or down, rows of zeros remain at an edge. They match no row of the product.
@@ -182,39 +182,16 @@ class FaultFinder(ShiftFinder):
             index[axis] = to
             left = view.against(view.totals.take(*index)).fit().wrong
             are_enough = (mask & ~zero[:, None]).sum() >= len(at) + _LEAST or not is_wide
+            are_enough = are_enough or show_sources(self.problem, values[at], limits.T[at] if turned else limits[at])
             if are_enough and not (left.T if turned else left)[~zero].any():
                 pairs = tuple((int(i), int(to[i])) for i in at)
                 kind = "copied" if len(set(to[~zero].tolist())) < (~zero).sum() else "permuted"
                 noun = name.partition("-")[0]
                 zeros = ((f"{noun} of zeros", ", ".join(map(str, np.flatnonzero(zero).tolist()))),) * bool(zero.any())
                 fault = Fault(name, pairs, (("kind", kind), *zeros), wrong)
-                if is_wide or (kind == "permuted" and self._are_surely_moved(view, fault, wrong)):
+                if is_wide or (kind == "permuted" and are_surely_moved(self.problem, view, fault, wrong)):
                     return fault
         return None
-
-    def _are_surely_moved(self, view: View, moved: Fault, wrong: Array) -> bool:
-        """Return whether it is unlikely that moved rows or columns agree with the product by chance.
-
-        The source of each moved row was chosen from all rows. Each moved row therefore needs separate evidence, unless
-        all rows are rotated or in reverse order. A moved row must also agree with only one row of the product. The same
-        applies to columns.
-        """
-        error, room, _ = view.errors()
-        axis = int(moved.name == "columns-moved")
-        count = wrong.shape[axis]
-        here, source = np.array(moved.where, np.int64).T
-        is_regular = np.ptp((source - here) % count) == 0 or np.ptp(source + here) == 0
-        choices = 1 if is_regular else len(here)
-        if shift_bits(self.problem.independent, error, room, wrong) <= PROVED + choices * log2(count):
-            return False
-        goal = view.totals.product
-        limit, half = view.noise.limit(view.totals), np.broadcast_to(view.half, goal.shape)
-        for to, _ in moved.where:
-            mine, known, ulp = (each.take([to], axis) for each in (view.values, view.usable, half))
-            fits = (np.abs(mine - goal) <= limit + ulp) | ~known
-            if np.count_nonzero(fits.all(axis=1 - axis)) != 1:
-                return False
-        return True
 
     def rest(self, view: View, factor: float | Array, off: Array, wrong: Array) -> Fault:
         """Return the fault that remains besides a factor and a bias: moved rows or columns, or else wrong elements."""

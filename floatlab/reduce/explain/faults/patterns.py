@@ -9,11 +9,10 @@ with a name and a text.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import lgamma, log, log2, sqrt
+from math import lgamma, log, sqrt
 
 import numpy as np
 
-from floatlab.arrays.conversion import quantize
 from floatlab.arrays.types import Array
 from floatlab.formats import Format
 from floatlab.record import Record
@@ -49,15 +48,10 @@ _FINE = 2.0**-12  # rounding inputs to at most 11 digits changes a product by mo
 # difference is less than this share of the mean square distance from the best straight line.
 _SMOOTH = 0.1
 _NEARER = 1.0  # a model is named only if it reduces the median error to less than this share
-# If a model is one of about a hundred and explains n < _FEW numbers, the evidence must exceed _BITS + _MORE_BITS / n
-# bits.
-_BITS, _MORE_BITS = 9.0, 3.0
-_MARGIN = 6.0  # if one of `tried` models is to be named, the evidence must exceed log2(tried) + _MARGIN bits
 # The least evidence, in bits, for a final rounding or for one of about a hundred sums in narrow formats. With less,
 # more than one in a hundred results would fit by chance.
 BITS_OF_SUMS = 13.0
 BITS_EACH = 8.0  # additional evidence, in bits, that is required for each element that a computation does not reproduce
-_HALF = 11  # many models fit a few numbers of this precision (binary16) or less
 _APART = 0.01  # two models can be compared only if their products differ by at least this many sigmas
 
 
@@ -310,30 +304,6 @@ def is_nearer(view: View, product: Array) -> bool:
         )
     changed = left != error
     return not changed.any() or float(np.median(left[changed])) < _NEARER * float(np.median(error[changed]))
-
-
-def is_telling(view: View, product: Array, tried: int = 0) -> bool:
-    """Return whether a model explains more elements than the best of many models would explain by chance.
-
-    A wrong model reduces the error of an element to 1/k of its size with a probability of about 1/k. `tried` is the
-    number of models, or 0 if there are about a hundred. Equal elements count as one.
-    """
-    with np.errstate(all="ignore"):
-        error, left = (np.abs(view.totals.error(view.values, each)) for each in (None, product))
-        least = view.noise.sigma(view.totals) + view.half + np.abs(view.values) * view.noise.u
-        bits = np.log2(error / np.maximum(left, least))[view.usable & (error > 0)]
-        bits = bits[np.unique(view.values[view.usable & (error > 0)], return_index=True)[1]]
-        if tried:
-            return bool(bits.sum() > log2(tried) + _MARGIN)
-    are_enough = bits.size >= _FEW and view.format.precision > _HALF
-    return are_enough or bool(bits.sum() > _BITS + _MORE_BITS / max(1, bits.size)) or _gives_numbers(view, product)
-
-
-def _gives_numbers(view: View, product: Array) -> bool:
-    """Return whether a model's product, once rounded, gives numbers of the result that the plain one does not give."""
-    rounded = [np.asarray(quantize(each, view.format), np.float64) for each in (view.totals.product, product)]
-    missed, left = (view.usable & (each != view.values) for each in rounded)
-    return evidence_bits(view, missed & ~left, view.format) > BITS_OF_SUMS + BITS_EACH * int(left.sum())
 
 
 def evidence_bits(view: View, explained: Array, output: Format) -> float:

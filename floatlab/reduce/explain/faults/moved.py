@@ -1,0 +1,52 @@
+"""Whether rows or columns of a result were certainly moved, or agree with others of the product only by chance."""
+
+from __future__ import annotations
+
+from math import log2
+
+import numpy as np
+
+from floatlab.arrays.types import Array
+from floatlab.reduce.explain.estimates import PROVED, shift_bits
+from floatlab.reduce.explain.faults.patterns import have_few_digits
+from floatlab.reduce.explain.findings import Fault
+from floatlab.reduce.explain.problem import ProductProblem, View
+
+_BITS = 20.0  # a number shows where it belongs if it is at least 2**20 times as large as its error limit
+
+
+def show_sources(problem: ProductProblem, moved: Array, limits: Array) -> bool:
+    """Return whether moved rows or columns hold enough precise numbers to show where each of them belongs.
+
+    `moved` holds the numbers of these rows or columns, and `limits` their error limits. Equal numbers count as one, and
+    numbers of few digits may agree by chance.
+    """
+    if have_few_digits(problem.x) or have_few_digits(problem.y):
+        return False
+    precise = (np.abs(moved) >= 2.0**_BITS * limits) & (moved != 0)
+    return len(np.unique(np.abs(moved[precise]))) * _BITS >= PROVED
+
+
+def are_surely_moved(problem: ProductProblem, view: View, moved: Fault, wrong: Array) -> bool:
+    """Return whether it is unlikely that moved rows or columns agree with the product by chance.
+
+    The source of each moved row was chosen from all rows. Each moved row therefore needs separate evidence, unless all
+    rows are rotated or in reverse order. A moved row must also agree with only one row of the product. The same applies
+    to columns.
+    """
+    error, room, _ = view.errors()
+    axis = int(moved.name == "columns-moved")
+    count = wrong.shape[axis]
+    here, source = np.array(moved.where, np.int64).T
+    is_regular = np.ptp((source - here) % count) == 0 or np.ptp(source + here) == 0
+    choices = 1 if is_regular else len(here)
+    if shift_bits(problem.independent, error, room, wrong) <= PROVED + choices * log2(count):
+        return False
+    goal = view.totals.product
+    limit, half = view.noise.limit(view.totals), np.broadcast_to(view.half, goal.shape)
+    for to, _ in moved.where:
+        mine, known, ulp = (each.take([to], axis) for each in (view.values, view.usable, half))
+        fits = (np.abs(mine - goal) <= limit + ulp) | ~known
+        if np.count_nonzero(fits.all(axis=1 - axis)) != 1:
+            return False
+    return True
