@@ -65,7 +65,7 @@ def divide_to_odd(x: Array, divisor: Array, least: int = TINY) -> Array:
 
 
 def narrow_to_odd(x: Array) -> Array:
-    """Round float64 to odd into float32, and return the float32 array; `x` is overwritten.
+    """Round float64 numbers to float32, to odd. The array `x` is overwritten.
 
     Rounding these float32 numbers into a small format is faster than rounding the float64 numbers, and gives the same
     results. Numbers outside float32's normal range are rounded to nearest, not to odd.

@@ -27,7 +27,7 @@ ERROR_DIGITS = 30  # correct binary digits that an approximate error must have a
 
 
 class Rule(Enum):
-    """A rule that determines an operand, a result or the sign of a result where arithmetic does not, as for NaNs."""
+    """A rule for cases that arithmetic leaves open, such as NaN operands. It sets an operand, a result or its sign."""
 
     INFINITY = "infinity"
     NAN = "nan"

@@ -62,7 +62,7 @@ class Tail(Enum):
 
 
 class Between(Record):
-    """The codes of the two entries of a table format around a number, and the rounding boundary between them.
+    """The two entries of a table format that enclose a number, as codes, and the rounding boundary between them.
 
     `upper` has the larger magnitude. If the number is an entry, or beyond the last entry, both codes are equal, and
     `boundary` is None. Otherwise, `boundary` is a magnitude, or None if the boundary is irrational.
@@ -127,7 +127,7 @@ class Rounded(Record):
 
     @property
     def threshold(self) -> int:
-        """The discarded fraction of the last place times 2^32, truncated; SR rounds away from 0 if a draw is less."""
+        """The discarded fraction times 2^32, truncated. SR rounds away from 0 if its random number is smaller."""
         return int(stochastic_threshold(self.rest2, self.unit))
 
     @property

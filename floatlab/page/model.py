@@ -111,7 +111,7 @@ def wrap(runs: Line, width: int) -> list[Line]:
 
 
 def _binds(text: str, space: int) -> bool:
-    """Return whether no line may end at this space: before `= ` or `%`, in an index `(7, 15)`, in `a posteriori`."""
+    """Return whether a line must not be broken at this space, as before `= ` or `%`, or in an index `(7, 15)`."""
     if text.startswith(" = ", space):
         return text[space - 1].isalpha()
     if text.startswith((" %", " priori", " posteriori"), space):

@@ -185,7 +185,7 @@ class Trainer:
         return tuple(name for name, is_there in rows.items() if is_there)
 
     def _note_scale(self) -> None:
-        """Record the loss scale S if it changed, and write 1/S to its row."""
+        """Record the loss scale S if it changed, and write 1/S to the row `UNSCALE`."""
         assert self.scaler is not None
         if not self.scales or self.scales[-1][1] != self.scaler.scale:
             self.scales.append((self.steps, self.scaler.scale))

@@ -209,9 +209,9 @@ class KernelPass:
     def __call__(self, operands: tuple[Array, ...], first: int, to: Array, flags: Array | None) -> tuple[int, Any]:
         """Process a chunk whose first element has the index `first`.
 
-        Return the union of all flags and marks, and an array. A mark says that this pass cannot compute the result of
-        an element. After an operation, the array has the marks of each element. After a conversion, the array has the
-        flags of each element; if no flags were needed, None is returned in place of the array.
+        Return two values: all flags and marks of the chunk, and an array. A mark says that this pass cannot compute
+        the result of an element. After an operation, the array has the marks of each element. After a conversion, the
+        array has the flags of each element; if no flags were needed, None is returned in place of the array.
         """
         if flags is None and self._refuses:
             flags = np.empty(len(to), np.uint8)

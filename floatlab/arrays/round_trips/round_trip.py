@@ -142,7 +142,7 @@ def _unscaled(x: Piece, numbers: Array, recipe: Recipe, overflow: str) -> RoundT
 
 
 def _shifted(numbers: Array, recipe: Recipe) -> RoundTrip:
-    """Round blocks of a format with minima; shorter blocks at the ends of rows are not padded."""
+    """Round blocks of a format that stores a minimum per block; shorter blocks at the ends of rows are not padded."""
     rows, columns = numbers.shape
     fmt = recipe.format
     if fmt.block is None:

@@ -1,4 +1,4 @@
-"""Scaled fp8 and int8 whose scales are not called `weight_scale`: ComfyUI, TensorRT-LLM, DeepSeek, quanto, experts.
+"""Recognise fp8 and int8 weights whose scales are not called `weight_scale`, as in ComfyUI and TensorRT-LLM.
 
 Sources: ComfyUI (QUANTIZATION.md), ModelOpt (torch/export, TensorRT-LLM), DeepSeek-V3 (inference/convert.py),
 transformers (integrations/finegrained_fp8.py, FP8Experts; integrations/fbgemm_fp8.py, FbgemmFp8Llama4TextExperts),

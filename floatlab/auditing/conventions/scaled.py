@@ -260,7 +260,7 @@ def multiplied(
 
 
 def unscaled(parts: StoredParts, weight: StoredTensor) -> Weight | None:
-    """Return a matrix in fp8 without scales as a quantised weight: each code stands for its own number."""
+    """Recognise an fp8 matrix without scales. Its codes are the numbers themselves."""
     if weight.kind not in FP8 or len(weight.shape) < 2 or "scale" in weight.name.rpartition(".")[2]:
         return None
     return Weight(

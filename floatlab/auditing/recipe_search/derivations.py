@@ -87,7 +87,7 @@ def _differs_from_stored(trial: Trial, encoded: Encoded, part: Part, evidence: E
 
 
 def _elements_of(arrangement: Arrangement, scale: int, shape: Shape) -> Array:
-    """Return the indices of the elements of the block whose scale has the index `scale` in the flattened grid."""
+    """Return the indices of the elements of one block. `scale` is the index of its scale in the flattened grid."""
     index = np.arange(int(np.prod(shape))).reshape(shape)
     rows, columns = arrangement.size
     if rows is None:

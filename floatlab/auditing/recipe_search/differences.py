@@ -115,7 +115,7 @@ def scale_distance(trial: Trial, evidence: Evidence) -> float:
 
 
 def _tensor_words(trial: Trial, evidence: Evidence) -> list[str]:
-    """Return a remark on the factor between the stored scale of the tensor and a recipe's scale of the tensor."""
+    """Return a remark that compares the stored tensor scale with the tensor scale that a recipe gives."""
     if evidence.tensor is None or evidence.tensor.size != 1:
         return []
     part = next(iter(comparable_parts(trial.candidate, evidence)))

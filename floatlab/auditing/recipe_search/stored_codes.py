@@ -82,7 +82,7 @@ def _times(shape: Shape) -> str:
 
 
 def _possible(source: ArraySource, wide: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the possible element formats of codes that are stored one in a byte.
+    """Return the formats that elements may have if each byte holds one element's code.
 
     `wide` are formats of 8 bits. If the largest code has only 6 or 4 bits, narrower formats are possible, too.
     """

@@ -41,7 +41,7 @@ class Usual(Record):
 
 @lru_cache(maxsize=256)
 def usual(recipe: Recipe) -> Usual:
-    """Return the errors of normally distributed numbers in a recipe.
+    """Return the errors that a recipe makes in normally distributed numbers.
 
     For a recipe without scales, several standard deviations are tried, and the best SQNR counts. A standard deviation
     is skipped if numbers become NaN or infinite.

@@ -8,7 +8,6 @@ from operator import attrgetter
 import numpy as np
 
 from floatlab.arrays.sources import Source
-from floatlab.arrays.types import Array
 from floatlab.fpmode import in_default_mode
 from floatlab.reduce.explain.faults.agreement import related_fault
 from floatlab.reduce.explain.faults.orders import widen_limits
@@ -34,13 +33,12 @@ from floatlab.reduce.explain.first_line import (
     unexplained_line,
 )  # fmt: skip
 from floatlab.reduce.explain.grid import Replaying, Way, grid_of, names_between, own_accumulator
-from floatlab.reduce.explain.hypotheses import SideExplainer
 from floatlab.reduce.explain.input_changes.alike_formats import with_formats
 from floatlab.reduce.explain.installed import installed_ways, library_ways
 from floatlab.reduce.explain.precision.outputs import printed_from, unlike_formats
-from floatlab.reduce.explain.precision.parts import parts_in_another_precision
 from floatlab.reduce.explain.problem import ProductProblem, Side, matrices_of, view_of
 from floatlab.reduce.explain.residuals import mask_of, share_of
+from floatlab.reduce.explain.search.hypotheses import SideExplainer
 from floatlab.reduce.explain.stages import PLAIN
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Diagnosis
 
@@ -163,12 +161,8 @@ class _PairDiagnosis:
         return self._rounding(causes)
 
     def _explain(self, side: Side) -> SideExplanation:
-        found = self._search(self.problem, side, self.differing)
-        self.found.append(parts_in_another_precision(self.problem, found, self._search))
+        self.found.append(SideExplainer(self.problem, side, self.differing, self.tick).explain())
         return self.found[-1]
-
-    def _search(self, problem: ProductProblem, side: Side, differing: Array) -> SideExplanation:
-        return SideExplainer(problem, side, differing, self.tick).explain()
 
     def _with_overflow(self, found: SideExplanation, other: SideExplanation) -> SideExplanation:
         """Return `found`, with a bug added if elements overflowed that are finite in the other result."""
@@ -370,7 +364,7 @@ class _PairDiagnosis:
         return "both" if mine[0] == mine[1] else "actual" if mine[0] else "expected"
 
     def _worth(self) -> float:
-        """Return the largest difference of an element, relative to the sum of both results' rounding error bounds."""
+        """Return the largest difference between two elements, relative to the sum of their rounding error bounds."""
         first, second = (
             view_of(
                 self.problem,

@@ -194,7 +194,7 @@ def stray_fault(side: Side, stray: Array) -> Fault:
 def stray_words(side: Side, stray: Array) -> str:
     """Describe the elements in the mask `stray` as NaN, as infinite, or as both.
 
-    If some of them are finite, say that they are not the NaN or infinity that the inputs give.
+    If some of them are finite, say that NaN or infinity was expected.
     """
     values = side.values[stray]
     if np.isnan(values).all():

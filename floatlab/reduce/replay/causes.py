@@ -119,7 +119,7 @@ class Refutation(Individual):
     path: Path
 
     def __repr__(self) -> str:
-        """Show the pair, and the difference that the cause makes."""
+        """Return the two explanations and the path from one to the other as text."""
         return f"Refutation({self.first.text} → {self.second.text}: {self.path!r})"
 
 

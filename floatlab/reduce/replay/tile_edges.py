@@ -28,7 +28,7 @@ class TileEdge(Individual):
 
     @property
     def where(self) -> str:
-        """The numbers of the rows or columns, in words."""
+        """The rows or columns as text, for example "rows 8–11"."""
         low, high, count = self.places[0], self.places[-1], len(self.places)
         noun = _NOUNS[self.axis] + "s" * (count > 1)
         if count == 1:

@@ -1,4 +1,4 @@
-"""Guess the tree of a class with few elements from the tree of another class.
+"""If a class has too few elements to be probed, guess its tree from the tree of another class.
 
 A class is a set of elements of a product that are computed in the same way. Libraries divide the terms of a product
 into blocks, and call a routine that adds each block. If a class has too few elements for probing all terms, only one
@@ -65,8 +65,8 @@ def assemble(plan: Plan, inner: Callable[[int], Plan]) -> Plan:
 def assemble_probed(reader: ProbeReader, plans: list[Plan], most: int) -> Iterator[Plan]:
     """For each plan, probe its blocks, and yield the tree that combines the probed blocks as the plan does.
 
-    One block of each length is probed. A plan is skipped in three cases: no two of its blocks have the same length; the
-    probed blocks have more than `most` terms in all; a probed block is not added along a tree.
+    One block of each length is probed. A plan is skipped if all of its blocks have different lengths, if the probed
+    blocks have more than `most` terms in all, or if the terms of a probed block are not added in a fixed order.
     """
     for known in plans:
         blocks = blocks_of(known)

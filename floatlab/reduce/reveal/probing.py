@@ -3,8 +3,8 @@
 A probe has a huge number at term i, its negative at term j, and 1 at every other term. A 1 that is added to one of the
 two huge numbers before they meet is lost, and every other 1 remains. The result is therefore the number of terms
 outside the subtree in which terms i and j meet. The sizes of these subtrees, for all pairs of terms, determine the
-whole tree. Consider the path from one term to the result: all terms that this term meets in subtrees of the same size
-join the path at the same node.
+whole tree. The path from a term to the result passes through nodes. Two other terms join this path at the same node if
+the first term meets both in subtrees of the same size.
 
 P. Xie, Y. Gao and J. Xue, *FPRev: revealing floating-point accumulation orders* (USENIX ATC 2025; arXiv:2411.00442).
 Unlike the paper, this module first tests whether a group of terms forms the same tree as a known group of the same
@@ -216,7 +216,7 @@ class _Search:
         return [group.tolist() if flat else [] for group, flat in zip(groups, fits, strict=True)]
 
     def _matched_roots(self, groups: Array, parent: int) -> list[int | None]:
-        """Return a root for each row of `groups` whose terms form the known tree of this size; None for other rows.
+        """Return the root of each row of `groups` that forms the known tree of this size, and None for other rows.
 
         The node above the terms of a row has at least `parent` terms below it.
         """

@@ -248,7 +248,7 @@ class _Trials:
         self.evaluator = Evaluator((first,) if target.kind == "sum" else (first, column), self.real.format)
 
     def _order(self, trial: int) -> Array:
-        """For each row of a trial's product, return the index of the random sum that the row computes."""
+        """Return the indices of the random sums that a trial's product computes, one per row."""
         return (trial + np.arange(ROWS)) % self.trials
 
     def replays(self, plan: Plan) -> list[Explanation]:

@@ -41,7 +41,7 @@ class FloatEngine(CodeEngine):
         """Store the terms as floats.
 
         If the accumulator's format does not contain the operands' formats, the terms of a sum are rounded to the
-        accumulator's format. The factors of products then stay codes.
+        accumulator's format. In this case, the factors of products are not decoded.
         """
         super().__init__(sides, adder, first)
         self.kind = np.dtype(np.float32 if self.format == SINGLE else np.float64)

@@ -174,7 +174,7 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
 
     @property
     def rules_word(self) -> tuple[str, str]:
-        """The name and the label (with the current rules) of the control for rounding rules."""
+        """The name and the label of the control that sets the rounding rules. The label shows the current rules."""
         return "rules", f"{context_words(self.question.context)} ▾"
 
     def get_widget_and_offset_at(self, x: int, y: int) -> tuple[Widget | None, Offset | None]:

@@ -116,7 +116,7 @@ _RANKS = {"flush": 0, "product": 1, "align": 2, "sum": 3, "rule": 4, "round prod
 
 
 def _paired_groups(sides: list[list[StepGroup]], ends: tuple[int, int]) -> list[list[StepGroup | None]]:
-    """Return pairs of groups of steps, one of fma and one of multiply-then-add, with the same rank in `_RANKS`.
+    """Pair the groups of steps of fma with those of multiply-then-add: two groups of a pair have the same rank.
 
     If only one computation has a group of a rank, the other element of the pair is None. The groups that compute the
     product come first. `ends` says, for each computation, how many steps compute the product.

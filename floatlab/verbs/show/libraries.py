@@ -86,7 +86,7 @@ def _verdict(ours: Derivation, opinion: Opinion) -> tuple[Text, ...]:
 
 
 def libraries_page(ours: Derivation, opinions: list[Opinion | str]) -> Page:
-    """Return the page of the comparison in one format.
+    """Return the page that compares floatlab's result in one format with those of other libraries.
 
     `opinions` has the result of each library, or the name of a library that is not installed.
     """

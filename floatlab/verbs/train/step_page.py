@@ -162,7 +162,7 @@ def verdict_blocks(found: UpdateTrace) -> list[Block]:
 
 
 def steps_to_move(found: UpdateTrace) -> int | None:
-    """Estimate after how many updates like this one, summed in the master copy, w moves.
+    """Estimate how many updates like this one must be summed in the master copy until w moves.
 
     This assumes that each update moves the master copy by the same amount. w moves when the master copy reaches the
     midpoint between w and its neighbour. Returns None if this step moved w or did not move the master copy, if w is not

@@ -24,7 +24,7 @@ def may_be_misadded(problem: ProductProblem, view: View) -> bool:
 def fate_of_bias(
     problem: ProductProblem, view: View, product: Array | None, wrong: Array, proved: float = PROVED
 ) -> str:
-    """Return what was done with the given bias if this explains all elements of a result, or else "".
+    """Return the mistake with the given bias that explains all elements of a result, or "" if none does.
 
     `wrong` marks the elements that are wrong if the bias was added correctly. A result in a narrow format may have been
     rounded before the bias was added. In this case, at least `proved` bits of evidence are required to exclude a

@@ -46,7 +46,7 @@ def beyond_rounding(problem: ProductProblem, view: View, least: float) -> Array:
 
 
 def beyond_precision(problem: ProductProblem, view: View) -> Array:
-    """Return the mask of errors that are too large for inputs, sums and results of 4 bits or more.
+    """Return the mask of errors that are larger than any rounding to 4 bits causes, in inputs, sums or results.
 
     If numbers are rounded to 4 bits with one scale, the error of each is at most 1/14 of the largest number. These
     errors are treated as independent, and their sum may reach ten standard deviations. If inputs are clipped or sums

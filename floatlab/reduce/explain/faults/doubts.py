@@ -211,7 +211,7 @@ def _have_four_bits(view: View, axis: int | None) -> bool:
 
 
 def _count_right(view: View, wrong: Array) -> int:
-    """Return how many different numbers other than 0 are right."""
+    """Return the number of distinct nonzero values among the right elements."""
     return np.unique(view.values[view.right(wrong)]).size
 
 

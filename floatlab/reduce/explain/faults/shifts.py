@@ -318,7 +318,7 @@ class ShiftFinder:
         return is_cut
 
     def _needs_no_model(self, view: View, product: Array | None) -> bool:
-        """Return whether a model is given (`product` is not None), but directed rounding alone explains the errors."""
+        """Return whether `product` comes from a model, but directed rounding alone explains the errors."""
         return product is not None and self._needs_no_shift(view)
 
     def _needs_no_shift(self, view: View) -> bool:

@@ -79,7 +79,7 @@ class InputChange(Record):
         return words + (f", {known['scale']}" if "scale" in known else "")
 
     def lines_of(self, matrix: Array, lines: Array) -> Array:
-        """Return the rows `lines` of an input after this change. The terms lie along the rows."""
+        """Change an input, and return the rows with the indices `lines`. The terms lie along the rows."""
         if self.tile == 1:
             return self.change(matrix[lines], matrix, 1)
         rows = np.concatenate([

@@ -152,7 +152,7 @@ class Products:
         return at[0] if len(at) == 1 else at
 
     def axis_of(self, is_row: bool) -> tuple[int, ...]:
-        """Return the axes of the result that contain the rows of each product, or its columns if `is_row` is false."""
+        """Return the axes of the result along which the rows of a product lie; if `is_row` is false, the columns."""
         labels = self._row_labels if is_row else self._column_labels
         return tuple(axis for axis, own in enumerate(self.axes) if any(each in own for each in labels))
 

@@ -19,13 +19,17 @@ _LEAST = 32  # a rectangle with fewer different numbers may fit a precision by c
 _PRECISIONS = {"inputs-rounded", "inputs-quantized", "inputs-split", "output-rounded", "accumulator", "partials"}
 
 Explain = Callable[[ProductProblem, Side, Array], SideExplanation]
+Causes = tuple[DiagnosedCause, ...]
 
 
-def parts_in_another_precision(problem: ProductProblem, found: SideExplanation, explain: Explain) -> SideExplanation:
+def parts_in_another_precision(
+    problem: ProductProblem, found: SideExplanation, explain: Explain, explained: dict[Place, Causes]
+) -> SideExplanation:
     """Return an explanation that names the precision of wrong regions, if all of them have the same precision.
 
     Otherwise, `found` is returned. The function `explain` explains a rectangle as if it were a whole result. Its
-    arguments are a problem with the rows and columns of the rectangle, the rectangle, and a mask of its elements.
+    arguments are a problem with the rows and columns of the rectangle, the rectangle, and a mask of its elements. The
+    causes that were found for a rectangle are kept in `explained`; they are empty if it has no precision of its own.
     """
     if len(found.causes) != 1 or found.status != "bug":
         return found
@@ -35,13 +39,12 @@ def parts_in_another_precision(problem: ProductProblem, found: SideExplanation, 
     boxes = fault.where if fault.name == "region" else _around(found.wrong) if fault.name == "elements" else ()
     if not 0 < len(boxes) <= _MOST:
         return found
-    causes: tuple[DiagnosedCause, ...] = ()
     for place in boxes:
-        part = _part(problem, found.side, place, explain)
-        if part is None or (causes and part != causes):
+        if place not in explained:
+            explained[place] = _part(problem, found.side, place, explain)
+        if not explained[place] or explained[place] != explained[boxes[0]]:
             return found
-        causes = part
-    here = tuple(each.replace(share=fault.share, where=boxes) for each in causes)
+    here = tuple(each.replace(share=fault.share, where=boxes) for each in explained[boxes[0]])
     return found.replace(status="rounding", causes=here)
 
 
@@ -69,17 +72,17 @@ def _around(wrong: Array | None) -> tuple[Place, ...]:
     return (tuple(spans),)
 
 
-def _part(problem: ProductProblem, side: Side, place: Place, explain: Explain) -> tuple[DiagnosedCause, ...] | None:
-    """Return the causes of the errors in one rectangle if they are choices of precision, or None."""
+def _part(problem: ProductProblem, side: Side, place: Place, explain: Explain) -> Causes:
+    """Return the causes of the errors in one rectangle if they are choices of precision for all of it, or ()."""
     rows, columns = (slice(*span) for span in place if isinstance(span, tuple))
     codes = side.source.codes[rows, columns]
     if np.unique(side.values[rows, columns]).size < _LEAST:
-        return None
+        return ()
     x, y = problem.sources
     inputs = Source(x.codes[rows], x.format, x.dtype), Source(y.codes[:, columns], y.format, y.dtype)
     part = Side(side.name, Source(codes, side.format, side.source.dtype))
     smaller = ProductProblem(*inputs, (side.format,), problem.has_bias)
     found = explain(smaller, part, np.ones(codes.shape, bool))
-    if found.status != "rounding" or not {each.name for each in found.causes} <= _PRECISIONS:
-        return None
+    if found.status != "rounding" or any(each.name not in _PRECISIONS or each.where for each in found.causes):
+        return ()
     return found.causes

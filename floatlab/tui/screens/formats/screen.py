@@ -298,7 +298,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
 
     @on(Cells.Chosen, "CodeTable")
     def _code_chosen(self) -> None:
-        """Open the code under the cursor in Inspect, with the format of the code first."""
+        """Open the code under the cursor in Inspect. Its format becomes the first of Inspect's formats."""
         others = (format for format in self.app.standing("inspect").formats if format != self.current)
         self.inspect(self.codes.literal, (self.current, *others))
 

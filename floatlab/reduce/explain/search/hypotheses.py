@@ -14,10 +14,8 @@ import numpy as np
 
 from floatlab.arrays.types import Array
 from floatlab.formats import parse_format
-from floatlab.reduce.explain.epilogue.functions import function_of
 from floatlab.reduce.explain.epilogue.given_bias import may_be_misadded
 from floatlab.reduce.explain.faults.agreement import agree_elsewhere
-from floatlab.reduce.explain.faults.certain import beyond_rounding
 from floatlab.reduce.explain.faults.doubts import IN_ANOTHER_WAY, drops_terms, rival_of
 from floatlab.reduce.explain.faults.fast import find_fast_product
 from floatlab.reduce.explain.faults.finder import NEAR
@@ -25,33 +23,28 @@ from floatlab.reduce.explain.faults.outliers import are_lone, standing_out
 from floatlab.reduce.explain.faults.patterns import (
     BITS_EACH,
     BITS_OF_SUMS,
-    are_among_others,
     are_exact,
     evidence_bits,
-    have_few_digits,
-    is_apart,
     place_bits,
 )
 from floatlab.reduce.explain.faults.rearranged import CERTAIN, REARRANGED, rearranged_odds
-from floatlab.reduce.explain.faults.unrelated import is_shifted, times_coarsest, unrelated, unrelated_share
-from floatlab.reduce.explain.findings import ENOUGH, MOVED, SINGLE, Fault, SideExplanation, placed
+from floatlab.reduce.explain.faults.unrelated import times_coarsest
+from floatlab.reduce.explain.findings import MOVED, SINGLE, Fault, SideExplanation, placed
 from floatlab.reduce.explain.grid import grid_of
-from floatlab.reduce.explain.model_search import GAIN, ModelSearch
 from floatlab.reduce.explain.noise import half_ulp
-from floatlab.reduce.explain.precision.narrow import best_replay, has_exact_sums, narrow_formats, partial_sums
+from floatlab.reduce.explain.precision.narrow import best_replay, has_exact_sums, partial_sums
 from floatlab.reduce.explain.precision.near import rounded_again
 from floatlab.reduce.explain.precision.outputs import best_cast, other_roundings, printed_digits
-from floatlab.reduce.explain.precision.sampled_models import far_replay
-from floatlab.reduce.explain.precision.scaled import best_scaled, is_factor_alone, is_stored_scale
 from floatlab.reduce.explain.problem import View, middle, view_of
 from floatlab.reduce.explain.residuals import (
     find_places,
     has_few_bits,
     is_flat,
     is_moved_exactly,
-    mask_of,
     share_of,
 )
+from floatlab.reduce.explain.search.models import GAIN
+from floatlab.reduce.explain.search.unexplained import UnexplainedSearch
 from floatlab.reduce.explain.stages import PLAIN
 from floatlab.reduce.results.diagnosis_record import Evidence
 from floatlab.reduce.simulate.narrow_sums import promoted
@@ -67,13 +60,9 @@ _FEW = 4  # a result with fewer different numbers than this may also come from a
 _SUMS = 8  # sums of narrow formats are computed for this many rows and columns
 _STAGNANT = 2.0**-8  # sums in bfloat16 may lose this share of Σ|x·y| in each step
 _MOST_WRONG = 0.5  # if a larger share is wrong, the result is reported as another product
-_MOST_OF_FEW = 0.7  # the same share if a result has too few elements for a reliable median
-_MOST_OF_ALL = 0.75  # rectangles with a larger share of the elements are not reported as wrong regions
-_RIGHT = 0.2  # if more than this share of the elements is right, the result is not reported as another product
-_LISTED = 16  # up to this many wrong elements are listed even if they are most elements of the result
 
 
-class SideExplainer(ModelSearch):
+class SideExplainer(UnexplainedSearch):
     """Searches for an explanation of one result."""
 
     def explain(self) -> SideExplanation:
@@ -81,7 +70,11 @@ class SideExplainer(ModelSearch):
 
         If none fits, or if an alternative fits equally well, return the status "unknown".
         """
-        found, view = self._first_found(), view_of(self.problem, self.side, self.accumulators[0])
+        return self._with_precision_of_parts(self._checked())
+
+    def _checked(self) -> SideExplanation:
+        """Return the first hypothesis that fits, or the status "unknown" if an alternative fits equally well."""
+        found, view = self._first_found(), self.plain
         names = {each.name for each in found.causes}
         is_local = found.status == "bug" and bool(names & _LOCAL)
         # If all elements except the wrong ones have the same bits in both results, the wrong ones cannot come from a
@@ -126,7 +119,7 @@ class SideExplainer(ModelSearch):
         if is_flat(values) and values.any() and (is_flat(product) or has_few_bits(float(values.flat[0]))):
             searches = [*searches[:3], self._of_one_number]  # equal numbers are too few observations for two changes
         searches += [self._one_part, self._with_all_wrong, self._models_beside_fault, self._of_sums]
-        plain = view_of(self.problem, self.side, self.accumulators[0])
+        plain = self.plain
         if has_exact_sums(self.problem) and plain.fit().wrong.any() and self.side.format.precision >= SINGLE.precision:
             searches.insert(1, self._of_sums)  # the usual sums are exact, so narrower partial sums are likely
         for search in searches:
@@ -161,7 +154,7 @@ class SideExplainer(ModelSearch):
         names = {each.name for each in found.causes}
         if self.stray.any() or len(names) < 2 or not names & (_LOCAL | MOVED | _SHIFTS):
             return None
-        view = view_of(self.problem, self.side, self.accumulators[0])
+        view = self.plain
         wrong = view.fit().wrong
         if found.model is not PLAIN:
             change = np.abs(self.problem.whole(found.model) - view.totals.product)
@@ -180,7 +173,7 @@ class SideExplainer(ModelSearch):
 
         The result may also have been rounded again, or to a few digits (as if printed). Return None if this fails.
         """
-        view = view_of(self.problem, self.side, self.accumulators[0])
+        view = self.plain
         fit = view.fit()
         flushed = self.faults.flushed(view, None, fit.wrong) if fit.wrong.any() else None
         if flushed is not None:
@@ -199,7 +192,7 @@ class SideExplainer(ModelSearch):
 
     @cached_property
     def _cast(self) -> tuple[Evidence, Array]:
-        return best_cast(self.side, view_of(self.problem, self.side, self.accumulators[0]))
+        return best_cast(self.side, self.plain)
 
     def _cast_with_fault(self) -> SideExplanation | None:
         """Return the explanation if the result was rounded to fewer digits and some elements are wrong; else None."""
@@ -207,49 +200,19 @@ class SideExplainer(ModelSearch):
         places = find_places(wrong)
         if not known or places is None:
             return None
-        view = view_of(self.problem, self.side, self.accumulators[0])
+        view = self.plain
         if (view.fit().wrong & ~wrong).sum() < GAIN + wrong.sum():
             return None
         return self._of_cast(known, (placed(view, wrong),))
 
     def _of_cast(self, known: Evidence, faults: tuple[Fault, ...]) -> SideExplanation:
-        z = view_of(self.problem, self.side, self.accumulators[0]).fit().z
+        z = self.plain.fit().z
         rounded = Fault("output-rounded", (), known)
         return self._found("bug" if faults else "rounding", (*faults, rounded), PLAIN, self.accumulators[0], z)
 
-    # hypotheses for results of which most elements are wrong
-
-    def _with_all_wrong(self) -> SideExplanation | None:
-        """Return the explanation by a fault that changes all elements of the plain product or of a model's product."""
-        for accumulator in self.accumulators:
-            view = view_of(self.problem, self.side, accumulator)
-            wrong = view.fit().wrong
-            fault = self.faults.transposed(view, wrong) or self._fault(view, None, wrong)
-            if fault is not None and fault.name:
-                return self._found("bug", (fault,), PLAIN, accumulator, None, view)
-        found = []
-        for each in self.options:
-            self.tick()
-            left = self.faults.left(each.view, each.product)
-            # A model that barely changes the product is no alternative to the plain product.
-            if left <= NEAR and (each.model is PLAIN or is_apart(each)) and each.view.usable.sum() > GAIN:
-                found.append((each.model.weight, left, each.model, each.accumulator))
-        for _, _, model, accumulator in sorted(found, key=lambda each: each[:2])[:6]:
-            view = view_of(self.problem, self.side, accumulator)
-            product = None if model is PLAIN else self.problem.whole(model)
-            wrong = view.fit(product).wrong
-            fault = self.faults.shifted(view, product, wrong)
-            if fault is not None and model.name == "inputs-quantized" and is_stored_scale(fault):
-                return self._found("rounding", (), model, accumulator, None, view, product)
-            alone = fault is not None and is_factor_alone(view, fault)
-            if fault is not None and fault.name and self._is_certain(view, product, wrong):
-                kept = (PLAIN, None) if alone else (model, product)
-                return self._found("bug", (fault,), kept[0], accumulator, None, view, kept[1])
-        return None
-
     def _of_one_number(self) -> SideExplanation:
         """Explain a result whose elements are all equal, as with constant inputs; count them as one observation."""
-        view = view_of(self.problem, self.side, self.accumulators[0])
+        view = self.plain
         wrong = view.fit().wrong
         if are_exact(view, wrong) and wrong.size == 1:
             return self._found("bug", (placed(view, wrong),), view=view)
@@ -270,13 +233,13 @@ class SideExplainer(ModelSearch):
         if found is None:
             return None
         z, model, accumulator = found
-        if may_be_misadded(self.problem, view_of(self.problem, self.side, self.accumulators[0])):
+        if may_be_misadded(self.problem, self.plain):
             return self._in_doubt("a fault of the bias", model.words)
         return self._found("rounding", (), model, accumulator, np.array([z]))
 
     def _by_bits(self) -> SideExplanation | None:
         """Explain a result by narrow sums that give most elements bit for bit, and faults in the other elements."""
-        plain = view_of(self.problem, self.side, self.accumulators[0])
+        plain = self.plain
         wrong = plain.fit().wrong
         if self.stray.any() or not wrong.any():
             return None
@@ -325,76 +288,3 @@ class SideExplainer(ModelSearch):
             return False
         room = 2 * half_ulp(view.values, self.side.rounded_to) + view.noise.limit(view.totals)
         return bool((np.abs(view.totals.error(view.values)) <= room).all())
-
-    def _unexplained(self) -> SideExplanation:
-        """Explain a result that no earlier search explained: by faults, by other sums, or as "unknown"."""
-        view = view_of(self.problem, self.side, self.accumulators[0])
-        fit = view.fit()
-        usable = view.usable & (view.totals.squares > 0)
-        narrow_views = [
-            view_of(self.problem, self.side, each) for each in narrow_formats(self.side, self.accumulators[0])
-        ]
-        if applied := function_of(view, self.side.format, fit.wrong):
-            return self._found("bug", (Fault("function-applied", (), (("function", applied),)),), view=view)
-        for accumulator in self.accumulators:
-            usual = view_of(self.problem, self.side, accumulator)
-            combined = self.faults.combined(usual, narrow_views)
-            if combined is not None:
-                return self._found("bug", combined, PLAIN, accumulator, None, usual)
-        if not self.stray.any() and (far := far_replay(self.problem, self.side, view, self.options, self.tick)):
-            status, product = ("rounding", self.problem.whole(far[1])) if far[0] or far[1].name else ("product", None)
-            return self._found(status, *far, self.accumulators[0], None, view, product)
-        self.faults.doubts_all, self.faults.doubt = False, ""
-        if replayed := self._with_all_wrong():
-            return replayed
-        if self.faults.doubt:
-            return self._found("unknown", (), z=fit.z, view=view).replace(
-                doubt=self.faults.doubt, rival=self.faults.rival
-            )
-        if model := best_scaled(self.problem, self.side, self.tick):
-            for accumulator in self.accumulators:
-                if scaled := self._verified(model, accumulator, False):
-                    return scaled
-        outdone = any(2 * each.fit().wrong.sum() < fit.wrong.sum() for each in narrow_views)
-        scattered = None if outdone else self.faults.scattered(view, fit.wrong)
-        for format, each in zip(narrow_formats(self.side, self.accumulators[0]), narrow_views, strict=True):
-            fault = self.faults.of_narrow_sums(each, format, fit.wrong, scattered is not None)
-            if fault is not None:
-                return self._found("bug", (fault,), PLAIN, format, None, each)
-        if scattered is not None and (are_among_others(view, fit.wrong) or not view.values[fit.wrong].any()):
-            return self._found("bug", (scattered,), view=view)
-        if both := self._two_faults(view, fit.wrong):
-            return both
-        if part := self.faults.part_without_terms(view, fit.wrong):
-            return self._found("bug", (part,), view=view)
-        known = unrelated(self.problem, view, self.side)
-        if known and (region := self.faults.region_alone(view, fit.wrong)):
-            return self._found("bug", (region,), view=view)
-        if known and share_of(~fit.wrong[usable]) <= _RIGHT:
-            return self._found("bug", (Fault("not-the-product", (), known),), view=view)
-        places = find_places(fit.wrong)
-        if places is not None and fit.wrong[usable].sum() < _MOST_WRONG * usable.sum() and places.name == "region":
-            return self._found("bug", (placed(view, fit.wrong),), z=fit.z, view=view)
-        whole = have_few_digits(self.problem.x) and have_few_digits(self.problem.y)
-        if are_exact(view, fit.wrong) and (whole or are_among_others(view, fit.wrong)):
-            return self._found("bug", (self._placed(view, fit.wrong),), z=fit.z, view=view)
-        certain = beyond_rounding(self.problem, view, 2.0**self.side.format.emin)
-        if certain.any() and not is_shifted(self.problem, view, self.side):
-            fault = self._placed(view, certain)
-            least = _MOST_WRONG if view.values.size >= ENOUGH else _MOST_OF_FEW
-            if unrelated_share(view, ~certain) >= least and share_of(fit.wrong[usable]) >= least:
-                fault = Fault("not-the-product", (), (("wrong elements", f"at least {int(certain.sum()):,}"),))
-            elif (fit.wrong & ~certain).any():
-                fault = fault.replace(evidence=(*fault.evidence, ("others", "off by more than rounding, too")))
-            return self._found("bug", (fault,), view=view)
-        return self._found("unknown", (), z=fit.z, view=view)
-
-    def _placed(self, view: View, wrong: Array) -> Fault:
-        """Return the fault that lists the wrong elements, or `not-the-product` if these are most of all elements."""
-        fault, count = placed(view, wrong), int(wrong.sum())
-        if fault.name == "elements" and count > max(_LISTED, _MOST_WRONG * view.usable.sum()):
-            places = find_places(wrong, _MOST_WRONG)
-            if places is not None and share_of(mask_of(places.where, wrong.shape)) <= _MOST_OF_ALL:
-                return Fault(places.name, places.where, (("holds", "other numbers"),), wrong)
-            return Fault("not-the-product", (), (("wrong elements", f"{count:,} of {wrong.size:,}"),))
-        return fault

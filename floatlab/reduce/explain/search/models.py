@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 from itertools import chain
 from math import log2
@@ -14,20 +13,14 @@ from floatlab.arrays.types import Array
 from floatlab.formats import Format
 from floatlab.reduce.explain.epilogue.given_bias import lines_of_bias
 from floatlab.reduce.explain.estimates import shift_bits
-from floatlab.reduce.explain.faults.finder import FaultFinder
 from floatlab.reduce.explain.faults.patterns import BITS_OF_SUMS, explains_more, is_nearer, outdoing
 from floatlab.reduce.explain.faults.rivals import narrow_share
 from floatlab.reduce.explain.findings import (  # fmt: skip
-    DOUBLE,
     MOVED,
-    SINGLE,
     Fault,
     SampledModel,
     SideExplanation,
-    explains_stray,
-    find_stray,
     placed,
-    stray_fault,
 )
 from floatlab.reduce.explain.input_changes.alike_formats import is_same_rounding, with_formats
 from floatlab.reduce.explain.input_changes.pairs import ChangePair, alike_pairs, likely_pairs, with_equals
@@ -36,17 +29,15 @@ from floatlab.reduce.explain.input_changes.with_faults import fault_beside, mode
 from floatlab.reduce.explain.movements.lines import moved_lines
 from floatlab.reduce.explain.movements.reread import readings
 from floatlab.reduce.explain.precision.narrow import narrow_sums
-from floatlab.reduce.explain.precision.outputs import casts_of
 from floatlab.reduce.explain.precision.parts import parts_in_another_precision, rectangles_without
 from floatlab.reduce.explain.precision.sampled_models import likely_models
 from floatlab.reduce.explain.precision.scaled import is_factor_alone, is_flipped
-from floatlab.reduce.explain.problem import ProductProblem, Side, View, middle, view_of
+from floatlab.reduce.explain.problem import Fit, ProductProblem, Side, View, view_of
 from floatlab.reduce.explain.residuals import find_places, share_of
-from floatlab.reduce.explain.stages import ALIKE, PLAIN, Model, known_of
-from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Place
+from floatlab.reduce.explain.search.report import SideReport
+from floatlab.reduce.explain.stages import ALIKE, PLAIN, Model
+from floatlab.reduce.results.diagnosis_record import Place
 
-# With these causes, no final rounding is reported.
-_NO_CAST = {"flush-to-zero", "output-rounded", "not-the-product", "function-applied"}
 # If narrower sums also fit, a fault is reported only if far fewer elements are wrong than such sums would make wrong:
 # at most _SURPRISING times their share in a simulation.
 _SURPRISING = 0.2
@@ -55,75 +46,6 @@ _BESIDE_TURNED = {"elements", "region", "inputs-rounded", "inputs-quantized", "i
 _EDGES = 4
 _TRIED = 8  # largest number of models that are verified on all elements
 GAIN = 8  # a model or a final rounding that is reported together with a fault must explain at least this many elements
-
-
-class SideReport:
-    """Makes the explanations of one result from models, faults and accumulators."""
-
-    def __init__(self, problem: ProductProblem, side: Side, differing: Array, tick: Callable[[], None]) -> None:
-        """Find stray elements, such as unexpected NaNs, which the later search ignores.
-
-        `differing` is the mask of the elements in which the result differs from the other result.
-        """
-        self.problem, self.side, self.differing, self.tick = problem, side, differing, tick
-        self.faults = FaultFinder(problem, side, tick)
-        self.stray = find_stray(problem, side)
-        self.doubt: tuple[str, str] | None = None  # two equally good explanations: (a factor or bias, a model)
-        self.before: tuple[DiagnosedCause, ...] = ()
-        if self.stray.any():
-            self.before = (self._cause(stray_fault(side, self.stray), "result"),)
-
-    @property
-    def accumulators(self) -> tuple[Format, ...]:
-        """The accumulator formats that are tried for this result; the first is the one that libraries usually use."""
-        if self.side.format.precision <= SINGLE.precision:
-            return (SINGLE,)
-        # NumPy widens sums in binary32 if they are multiplied by a number in binary64.
-        inputs = max(each.format.precision for each in self.problem.sources)
-        narrow = min(inputs, self.side.rounded_to.precision) <= SINGLE.precision
-        return (DOUBLE, SINGLE) if narrow else (DOUBLE,)
-
-    def _in_doubt(self, what: str, rival: str) -> SideExplanation:
-        """Return the status "unknown": the fault `what` and the correct computation `rival` fit equally well."""
-        return self._found("unknown", ()).replace(doubt=what, rival=rival)
-
-    def _cause(self, fault: Fault, stage: str) -> DiagnosedCause:
-        share = 1.0 if fault.wrong is None else share_of(fault.wrong)
-        return DiagnosedCause(fault.name, stage, self.side.name, share, fault.where, fault.evidence)
-
-    def _found(
-        self,
-        status: str,
-        faults: tuple[Fault, ...],
-        model: Model = PLAIN,
-        accumulator: Format = SINGLE,
-        z: Array | None = None,
-        view: View | None = None,
-        product: Array | None = None,
-    ) -> SideExplanation:
-        """Return the explanation by a model and faults, with the accumulator, final rounding and stray elements."""
-        causes = [self._cause(each, "result") for each in faults]
-        if model.name:
-            evidence = known_of(model, *self.problem.factors)
-            causes.insert(0, self._cause(Fault(model.name, (), evidence), model.stage))
-        own = self.accumulators[0]
-        if accumulator is not own and status in ("product", "rounding", "bug") and not faults:
-            causes.append(self._cause(Fault("accumulator", (), (("format", accumulator.name),)), "accumulator"))
-        named = {each.name for each in causes}
-        if view is not None and status != "unknown" and not named & _NO_CAST:
-            found = casts_of(self.problem, self.side, view, product, faults)
-            causes += [self._cause(Fault("output-rounded", (), known), "output") for known in found]
-        if self.before and explains_stray(self.problem, self.side, self.stray, faults, model, accumulator):
-            self.before, self.stray = (), np.zeros_like(self.stray)
-        if self.before:
-            status = "bug" if status != "unknown" else status
-        elif status == "product" and causes:
-            status = "rounding"
-        wrong = next((each.wrong for each in faults if each.wrong is not None), None)
-        error = 0.0 if z is None else middle(z)
-        return SideExplanation(
-            self.side, status, (*self.before, *causes), model, accumulator, self.stray if self.before else wrong, error
-        )
 
 
 class ModelSearch(SideReport):
@@ -214,7 +136,7 @@ class ModelSearch(SideReport):
 
     def _lines_of_bias(self) -> SideExplanation | None:
         """Return the explanation by rows or columns in which the given bias is missing, or was added wrongly."""
-        view = view_of(self.problem, self.side, self.accumulators[0])
+        view = self.plain
         found = lines_of_bias(self.problem, view)
         if found is None or (places := find_places(found[1])) is None or places.name != "region":
             return None
@@ -286,7 +208,7 @@ class ModelSearch(SideReport):
         if not faulty or (product is not None and not 2 * (view.values[right] != 0).sum() > max(right.sum(), GAIN)):
             return None  # if most right elements are zero, the few others are no evidence of changed inputs
         if self.narrower is not None and share_of(fit.wrong) > _SURPRISING * narrow_share(
-            self.problem, self.narrower.accumulator, view_of(self.problem, self.side, self.accumulators[0])
+            self.problem, self.narrower.accumulator, self.plain
         ):
             return None
         places = find_places(fit.wrong)
@@ -331,8 +253,9 @@ class ModelSearch(SideReport):
             return found
         return found if product is None and found.name in MOVED and self._is_proved(view, wrong) else None
 
-    def _two_faults(self, view: View, wrong: Array) -> SideExplanation | None:
+    def _two_faults(self, view: View, fit: Fit) -> SideExplanation | None:
         """Return the explanation by two faults at once, of which one moves elements to other places."""
+        wrong = fit.wrong
         both = self.faults.transposed_and_scaled(view, wrong) or self.faults.moved_and_biased(view, wrong)
         both = both or moved_lines(view, self.problem.independent, wrong)
         return self._found("bug", both, view=view) if both else self._in_another_order(view, wrong)
@@ -365,12 +288,18 @@ class ModelSearch(SideReport):
 
     def _one_part(self) -> SideExplanation | None:
         """Recognise a product of which one rectangle was computed in another precision."""
-        wrong = view_of(self.problem, self.side, self.accumulators[0]).fit().wrong
+        wrong = self.plain.fit().wrong
         found = self._found("bug", (Fault("elements", (), (), wrong),))
-        explained = parts_in_another_precision(
-            self.problem, found, lambda problem, side, off: type(self)(problem, side, off, self.tick).explain()
-        )
+        explained = self._with_precision_of_parts(found)
         return None if explained is found else explained
+
+    def _with_precision_of_parts(self, found: SideExplanation) -> SideExplanation:
+        """Return `found`, or an explanation of its wrong rectangles by another precision, if they have one."""
+
+        def explain(problem: ProductProblem, side: Side, off: Array) -> SideExplanation:
+            return type(self)(problem, side, off, self.tick).explain()
+
+        return parts_in_another_precision(self.problem, found, explain, self.parts)
 
     def explain(self) -> SideExplanation:
         """Return the explanation of the result; `SideExplainer` searches for it."""

@@ -1,0 +1,1 @@
+"""The search for an explanation of one result: models of the inputs, faults, and both."""

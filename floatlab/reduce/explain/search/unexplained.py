@@ -1,0 +1,211 @@
+"""Search for an explanation of a result that no single model and no single fault explains."""
+
+from __future__ import annotations
+
+from floatlab.arrays.types import Array
+from floatlab.reduce.explain.epilogue.functions import function_of
+from floatlab.reduce.explain.faults.certain import beyond_rounding
+from floatlab.reduce.explain.faults.finder import NEAR
+from floatlab.reduce.explain.faults.patterns import (
+    are_among_others,
+    are_exact,
+    have_few_digits,
+    is_apart,
+)
+from floatlab.reduce.explain.faults.unrelated import is_shifted, unrelated, unrelated_share
+from floatlab.reduce.explain.findings import (
+    ENOUGH,
+    Fault,
+    SideExplanation,
+    placed,
+)
+from floatlab.reduce.explain.precision.narrow import (
+    narrow_formats,
+)
+from floatlab.reduce.explain.precision.sampled_models import far_replay
+from floatlab.reduce.explain.precision.scaled import best_scaled, is_factor_alone, is_stored_scale
+from floatlab.reduce.explain.problem import Fit, View, view_of
+from floatlab.reduce.explain.residuals import (
+    find_places,
+    mask_of,
+    share_of,
+)
+from floatlab.reduce.explain.search.models import GAIN, ModelSearch
+from floatlab.reduce.explain.stages import PLAIN
+
+_MOST_WRONG = 0.5  # if a larger share is wrong, the result is reported as another product
+_MOST_OF_FEW = 0.7  # the same share if a result has too few elements for a reliable median
+_MOST_OF_ALL = 0.75  # rectangles with a larger share of the elements are not reported as wrong regions
+_RIGHT = 0.2  # if more than this share of the elements is right, the result is not reported as another product
+_LISTED = 16  # up to this many wrong elements are listed even if they are most elements of the result
+
+
+class UnexplainedSearch(ModelSearch):
+    """Searches for the explanation of a result that the other searches do not explain."""
+
+    def _unexplained(self) -> SideExplanation:
+        """Return the first explanation that fits, or the status "unknown".
+
+        Every search takes the result compared with the exact product, and the errors that this comparison shows.
+        """
+        view = self.plain
+        fit = view.fit()
+        for search in (
+            self._as_function,
+            self._combined,
+            self._far_models,
+            self._doubtful_faults,
+            self._scaled,
+            self._scattered,
+            self._two_faults,
+            self._part_without_terms,
+            self._unrelated,
+            self._region,
+            self._exact_errors,
+            self._beyond_rounding,
+        ):
+            self.tick()
+            if (found := search(view, fit)) is not None:
+                return found
+        return self._found("unknown", (), z=fit.z, view=view)
+
+    def _bug(self, view: View, *faults: Fault) -> SideExplanation:
+        """Return the explanation by faults of the plain product."""
+        return self._found("bug", faults, view=view)
+
+    def _as_function(self, view: View, fit: Fit) -> SideExplanation | None:
+        """Return the explanation if the result is a function of the product, such as a GELU."""
+        applied = function_of(view, self.side.format, fit.wrong)
+        return self._bug(view, Fault("function-applied", (), (("function", applied),))) if applied else None
+
+    def _combined(self, view: View, fit: Fit) -> SideExplanation | None:
+        """Return the explanation by a factor, a bias, or both, perhaps with wrong elements."""
+        for accumulator in self.accumulators:
+            usual = view_of(self.problem, self.side, accumulator)
+            if (both := self.faults.combined(usual, self._narrow_views)) is not None:
+                return self._found("bug", both, PLAIN, accumulator, None, usual)
+        return None
+
+    def _far_models(self, view: View, fit: Fit) -> SideExplanation | None:
+        """Return the explanation by replayed sums of a model that leaves large errors in the sample."""
+        far = None if self.stray.any() else far_replay(self.problem, self.side, view, self.options, self.tick)
+        if far is None:
+            return None
+        status, product = ("rounding", self.problem.whole(far[1])) if far[0] or far[1].name else ("product", None)
+        return self._found(status, *far, self.accumulators[0], None, view, product)
+
+    def _doubtful_faults(self, view: View, fit: Fit) -> SideExplanation | None:
+        """Return the explanation by a fault of all elements, or by two explanations that fit equally well."""
+        self.faults.doubts_all, self.faults.doubt = False, ""
+        found = self._with_all_wrong()
+        if found is None and self.faults.doubt:
+            found = self._found("unknown", (), z=fit.z, view=view)
+            return found.replace(doubt=self.faults.doubt, rival=self.faults.rival)
+        return found
+
+    def _scaled(self, view: View, fit: Fit) -> SideExplanation | None:
+        """Return the explanation by quantised inputs whose scales are estimated from the result."""
+        model = best_scaled(self.problem, self.side, self.tick)
+        if model is None:
+            return None
+        found = (self._verified(model, each, False) for each in self.accumulators)
+        return next((each for each in found if each is not None), None)
+
+    @property
+    def _narrow_views(self) -> list[View]:
+        """The result compared with the product, if its sums were computed in a 16-bit format."""
+        formats = narrow_formats(self.side, self.accumulators[0])
+        return [view_of(self.problem, self.side, each) for each in formats]
+
+    def _scattered(self, view: View, fit: Fit) -> SideExplanation | None:
+        """Return the explanation by wrong elements of a result, or of sums in a 16-bit format."""
+        narrow, wrong = self._narrow_views, fit.wrong
+        outdone = any(2 * each.fit().wrong.sum() < wrong.sum() for each in narrow)
+        scattered = None if outdone else self.faults.scattered(view, wrong)
+        for format, each in zip(narrow_formats(self.side, self.accumulators[0]), narrow, strict=True):
+            fault = self.faults.of_narrow_sums(each, format, wrong, scattered is not None)
+            if fault is not None:
+                return self._found("bug", (fault,), PLAIN, format, None, each)
+        is_clear = are_among_others(view, wrong) or not view.values[wrong].any()
+        return self._bug(view, scattered) if scattered is not None and is_clear else None
+
+    def _part_without_terms(self, view: View, fit: Fit) -> SideExplanation | None:
+        part = self.faults.part_without_terms(view, fit.wrong)
+        return None if part is None else self._bug(view, part)
+
+    def _unrelated(self, view: View, fit: Fit) -> SideExplanation | None:
+        """Return the explanation if the result, or the inside of one rectangle, is unrelated to the product."""
+        known = unrelated(self.problem, view, self.side)
+        if not known:
+            return None
+        if (region := self.faults.region_alone(view, fit.wrong)) is not None:
+            return self._bug(view, region)
+        some = view.usable & (view.totals.squares > 0)
+        return self._bug(view, Fault("not-the-product", (), known)) if share_of(~fit.wrong[some]) <= _RIGHT else None
+
+    def _region(self, view: View, fit: Fit) -> SideExplanation | None:
+        """Return the explanation by wrong rectangles that hold at most half of the elements."""
+        some = view.usable & (view.totals.squares > 0)
+        places = find_places(fit.wrong)
+        if places is None or places.name != "region" or fit.wrong[some].sum() >= _MOST_WRONG * some.sum():
+            return None
+        return self._found("bug", (placed(view, fit.wrong),), z=fit.z, view=view)
+
+    def _exact_errors(self, view: View, fit: Fit) -> SideExplanation | None:
+        """Return the explanation by wrong elements if all sums are exact."""
+        whole = have_few_digits(self.problem.x) and have_few_digits(self.problem.y)
+        if not are_exact(view, fit.wrong) or not (whole or are_among_others(view, fit.wrong)):
+            return None
+        return self._found("bug", (self._placed(view, fit.wrong),), z=fit.z, view=view)
+
+    def _beyond_rounding(self, view: View, fit: Fit) -> SideExplanation | None:
+        """Return the explanation by elements that are wrong even if inputs or sums had low precision."""
+        wrong, some = fit.wrong, view.usable & (view.totals.squares > 0)
+        certain = beyond_rounding(self.problem, view, 2.0**self.side.format.emin)
+        if not certain.any() or is_shifted(self.problem, view, self.side):
+            return None
+        fault = self._placed(view, certain)
+        least = _MOST_WRONG if view.values.size >= ENOUGH else _MOST_OF_FEW
+        if unrelated_share(view, ~certain) >= least and share_of(wrong[some]) >= least:
+            fault = Fault("not-the-product", (), (("wrong elements", f"at least {int(certain.sum()):,}"),))
+        elif (wrong & ~certain).any():
+            fault = fault.replace(evidence=(*fault.evidence, ("others", "off by more than rounding, too")))
+        return self._bug(view, fault)
+
+    def _placed(self, view: View, wrong: Array) -> Fault:
+        """Return the fault that lists the wrong elements, or `not-the-product` if these are most of all elements."""
+        fault, count = placed(view, wrong), int(wrong.sum())
+        if fault.name == "elements" and count > max(_LISTED, _MOST_WRONG * view.usable.sum()):
+            places = find_places(wrong, _MOST_WRONG)
+            if places is not None and share_of(mask_of(places.where, wrong.shape)) <= _MOST_OF_ALL:
+                return Fault(places.name, places.where, (("holds", "other numbers"),), wrong)
+            return Fault("not-the-product", (), (("wrong elements", f"{count:,} of {wrong.size:,}"),))
+        return fault
+
+    def _with_all_wrong(self) -> SideExplanation | None:
+        """Return the explanation by a fault that changes all elements of the plain product or of a model's product."""
+        for accumulator in self.accumulators:
+            view = view_of(self.problem, self.side, accumulator)
+            wrong = view.fit().wrong
+            fault = self.faults.transposed(view, wrong) or self._fault(view, None, wrong)
+            if fault is not None and fault.name:
+                return self._found("bug", (fault,), PLAIN, accumulator, None, view)
+        found = []
+        for each in self.options:
+            self.tick()
+            left = self.faults.left(each.view, each.product)
+            # A model that barely changes the product is no alternative to the plain product.
+            if left <= NEAR and (each.model is PLAIN or is_apart(each)) and each.view.usable.sum() > GAIN:
+                found.append((each.model.weight, left, each.model, each.accumulator))
+        for _, _, model, accumulator in sorted(found, key=lambda each: each[:2])[:6]:
+            view = view_of(self.problem, self.side, accumulator)
+            product = None if model is PLAIN else self.problem.whole(model)
+            wrong = view.fit(product).wrong
+            fault = self.faults.shifted(view, product, wrong)
+            if fault is not None and model.name == "inputs-quantized" and is_stored_scale(fault):
+                return self._found("rounding", (), model, accumulator, None, view, product)
+            alone = fault is not None and is_factor_alone(view, fault)
+            if fault is not None and fault.name and self._is_certain(view, product, wrong):
+                kept = (PLAIN, None) if alone else (model, product)
+                return self._found("bug", (fault,), kept[0], accumulator, None, view, kept[1])
+        return None
