@@ -13,6 +13,7 @@ from floatlab.reduce.explain.faults.doubts import may_be_fixed_point
 from floatlab.reduce.explain.faults.patterns import different_along, evidence_bits
 from floatlab.reduce.explain.problem import ProductProblem, Side, view_of
 from floatlab.reduce.explain.stages import PLAIN
+from tests.reduce import blind_ways as ways
 
 BF16 = ml_dtypes.bfloat16
 
@@ -237,3 +238,27 @@ def test_one_of_three_numbers_may_come_from_rounded_inputs():
     other = good.copy()
     other[2, 1] = 0.07329940795898438
     assert diagnose(x, y, good, other).status == "unknown"
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_truncated_positive_inputs_are_told_from_a_bias_of_each_row(seed):
+    rng = np.random.default_rng(seed)
+    x = (rng.random((35, 900)) * rng.uniform(0.3, 1, (35, 1))).astype(np.float16) / np.float16(4)
+    y = rng.random((900, 25)).astype(np.float16)
+    exact = x.astype(np.float64) @ y
+    cut = ways.narrow(x, "bf16", "rz") @ y.astype(np.float64)
+    found = diagnose(x, y, exact.astype(np.float16), cut.astype(np.float16))
+    assert found.names == ("inputs-rounded",), found.first
+    assert dict(found.causes[0].evidence)["inputs"] == "x"
+    bias = rng.uniform(0, 0.2, (35, 1))
+    found = diagnose(x, y, exact.astype(np.float16), (exact - bias).astype(np.float16))
+    assert found.names == ("bias",), found.first
+
+
+def test_the_second_change_of_a_pair_needs_evidence_of_its_own():
+    rng = np.random.default_rng(3)  # all rows have almost the same mean error, so a bias explains them, too
+    x, y = rng.random((35, 1742)).astype(np.float16) / np.float16(2), rng.random((1742, 25)).astype(np.float16)
+    cut = ways.narrow(x, "bf16", "rz") @ y.astype(np.float64)
+    found = diagnose(x, y, (x.astype(np.float64) @ y).astype(np.float16), cut.astype(np.float16))
+    assert "inputs-quantized" not in found.names, found.first
+    assert "bfloat16, RTZ, x" in found.first or found.names == ("inputs-rounded",)

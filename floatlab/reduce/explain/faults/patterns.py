@@ -358,7 +358,24 @@ def outdoing(view: View, product: Array) -> tuple[str, bool] | None:
     words = "a bias (one number per column)", "a bias (one number per row)", f"a factor of {1 + drift.factor:.6g}"
     found = [
         (residual, text)
-        for residual, shift, text in zip(drift.residuals, shifts, words, strict=True)
-        if residual <= left * room and bool((np.abs(error - shift) <= limit)[usable].all())
+        for residual, shift, text, axis in zip(drift.residuals, shifts, words, (0, 1, None), strict=True)
+        if residual <= left * room
+        and bool((np.abs(error - shift) <= limit)[usable].all())
+        and (axis is None or not _predicts_means(view, product, drift, axis))
     ]
     return (min(found)[1], left <= min(found)[0] * room) if found else None
+
+
+def _predicts_means(view: View, product: Array, drift: Drift, axis: int) -> bool:
+    """Return whether a model gives the different mean errors of many columns (axis 0) or rows (axis 1).
+
+    A bias fits them with one free number per line, but the model has no free numbers. So the model is likelier.
+    """
+    means = drift.means[axis]
+    if means.size < _FEW:
+        return False
+    uneven = View(
+        view.totals, view.values - np.median(means), view.usable, view.noise, view.format, np.asarray(view.half)
+    )
+    left = view.against(view.totals.replace(product=product, missed=None))
+    return drift_of(uneven).bias[axis] > 2 * CERTAIN and drift_of(left).bias[axis] < CERTAIN / 2

@@ -15,7 +15,7 @@ import numpy as np
 from floatlab.arrays.types import Array
 from floatlab.formats import Format
 from floatlab.record import Individual, Record
-from floatlab.reduce.explain.input_changes.one_input import InputChange, changes_of
+from floatlab.reduce.explain.input_changes.one_input import AS_IS, InputChange, changes_of
 from floatlab.reduce.explain.problem import ProductProblem, Side, View
 from floatlab.reduce.explain.stages import Change, Known, Model
 from floatlab.reduce.results.product_error import spread_indices
@@ -112,6 +112,14 @@ def alike_pairs(pair: ChangePair, problem: ProductProblem) -> Iterator[ChangePai
         if effect not in seen and all(effect):
             seen.add(effect)
             yield pair.replace(model=_model(*changes, weight), changes=changes)
+
+
+def single_changes(pair: ChangePair) -> list[Model]:
+    """Return the two models that make only one change of a pair; none if the pair consists of one change."""
+    first, second = pair.changes
+    if not (first.name and second.name):
+        return []
+    return [_model(first, AS_IS, first.weight), _model(AS_IS, second, second.weight)]
 
 
 def _effect(change: InputChange, matrix: Array) -> bytes:

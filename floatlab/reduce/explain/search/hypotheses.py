@@ -141,6 +141,8 @@ class SideExplainer(UnexplainedSearch):
             if may_be_misadded(self.problem, plain):
                 return self._in_doubt("a fault of the bias", f"sums in {plain.format.name}")
             return self._found("rounding", again, PLAIN, self.accumulators[0])
+        if self.doubt is not None and self.narrower is not None:
+            return self._in_doubt(*self.doubt)
         if self.narrower is not None:  # the error bound of narrow sums admits many other explanations
             return self._in_doubt("wrong elements", f"sums in {self.narrower.accumulator.name}")
         return self._unexplained()

@@ -23,7 +23,13 @@ from floatlab.reduce.explain.findings import (  # fmt: skip
     placed,
 )
 from floatlab.reduce.explain.input_changes.alike_formats import is_same_rounding, with_formats
-from floatlab.reduce.explain.input_changes.pairs import ChangePair, alike_pairs, likely_pairs, with_equals
+from floatlab.reduce.explain.input_changes.pairs import (
+    ChangePair,
+    alike_pairs,
+    likely_pairs,
+    single_changes,
+    with_equals,
+)
 from floatlab.reduce.explain.input_changes.telling import is_telling
 from floatlab.reduce.explain.input_changes.with_faults import fault_beside, models_with_fault
 from floatlab.reduce.explain.movements.lines import moved_lines
@@ -105,7 +111,11 @@ class ModelSearch(SideReport):
                 self.tick()
                 product = self.problem.whole(pair.model)
                 view = view_of(self.problem, self.side, pair.accumulator)
-                if is_telling(view, product, tried) and self._verified(pair.model, pair.accumulator, faulty):
+                if not is_telling(view, product, tried):
+                    continue
+                if any(self._fits(model, pair.accumulator) for model in single_changes(pair)):
+                    continue  # nothing shows that both inputs were changed
+                if self._verified(pair.model, pair.accumulator, faulty):
                     equals = [each for each in pairs[i + 1 :] if self._fits(each.model, each.accumulator)]
                     return self._verified(with_equals(pair, equals, self.problem), pair.accumulator, faulty)
         return None
