@@ -196,6 +196,8 @@ def narrow_and_fault(d):
         made = x[:, :cut] @ y[:cut]
         if not (x[:, cut:] @ y[cut:]).any():  # these terms are zero
             return None
+        if np.count_nonzero(x[:, cut:] @ y[cut:]) < 8:  # too few elements to show which terms are missing
+            alternatives += ({"elements"}, {"elements", "inputs-rounded"})
     elif fault == "rows-moved":
         i, j = (int(i) for i in d.rng.choice(d.m, 2, replace=False))
         made[[i, j]] = made[[j, i]]

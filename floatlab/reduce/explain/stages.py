@@ -48,6 +48,8 @@ _STORED = 2.0**-26  # relative changes up to this do not change numbers that are
 ALIKE = ("tf32", "binary16")  # formats with the same precision
 _SIDES = (("both", (True, True)), ("x", (True, False)), ("y", (False, True)))
 
+_ROUNDED_PARTS = {"products": "products", "partials": "partial sums"}
+
 
 class Model(Record):
     """A model: an assumed change of the inputs, the terms or partial sums.
@@ -79,6 +81,8 @@ class Model(Record):
     @property
     def words(self) -> str:
         """The model in a few words."""
+        if self.name in _ROUNDED_PARTS:
+            return f"{_ROUNDED_PARTS[self.name]} rounded ({self.text})"
         verb = {"inputs-quantized": "quantised", "inputs-split": "in parts"}.get(self.name, "rounded")
         return f"inputs {verb} ({self.text})"
 

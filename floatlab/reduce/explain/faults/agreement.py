@@ -19,7 +19,7 @@ from floatlab.reduce.explain.findings import SideExplanation
 from floatlab.reduce.explain.grid import own_accumulator
 from floatlab.reduce.explain.noise import half_ulp
 from floatlab.reduce.explain.problem import ProductProblem, View, view_of
-from floatlab.reduce.explain.residuals import share_of
+from floatlab.reduce.explain.residuals import is_flat, share_of
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Evidence
 
 _BESIDES = 0.25  # for each wrong element, at most this many other elements may differ
@@ -85,6 +85,8 @@ def related_fault(problem: ProductProblem, explained: Sequence[SideExplanation])
     status = [each.status for each in explained]
     if any(each.causes or each.model.name for each in explained) or "product" not in status:
         return None
+    if is_flat(problem.totals.product):
+        return None  # equal elements are one observation, which a factor or a bias always explains
     first, second = (view_of(problem, each.side, own_accumulator(each.side.rounded_to)) for each in explained)
     return relation_of((first, second), (status[0] == "unknown", status[1] == "unknown"))
 

@@ -19,7 +19,7 @@ from floatlab.record import Record
 from floatlab.reduce.explain.findings import ENOUGH, SampledModel
 from floatlab.reduce.explain.noise import half_ulp
 from floatlab.reduce.explain.problem import ProductProblem, Side, View, view_of
-from floatlab.reduce.explain.residuals import last_places
+from floatlab.reduce.explain.residuals import is_flat, last_places
 from floatlab.reduce.results.diagnosis_record import Evidence
 
 _DOUBT = 12.0  # a fault is reported if the probability of a coincidence is at most exp(−12)
@@ -238,9 +238,9 @@ def is_function_of_product(view: View) -> bool:
     If the values of such a result are sorted by the product, neighbours differ little, although the values are far from
     the best straight line.
     """
-    if not view.usable.all() or not np.isfinite(view.totals.product).all():
-        return False
     product = view.totals.product
+    if not view.usable.all() or not np.isfinite(product).all() or is_flat(product):
+        return False
     for exact, values in ((product.reshape(1, -1), view.values.reshape(1, -1)), (product, view.values)):
         if exact.shape[1] < _LONG:
             continue

@@ -15,11 +15,13 @@ from floatlab.formats import Format
 from floatlab.reduce.explain.faults.finder import FaultFinder
 from floatlab.reduce.explain.findings import Fault
 from floatlab.reduce.explain.problem import ProductProblem, Side, view_of
+from floatlab.reduce.explain.residuals import share_of
 from floatlab.reduce.explain.stages import Model
 from floatlab.reduce.results.product_error import spread_indices
 
 _LINES, _ELEMENTS = 16, 256  # faults are first looked for in this many rows, and in about this many elements
 
+_MOVED = 0.2  # if fewer rows are moved, most elements show the model of the inputs
 _SIMILAR = 0.02  # rows a and b are similar if ‖a − b‖² is at most this share of ‖a‖² + ‖b‖²
 
 
@@ -45,11 +47,11 @@ def models_with_fault(
     rows, columns = spread_indices(m, count), spread_indices(n, max(_LINES, _ELEMENTS // count))
     values, product = np.where(side.finite, side.values, 0.0), problem.totals.product
     parts = [(rows, columns)]
-    # If the sampled rows resemble rows of the plain product, look for moved rows in the sampled columns. Do the same
+    # If sampled rows resemble other rows of the plain product, look for moved rows in the sampled columns. Do the same
     # with rows and columns exchanged.
-    if _are_similar(values[np.ix_(rows, columns)], product[:, columns]):
+    if _may_be_moved(values[np.ix_(rows, columns)], product[:, columns], rows):
         parts.append((lines[0], columns))
-    if _are_similar(values[np.ix_(rows, columns)].T, product[rows].T):
+    if _may_be_moved(values[np.ix_(rows, columns)].T, product[rows].T, columns):
         parts.append((rows, lines[1]))
     for model in models:
         tick()
@@ -67,12 +69,13 @@ def models_with_fault(
                 break
 
 
-def _are_similar(values: Array, product: Array) -> bool:
-    """Return whether most rows of a result are similar to rows of the product."""
+def _may_be_moved(values: Array, product: Array, places: Array) -> bool:
+    """Return whether most rows of a result, from `places`, are similar to rows of the product, some to other rows."""
     with np.errstate(all="ignore"):
         sizes = (values * values).sum(axis=1)[:, None] + (product * product).sum(axis=1)
-        apart = ((sizes - 2 * values @ product.T) / np.where(sizes > 0, sizes, 1.0)).min(axis=1)
-    return bool(np.median(apart) < _SIMILAR)
+        apart = (sizes - 2 * values @ product.T) / np.where(sizes > 0, sizes, 1.0)
+    moved = share_of(apart.argmin(axis=1) != places) > _MOVED
+    return moved and bool(np.median(apart.min(axis=1)) < _SIMILAR)
 
 
 def _changed(problem: ProductProblem, model: Model) -> tuple[Array, Array]:

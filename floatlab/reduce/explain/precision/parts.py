@@ -15,6 +15,7 @@ from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Place
 
 _MOST = 4  # at most this many rectangles are examined
 _FILLED = 0.5  # wrong elements count as a rectangle if they are at least this share of the rectangle around them
+_WHOLE = 0.9  # a rectangle with a larger share of the elements is not examined: a model explains almost all elements
 _LEAST = 32  # a rectangle with fewer different numbers may fit a precision by chance
 _PRECISIONS = {"inputs-rounded", "inputs-quantized", "inputs-split", "output-rounded", "accumulator", "partials"}
 
@@ -60,14 +61,14 @@ def rectangles_without(wrong: Array, others: Array) -> tuple[Place, ...]:
 
 
 def _around(wrong: Array | None) -> tuple[Place, ...]:
-    """Return the rectangle around wrong elements, unless few of its elements are wrong or it is the whole result."""
+    """Return the rectangle around wrong elements, or () if few of its elements are wrong or it holds almost all."""
     if wrong is None or not wrong.any():
         return ()
     spans = [
         (int(lines[0]), int(lines[-1]) + 1) for lines in map(np.flatnonzero, (wrong.any(axis=1), wrong.any(axis=0)))
     ]
     rows, columns = (slice(*span) for span in spans)
-    if wrong[rows, columns].size == wrong.size or share_of(wrong[rows, columns]) < _FILLED:
+    if wrong[rows, columns].size > _WHOLE * wrong.size or share_of(wrong[rows, columns]) < _FILLED:
         return ()
     return (tuple(spans),)
 

@@ -115,8 +115,7 @@ class SideExplainer(UnexplainedSearch):
             return self._found("bug" if self.stray.any() else "product", (), PLAIN, self.accumulators[0])
         searches = [self._by_bits, self._plain_or_flushed, self._models, self._pairs]
         searches += [self._lines_of_bias, self._cast_with_fault, self._models_with_fault, self._pairs_with_fault]
-        product, values = self.problem.totals.product, self.side.values
-        if is_flat(values) and values.any() and (is_flat(product) or has_few_bits(float(values.flat[0]))):
+        if self._is_one_number():
             searches = [*searches[:3], self._of_one_number]  # equal numbers are too few observations for two changes
         searches += [self._one_part, self._with_all_wrong, self._models_beside_fault, self._of_sums]
         plain = self.plain
@@ -146,6 +145,18 @@ class SideExplainer(UnexplainedSearch):
         if self.narrower is not None:  # the error bound of narrow sums admits many other explanations
             return self._in_doubt("wrong elements", f"sums in {self.narrower.accumulator.name}")
         return self._unexplained()
+
+    def _is_one_number(self) -> bool:
+        """Return whether the elements count as one observation: they are equal, or differ only as rounding allows.
+
+        The exact elements must be equal, too, unless the number has so few bits that a coarse rounding may give it.
+        """
+        values, view = self.side.values, self.plain
+        if not values.any() or not self.side.finite.all():
+            return False
+        if is_flat(view.totals.product):
+            return bool(np.ptp(values) <= 2 * np.max(view.noise.limit(view.totals) + view.half))
+        return is_flat(values) and has_few_bits(float(values.flat[0]))
 
     def _without_model(self, found: SideExplanation) -> SideExplanation | None:
         """Return the explanation by a single fault of the plain product, if this explains all errors; otherwise None.
@@ -235,6 +246,10 @@ class SideExplainer(UnexplainedSearch):
         if found is None:
             return None
         z, model, accumulator = found
+        wrong = self.plain.fit().wrong
+        bits = evidence_bits(self.plain, wrong, self.side.coarsest) + place_bits(self.plain, wrong)
+        if wrong.any() and bits < BITS_OF_SUMS:
+            return self._in_doubt("wrong elements", model.words)
         if may_be_misadded(self.problem, self.plain):
             return self._in_doubt("a fault of the bias", model.words)
         return self._found("rounding", (), model, accumulator, np.array([z]))
