@@ -12,6 +12,7 @@ _LARGEST_FACTOR = 1e5  # factors above this, or below its reciprocal, are not tr
 _INTERVALS = 1 << 18  # if no number lies in all intervals, about this many of them are compared
 _INSET = 1 / 8  # share of an interval, at each end, that is left out
 _NEARLY = 3.0  # a factor nearly fits an element if it leaves an error of at most this many error bounds
+_ALIKE = 1e-5  # numbers of rows that differ by less than this, relative to the largest number, count as equal
 PROVED, _MOST_BITS = 40.0, 8.0  # the evidence that proves a shift, in bits; one element counts at most _MOST_BITS
 
 
@@ -164,6 +165,25 @@ def line_factors(values: Array, exact: Array, sigma: Array) -> Iterator[Array]:
             factors = weighted_median(ratio, width, axis)
             if ((np.abs(factors) > 1 / _LARGEST_FACTOR) & (np.abs(factors) < _LARGEST_FACTOR)).all():
                 yield factors
+
+
+def are_alike(lines: Array, up_to_factor: bool = False) -> bool:
+    """Return whether all rows of an input are equal, or multiples of each other if `up_to_factor` is true.
+
+    Any change of the other input then makes equal errors in all rows of a product, or errors that are proportional to
+    the rows. So such errors are no evidence of a bias, or of a factor, per column.
+
+    >>> are_alike(np.array([[1.0, 2.0], [2.0, 4.0]])), are_alike(np.array([[1.0, 2.0], [2.0, 4.0]]), True)
+    (False, True)
+    """
+    if up_to_factor:
+        lines = lines[(lines != 0).any(axis=1)]
+        if len(lines):
+            largest = np.abs(lines).argmax(axis=1)[:, None]
+            lines = lines / np.take_along_axis(lines, largest, axis=1)
+    return len(lines) < 2 or bool(
+        np.abs(lines - lines[0]).max(initial=0.0) <= _ALIKE * np.abs(lines[0]).max(initial=0.0)
+    )
 
 
 def _middle(ratio: Array, width: Array) -> float:

@@ -130,7 +130,7 @@ def scaled_formats(values: Array, exact: Array, known: Array) -> Iterator[tuple[
 
     Each item has the evidence, and an array with the largest rounding error of each value. `known` is the mask of the
     values that count. A format is left out if the values may have this form by chance, or if at least half of the exact
-    products also have this form.
+    products also have this form, with scales of their own.
     """
     sizes = np.where(known, np.abs(values), 0.0)
     for axis, words in ((None, "tensor"), (1, "row"), (0, "column")):
@@ -149,7 +149,10 @@ def scaled_formats(values: Array, exact: Array, known: Array) -> Iterator[tuple[
             number, made = number.ravel()[others], made.ravel()[others]
             step = 1.0 if name == "int8" else np.exp2(np.frexp(made)[1] - float(parse_format(name).precision))
             bits = np.where(made > 0, np.log2(step / (2 * _EXACTLY * np.maximum(number, 1e-300))), 0.0)
-            plain = (np.abs(exact) / scale).ravel()[others]
+            plain = np.where(known, np.abs(exact), 0.0)
+            with np.errstate(all="ignore"):
+                plain = plain / np.where(plain.any(), plain.max(axis=axis, keepdims=True) / most, 1.0)
+            plain = plain.ravel()[others]
             lies = np.abs(plain - _on_grid(name, plain)) <= 2 * _EXACTLY * plain
             if float(np.maximum(bits, 0.0)[~lies].sum()) > _EVIDENCE and share_of(lies) < 0.5:
                 half = 0.5 if name == "int8" else _half_step(_on_grid(name, sizes / scale), parse_format(name))

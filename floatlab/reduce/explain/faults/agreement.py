@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from floatlab.arrays.types import Array
-from floatlab.reduce.explain.estimates import shortest_between
+from floatlab.reduce.explain.estimates import are_alike, shortest_between
 from floatlab.reduce.explain.faults.patterns import drift_of
 from floatlab.reduce.explain.faults.rearranged import shapes_of
 from floatlab.reduce.explain.faults.shared import ROUNDED
@@ -88,7 +88,11 @@ def related_fault(problem: ProductProblem, explained: Sequence[SideExplanation])
     if is_flat(problem.totals.product):
         return None  # equal elements are one observation, which a factor or a bias always explains
     first, second = (view_of(problem, each.side, own_accumulator(each.side.rounded_to)) for each in explained)
-    return relation_of((first, second), (status[0] == "unknown", status[1] == "unknown"))
+    found = relation_of((first, second), (status[0] == "unknown", status[1] == "unknown"))
+    if found is not None and found.name == "bias":
+        by_row = ("one number a", "row") in found.evidence
+        return None if are_alike(problem.y.T if by_row else problem.x) else found
+    return found
 
 
 def relation_of(views: tuple[View, View], unexplained: tuple[bool, bool]) -> DiagnosedCause | None:

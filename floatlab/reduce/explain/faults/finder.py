@@ -13,6 +13,7 @@ from floatlab.reduce.explain.estimates import PROVED, factor_between, shift_bits
 from floatlab.reduce.explain.faults.doubts import may_be_flushed
 from floatlab.reduce.explain.faults.moved import are_surely_moved, show_sources
 from floatlab.reduce.explain.faults.outliers import standing_out
+from floatlab.reduce.explain.faults.patterns import are_live
 from floatlab.reduce.explain.faults.rivals import whole_sums_in
 from floatlab.reduce.explain.faults.shifts import ShiftFinder
 from floatlab.reduce.explain.findings import Fault, number_text, placed
@@ -131,7 +132,8 @@ class FaultFinder(ShiftFinder):
             sizes = np.abs(view.totals.product)
             if sizes[wrong].max() > np.median(sizes[right]) and share_of(wrong[view.usable]) < _MOST_MASKED:
                 return placed(view, wrong) if middle(z[right]) <= NEAR else None
-        if middle(z) > NEAR or share_of(wrong[view.usable]) >= _SCATTERED:
+        live = are_live(view)
+        if middle(z[live]) > NEAR or share_of(wrong[live]) >= _SCATTERED:
             return None
         return placed(view, wrong)
 

@@ -47,6 +47,7 @@ _FINE = 2.0**-12  # rounding inputs to at most 11 digits changes a product by mo
 # A result is a function of the product if numbers with almost the same product differ little: half their mean square
 # difference is less than this share of the mean square distance from the best straight line.
 _SMOOTH = 0.1
+_EQUAL = 1e-12  # elements of the exact product count as equal if they differ by less, relative to the largest element
 _NEARER = 1.0  # a model is named only if it reduces the median error to less than this share
 # The least evidence, in bits, for a final rounding or for one of about a hundred sums in narrow formats. With less,
 # more than one in a hundred results would fit by chance.
@@ -248,8 +249,11 @@ def is_function_of_product(view: View) -> bool:
         down = (a * a).sum(axis=1, keepdims=True)
         slope = (a * b).sum(axis=1, keepdims=True) / np.where(down > 0, down, 1.0)
         linear = float(((b - slope * a) ** 2).mean())
-        steps = np.diff(np.take_along_axis(b - slope * a, np.argsort(exact, axis=1), axis=1), axis=1)
-        if float((steps * steps).mean()) / 2 < _SMOOTH * linear:
+        order = np.argsort(exact, axis=1)
+        steps = np.diff(np.take_along_axis(b - slope * a, order, axis=1), axis=1)
+        # Equal rows of an input give equal elements, which are no evidence of a smooth function.
+        steps = steps[np.diff(np.take_along_axis(exact, order, axis=1), axis=1) > _EQUAL * np.abs(exact).max()]
+        if steps.size >= _LONG and float((steps * steps).mean()) / 2 < _SMOOTH * linear:
             return True
     return False
 
@@ -269,6 +273,16 @@ def are_among_others(view: View, wrong: Array) -> bool:
     If fewer are right, there is no evidence that the result is a product of these inputs with a few wrong elements.
     """
     return bool(view.right(wrong).sum() >= wrong.sum())
+
+
+def are_live(view: View) -> Array:
+    """Return the mask of the usable elements that show anything about a computation.
+
+    In all other elements, the inputs add nothing to a given bias or to zero, so every computation gives these elements.
+    """
+    size, given = view.totals.size, 0.0 if view.bias is None else view.bias
+    live: Array = view.usable & ((size > np.abs(given) * (1 + _EQUAL)) | (view.values != given))
+    return live
 
 
 def have_few_digits(x: Array) -> bool:
@@ -310,9 +324,9 @@ def evidence_bits(view: View, explained: Array, output: Format) -> float:
     """Return the evidence, in bits, for a computation that gives exactly the numbers of the `explained` elements.
 
     If a number differs from the product by k ulps of the format `output`, about 2·k + 1 numbers of the format are at
-    least as close to the product. So this number counts log2(2·k + 1) bits. If all sums are multiples of a step that is
-    larger than an ulp, k is the number of these steps. Equal numbers count once. Zeros do not count, because many
-    causes make zeros.
+    least as close to the product. So this number counts log2(2·k + 1) bits. If the sums and the number are multiples of
+    a step that is larger than an ulp, k is the number of these steps. Equal numbers count once. Zeros do not count,
+    because many causes make zeros.
     """
     explained = explained & view.usable & (view.values != 0)
     _, first = np.unique(view.values[explained], return_index=True)
@@ -320,7 +334,9 @@ def evidence_bits(view: View, explained: Array, output: Format) -> float:
     values, exact = (each[explained][first] for each in (view.values, view.totals.product))
     step = 2 * half_ulp(np.maximum(np.abs(values), np.abs(exact)), output)
     if view.totals.grain is not None:
-        step = np.maximum(step, view.totals.grain[explained][first])
+        grain = view.totals.grain[explained][first]
+        with np.errstate(all="ignore"):
+            step = np.where(np.fmod(values, grain) == 0, np.maximum(step, grain), step)
     with np.errstate(all="ignore"):
         return float(np.log2(1 + 2 * error / step).sum())
 

@@ -14,6 +14,7 @@ from floatlab.arrays.types import Array
 from floatlab.reduce.explain.epilogue.given_bias import fate_of_bias
 from floatlab.reduce.explain.estimates import (
     PROVED,
+    are_alike,
     between,
     factor_between,
     line_factors,
@@ -95,6 +96,8 @@ class ShiftFinder:
         drifts, found = self.drifts(view, product), []
         means = drift_of(view).bias if product is None and wrong.sum() > _LEAST else (0.0, 0.0)
         for axis, words in ((0, "column"), (1, "row")):
+            if are_alike(self.problem.y.T if axis else self.problem.x):
+                continue  # one number per line explains any change of the other input
             if _is_constant(view.values, axis, room) and not _is_constant(view.totals.product, axis, room):
                 continue  # one number per line fits any product
             confirmed = int(wrong.sum()) - int(wrong.any(axis=axis).sum()) >= _LEAST
@@ -143,6 +146,8 @@ class ShiftFinder:
         The fault has no name if truncating sums also explain the errors.
         """
         exact = view.totals.product if product is None else product
+        if is_flat(np.abs(exact)):
+            return None
         values = np.where(view.usable, view.values, np.nan)
         limit = view.noise.limit(view.totals, product) + view.half
         rough = factor_between(values, exact, limit)
@@ -198,7 +203,7 @@ class ShiftFinder:
 
     def _combined(self, view: View, rivals: Sequence[View]) -> tuple[Fault, ...] | None:
         usable, exact = view.usable, view.totals.product
-        if view.format.precision < _COARSE or not usable.any() or is_flat(exact) or is_flat(view.values):
+        if view.format.precision < _COARSE or not usable.any() or is_flat(np.abs(exact)) or is_flat(view.values):
             return None
         values, found = np.where(usable, view.values, np.nan), []
         sigma = view.errors()[2]
@@ -226,6 +231,8 @@ class ShiftFinder:
             right = int((usable & ~wrong & (shift != 0)).sum())  # a factor does not show in sums of zeros
             doubted = any((wrong & (error <= each)).any() for each in rooms)
             places = find_places(wrong)
+            if self._fits_any_change(factor, axis, usable & ~wrong):
+                continue
             if places is None and self._may_be_cut(view, shift, bool(wrong.any())):
                 continue
             is_likely = clear and telling and not doubted and right >= 4 * unknowns + _LONG
@@ -253,6 +260,20 @@ class ShiftFinder:
         if wrong.any():
             faults.append(self.rest(view, factor, off, wrong))
         return tuple(faults)
+
+    def _fits_any_change(self, factor: float | Array, axis: int | None, right: Array) -> bool:
+        """Return whether one number per column or per row would explain any change of the inputs.
+
+        This is the case if all rows of x, or all columns of y, are alike, except those whose elements are mostly wrong.
+        """
+        inputs = self.problem.x, self.problem.y.T
+        kept = [right.mean(axis=1) > 0.5, right.mean(axis=0) > 0.5]
+        if axis in (0, 1) and are_alike(inputs[axis][kept[axis]]):
+            return True
+        if not isinstance(factor, np.ndarray):
+            return False
+        by_row = int(factor.shape[1] == 1)
+        return are_alike(inputs[by_row][kept[by_row]], up_to_factor=True)
 
     def _estimated(
         self, view: View, values: Array, factor: float | Array, axis: int | None, refined: bool

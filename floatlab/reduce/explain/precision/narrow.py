@@ -15,6 +15,7 @@ from floatlab.arrays.types import Array
 from floatlab.formats import Format, parse_format
 from floatlab.record import Individual
 from floatlab.reduce.explain.faults.finder import NEAR
+from floatlab.reduce.explain.faults.patterns import are_live
 from floatlab.reduce.explain.faults.rivals import is_like_sums
 from floatlab.reduce.explain.findings import SINGLE
 from floatlab.reduce.explain.grid import Way, grid_of, names_between, own_accumulator
@@ -222,8 +223,13 @@ def narrow_sums(problem: ProductProblem, side: Side, usual: Format) -> tuple[Arr
     for format in sorted(accumulators, key=lambda each: each != side.rounded_to):
         if format.precision >= usual.precision or side.rounded_to.precision > format.precision:
             continue
-        fit = view_of(problem, side, format).fit()
-        if middle(fit.z) <= NEAR and not fit.wrong.any() and is_like_sums(problem, side, format):
+        view = view_of(problem, side, format)
+        fit = view.fit()
+        if (
+            middle(np.where(are_live(view), fit.z, np.nan)) <= NEAR
+            and not fit.wrong.any()
+            and is_like_sums(problem, side, format)
+        ):
             return fit.z, format
     return None
 
@@ -236,15 +242,19 @@ def partial_sums(
     Return None if there is none. Otherwise, return a tuple: the median error that the model leaves (in sigmas), the
     model, and the accumulator format.
     """
-    rows, columns = problem.rows[:: max(1, len(problem.rows) // 20)], problem.columns[:24]
+    alive = [np.asarray((side != 0).any(axis=axis)) for axis, side in ((1, problem.x), (0, problem.y))]
+    rows, columns = (each[some[each]] for each, some in zip((problem.rows, problem.columns), alive, strict=True))
+    rows, columns = rows[:: max(1, len(rows) // 20)], columns[:24]
     x, y, index = problem.x[rows], problem.y[:, columns], np.ix_(rows, columns)
     found = []
     for accumulator in accumulators:
+        totals = problem.totals.take(rows, columns)
         usable = side.finite[index] & problem.known[index]
-        if (usable & (side.values[index] != 0)).sum() < _LEAST:
+        view = View(totals, side.values[index], usable, problem.noise(accumulator), side.rounded_to)
+        view.bias = None if problem.given_bias is None else problem.given_bias[index]
+        view.usable = are_live(view)
+        if (view.usable & (view.values != 0)).sum() < _LEAST:
             continue  # zeros are not evidence
-        noise = problem.noise(accumulator)
-        view = View(problem.totals.take(rows, columns), side.values[index], usable, noise, side.rounded_to)
         for model in sum_models(accumulator, problem.terms):
             tick()
             # A result in a narrower format was rounded at the end, not in the sums.
@@ -269,7 +279,7 @@ def partial_sums(
         whole = view_of(problem, side, accumulator)
         fit = whole.fit(problem.whole(model))
         exact = whole.noise.is_exact(whole.totals) & fit.wrong
-        share = float(fit.wrong.sum() / max(1, whole.usable.sum()))
+        share = float(fit.wrong.sum() / max(1, are_live(whole).sum()))
         if exact.any() or share > (_TWICE if model.name == "products" else _TIES):
             return None
     return z, model, accumulator

@@ -40,13 +40,14 @@ _FAR = 4.0  # a rounding to fewer bits is not recognised if the median error exc
 _SPARE = 3  # a rounding to fewer bits is recognised if at least this many trailing bits are 0 in all numbers
 
 
-def other_roundings(side: Side, view: View) -> Iterator[tuple[Evidence, Array]]:
-    """Yield possible final roundings of a result.
+def other_roundings(side: Side, view: View, product: Array | None = None) -> Iterator[tuple[Evidence, Array]]:
+    """Yield possible final roundings of a product, by default the exact one.
 
     Each item has the evidence of the rounding, and the mask of the elements that the rounding does not explain.
     """
     with np.errstate(all="ignore"):
-        product = view.totals.product if view.totals.missed is None else view.totals.product + view.totals.missed
+        if product is None:
+            product = view.totals.product if view.totals.missed is None else view.totals.product + view.totals.missed
         room = view.noise.limit(view.totals)
         ends = product - room, product + room
     for format in _formats(side):
@@ -58,13 +59,25 @@ def other_roundings(side: Side, view: View) -> Iterator[tuple[Evidence, Array]]:
             )
         if format.precision < _SINGLE.precision:
             room_twice = room + _TWICE * half_ulp(view.values, format)
-            twice = view.usable & ~(np.abs(view.totals.error(view.values)) <= room_twice)
+            twice = view.usable & ~(np.abs(view.totals.error(view.values, product)) <= room_twice)
             yield (("format", _name(format, side)), ("rounding", "twice")), twice
     for known, half in _printed(side):
-        # A tie between two printed numbers may be rounded up or down. Numbers in a narrow format are rounded before and
-        # after printing.
-        most = room + half * (1 + 1e-6) + 2 * view.half
-        yield known, view.usable & ~(np.abs(view.totals.error(view.values)) <= most)
+        # A tie between two printed numbers may be rounded up or down. A printed number that is read is rounded to the
+        # format of the result. Numbers in a narrow format are rounded before and after printing.
+        most = room + half * (1 + 1e-6) + half_ulp(view.values, side.format) + 2 * view.half
+        missed = view.usable & ~(np.abs(view.totals.error(view.values, product)) <= most)
+        # An exact sum that has as few digits itself must be unchanged.
+        changed = view.usable & ~missed & (room == 0) & (view.values != product)
+        at = np.flatnonzero(changed)[:_MOST]
+        kept = np.asarray(quantize(product.flat[at], side.rounded_to), np.float64) == product.flat[at]
+        missed.flat[at[kept & _has_digits(product.flat[at], known, side.format)]] = True
+        yield known, missed
+
+
+def misses_of(known: Evidence, side: Side, view: View, product: Array) -> Array:
+    """Return the mask of the elements that one final rounding of a product does not explain."""
+    found = (wrong for each, wrong in other_roundings(side, view, product) if each == known)
+    return next(found, view.usable)
 
 
 def best_cast(side: Side, view: View) -> tuple[Evidence, Array]:
@@ -200,7 +213,7 @@ def printed_from(side: Side, other: Side) -> Evidence:
     different, first = np.unique(wanted, return_index=True)
     # If a number is off by k ulps, about 2·k + 1 numbers are as near. So the number counts log2(2·k + 1) bits.
     bits = np.log2(1 + np.abs(values[first] - different) / half_ulp(different, side.format)).sum()
-    for known, _ in _printed(side) if differing.sum() > 1 else ():
+    for known, _ in _printed(side, trivial=True) if differing.sum() > 1 else ():
         count, kind = int(known[0][1]), native_dtype(side.format)
         made = np.round(values, count) if known[0][0] == "decimals" else _with_digits(values, known[0][1])
         if bits > BITS_OF_SUMS and np.array_equal(made.astype(kind).astype(np.float64), wanted):
@@ -250,8 +263,10 @@ def _name(format: Format, side: Side) -> str:
     return format.name if format in (side.rounded_to, side.format) else f"{format.precision} bits"
 
 
-def _printed(side: Side) -> Iterator[tuple[Evidence, Array]]:
+def _printed(side: Side, trivial: bool = False) -> Iterator[tuple[Evidence, Array]]:
     """Yield the smallest numbers of decimals and of digits that suffice for all values.
+
+    A number is left out if it suffices for most other values of the format, too, unless `trivial` is true.
 
     With each number comes an array: half a unit of the last digit of each value, which is the largest rounding error.
     """
@@ -262,8 +277,10 @@ def _printed(side: Side) -> Iterator[tuple[Evidence, Array]]:
     for count in range(_DIGITS - 1):
         known: Evidence = (("decimals", str(count)),)
         if _has_digits(some, known, side.format).all():
-            if kind.itemsize < 4 and share_of(_has_digits(_moved(some, 1, kind), known, side.format)) > _TRIVIAL:
+            if not trivial and share_of(_has_digits(_moved(some, 1, kind), known, side.format)) > _TRIVIAL:
                 break  # all numbers of this size have as few decimals
+            if not trivial and _is_dyadic(some, count, side):
+                break
             if float(np.abs(some).max()) >= 10.0 ** (1 - count) and _has_digits(values, known, side.format).all():
                 yield known, np.full(side.values.shape, 0.5 * 10.0**-count)
             break
@@ -271,12 +288,25 @@ def _printed(side: Side) -> Iterator[tuple[Evidence, Array]]:
         known = (("digits", str(count)),)
         few = some[:: max(1, some.size // 16)]
         if all(_has_digits(part, known, side.format).all() for part in (few, some, values[:_MOST])):
+            if not trivial and share_of(_has_digits(_moved(few, 1, kind), known, side.format)) > _TRIVIAL:
+                return
             with np.errstate(all="ignore"):
                 # The number that represents a power of ten may be slightly below it.
                 size = np.abs(side.values) * (1 + 2.0 ** (2 - side.format.precision))
                 exponent = np.floor(np.log10(np.where(side.values == 0, 1.0, size)))
             yield known, np.where(side.values == 0, 0.0, 0.5 * 10.0 ** (exponent - count + 1))
             return
+
+
+def _is_dyadic(values: Array, decimals: int, side: Side) -> bool:
+    """Return whether numbers have few decimals only because they are multiples of a power of two.
+
+    A multiple of 2^−n has at most n decimals. Large numbers of a narrow format are integers.
+    """
+    if decimals:
+        return bool(last_places(values).min(initial=np.inf) >= 2.0**-decimals)
+    narrow = side.coarsest
+    return narrow.precision < side.format.precision and float(np.abs(values).max()) > 2.0**narrow.precision
 
 
 def _has_digits(values: Array, known: Evidence, format: Format) -> Array:

@@ -24,6 +24,7 @@ from floatlab.reduce.explain.faults.patterns import (
     BITS_EACH,
     BITS_OF_SUMS,
     are_exact,
+    are_live,
     evidence_bits,
     place_bits,
 )
@@ -34,7 +35,7 @@ from floatlab.reduce.explain.grid import grid_of
 from floatlab.reduce.explain.noise import half_ulp
 from floatlab.reduce.explain.precision.narrow import best_replay, has_exact_sums, partial_sums
 from floatlab.reduce.explain.precision.near import rounded_again
-from floatlab.reduce.explain.precision.outputs import best_cast, other_roundings, printed_digits
+from floatlab.reduce.explain.precision.outputs import best_cast, misses_of, other_roundings, printed_digits
 from floatlab.reduce.explain.problem import View, middle, view_of
 from floatlab.reduce.explain.residuals import (
     find_places,
@@ -58,6 +59,9 @@ _BITS_ENOUGH = 60.0
 _BITS_OF_FOUR = 8.0  # evidence, in bits, required for one of four candidates: binary16 or bfloat16, with or without FMA
 _FEW = 4  # a result with fewer different numbers than this may also come from a final rounding
 _SUMS = 8  # sums of narrow formats are computed for this many rows and columns
+_MOST_CAST = 1 << 16  # roundings of both inputs and result are tried for results of at most this many elements
+# At least _SEVERAL wrong elements, none off by more than _COARSE·Σ|x·y|, may come from inputs of few digits.
+_SEVERAL, _COARSE = 3, 2.0**-8
 _STAGNANT = 2.0**-8  # sums in bfloat16 may lose this share of Σ|x·y| in each step
 _MOST_WRONG = 0.5  # if a larger share is wrong, the result is reported as another product
 
@@ -216,6 +220,16 @@ class SideExplainer(UnexplainedSearch):
         view = self.plain
         if (view.fit().wrong & ~wrong).sum() < GAIN + wrong.sum():
             return None
+        if wrong.size <= _MOST_CAST:
+            rounded = Fault("output-rounded", (), known)
+            for model, _ in self.problem.sampled_models(self.tick):
+                self.tick()
+                if model.is_one_rounding and not misses_of(known, self.side, view, self.problem.whole(model)).any():
+                    return self._found("rounding", (rounded,), model, self.accumulators[0])
+        few = _COARSE * view.totals.size + np.abs(view.values) * 2.0**-view.format.precision
+        near = np.abs(view.totals.error(view.values)) <= few
+        if wrong.sum() >= _SEVERAL and near[wrong].all():
+            return self._in_doubt("wrong elements", "inputs that were rounded before the result was rounded")
         return self._of_cast(known, (placed(view, wrong),))
 
     def _of_cast(self, known: Evidence, faults: tuple[Fault, ...]) -> SideExplanation:
@@ -277,7 +291,8 @@ class SideExplainer(UnexplainedSearch):
             beside = self._found("bug", (Fault("region", places.where, (), missed), fault), PLAIN, SINGLE)
             return self._lines_of_bias() or beside
         gained = int((wrong & ~missed).sum()) >= max(GAIN, int(missed.sum()))
-        if not gained or share_of(missed) > _SCATTERED or bits < min(least, _BITS_ENOUGH):
+        live = are_live(plain)
+        if not gained or share_of(missed[live]) > _SCATTERED or bits < min(least, _BITS_ENOUGH):
             return None
         view = view_of(self.problem, self.side, replay.format)
         moved = self.faults.moved(view, None, missed)

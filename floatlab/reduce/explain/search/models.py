@@ -13,7 +13,7 @@ from floatlab.arrays.types import Array
 from floatlab.formats import Format
 from floatlab.reduce.explain.epilogue.given_bias import lines_of_bias
 from floatlab.reduce.explain.estimates import shift_bits
-from floatlab.reduce.explain.faults.patterns import BITS_OF_SUMS, explains_more, is_nearer, outdoing
+from floatlab.reduce.explain.faults.patterns import BITS_OF_SUMS, are_live, explains_more, is_nearer, outdoing
 from floatlab.reduce.explain.faults.rivals import narrow_share
 from floatlab.reduce.explain.findings import (  # fmt: skip
     MOVED,
@@ -239,7 +239,8 @@ class ModelSearch(SideReport):
         if places is not None and places.name == "region":
             unknowns = min(unknowns, _EDGES * len(places.where))
         is_gain = product is None or (places is not None and gained >= max(GAIN, 3 * unknowns))
-        if fault is None and places is not None and is_gain and places.count * 2 <= fit.wrong.size:
+        live = int(are_live(view).sum())
+        if fault is None and places is not None and is_gain and places.count * 2 <= live:
             fault = placed(view, fit.wrong)
         if fault is None:
             return None

@@ -9,6 +9,7 @@ from floatlab.reduce.explain.faults.finder import NEAR
 from floatlab.reduce.explain.faults.patterns import (
     are_among_others,
     are_exact,
+    are_live,
     have_few_digits,
     is_apart,
 )
@@ -140,12 +141,12 @@ class UnexplainedSearch(ModelSearch):
             return None
         if (region := self.faults.region_alone(view, fit.wrong)) is not None:
             return self._bug(view, region)
-        some = view.usable & (view.totals.squares > 0)
+        some = are_live(view)
         return self._bug(view, Fault("not-the-product", (), known)) if share_of(~fit.wrong[some]) <= _RIGHT else None
 
     def _region(self, view: View, fit: Fit) -> SideExplanation | None:
         """Return the explanation by wrong rectangles that hold at most half of the elements."""
-        some = view.usable & (view.totals.squares > 0)
+        some = are_live(view)
         places = find_places(fit.wrong)
         if places is None or places.name != "region" or fit.wrong[some].sum() >= _MOST_WRONG * some.sum():
             return None
@@ -160,7 +161,7 @@ class UnexplainedSearch(ModelSearch):
 
     def _beyond_rounding(self, view: View, fit: Fit) -> SideExplanation | None:
         """Return the explanation by elements that are wrong even if inputs or sums had low precision."""
-        wrong, some = fit.wrong, view.usable & (view.totals.squares > 0)
+        wrong, some = fit.wrong, are_live(view)
         certain = beyond_rounding(self.problem, view, 2.0**self.side.format.emin)
         if not certain.any() or is_shifted(self.problem, view, self.side):
             return None
