@@ -19,7 +19,7 @@ SMALL = "fp32 fp16 fp16+dynamic fp16+master fp16+master+dynamic"
 
 def table(title: str, names: str, seeds: int, steps: int, **more: float) -> None:
     print(f"\n{title}\n")
-    print("| configuration | loss, geometric mean | ratio to fp32 | ± | |")
+    print("| configuration | loss, geometric mean | ratio to fp32 | ± | verdict |")
     print("|---|---|---|---|---|")
     rows = []
     for name in names.split():

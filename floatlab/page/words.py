@@ -343,7 +343,8 @@ def _special_words(derivation: Derivation, last: Special, flags: Flags) -> str:
     infinite = last.rule in (Rule.INFINITY, Rule.INFINITE_RESULT, Rule.DIVISION_BY_ZERO)
     if infinite and not result.is_infinite:
         if Flags.OVERFLOW in flags:
-            return "with --overflow saturate, an infinity becomes the largest number"
+            rule = derivation.context.overflow
+            return f"with --overflow {rule.value}, an infinity becomes the largest number"
         what = "no sign" if not fmt.signed else "no infinity"
         others = "--absent zero, --absent error" + ", --overflow saturate" * (fmt.signed and not fmt.infinities)
         return f"{fmt.name} has {what}: the result is {brief(result)} (or choose {others})"
