@@ -37,9 +37,8 @@ def network(title: str, names: str, seeds: int, steps: int, **more: float) -> Ch
         rows += learn("network", name, seeds=seeds, steps=steps, every=max(steps // 60, 1), **SHAPE, **more)
         print(f"{name}: {time.perf_counter() - start:.0f} s", file=sys.stderr)
     print(f"\n{title}, {seeds} seeds\n")
-    print(
-        "| configuration | loss, geometric mean | ratio to fp32 | deviation of the mean | verdict |\n|---|---|---|---|---|"
-    )
+    print("| configuration | loss, geometric mean | ratio to fp32 | deviation of the mean | verdict |")
+    print("|---|---|---|---|---|")
     for each in compare_learnings(rows):
         loss = mean_loss(each)
         said = "reference" if each.label == "fp32" else "worse" if each.worse else "within noise"
