@@ -90,3 +90,10 @@ def test_inputs_in_tf32_and_a_printed_result(way):
     made = ways.narrow(x, "tf32", way) @ ways.narrow(y, "tf32", way)
     found = diagnose(x, y, x @ y, np.round(made, 2).astype(np.float32))
     assert found.status in ("rounding", "unknown"), found.first
+
+
+def test_one_rounded_number_is_no_factor():
+    x, y = np.arange(43 * 31, dtype=np.float32).reshape(43, 31) * np.float32(0.1), np.full((31, 11), 1 / 3, np.float32)
+    found = diagnose(x, y, x @ y, x @ y.astype(BF16).astype(np.float32))
+    assert "scale" not in found.names, found.first
+    assert diagnose(x, y, x @ y, x @ y * np.float32(2)).names == ("scale",)

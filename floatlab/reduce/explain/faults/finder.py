@@ -40,6 +40,7 @@ _REPLAYED = 0.98  # flushing is reported if simulated sums with flushing reprodu
 _MOSTLY_WRONG = 0.5  # a rectangle is wrong if more than this share of it is wrong, and all elements outside are right
 _LISTED = 16  # `region_alone`: the right elements must have at least this many different numbers
 _LEAST = 3  # a fault must explain at least this many more elements than it has free parameters
+_UNCHANGED = 1e-12  # products that differ by at most this share of Σ|x·y| are equal
 _DOUBT = 14.0  # transposed operands are reported if a coincidence has a probability below about exp(−14)
 _SAME_NUMBERS = 4  # a result of equal elements is reported as constant if it has at least this many elements
 _IN_MEMORY = ("transposed", "the result in memory")
@@ -300,6 +301,8 @@ class FaultFinder(ShiftFinder):
         for name, which, x, y in transposed_inputs(self.problem.x, self.problem.y):
             self.tick()
             totals = multiply_exactly(x[rows], y[:, columns], False)
+            if (np.abs(totals.product - view.totals.product[index]) <= _UNCHANGED * totals.size).all():
+                continue  # the order of a constant input does not matter
             part = View(totals, view.values[index], view.usable[index], view.noise, view.format, half)
             yield name, ("transposed", which), part, partial(self._against, view, x, y)
 

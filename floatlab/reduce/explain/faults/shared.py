@@ -14,6 +14,8 @@ In most products, the rounding errors of the elements are independent. In rearra
 Such errors look like a bias. They are as large as the rounding error of one product. This product is the mean row of x
 times a column of y in the first case, a row of x times m in the second case, and a row or a column times itself in the
 third case. A bias is certain only if it is larger than these errors.
+
+If all rows of x are alike, or all columns of y, any change of the other input looks like a bias or a factor.
 """
 
 from __future__ import annotations
@@ -21,9 +23,10 @@ from __future__ import annotations
 import numpy as np
 
 from floatlab.arrays.types import Array
+from floatlab.reduce.explain.estimates import are_alike
 from floatlab.reduce.explain.noise import Totals, half_ulp
-from floatlab.reduce.explain.problem import View
-from floatlab.reduce.explain.residuals import share_of
+from floatlab.reduce.explain.problem import ProductProblem, View
+from floatlab.reduce.explain.residuals import is_flat, share_of
 
 # Shared errors are at most this many sigmas (root mean square over all columns or rows). In 13 rearranged products
 # whose shared errors looked like a bias, they were at most 1.8.
@@ -42,6 +45,7 @@ ROUNDED = 4.0  # rounded scales cause a factor that differs from 1 by at most th
 # Sums of zeros show a bias if the share _NEARLY_ALL of them equals the bias, up to the relative difference _EQUAL.
 _EQUAL, _NEARLY_ALL = 2.0**-8, 0.95
 _SURELY = 6.0  # standard deviations by which the mean factor of all rows, and that of all columns, must differ from 1
+_FEW_BITS = 0.125  # rounding to a few bits changes a number by at most this share
 _SPREAD = 0.58  # the standard deviation of a rounding error, in half ulps
 
 
@@ -210,3 +214,35 @@ def _sigma(view: View, row: Array, y: Array) -> Array:
     # A part that is multiplied separately may have been rounded to the format of the result.
     last = _SPREAD * half_ulp(total, view.format) if isinstance(view.half, np.ndarray) else 0.0
     return np.asarray(np.hypot(sigma, last))
+
+
+def fits_any_change(problem: ProductProblem, factor: float | Array, axis: int | None, right: Array) -> bool:
+    """Return whether a factor, or one number per column or row, would explain any change of the inputs.
+
+    The factor may be one number or one per line. A bias has one number per column (axis 0) or per row (axis 1). They
+    explain any change of y if all rows of x are alike, except rows whose elements are mostly not `right`. The same is
+    true of changes of x and the columns of y.
+    """
+    inputs = problem.x, problem.y.T
+    kept = [right.mean(axis=1) > 0.5, right.mean(axis=0) > 0.5]
+    if axis in (0, 1) and are_alike(inputs[axis][kept[axis]]):
+        return True
+    off = float(np.abs(np.asarray(factor) - 1).max())
+    if off and may_be_rounded_inputs(problem, off):
+        return True
+    if not isinstance(factor, np.ndarray):
+        return False
+    by_row = int(factor.shape[1] == 1)
+    return are_alike(inputs[by_row][kept[by_row]], up_to_factor=True)
+
+
+def may_be_rounded_inputs(problem: ProductProblem, off: float) -> bool:
+    """Return whether rounding the inputs may have the effect of one factor, 1 + `off`.
+
+    This is the case if all numbers of an input have the same magnitude, or if both inputs have rank one.
+    """
+    if abs(off) > _FEW_BITS:
+        return False
+    inputs = problem.x, problem.y.T
+    is_one = any(is_flat(np.abs(each[each != 0])) for each in inputs if each.any())
+    return is_one or all(are_alike(each, up_to_factor=True) for each in inputs)

@@ -26,7 +26,7 @@ from floatlab.reduce.explain.estimates import (
 )
 from floatlab.reduce.explain.faults.patterns import BIAS, drift_of
 from floatlab.reduce.explain.faults.rivals import ShiftRivals
-from floatlab.reduce.explain.faults.shared import may_be_rounding
+from floatlab.reduce.explain.faults.shared import fits_any_change, may_be_rounded_inputs, may_be_rounding
 from floatlab.reduce.explain.findings import ENOUGH, SINGLE, Fault, number_text, placed
 from floatlab.reduce.explain.problem import ProductProblem, Side, View, middle
 from floatlab.reduce.explain.residuals import find_places, follows_everywhere, is_flat, share_of
@@ -175,6 +175,8 @@ class ShiftFinder:
         if not (confirmed or left <= _CLEARLY):
             return None
         off = float(factor[0, 0]) - 1
+        if may_be_rounded_inputs(self.problem, off):
+            return None
         if may_be_rounding(view, self.problem.x, self.problem.y, off * exact, None):
             return None
         whole, _, sigma = view.errors(product)
@@ -231,7 +233,7 @@ class ShiftFinder:
             right = int((usable & ~wrong & (shift != 0)).sum())  # a factor does not show in sums of zeros
             doubted = any((wrong & (error <= each)).any() for each in rooms)
             places = find_places(wrong)
-            if self._fits_any_change(factor, axis, usable & ~wrong):
+            if fits_any_change(self.problem, factor, axis, usable & ~wrong):
                 continue
             if places is None and self._may_be_cut(view, shift, bool(wrong.any())):
                 continue
@@ -260,20 +262,6 @@ class ShiftFinder:
         if wrong.any():
             faults.append(self.rest(view, factor, off, wrong))
         return tuple(faults)
-
-    def _fits_any_change(self, factor: float | Array, axis: int | None, right: Array) -> bool:
-        """Return whether one number per column or per row would explain any change of the inputs.
-
-        This is the case if all rows of x, or all columns of y, are alike, except those whose elements are mostly wrong.
-        """
-        inputs = self.problem.x, self.problem.y.T
-        kept = [right.mean(axis=1) > 0.5, right.mean(axis=0) > 0.5]
-        if axis in (0, 1) and are_alike(inputs[axis][kept[axis]]):
-            return True
-        if not isinstance(factor, np.ndarray):
-            return False
-        by_row = int(factor.shape[1] == 1)
-        return are_alike(inputs[by_row][kept[by_row]], up_to_factor=True)
 
     def _estimated(
         self, view: View, values: Array, factor: float | Array, axis: int | None, refined: bool
