@@ -136,8 +136,7 @@ def scaled_formats(values: Array, exact: Array, known: Array) -> Iterator[tuple[
     for axis, words in ((None, "tensor"), (1, "row"), (0, "column")):
         for name, most in _STORED:
             with np.errstate(all="ignore"):
-                scale = np.asarray(sizes.max(axis=axis, keepdims=True) / most)
-                scale = np.where(scale == 0, 1.0, scale)
+                scale = _scale(sizes, axis, most)
                 number = sizes / scale
                 made = _on_grid(name, number)
                 off = np.abs(number - made) > _EXACTLY * number
@@ -151,14 +150,19 @@ def scaled_formats(values: Array, exact: Array, known: Array) -> Iterator[tuple[
             bits = np.where(made > 0, np.log2(step / (2 * _EXACTLY * np.maximum(number, 1e-300))), 0.0)
             plain = np.where(known, np.abs(exact), 0.0)
             with np.errstate(all="ignore"):
-                plain = plain / np.where(plain.any(), plain.max(axis=axis, keepdims=True) / most, 1.0)
-            plain = plain.ravel()[others]
+                plain = (plain / _scale(plain, axis, most)).ravel()[others]
             lies = np.abs(plain - _on_grid(name, plain)) <= 2 * _EXACTLY * plain
             if float(np.maximum(bits, 0.0)[~lies].sum()) > _EVIDENCE and share_of(lies) < 0.5:
                 half = 0.5 if name == "int8" else _half_step(_on_grid(name, sizes / scale), parse_format(name))
                 half = half * scale + _EXACTLY * np.abs(values)
                 yield (("format", name if name == "int8" else parse_format(name).name), ("scale per", words)), half
                 break
+
+
+def _scale(sizes: Array, axis: int | None, most: float) -> Array:
+    """Return the scales with which the largest magnitude becomes `most`: one per tensor, or one per line of an axis."""
+    scale = np.asarray(sizes.max(axis=axis, keepdims=True) / most)
+    return np.where(scale == 0, 1.0, scale)
 
 
 def _on_grid(name: str, numbers: Array) -> Array:
