@@ -186,6 +186,22 @@ def are_alike(lines: Array, up_to_factor: bool = False) -> bool:
     )
 
 
+def independent_errors(x: Array, y: Array) -> int:
+    """Return the largest number of independent errors that changes of one input may cause in the product x·y.
+
+    This is the number of nonzeros of the sparser input. But if all rows of x are multiples of one row, a change of y
+    causes only one independent error per column. The same is true of the columns of y and changes of x.
+
+    >>> x, y = np.ones((30, 4)), np.arange(8.0).reshape(4, 2)
+    >>> independent_errors(x, y), independent_errors(x + np.eye(30, 4), y)
+    (2, 7)
+    """
+    counts = int(np.count_nonzero(x)), int(np.count_nonzero(y))
+    are_multiples = are_alike(y.T, up_to_factor=True), are_alike(x, up_to_factor=True)
+    lines = len(x), y.shape[1]
+    return min(line if alike else count for line, count, alike in zip(lines, counts, are_multiples, strict=True))
+
+
 def _middle(ratio: Array, width: Array) -> float:
     """Return the weighted median of the finite values, or 0 if there are none."""
     known = np.isfinite(ratio) & np.isfinite(width)

@@ -15,6 +15,7 @@ from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format, parse_format
 from floatlab.record import Record
+from floatlab.reduce.explain.estimates import independent_errors
 from floatlab.reduce.explain.noise import Noise, Totals, calibrated, half_ulp, multiply_exactly, noise_of
 from floatlab.reduce.explain.quantisers import scaled_formats
 from floatlab.reduce.explain.stages import PLAIN, Model, input_models, rare_models
@@ -268,8 +269,8 @@ class ProductProblem:
 
     @cached_property
     def independent(self) -> int:
-        """The largest number of independent errors that changed inputs may cause: the nonzeros of the sparser input."""
-        return int(min(np.count_nonzero(self.x), np.count_nonzero(self.y)))
+        """The largest number of independent errors that changes of one input may cause."""
+        return independent_errors(self.x, self.y)
 
     @property
     def sample(self) -> Totals:

@@ -97,3 +97,12 @@ def test_one_rounded_number_is_no_factor():
     found = diagnose(x, y, x @ y, x @ y.astype(BF16).astype(np.float32))
     assert "scale" not in found.names, found.first
     assert diagnose(x, y, x @ y, x @ y * np.float32(2)).names == ("scale",)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_few_columns_of_a_product_of_rank_one_show_no_factor(seed):
+    rng = np.random.default_rng(seed)
+    x, y = normal(rng, 60, 1) @ normal(rng, 1, 36), normal(rng, 36, 2 + seed % 2)
+    coarse = (np.sign(y) * 2.0 ** np.rint(np.log2(np.abs(y)))).astype(np.float32)  # powers of two
+    for found in (diagnose(x, y, x @ y, x @ coarse), diagnose(y.T, x.T, (x @ y).T, (x @ coarse).T)):
+        assert found.status == "unknown", found.first

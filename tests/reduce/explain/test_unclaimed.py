@@ -281,3 +281,31 @@ def test_one_wrong_sum_of_whole_numbers_may_be_a_partial_sum_in_bfloat16():
     made = case(8000016, "whole_numbers")  # the wrong element is the only one with an odd partial sum above 256
     found = diagnose(made.x, made.y, made.actual, made.expected)
     assert found.status != "rounding", found.first
+
+
+def test_one_input_in_bfloat16_is_no_partial_sum_in_binary16():
+    made = case(8300013, "inputs_rounded")  # blocks of 32 terms could give all numbers, but only if many were ties
+    found = diagnose(made.x, made.y, made.actual, made.expected)
+    assert found.names == ("inputs-rounded",), found.first
+    assert "the second input" in found.first
+
+
+@pytest.mark.parametrize(("bits", "terms"), [(6, 3), (7, 3), (9, 7)])
+def test_exact_sums_of_few_bits_may_be_rounded_again(bits, terms):
+    rng = np.random.default_rng(bits)
+    x, y = (rng.integers(-n, n + 1, shape).astype(np.float32) for n, shape in ((9, (62, terms)), (20, (terms, 9))))
+    y /= 16
+    parts, exponents = np.frexp(x @ y)
+    away = np.copysign(np.floor(np.abs(parts) * 2.0**bits + 0.5), parts)  # to nearest, ties away from zero
+    found = diagnose(x, y, x @ y, np.ldexp(away, exponents - bits).astype(np.float32))
+    assert found.status in ("rounding", "unknown"), found.first
+
+
+def test_weights_of_another_rounding_are_no_wrong_columns():
+    rng = np.random.default_rng(1)
+    x, bands = rng.standard_normal((5, 5)).astype(np.float32), np.eye(5, k=1) + np.eye(5, k=-1)
+    y = (2 * np.eye(5) + 0.1 * bands).astype(np.float32)
+    coarse = ways.narrow(y, "bf16").astype(np.float32)
+    coarse[[2, 4], 3] -= 2.0**-11  # rounded down
+    for found in (diagnose(x, y, x @ y, x @ coarse), diagnose(y.T, x.T, (x @ y).T, (x @ coarse).T)):
+        assert found.status in ("rounding", "unknown"), found.first

@@ -9,11 +9,11 @@ import numpy as np
 
 from floatlab.arrays.conversion import quantize
 from floatlab.arrays.types import Array
-from floatlab.formats import Format
+from floatlab.formats import Format, parse_format
 from floatlab.reduce.explain.faults.rearranged import POSSIBLE, REARRANGED
 from floatlab.reduce.explain.findings import SideExplanation
 from floatlab.reduce.explain.noise import half_ulp, noise_of
-from floatlab.reduce.explain.problem import ProductProblem, View
+from floatlab.reduce.explain.problem import ProductProblem, Side, View
 from floatlab.reduce.explain.residuals import find_places, last_places, share_of
 from floatlab.reduce.explain.stages import INT4_HALF_STEPS, PLAIN, Model
 
@@ -82,11 +82,12 @@ def rival_of(
             return "wrong elements", REARRANGED
         if keep_single_numbers(problem, view, wrong):
             return "wrong elements", "inputs that were quantised with one scale per row or column"
-        if bits := fewer_bits(view, wrong):
-            return "wrong elements", f"sums or results of {bits} bits"
-    if names & _LOCAL and names <= _LOCAL | {"output-rounded"} and may_be_rounded_numbers(view, view.fit().wrong):
+    is_cast = names & _LOCAL and names <= _LOCAL | {"output-rounded"}
+    if is_cast and (bits := fewer_bits(view, view.fit().wrong, found.side)):
+        return "wrong elements", f"sums or results of {bits} bits"
+    if is_cast and may_be_rounded_numbers(view, view.fit().wrong):
         return "wrong elements", "inputs that were rounded to few digits"
-    is_cast = names & _LOCAL and names <= _LOCAL | {"output-rounded"} and found.side.rounded_to != found.side.format
+    is_cast = is_cast and found.side.rounded_to != found.side.format
     if is_cast and found.wrong is not None and are_multiples(view, found.wrong):
         return "wrong elements", "a result that was rounded to few digits and then multiplied by a scale"
     product = None if found.model is PLAIN else problem.whole(found.model)
@@ -99,7 +100,7 @@ def rival_of(
         if may_be_rounded_again(view, product, found.wrong, twice):
             format = found.side.rounded_to.name
             return "wrong elements", f"results or partial sums that were rounded to {format} {IN_ANOTHER_WAY}"
-        if product is not None and not is_alone and may_be_other_inputs(view, product, found.wrong):
+        if product is not None and not is_alone and may_be_other_inputs(view, found.model, product, found.wrong):
             return "wrong elements", "inputs that were rounded in another way"
     if names & {"bias", "not-the-product"} and may_be_fixed_point(view, product, found.side.format):
         return "a bias" if "bias" in names else "another product", "fixed-point numbers that were truncated"
@@ -253,7 +254,7 @@ def keep_single_numbers(problem: ProductProblem, view: View, wrong: Array) -> bo
     return False
 
 
-def fewer_bits(view: View, wrong: Array) -> int:
+def fewer_bits(view: View, wrong: Array, side: Side) -> int:
     """Return the number of bits to which sums or results may have been rounded, if this explains the wrong elements.
 
     All numbers of the result then have at most this many bits. One of two other conditions must hold. The first
@@ -268,7 +269,9 @@ def fewer_bits(view: View, wrong: Array) -> int:
     bits = int(_bits_of(values).max())
     are_aligned = found.size >= _ALIGNED and bool(exact.all() and found.all())
     are_aligned = are_aligned and share_of(last_places(found) > last_places(exact)) > _DROPPED
-    if view.format.precision - bits < _SPARE or not (are_aligned or share_of(_bits_of(exact) > bits) >= 0.5):
+    is_narrow = side.rounded_to.precision < side.format.precision
+    most = side.rounded_to.precision - 1 if is_narrow else side.format.precision - _SPARE
+    if bits > most or not (are_aligned or share_of(_bits_of(exact) > bits) >= 0.5):
         return 0
     with np.errstate(all="ignore"):
         largest = np.maximum(np.abs(view.values), np.sqrt(view.totals.squares))[wrong]
@@ -286,11 +289,12 @@ def _bits_of(numbers: Array) -> Array:
     return count
 
 
-def may_be_other_inputs(view: View, product: Array, wrong: Array) -> bool:
+def may_be_other_inputs(view: View, model: Model, product: Array, wrong: Array) -> bool:
     """Return whether the wrong elements may come from inputs whose rounding differs slightly from that of a model.
 
     An example is quantisation with another scale. The errors against the product of the model must then be at most a
-    few times as large as the typical change that the model causes.
+    few times as large as the typical change that the model causes. If whole rows or whole columns are wrong, the errors
+    may also be as large as those of numbers that are rounded in the opposite direction.
     """
     totals = view.totals
     with np.errstate(all="ignore"):
@@ -298,6 +302,9 @@ def may_be_other_inputs(view: View, product: Array, wrong: Array) -> bool:
         change = (np.abs(product - totals.product) / scale)[view.usable & ~wrong & (totals.squares > 0)]
         room = _LIKE_INPUTS * np.sqrt((change * change).mean()) * scale if change.size else 0.0 * scale
         error = np.abs(totals.error(view.values, product))
+    if model.is_one_rounding and any((wrong == wrong.all(axis=axis, keepdims=True)).all() for axis in (0, 1)):
+        ulp = 2.0 ** (1 - parse_format(dict(model.evidence)["format"]).precision)
+        room = np.maximum(room, ulp * totals.size)
     return bool((error <= room)[wrong].all())
 
 

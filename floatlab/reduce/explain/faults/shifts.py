@@ -237,7 +237,8 @@ class ShiftFinder:
                 continue
             if places is None and self._may_be_cut(view, shift, bool(wrong.any())):
                 continue
-            is_likely = clear and telling and not doubted and right >= 4 * unknowns + _LONG
+            is_likely = min(right, self.problem.independent) >= 4 * unknowns + _LONG
+            is_likely = is_likely and clear and telling and not doubted
             left = float(np.median((error / room)[wrong])) if wrong.any() else np.inf
             evidence = shift_bits(self.problem.independent, shift, room, usable & ~wrong, unknowns, left)
             is_proved = evidence >= PROVED and (places is not None or not wrong.any())

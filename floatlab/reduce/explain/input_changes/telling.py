@@ -37,11 +37,11 @@ def is_telling(view: View, product: Array, tried: int = 0) -> bool:
     else:
         are_enough = bits.size >= _ENOUGH and view.format.precision > _HALF
         are_enough = are_enough or bool(bits.sum() > _BITS + _MORE_BITS / max(1, bits.size))
-        are_enough = are_enough or _gives_numbers(view, product)
+        are_enough = are_enough or gives_numbers(view, product)
     return are_enough or _bits_of_places(view, product) > log2(tried or _HUNDRED) + _MARGIN
 
 
-def _gives_numbers(view: View, product: Array) -> bool:
+def gives_numbers(view: View, product: Array) -> bool:
     """Return whether a model's product, once rounded, gives numbers of the result that the plain one does not give."""
     rounded = [np.asarray(quantize(each, view.format), np.float64) for each in (view.totals.product, product)]
     missed, left = (view.usable & (each != view.values) for each in rounded)

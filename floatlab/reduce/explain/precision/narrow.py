@@ -79,7 +79,7 @@ class Replay(Individual):
 
 
 def best_replay(
-    problem: ProductProblem, side: Side, usable: Array, tick: Callable[[], None]
+    problem: ProductProblem, side: Side, usable: Array, wrong: Array, tick: Callable[[], None]
 ) -> tuple[Replay, Array] | None:
     """Return the computation in a narrow format that fails in the fewest elements, and the mask of these elements.
 
@@ -88,7 +88,11 @@ def best_replay(
     best: tuple[Replay, Array] | None = None
     exact = problem.noise(SINGLE).is_exact(problem.totals)  # in exact sums, no partial sum is close to a tie
     for replay in narrow_replays(problem, side, tick):
-        missed = usable & (replay.misses(side.values) | (exact & (replay.values != side.values)))
+        differs = replay.values != side.values
+        missed = usable & (replay.misses(side.values) | (exact & differs))
+        # Numbers that may be rounded either way are no evidence. Most of the wrong elements must be exact.
+        if (wrong & ~differs).sum() < (wrong & differs & ~missed).sum():
+            missed = usable & differs
         if best is None or missed.sum() < best[1].sum():
             best = replay, missed
         if not missed.any():

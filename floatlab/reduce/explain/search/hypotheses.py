@@ -57,6 +57,7 @@ _LOCAL, _SHIFTS = {"elements", "region", "not-the-product"}, {"bias", "scale"}
 # reproduce. _BITS_ENOUGH bits always suffice.
 _BITS_ENOUGH = 60.0
 _BITS_OF_FOUR = 8.0  # evidence, in bits, required for one of four candidates: binary16 or bfloat16, with or without FMA
+_TWICE = "rounding", "twice"  # a vague cause: it explains errors slightly above half an ulp, whatever made them
 _FEW = 4  # a result with fewer different numbers than this may also come from a final rounding
 _SUMS = 8  # sums of narrow formats are computed for this many rows and columns
 _MOST_CAST = 1 << 16  # roundings of both inputs and result are tried for results of at most this many elements
@@ -117,10 +118,14 @@ class SideExplainer(UnexplainedSearch):
     def _first_found(self) -> SideExplanation:
         if not (self.side.finite & self.problem.known).any():
             return self._found("bug" if self.stray.any() else "product", (), PLAIN, self.accumulators[0])
-        searches = [self._by_bits, self._plain_or_flushed, self._models, self._pairs]
+        searches = [self._by_bits, self._plain_or_flushed, self._models, self._pairs, self._only_cast]
         searches += [self._lines_of_bias, self._cast_with_fault, self._models_with_fault, self._pairs_with_fault]
         if self._is_one_number():
-            searches = [*searches[:3], self._of_one_number]  # equal numbers are too few observations for two changes
+            searches = [
+                *searches[:3],
+                self._only_cast,
+                self._of_one_number,
+            ]  # equal numbers are too few observations for two changes
         searches += [self._one_part, self._with_all_wrong, self._models_beside_fault, self._of_sums]
         plain = self.plain
         if has_exact_sums(self.problem) and plain.fit().wrong.any() and self.side.format.precision >= SINGLE.precision:
@@ -204,6 +209,10 @@ class SideExplainer(UnexplainedSearch):
                 fault = Fault("output-rounded", (), digits)
                 fault = Fault("accumulator", (), (("computed as", ways[0].text),)) if ways else fault
                 return self._found("rounding", (fault,), PLAIN, self.accumulators[0], fit.z)
+        return None if _TWICE in self._cast[0] else self._only_cast()
+
+    def _only_cast(self) -> SideExplanation | None:
+        """Return the explanation if only the final rounding differs from the usual one; otherwise None."""
         known, wrong = self._cast
         return None if not known or wrong.any() else self._of_cast(known, ())
 
@@ -274,7 +283,7 @@ class SideExplainer(UnexplainedSearch):
         wrong = plain.fit().wrong
         if self.stray.any() or not wrong.any():
             return None
-        found = best_replay(self.problem, self.side, plain.usable, self.tick)
+        found = best_replay(self.problem, self.side, plain.usable, wrong, self.tick)
         if found is None:
             return None
         replay, missed = found

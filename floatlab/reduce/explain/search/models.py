@@ -30,7 +30,7 @@ from floatlab.reduce.explain.input_changes.pairs import (
     single_changes,
     with_equals,
 )
-from floatlab.reduce.explain.input_changes.telling import is_telling
+from floatlab.reduce.explain.input_changes.telling import gives_numbers, is_telling
 from floatlab.reduce.explain.input_changes.with_faults import fault_beside, models_with_fault
 from floatlab.reduce.explain.movements.lines import moved_lines
 from floatlab.reduce.explain.movements.reread import readings
@@ -192,7 +192,7 @@ class ModelSearch(SideReport):
         if model.name not in ("", "flush-to-zero") and not view.values[view.usable].any():
             return None  # a result of zeros is no evidence of changed inputs
         is_usual = product is not None and accumulator is self.accumulators[0]
-        if product is not None and is_usual and not is_nearer(view, product):
+        if product is not None and is_usual and not (is_nearer(view, product) or gives_numbers(view, product)):
             return None
         if not fit.wrong.any():
             shift = None if product is None else outdoing(view, product)
