@@ -175,10 +175,10 @@ def _extremes(values: Array, magnitudes: Array) -> list[int]:
 
 
 def _others(places: Array, number: int, magnitudes: Array, fmt: BlockFormat, shape: tuple[int, ...]) -> list[Array]:
-    """Return the array positions of values that stand for all other blocks with the same tensor scale.
+    """Return the array positions of the values, from the other blocks, on which the tensor scale depends.
 
-    In a superblock, these are all values of the other blocks. Otherwise, three values are enough, because exact rules
-    ignore all others: the largest magnitude among the finite blocks, a NaN, and an infinity.
+    In a superblock, these are all values of the other blocks. Otherwise, at most three values are enough: the largest
+    magnitude among the finite blocks, a NaN, and an infinity. Exact rules ignore all other values.
     """
     if fmt.tensor is None:
         return []

@@ -1,9 +1,9 @@
-"""Block formats on arrays (MX, NVFP4 and other recipes), with the same bits as `arith.blocks`.
+"""Block formats on arrays (MX, NVFP4 and other recipes). The results have the same bits as those of `arith.blocks`.
 
 Let x be an element, amax the largest magnitude of its block, s the scale of the block, t the tensor scale (or 1), and
 `largest` the largest number of the element format. `arith.blocks` computes the quotients amax / (`largest`·t) and x /
 (s·t) exactly and rounds them once. Here, both quotients are computed in float64 and then rounded; `quotients` explains
-why the bits are the same. A division by a power of two is always exact.
+why the results are equal. A division by a power of two is always exact.
 """
 
 from __future__ import annotations
@@ -90,9 +90,9 @@ def encode_blocks(
     Returns
     -------
     Blocks
-        `scales` in the shape of `x` with the axis divided by the block size; `codes` in the shape of `x`, unpacked
-        (two's complement for mxint8). In MX and NVFP4, a block with a NaN or an infinity gets the scale NaN and
-        elements 0, unless the rule is that of a library.
+        `scales` has the shape of `x`, but the axis is shorter: one scale per block. `codes` has the shape of `x`, with
+        one code per byte (two's complement for mxint8). In MX and NVFP4, a block with a NaN or an infinity gets the
+        scale NaN and elements 0, unless the rule is that of a library.
 
     Raises
     ------

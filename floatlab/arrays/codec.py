@@ -215,9 +215,9 @@ def operand(x: object, name: str, format: Format) -> Source:
 def exact_operand(x: object, name: str, format: Format, context: Context) -> Source:
     """Return an operand unrounded: an array in its own format, Python floats in binary64, Python integers exactly.
 
-    Python numbers and lists are returned in `format` if `format` represents all numbers; operations are faster then. If
-    `context` flushes inputs, floats stay in binary64. Raises UnsupportedError for a Python integer that `format` does
-    not represent.
+    Exception: if `format` represents every number of a Python number or list exactly, the operand is returned in
+    `format`, because operations are then faster. If `context` flushes inputs, this exception does not apply to floats.
+    Raises UnsupportedError for a Python integer that `format` does not represent.
     """
     source = source_of(x, name)
     if is_typed(x):
@@ -275,13 +275,13 @@ def written(
     work: Work, reads: list[Array], shape: tuple[int, ...], dtype: DType, out: Array | None,
     context: Context, return_flags: bool | str, threads: int | None, in_place: bool = False,
 ) -> Any:  # fmt: skip
-    """Run `work` on arrays; return the result, in `out` if given, or a pair of result and flags.
+    """Run `work` on arrays; return the result (`out` if given) or, with `return_flags`, a pair of result and flags.
 
     If `return_flags` is True or "each", the flags are an array with the flags of every element. If `return_flags` is
     "counts", the flags are a dict with the number of elements that raised each flag. After an error, `out` is
-    unchanged. If `out` shares memory with an operand, results are first written to a new array. `in_place` promises
-    that `work` reads each chunk of an operand before it writes this chunk of the result; an operand that is `out`
-    itself is then overwritten without a copy.
+    unchanged. If `out` shares memory with an operand, results are first written to a new array. With `in_place`, the
+    caller promises that `work` reads each chunk of an operand before it writes this chunk of the result. If `out` is
+    itself an operand, it is then overwritten directly, without a new array.
     """
     _check_out(out, shape, dtype)
     flags: Array | None = None

@@ -80,7 +80,7 @@ def encode(
     format
         A format or its name; also a block format (`mxfp4`, `nvfp4` …).
     rounding
-        Rounding direction, or a Context. The draws of stochastic rounding are numbered by the elements in C order.
+        Rounding direction, or a Context. In stochastic rounding, the element with index i in C order uses draw i.
     overflow
         `native`, `saturate` or `propagate`.
     out
@@ -209,8 +209,8 @@ def quantize(
     Returns
     -------
     values
-        Floats of the dtype of `x` if one of dtype and format contains the other; else float32 or float64. For block
-        formats as in `quantize_blocks`. With `return_flags` a pair of values and flags.
+        Floats. Their dtype is that of `x` if this dtype contains the format, or the format contains this dtype; else
+        float32 or float64. For block formats as in `quantize_blocks`. With `return_flags` a pair of values and flags.
 
     Raises
     ------

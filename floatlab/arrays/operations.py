@@ -83,7 +83,7 @@ def _work(
 def _plain_work(
     asked: _Asked, dtypes: tuple[DType, ...], with_flags: bool, as_codes: bool
 ) -> tuple[Work, DType, list[DType]] | None:
-    """Return the result of `_work` for NumPy arrays of floats, and the dtypes of their codes; None for other arrays."""
+    """Return the result of `_work` and the dtypes of the operands' codes; None unless all operands are NumPy floats."""
     kinds = [kind for kind in map(kind_of, dtypes) if kind is not None]
     if len(kinds) < len(dtypes):
         return None
@@ -125,9 +125,8 @@ def operate(
     Returns
     -------
     values
-        Floats, or codes if `as_codes` is true. The dtype of the floats is the common dtype of the floating operands if
-        that contains the format, otherwise float32 or float64. Unless `return_flags` is False, a pair of result and
-        flags.
+        Floats, or codes if `as_codes` is true. The floats have the common dtype of the floating operands if this dtype
+        contains the format, otherwise float32 or float64. With `return_flags`, a pair of result and flags.
 
     Raises
     ------

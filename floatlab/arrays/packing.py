@@ -64,7 +64,7 @@ def pack(codes: Any, width: int | str | Format | None = None) -> Array:
     Returns
     -------
     packed
-        uint8, `packed_length` bytes per row.
+        uint8, with `packed_length` bytes per row of codes.
 
     Raises
     ------

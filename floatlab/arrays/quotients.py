@@ -2,11 +2,12 @@
 
 Let x and the divisor d be float64s, and let m be a number of the target format, or the midpoint of two neighbouring
 numbers, such that m·d is exact in float64. Then the float64 nearest to x/d is m only if x = m·d. Proof: if m·d is a
-power of two, so are m and d, and x/d is exact. Else any other x differs from m·d by at least an ulp of m·d, which is
-more than 2^−53·m·d. So x/d differs from m by more than 2^−53·m. This is at least half an ulp of m, so x/d is not
-rounded to m. Since rounding is monotone, the rounded quotient is on the same side of every m as x/d, and rounds like
-it. This does not hold for stochastic rounding, nor if m·d has more than 53 bits. In these cases the quotient is rounded
-to odd first, after which a second rounding is also harmless (see `lanes.pairs`).
+power of two, so are m and d, and x/d is exact. Otherwise, every float64 x ≠ m·d differs from m·d by at least an ulp of
+m·d, which is more than 2^−53·m·d. So x/d differs from m by more than 2^−53·m. This is at least half an ulp of m, so x/d
+is not rounded to m. Since rounding is monotone, the rounded quotient is on the same side of every m as x/d, and both
+round to the same number of the target format. The theorem does not hold for stochastic rounding, nor if m·d has more
+than 53 bits. In these cases the quotient is first rounded to odd in float64; the second rounding, into the target
+format, is then also correct (see `lanes.pairs`).
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def divide_to_odd(x: Array, divisor: Array, least: int = TINY) -> Array:
 
 
 def narrow_to_odd(x: Array) -> Array:
-    """Round float64 numbers to float32, to odd. The array `x` is overwritten.
+    """Round float64 numbers to float32, in the direction "to odd". The array `x` is overwritten.
 
     Rounding these float32 numbers into a small format is faster than rounding the float64 numbers, and gives the same
     results. Numbers outside float32's normal range are rounded to nearest, not to odd.

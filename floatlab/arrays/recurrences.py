@@ -99,10 +99,11 @@ class _History:
         return int(np.argmin(good)) + 1, True
 
     def note_moves(self, did: int, watched: Sequence[int], start: int, last: Array, moves: Array) -> None:
-        """Count the steps that changed each element; a NaN counts as a change.
+        """Count the steps that changed each element, and note the last such step; a NaN counts as a change.
 
-        A step changes element i if it changes number i of at least one of the rows `watched`. The count of these steps
-        is added to `moves`. `last` receives the number of the last such step; `start` steps were done before this run.
+        A step changes element i if it changes number i of at least one of the rows `watched`. For each element, the
+        count of such steps is added to `moves`, and the number of the last such step is written to `last`. This run has
+        `did` steps; `start` steps were done before it.
         """
         if not watched:
             return
@@ -122,11 +123,12 @@ class _History:
 
 
 class Recurrence:
-    """The operations of every step on named rows of `count` numbers. All rows are stored as binary64.
+    """Operations on named rows of numbers, which every step repeats. All rows are stored as binary64.
 
     Several threads may call `walk` at the same time, each with its own rows.
 
-    Under stochastic rounding, element i of a stage in step k (from 0) uses random draw k·count + i of the stage's seed.
+    Under stochastic rounding, element i of a stage in step k (from 0) uses random draw k·count + i of the stage's seed,
+    where `count` is the length of a row.
 
     >>> fp16 = recurrence_format("fp16")
     >>> each = Recurrence(["w", "u"], [RecurrenceStage("w", "add", ("w", "u"), fp16, Context())])
@@ -223,11 +225,11 @@ class Recurrence:
     ) -> int:
         """Do steps on rows in place, and return the number of steps done.
 
-        The walk stops after a step that makes a number in a row of `finite` non-finite. `inputs` has the values that
-        some rows get before each step: an array of shape (steps, count), or one number per step. `outputs` receives
-        rows after every `every`-th step. Steps are numbered from 1; `first` steps were done before this call. For each
-        element, `last` receives the number of the last step that changed this element of a row of `watched`, and
-        `moves` is increased by the number of such steps.
+        The walk stops after a step that makes a number in a row of `finite` non-finite. `inputs` has new values for
+        some rows, which they get before each step: an array of shape (steps, count), or one number per step. `outputs`
+        receives rows after every `every`-th step. Steps are numbered from 1; `first` steps were done before this call.
+        For each element, the number of the last step that changed this element in a row of `watched` is written to
+        `last`, and the count of such steps is added to `moves`.
         """
         count = rows.shape[1]
         fed = {name: np.ascontiguousarray(each, np.float64) for name, each in (inputs or {}).items()}

@@ -1,8 +1,8 @@
 """Splits arrays into blocks, computes the codes of their scales, and decodes these codes.
 
-`BlockScales` computes once what depends only on the block format and the scale rule, such as tables that decode scales.
-For the rules `BY_EXPONENT`, it also makes a table of scales, indexed by the exponent field of amax (the largest
-magnitude of a block).
+A `BlockScales` is made once for a block format and a scale rule, and holds what depends only on these, such as tables
+that decode scales. For the rules `BY_EXPONENT`, it also holds a table of scales, indexed by the exponent field of amax
+(the largest magnitude of a block).
 """
 
 from __future__ import annotations

@@ -106,8 +106,8 @@ def source_of(x: Any, name: str = "x") -> Source:
     """Return a `Source` for an array of floats or integers, for numbers and lists, and for tensors of other libraries.
 
     Integers and Python floats become binary64. The codes of an array of floats share the memory of the array. Raises
-    UnsupportedError, with the argument's name, for arrays that are not numeric or have a mask, and for integers beyond
-    2^53.
+    UnsupportedError for arrays that are not numeric, for masked arrays, and for integers beyond 2^53. The message
+    begins with the argument's name, `name`.
     """
     if type(x) is np.ndarray and (plain := kind_of(x.dtype)) is not None:
         return Source(x.view(plain[1]), plain[0], x.dtype)
@@ -164,7 +164,7 @@ def _array(x: object, name: str) -> Array | Source:
 
 
 def _bits_of(x: Any) -> Source | None:
-    """Convert a tensor whose dtype NumPy lacks (torch's bfloat16, float8) through integers; None for other objects."""
+    """Return the codes of a tensor whose dtype NumPy lacks (torch's bfloat16, float8); None for other objects."""
     found = format_called(str(getattr(x, "dtype", "")).rpartition(".")[2])
     if found is None or found.width not in (8, 16) or not hasattr(x, "view") or getattr(x, "is_meta", False):
         return None
@@ -223,7 +223,7 @@ class ArraySource:
             yield self.read(first, min(length, self.size - first))
 
     def whole(self) -> Piece:
-        """Return all numbers in the shape of the array; raises UnsupportedError if there are more than 2^25."""
+        """Return all numbers in the shape of the array; raises UnsupportedError for over 2^25 numbers."""
         if self.size > MOST_AT_ONCE:
             raise UnsupportedError(f"{self.name} has {self.size:,} numbers; at most {MOST_AT_ONCE:,} are taken at once")
         found, order = self.read(0, self.size), "F" if self.by_columns else "C"

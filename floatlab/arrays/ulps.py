@@ -168,8 +168,8 @@ def next_after(x: object, toward: object, format: Format | str | None = None) ->
     toward
         "up" or "down", as `Datum.next_up` and `next_down`; or an array of numbers, as in `numpy.nextafter`. The last
         number in a direction (∞ in formats with infinities) is its own neighbour. The next number above the negative
-        number closest to zero is −0, if the format has it. If a number equals its target, the result is the target, so
-        a zero may change its sign. A NaN in either array gives a NaN.
+        number closest to zero is −0 if the format has −0, else 0. If a number equals its target, the result is the
+        target, so a zero may change its sign. A NaN in either array gives a NaN.
     format
         The format; by default the format of the dtype of `x`.
 
@@ -297,7 +297,7 @@ def _ranks(codes: Array, format: Format) -> Array:
 
 
 def _moved(codes: Array, format: Format, step: Array | int, minus: Array | bool) -> Array:
-    """Return the codes that are `step` (1, 0 or −1) ranks higher; the outermost numbers and NaNs stay unchanged.
+    """Return the codes that are `step` (1, 0 or −1) ranks above `codes`; the outermost numbers and NaNs stay unchanged.
 
     Where `minus` is true, a zero result is −0 if the format has −0.
     """

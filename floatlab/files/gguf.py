@@ -105,7 +105,7 @@ class _Header:
         return int(self.number(form))
 
     def text(self, most: int, noun: str) -> str:
-        """Return the next string, of at most `most` bytes."""
+        """Return the next string, of at most `most` bytes; error messages call it `noun`."""
         length = self.count()
         if length > most:
             raise FileFormatError(f"is not a GGUF file: {noun} has {length:,} bytes; at most {most:,} are read")
@@ -264,7 +264,7 @@ def open_tensor(path: str, tensor: GgufTensor) -> ArraySource:
 
 
 def open_gguf(path: str, name: str | None) -> ArraySource:
-    """Open a tensor of plain numbers by its name, or the only tensor of a file.
+    """Open the tensor `name` of a file, or its only tensor if `name` is None; the tensor must not be quantised.
 
     Raises FileFormatError for a bad file or an unknown name, and UnsupportedError for a quantised tensor.
     """

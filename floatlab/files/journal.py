@@ -63,7 +63,7 @@ class Journal:
                 raise
 
     def _read(self, first: bytes) -> int:
-        """Check the first line, store the positions of all other lines, and return where the last complete one ends."""
+        """Check the first line, note the positions of the other lines, and return the end of the last complete line."""
         size = os.fstat(self._file.fileno()).st_size
         if size > _MOST_BYTES:
             raise FileFormatError(f"has {size:,} bytes; at most {_MOST_BYTES:,} are read")
@@ -85,7 +85,7 @@ class Journal:
         return reached
 
     def __len__(self) -> int:
-        """Return the number of lines after the first."""
+        """Return the number of lines, not counting the first."""
         return len(self._places)
 
     def __getitem__(self, index: int) -> dict[str, object]:

@@ -110,7 +110,7 @@ def _header_of(path: str, name: str) -> tuple[str, tuple[int, ...] | None]:
 
 
 def completed(typed: str) -> str | None:
-    """Return the first folder, file or FILE::NAME that begins with the typed text and is longer; None without one.
+    """Return the first folder, file or FILE::NAME that begins with the typed text and is longer; None if there is none.
 
     >>> completed("no such folder/a") is None
     True

@@ -24,7 +24,7 @@ _PICKLE_LINE = (
 
 
 def pickle_kind(path: str, start: bytes) -> str | None:
-    r"""Return "torch" or "pickle" for a pickled file, by its first bytes and its name; None for others.
+    r"""Return "torch" or "pickle" if a file is pickled, judged by its first bytes and its name; None for other files.
 
     >>> pickle_kind("model.pt", b""), pickle_kind("x.bin", b"\x80\x04\x95"), pickle_kind("x.bin", b"1 2 3")
     ('torch', 'pickle', None)
@@ -41,7 +41,7 @@ def pickle_kind(path: str, start: bytes) -> str | None:
 
 
 def refuse_pickle(path: str, kind: str) -> FileFormatError:
-    """Return the error for a pickled file, with the command that converts it.
+    """Return the error for a pickled file; its message has the command that converts the file.
 
     >>> str(refuse_pickle("w.pkl", "pickle")).partition(": ")[0]
     "'w.pkl' is a pickle, and reading one can run any code; if you trust it, convert it"

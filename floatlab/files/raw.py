@@ -98,7 +98,7 @@ def piece(stored: Array, source: ArraySource) -> Piece:
 
 @lru_cache(maxsize=64)
 def parse_dtype(text: str) -> tuple[Format | DType, bool]:
-    """Return the format or dtype with a name such as f32, >f4, bf16, e2m1 or int32, and whether to swap its bytes.
+    """Return the format or dtype with a name such as f32, >f4, bf16, e2m1 or int32, and whether bytes must be swapped.
 
     Names of formats have priority, so that f16 is binary16. `<` or `>` before a name is the byte order; the default is
     little-endian. If NumPy has the type, the returned dtype includes the byte order, and the bool is False. Otherwise

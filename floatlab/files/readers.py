@@ -157,7 +157,7 @@ def _is_list(word: str) -> bool:
 
 
 def _made(word: str, kind: str, format: Format | str) -> ArraySource:
-    """Return the array of a list or of `random:…`. The array's format is the one after @ in the name, else `format`."""
+    """Return the array that a list or `random:…` describes, in the format that it names after @, else in `format`."""
     if kind == "random":
         from floatlab.files.random_arrays import open_random
 
@@ -189,7 +189,7 @@ def split_place(word: str) -> tuple[str, str | None]:
 
 
 def _file_kind(path: str, dtype: str | None) -> str:
-    """Return the kind of a file. A known suffix decides.
+    """Return the kind of a file. A known suffix determines the kind.
 
     Without a known suffix, the file is raw if a dtype is given. Otherwise its first bytes decide; if these are not
     known, the file is text. Raises FileFormatError for a pickled file, and for a file that cannot be read.

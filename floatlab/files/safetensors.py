@@ -128,7 +128,7 @@ def _tensor(name: str, said: object, base: int) -> Tensor:
 
 
 def open_safetensors(path: str, name: str | None) -> ArraySource:
-    """Open a tensor of a file by its name, or the only tensor."""
+    """Open the tensor `name` of a file, or its only tensor if `name` is None."""
     with open_file(path) as file, named(path):
         tensors = read_tensors(file)
         tensor = tensors[chosen(name, list(tensors), "tensor")]

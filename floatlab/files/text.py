@@ -108,8 +108,8 @@ class Reader:
     def _settle(self) -> None:
         """Round the literals that have been taken but not rounded.
 
-        Two kinds of literals are read exactly: literals whose binary64 value is a tie, since the literal may lie
-        slightly below or above the tie, and literals at the end of the format's range.
+        Literals at the end of the format's range are read exactly. So are literals whose binary64 value is a tie,
+        because the literal itself may lie slightly below or above the tie.
         """
         values = np.array(self._values, np.float64)
         codes = np.asarray(encode_all(values, self.format))
@@ -206,7 +206,7 @@ def open_text(path: str, format: Format) -> ArraySource:
 
 
 def _row_hint(word: str, rows: int) -> str:
-    """Return a hint on how to correct a row that contains the invalid literal `word`; "" if there is none."""
+    """Return a hint on how to correct a row that contains the invalid literal `word`; "" if there is no hint."""
     if ";" in word:
         return "; the numbers of a row are separated by commas or spaces"
     return "; a line of titles must begin with #" if not rows and word.lstrip("'\"")[:1].isalpha() else ""

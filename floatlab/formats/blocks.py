@@ -1,9 +1,9 @@
 """Block formats: numbers of few bits that share a scale. To add a block format, add a row to `BLOCK_CATALOG`.
 
 The elements of a block are floats, or integers with an implied scale. An integer element type is not a `Format`,
-because its codes do not consist of a sign and a magnitude. To round an element, its magnitude is rounded to the format
-`Integers.magnitudes`, and the sign is then applied. In mxint8, these magnitudes are the multiples of 2^−6 below 2. The
-lowest integer (−128 in mxint8, which stands for −2) has a magnitude that is not in this format.
+because its codes do not consist of a sign and a magnitude. An element is rounded in two steps: its magnitude is rounded
+to the format `Integers.magnitudes`, and the sign is then applied. In mxint8, the numbers of this format are the
+multiples of 2^−6 below 2. The magnitude of the lowest integer (−128 in mxint8, which stands for −2) is not among them.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Integers(Record):
 
     @property
     def magnitudes(self) -> Format:
-        """The format of the magnitudes. To round an element, its magnitude is rounded into this format."""
+        """The format of the integers' magnitudes. An element is rounded by rounding its magnitude into this format."""
         bias = 3 - self.width - self.quantum
         return Format(self.name, self.width - 1, 1, bias=bias, infinities=False, nans=0)
 
@@ -248,8 +248,8 @@ _BY_NAME = {name: row for row in BLOCK_CATALOG for name in (row.format.name, *ro
 def block_row(format: BlockFormat) -> BlockRow:
     """Return the catalog row of a block format; for a format that is not in the catalog, return a new row.
 
-    If the format differs from a format of the catalog only in its block size, the new row has the source of that
-    format. Otherwise its source is "custom".
+    If the format differs from a format of the catalog only in its block size, the new row has the source of the
+    catalog's format. Otherwise its source is "custom".
 
     >>> block_row(parse_block_format("nvfp4")).purpose
     'fp4 with finer scales, on NVIDIA Blackwell'

@@ -5,9 +5,9 @@ their magnitudes, the codes of each sign form a strip
 
     finite ... | infinity, if there is one | NaNs, if there are any
 
-In a signed format, the code of −0 is either −0 or a NaN. Finite magnitudes increase with the absolute values.
-Neighbouring values have neighbouring magnitudes, except that codes are unused between zero and its neighbours in a
-format without subnormals. No value in this module is a float.
+In a signed format, the code whose only set bit is the sign is −0, or a NaN. Finite magnitudes increase with the
+absolute values. Neighbouring values have neighbouring magnitudes, except that codes are unused between zero and its
+neighbours in a format without subnormals. No value in this module is a float.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ class Format(Record):
 
     @property
     def ieee_nans(self) -> bool:
-        """Whether NaNs have a quiet bit and payloads (6.2.1).
+        """Whether NaNs have a quiet bit and payloads (IEEE 754, 6.2.1).
 
         This is so if infinity and NaNs have the codes of IEEE 754, and the trailing significand has more than one bit.
         """

@@ -78,7 +78,7 @@ class Recipe(Drawn, Record):
         return self.format.name if default else f"{self.format.name}:{self.rule.name}"
 
     def with_rule(self, word: str | ScaleRule | None) -> Recipe:
-        """Return the recipe with this scale rule, or the recipe itself for None.
+        """Return the recipe with this scale rule; for None, return the recipe unchanged.
 
         Raises ContextError if the format has no such rule, or if the recipe already has another rule. (A default rule
         may be replaced.)

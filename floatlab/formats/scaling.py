@@ -72,11 +72,11 @@ class ScaleRule(Record):
     - `elements`: the element formats to which a library's rule applies. Empty: all floating-point formats, except those
       given by a table and those listed by an earlier rule of the same name and family. Exact rules apply to all
       elements.
-    - `search`: an algorithm of `arith.blocks.searches` that computes more variables of a block, such as `step`, and the
-      integer of each element, the variable `found`. `tensor_step` is the largest `step` of the blocks that share a
+    - `search`: an algorithm of `arith.blocks.searches`. It computes more variables of a block, such as `step`, and the
+      variable `found`, the integer of each element. `tensor_step` is the largest `step` of the blocks that share a
       tensor scale.
-    - `takes`: the format to which values are rounded first. Empty: exact rules take the values as they are; other rules
-      round all values to binary32, except if all values have the same narrower format.
+    - `takes`: the format to which values are rounded first. Empty: exact rules take the values as they are. Other rules
+      take values of a common format narrower than binary32 as they are, and round all other values to binary32.
     - `shapes`: the shapes of blocks to which the rule applies. Empty: all.
 
     >>> rule = ScaleRule("own", "mx", ("scale = amax / largest",), source="custom")

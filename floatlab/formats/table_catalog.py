@@ -66,7 +66,7 @@ class HiFloat8(Listed):
 
     @staticmethod
     def _split(code: int) -> tuple[int, int]:
-        """Return the lengths of the fields `dot` and `exponent` in bits."""
+        """Return the length of the field `dot` and the length of the field `exponent`, in bits."""
         bits = code & 0x7F
         leading = 7 - bits.bit_length()
         return (2, 4 - (bits >> 5 ^ 3)) if leading < 2 else (3, 1) if leading == 2 else (4, 0)
@@ -117,8 +117,8 @@ class ValueList(Listed):
 
     The boundary between two adjacent values is their midpoint, rounded to binary32.
 
-    Ties go to the lower value, because bitsandbytes counts the boundaries below a number. For fp4, it counts the
-    boundaries below the magnitude, so ties go toward zero. Numbers out of the range are rounded to its ends.
+    Ties go to the lower value, because bitsandbytes counts the boundaries below a number. For fp4, bitsandbytes counts
+    the boundaries below the magnitude, so ties go toward zero. Numbers out of the range are rounded to its ends.
     """
 
     values: tuple[float, ...]  # by code
@@ -195,7 +195,7 @@ TABLE_NAMES = {name: row for row in TABLES for name in (row.format.name, *row.al
 
 
 def table_row(name: str) -> CatalogRow | None:
-    """Return the row of a name or alias in lower case, or None if no table format has it.
+    """Return the row of a name or alias in lower case, or None if no table format has this name.
 
     >>> row = table_row("posit16")
     >>> row.format.width if row else None

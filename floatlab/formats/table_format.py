@@ -1,10 +1,10 @@
-"""Formats given by a table: sorted numbers with their codes, and a boundary between each two neighbours.
+"""Formats given by a table: sorted numbers with their codes, and a rounding boundary between any two neighbours.
 
 A `TableFormat` has the properties and methods of a `Format`. Its *magnitudes* are ranks among the numbers of one sign,
 so neighbours in value are still neighbours in magnitude. Only the conversion between magnitudes and codes needs a
 table. For rounding, the `Place` of a number tells between which two entries the number is, and whether it is below, on
-or above the boundary between these entries. In HiF8, the boundary is the midpoint of the two entries. In NF4, it is
-this midpoint rounded to binary32. In posits and takums, it is explained in `formats.tapered`.
+or above the boundary between these entries. In HiF8, the boundary is the midpoint of the two entries. In NF4, the
+boundary is this midpoint rounded to binary32. `formats.tapered` explains the boundary in posits and takums.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class TableFormat(Format):
 
     @property
     def halfway(self) -> str:
-        """Return in words where the boundary between two neighbours is."""
+        """Return in words where the rounding boundary between two neighbours is."""
         return "in value"
 
     @property
@@ -140,7 +140,7 @@ class TableFormat(Format):
         return code >> (self.width - 1)
 
     def real(self, rank: int, negative: bool = False) -> Real:
-        """Return the magnitude of the number with this rank. Irrational numbers are cut off far below the precision."""
+        """Return the magnitude of the number with this rank; an irrational one is cut off far below the precision."""
         if not rank:
             return 0, 0
         key = -rank if negative else rank
@@ -307,16 +307,16 @@ class TwosComplementFormat(TableFormat):
         return code
 
     def real(self, rank: int, negative: bool = False) -> Real:
-        """Return the magnitude of the number with this rank, which is the same for both signs."""
+        """Return the magnitude of the number with this rank; a rank has the same magnitude for both signs."""
         return super().real(rank)
 
     @property
     def halfway(self) -> str:
-        """Return in words where the boundary between two neighbours is."""
+        """Return in words where the rounding boundary between two neighbours is."""
         return "between the codes: the number whose code has one bit more"
 
     def boundary(self, rank: int, negative: bool) -> Real:
-        """Return the number between `rank` and `rank` + 1 in the format with one bit more. Its code is 2·rank + 1.
+        """Return the number between ranks `rank` and `rank` + 1 in the format of one more bit; its code is 2·rank + 1.
 
         Between 0 and the smallest number, the boundary is 0: no nonzero number is rounded to zero.
         """
@@ -332,7 +332,7 @@ class Listed(TableFormat):
     def _order(self, entries: list[tuple[bool, Real] | None], infinities: tuple[int, ...] = ()) -> None:
         """Sort the codes of each sign by magnitude.
 
-        `entries` has the sign and magnitude of each code, or None for special values.
+        `entries` has sign and magnitude of each code, or None for special values. `infinities` has the codes of ±∞.
         """
         least = min(entry[1][1] for entry in entries if entry)
         sides: list[tuple[int, ...]] = []

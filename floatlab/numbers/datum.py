@@ -86,7 +86,7 @@ class Datum(Drawn, Record):
 
     @property
     def is_canonical(self) -> bool:
-        """Whether encoding the value (or NaN) gives this code (3.3)."""
+        """Whether encoding the value (or NaN) gives this code (IEEE 754, 3.3)."""
         fmt = self.format
         if not fmt.subnormals and fmt.zero and 0 < self.magnitude < fmt.smallest_normal_magnitude:
             return False
@@ -96,7 +96,7 @@ class Datum(Drawn, Record):
 
     @property
     def number_class(self) -> NumberClass:
-        """The class (5.7.2); `unsupported` for x87 codes with integer bit 0 and a nonzero exponent field."""
+        """The class (IEEE 754, 5.7.2); `unsupported` for x87 codes with integer bit 0 and a nonzero exponent field."""
         fmt = self.format
         magnitude, negative = fmt.magnitude(self.code), self.sign_bit
         if fmt.explicit_integer_bit and not self.integer_bit and self.biased_exponent:
@@ -180,7 +180,7 @@ class Datum(Drawn, Record):
         return Exact(negative, c if fmt.subnormals else 0, 1 - fmt.bias - t)
 
     def bounds(self, digits: int) -> tuple[Exact, Exact]:
-        """Return a lower and an upper bound on the value (`table_values.bounds_of`), equal for a rational value."""
+        """Return lower and upper bound on the value (`table_values.bounds_of`); both are equal for a rational value."""
         if given_by_table(self.format):
             from floatlab.numbers.table_values import bounds_of
 
@@ -209,7 +209,7 @@ class Datum(Drawn, Record):
     def ulp(self) -> Exact:
         """The unit in the last place, 2^q; raises UnsupportedError for NaN, ∞ and unsupported codes.
 
-        In a format given by a table, it is the distance to the next magnitude, or to the previous one for the largest.
+        In a format given by a table: the distance to the next larger magnitude, or from the largest to the one below.
         """
         if not self.is_finite:
             raise UnsupportedError(f"{self!r} has no ulp")
@@ -221,7 +221,7 @@ class Datum(Drawn, Record):
 
     @property
     def ordinal(self) -> int:
-        """Signed rank of the value: neighbours differ by 1; zeros (in e8m0, the smallest number) have rank 0.
+        """Signed rank of the value: neighbours differ by 1; zeros have rank 0, and so has e8m0's smallest number.
 
         >>> from floatlab import decode
         >>> decode(0x3C00, "fp16").ordinal, decode(0x8001, "fp16").ordinal

@@ -27,7 +27,7 @@ ERROR_DIGITS = 30  # correct binary digits that an approximate error must have a
 
 
 class Rule(Enum):
-    """A rule for cases that arithmetic leaves open, such as NaN operands. It sets an operand, a result or its sign."""
+    """A rule that sets an operand, a result or a sign where arithmetic leaves it open, as for NaN operands."""
 
     INFINITY = "infinity"
     NAN = "nan"
@@ -111,7 +111,7 @@ class Align(Step):
 
 
 class Combine(Step):
-    """An exact product, sum, remainder or other number, before it is rounded into the format."""
+    """The exact result of an operation, such as a product or a sum, before this result is rounded into the format."""
 
     kind: Combination
     exact: Exact
@@ -172,8 +172,8 @@ class Encode(Step):
     def error(self) -> Fraction | None:
         """The result minus the exact number (`truth`), exactly.
 
-        It is None if one of the two numbers is not finite, or if one is irrational and the numbers differ. Raises
-        UnsupportedError if the error is too long to expand.
+        The error is None if one of the two numbers is not finite, or if one is irrational and the numbers differ.
+        Raises UnsupportedError if the error is too long to expand.
         """
         from fractions import Fraction
 

@@ -1,4 +1,4 @@
-"""Exact arithmetic on unbounded integers: binary numbers (−1)^s · c · 2^q, ratios and roots. Also values of literals.
+"""Exact numbers, from unbounded integers: (−1)^s · c · 2^q, ratios, roots, and the values of literals.
 
 This module has no flags, contexts or rounding directions; numbers are exact, or truncated with a sticky bit.
 """
@@ -71,7 +71,7 @@ class Exact(Record):
         return -n if self.negative else n
 
     def __add__(self, other: Exact) -> Exact:
-        """Add exactly. Here x + (−x) is +0 (6.3); for the direction RTN, the caller changes this zero to −0."""
+        """Add exactly. x + (−x) is +0 here (IEEE 754, 6.3); for the direction RTN, callers change this zero to −0."""
         if not isinstance(other, Exact):
             return NotImplemented
         q, a, b = self.q, self.c, other.c
@@ -230,7 +230,7 @@ class Ratio(Record):
 
     @property
     def is_dyadic(self) -> bool:
-        """Whether the fields show an integer times a power of two: the denominator is 1, and `tens` is at least 0."""
+        """Whether the fields state an integer times a power of two: the denominator is 1, and `tens` is at least 0."""
         return self.denominator == 1 and self.tens >= 0 and not self.truncated
 
     def _binade(self) -> tuple[int, int]:
@@ -284,7 +284,7 @@ class Ratio(Record):
     def expandable(self) -> bool:
         """Whether `as_fraction` can return the number.
 
-        This is so if the number is not truncated, and if its powers of two and ten are not too large to write out.
+        It can if the number is not truncated, and if its powers of two and ten are not too large to write out.
         """
         return not self.truncated and max(abs(self.twos), 4 * abs(self.tens)) <= MAX_EXPANDED_BITS
 

@@ -1,4 +1,4 @@
-"""The interval of reals that round to a datum. To find the interval, its possible ends are rounded."""
+"""The interval of reals that round to a datum. To find the interval, this module rounds its possible ends."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ def _infinity_lands(datum: Datum, context: Context, negative: bool) -> bool:
 
 
 def _overflowing(datum: Datum, context: Context, lands: Callable[[Exact], bool]) -> Interval | None:
-    """Return the interval of the numbers that overflow to this ∞ or NaN, or None if no number does."""
+    """Return the interval of the numbers that overflow to `datum` (an ∞ or a NaN), or None if no number does."""
     fmt = datum.format
     if datum.is_nan and fmt.nan_in_place_of_negative_zero:
         rays = [_ray(datum, context, sign, lands) for sign in (1, -1)]
@@ -194,7 +194,7 @@ def _overflowing(datum: Datum, context: Context, lands: Callable[[Exact], bool])
 
 
 def _ray(datum: Datum, context: Context, sign: int, lands: Callable[[Exact], bool]) -> Interval | None:
-    """Return the interval of the magnitudes that overflow and round to the datum with this sign; None if empty."""
+    """Return the interval of the magnitudes that overflow to `datum` with the sign `sign`; None if it is empty."""
 
     def at(x: Exact) -> bool:
         return lands(-x if sign < 0 else x)

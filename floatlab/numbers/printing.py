@@ -160,7 +160,7 @@ def hexadecimal_float(x: Exact) -> str:
 
 
 def shortest_decimal(x: Exact, format: Format, magnitude: int) -> str:
-    """Return the shortest decimal that reads back (rounding to nearest) as a datum; of several, the one nearest to x.
+    """Return the shortest decimal that reads back (rounding to nearest) as a datum; if several, the nearest to x.
 
     `x` is the datum's value, and `magnitude` is its code without the sign. The method is that of Steele and White, *How
     to print floating-point numbers accurately* (PLDI 1990), in integer arithmetic. The reals that round to the datum

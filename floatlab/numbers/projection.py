@@ -77,8 +77,8 @@ class Rounded(Record):
     """The result of one rounding, with all intermediate values.
 
     `kept`·2^`quantum` is the truncated absolute value, before the increment. The discarded fraction of the last place
-    is `rest2`/(2·`unit`). If `sticky_below` is true, the fraction is larger than this by less than 1/`unit`. A nonzero
-    number that lies more than GUARD_DIGITS digits below the last place is recorded as a single 1 at that distance.
+    is `rest2`/(2·`unit`). If `sticky_below` is true, the fraction is larger than this quotient by less than 1/`unit`. A
+    nonzero number that lies over GUARD_DIGITS digits below the last place is recorded as a single 1 at that distance.
 
     In a format given by a table, `between` has the entries around the number. There, `kept`, `rest2` and `unit` are the
     fields `rank`, `rest2` and `unit` of the number's place in the table (`formats.table_format.Place`).
@@ -127,7 +127,7 @@ class Rounded(Record):
 
     @property
     def threshold(self) -> int:
-        """The discarded fraction times 2^32, truncated. SR rounds away from 0 if its random number is smaller."""
+        """The discarded fraction times 2^32, truncated. SR rounds away from 0 if its draw is below this threshold."""
         return int(stochastic_threshold(self.rest2, self.unit))
 
     @property
@@ -281,7 +281,7 @@ def _settle(
     tiny: bool,
     inexact: bool,
 ) -> tuple[int, Flags]:
-    """Return the code and the flags of a rounded number. `rank` is its code without the sign, before any overflow."""
+    """Return code and flags of a rounded number; `rank` is the number's code without sign, before any overflow."""
     if negative and not format.signed:
         if nonzero and (rank > 0 or not format.zero):
             return _below_zero(format, context, direction)
@@ -376,7 +376,7 @@ def _sized(payload: int) -> str:
 def nan_code(
     format: Format, context: Context, negative: bool, payload: int = 0, signaling: bool = False
 ) -> tuple[int, Flags]:
-    """Return the code of a NaN with this payload, and the flags. In a format without NaNs, see `absent_code`.
+    """Return the code of a NaN with this payload, and the flags; without NaNs in the format, the code of `absent_code`.
 
     Raises UnsupportedError if the format cannot represent the payload or signaling NaNs.
     """

@@ -1,8 +1,8 @@
 """Reads values (text, numbers, and data of other formats) exactly, and rounds them into a format once.
 
 No Python float is ever an intermediate between text and bits. Numbers are kept as ratios with a separate power of ten,
-so that an exponent far out of range needs no long integer. The digits beyond MAX_DIGITS are not kept: a rounding only
-depends on whether all of them are zero.
+so that an exponent far out of range needs no long integer. The digits beyond MAX_DIGITS are not kept: a rounding
+depends only on whether any of these digits is nonzero.
 """
 
 from __future__ import annotations

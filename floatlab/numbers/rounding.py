@@ -1,4 +1,4 @@
-"""The rounding directions, the kernel that decides every rounding, and Context, the settings of a rounding.
+"""The rounding directions; the kernel, which decides every rounding; and Context, the settings of a rounding.
 
 The kernel determines the truncated number, the discarded tail, and whether to step away from zero. It uses only
 operators that Python integers and NumPy arrays both have. It cuts off the lowest `shift` bits of c ≥ 0 in a number
@@ -113,7 +113,7 @@ def split(c: Any, shift: Any) -> tuple[Any, Any, Any]:
 
 
 def tail(rest2: Any, unit: Any, sticky: Any) -> tuple[Any, Any, Any]:
-    """Return whether the discarded tail is nonzero, whether it is at least half a unit, and whether it is half.
+    """Return whether the discarded tail is nonzero, whether it is at least half a unit, and whether it is exactly half.
 
     If `sticky` is set, unit must be above 1: otherwise the tail cannot be compared with half a unit.
 
@@ -188,7 +188,7 @@ def increments_stochastic(rest2: Any, unit: Any, drawn: Any, marks: bool = False
 def stochastic_threshold(rest2: Any, unit: Any, marks: bool = False, sticky: Any = False) -> Any:
     """Return floor(2³¹·rest2/unit). If a draw is below this threshold, the number is rounded away from zero.
 
-    If `marks` is true, the last bit of the threshold is set to 1 if the division is inexact, or if `sticky` is set.
+    With `marks`, the last bit of the threshold is set to 1 if the division is inexact, or if `sticky` is set.
 
     >>> hex(stochastic_threshold(1, 1 << 2)), hex(stochastic_threshold(1, 1 << 40, marks=True))
     ('0x20000000', '0x1')
@@ -218,7 +218,7 @@ def draw_rule(context: Context) -> tuple[int, int, int, int]:
 
 
 def compared_draw(rule: tuple[int, int, int, int], drawn: int) -> int:
-    """Turn a draw of 32 bits (or an array of draws) into the number to compare; `draw_rule` gives `rule`."""
+    """Turn a draw of 32 bits (or an array) into the number to compare with a threshold; `draw_rule` gives `rule`."""
     keep, plus, flip, low = rule
     return ((drawn & keep) + plus ^ flip) + (drawn & low != 0)
 
@@ -274,7 +274,7 @@ class Negative(Enum):
 
 
 class Tininess(Enum):
-    """Whether tininess is detected before or after rounding (7.5): x86 and RISC-V detect it after, Arm before."""
+    """Whether tininess is detected before or after rounding (IEEE 754, 7.5): after on x86 and RISC-V, before on Arm."""
 
     AFTER = "after"
     BEFORE = "before"

@@ -1,4 +1,4 @@
-"""Numbers of formats given by a table: their values as Exact, or as bounds and text if they are irrational.
+"""Values of numbers in formats given by a table: as Exact, or as bounds and text for irrational values.
 
 The functions take a format and a code instead of a `Datum`, because `Datum` calls the functions. This module is
 imported only when a format given by a table is used.
@@ -86,7 +86,7 @@ def gap(format: TableFormat, code: int) -> Exact:
 
 
 def catchment(format: TableFormat, code: int) -> tuple[Exact, Exact, bool, Exact, bool]:
-    """Return a nonzero number's magnitude, and the interval of magnitudes that are rounded (to nearest) to it.
+    """Return the magnitude of a nonzero number, and the interval of magnitudes that round (to nearest) to this number.
 
     Each end of the interval is followed by a flag: whether this end belongs to the interval. If the interval of the
     largest number is unbounded, the upper end is set as far from the number as the lower end. In an irrational format,

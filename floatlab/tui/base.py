@@ -79,7 +79,7 @@ class ExplorerBase(App[None]):
         raise NotImplementedError
 
     def tell_address(self) -> None:
-        """If the explorer runs in a browser, send the command of the current question to the browser."""
+        """If the explorer runs in a browser, put the command of the current question into the URL of the page."""
         raise NotImplementedError
 
     def leave_place(self) -> None:

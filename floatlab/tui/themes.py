@@ -135,7 +135,8 @@ def page_colours(variables: dict[str, str]) -> PageColours:
 class Chrome(Record):
     """The styles of tabs, buttons and rows.
 
-    If `plain`, they are recognizable without colours: buttons have brackets, and the row under the cursor is reversed.
+    If `plain` is true, the styles need no colours: buttons have brackets, and the row under the cursor is in reverse
+    video.
     """
 
     plain: bool
@@ -147,7 +148,10 @@ class Chrome(Record):
 
 
 def chrome(variables: dict[str, str], plain: bool) -> Chrome:
-    """Return the styles of tabs, buttons and rows from a theme's variables; plain ones if these define no styles."""
+    """Return the styles of tabs, buttons and rows from a theme's variables, or plain styles.
+
+    The styles are plain if `plain` is true, or if the variables define no styles.
+    """
     if plain or "button" not in variables:
         return Chrome(plain=True)
     colours = {name: Color.parse(variables[name]).rich_color for name in ("button", "row", "row-left")}

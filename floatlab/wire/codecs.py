@@ -77,7 +77,7 @@ def read_part(place: str, read: Callable[..., T], *arguments: object) -> T:
 def expect(wire: object, kind: type[T], words: str) -> T:
     """Return a part of a document if it has the type `kind`, otherwise raise FileFormatError.
 
-    The message calls the expected type `words`.
+    In the error message, `words` names the expected type.
     """
     if not isinstance(wire, kind) or (isinstance(wire, bool) and kind is not bool):
         raise FileFormatError(f"expected {words}, not {quoted(repr(wire)[:40])}")
@@ -85,7 +85,7 @@ def expect(wire: object, kind: type[T], words: str) -> T:
 
 
 def integer(n: int) -> int | str:
-    """Return an integer for JSON: as decimal text beyond 2^53, as hexadecimal text if it is very long."""
+    """Return an integer for JSON: a number up to 2^53, decimal text beyond, and hexadecimal text if very long."""
     if abs(n) <= _SAFE:
         return n
     if n.bit_length() > _LONG_BITS:

@@ -228,7 +228,7 @@ DERIVATION = schema(
 
 
 def interval_to_wire(datum: Datum, context: Context) -> Wire | None:
-    """Return the JSON of the interval of reals that round to a datum; None if it is empty. An unbounded end is null."""
+    """Return the interval of reals that round to a datum, for JSON; None if no real does. An unbounded end is null."""
     from floatlab.numbers.intervals import preimage
 
     interval = preimage(datum, context)

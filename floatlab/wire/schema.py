@@ -153,7 +153,8 @@ def field(codec: Codec, name: str) -> Member:
 def flattened(part: str | Callable[..., object], rows: Rows) -> dict[str, Any]:
     """Return the members of an inner record as members of the outer record's JSON object.
 
-    `part` is the attribute of the outer record that has the inner one, or a function that returns the inner record.
+    `part` is the name of the outer record's attribute that holds the inner record, or a function that returns the inner
+    record.
     """
     part_of = attrgetter(part) if isinstance(part, str) else part
 

@@ -31,11 +31,11 @@ class Extreme(Record):
 class Tolerance(Record):
     """One tolerance test (allclose or assert_close) and its result for two arrays.
 
-    `share` is the largest |actual − expected| / (atol + rtol·|expected|): a share above 1 fails. It is infinite if the
-    arrays fail with every tolerance, or if an element differs where the allowed difference is 0. `least_rtol` is the
-    smallest rtol that would pass with this atol; `least_atol` is the smallest atol that would pass with this rtol. Each
-    is None if no such tolerance exists. `greatest_absolute` and `greatest_relative` are the greatest differences of
-    failing elements, in the dtype of the arrays, as both libraries print them.
+    `share` is the largest |actual − expected| / (atol + rtol·|expected|): a share above 1 fails. The share is infinite
+    if the arrays fail with every tolerance, or if the numbers of an element differ where the allowed difference is 0.
+    `least_rtol` is the smallest rtol that would pass with this atol; `least_atol` is the smallest atol that would pass
+    with this rtol. Each of the two is None if no such tolerance exists. `greatest_absolute` and `greatest_relative` are
+    the greatest differences of failing elements, in the dtype of the arrays, as NumPy and PyTorch print them.
     """
 
     name: str

@@ -71,8 +71,8 @@ def compare(
         As in `numpy.allclose`.
     format
         Format whose ulps are counted; arrays of other formats are first rounded into this format. By default the format
-        of the arrays. If the two arrays have different formats, it is the narrower format if the wider one contains
-        that format, otherwise a format that contains both.
+        of the arrays. If their formats differ, the default is the narrower format if the other format contains it, else
+        a format that contains both.
     torch_tolerances
         (rtol, atol) for `torch.testing.assert_close`; by default PyTorch's defaults, which depend on the dtype. Arrays
         of 8-bit floats must always be equal.
@@ -272,7 +272,7 @@ class _Measure:
         return absolute
 
     def _steps(self, a: Source, b: Source, p: Array, q: Array, rest: Array, index: Array) -> Array:
-        """Return distances in ulps. The distance is −1 if a number is NaN."""
+        """Return the distance of each pair in ulps, or −1 if a number of the pair is a NaN."""
         x, y = (
             Source(each.codes[rest] if each.format == self.steps
                    else round_array(Source(each.codes[rest], each.format), self.steps, as_codes=True), self.steps)

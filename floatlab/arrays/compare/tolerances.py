@@ -67,7 +67,7 @@ class AssertClose:
     name = "torch.testing.assert_close"
 
     def __init__(self, actual: ArraySource, expected: ArraySource) -> None:
-        """Choose the format of PyTorch's arithmetic: binary32 for narrower floats and for integers."""
+        """Choose the dtype of PyTorch's arithmetic: float64 if float32 does not contain the format, else float32."""
         integers = expected.dtype is not None and expected.dtype.kind in "iub"
         self.narrow = None if integers or expected.format.precision > 11 else expected.format
         wide = not integers and not holds(SINGLE, expected.format)
@@ -88,8 +88,8 @@ class AssertClose:
     def allowed(self, size: Array, rtol: float, atol: float) -> Array:
         """Return the allowed difference for expected values with the magnitudes `size`.
 
-        If the format of the arrays is narrower than binary32, atol and every result are rounded to this format; rtol is
-        not.
+        If the arrays have a format of at most 11 digits, atol, the product and the sum are rounded to this format. rtol
+        is not rounded.
         """
         base = self._rounded(np.asarray(atol, self.kind))
         return self._rounded(base + self._rounded(self.kind.type(rtol) * size))
@@ -121,7 +121,7 @@ class ToleranceTest:
         self._lowest = {"rtol": 0, "atol": 0}  # codes of the smallest sufficient tolerances
 
     def _code(self, tolerance: float) -> int:
-        """Return the code of a tolerance; codes of nonnegative numbers are in the order of the numbers."""
+        """Return the bits of a tolerance as an integer; a larger tolerance has a larger integer."""
         return int(np.asarray(tolerance, self.rule.grid).view(self._codes))
 
     def _number(self, code: int) -> float:
@@ -162,7 +162,7 @@ class ToleranceTest:
         return self.rule._rounded(quotient) if isinstance(self.rule, AssertClose) else quotient
 
     def _widen(self, error: Array, size: Array) -> None:
-        """Increase the smallest sufficient tolerances, so that the pairs with the errors `error` pass, too."""
+        """Increase the smallest sufficient rtol and atol until pairs with |x − y| = `error` and |y| = `size` pass."""
         for which, other in (("rtol", self.atol), ("atol", self.rtol)):
             known = self._lowest[which]
 
@@ -205,9 +205,10 @@ def _larger(found: tuple[float, int], values: Array, index: Array) -> tuple[floa
 
 
 def _smallest(near: Callable[[int, Array, Array], Array], low: int, top: int, error: Array, size: Array) -> int:
-    """Return the smallest code, from `low` to `top`, of a tolerance with which every pair passes; −1 if there is none.
+    """Return the code of the smallest tolerance that all pairs pass, from `low` to `top`; −1 if no tolerance suffices.
 
-    `near(code, error, size)` returns a mask of the pairs that pass with the tolerance that has this code.
+    The code of a tolerance is its bits as an integer. `near(code, error, size)` returns a mask of the pairs that pass
+    with the tolerance of this code.
     """
     far = ~near(low, error, size)
     if not far.any():

@@ -1,1 +1,1 @@
-"""Finds the tensors of an original checkpoint that a quantised weight was made from: by name, or by content."""
+"""Finds, in an original checkpoint, the tensors from which a quantised weight was made: by name, or by content."""

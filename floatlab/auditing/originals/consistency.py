@@ -24,8 +24,8 @@ class _Match(Record):
     """A weight and its original, by their names.
 
     `kind` is the name of the weight with # for each number, and `numbers` are these numbers. `kinds` are the names of
-    the original's tensors, also with # for each number. `found` has the first numbers of these tensors' names, as far
-    as all the names have the same numbers. It is not longer than `numbers`.
+    the original's tensors, also with # for each number. `found` has the first numbers in the names of these tensors, up
+    to the first number in which the names differ. `found` is never longer than `numbers`.
     """
 
     name: str
@@ -37,7 +37,7 @@ class _Match(Record):
 
     @property
     def is_straight(self) -> bool:
-        """Whether the original's name has the same numbers as the weight's, such as the same layer."""
+        """Whether the names of the weight and of its original have the same numbers, such as the same layer."""
         return self.found == self.numbers[: len(self.found)]
 
 
@@ -144,14 +144,14 @@ def _of_another_kind(
 
 
 def _can_be_straight(match: _Match, available: set[tuple[str, Numbers]]) -> bool:
-    """Return whether the original checkpoint has tensors of the same kinds whose names have the weight's numbers."""
+    """Return whether the original has tensors of the kinds of those matched, but with the weight's numbers."""
     return all((kind, match.numbers[: len(match.found)]) in available for kind in match.kinds)
 
 
 def _of_another_layer(each: list[_Match], available: set[tuple[str, Numbers]]) -> list[_Match]:
-    """Return the weights whose original seems to be in the wrong layer.
+    """Return the weights whose original seems to be of another layer.
 
-    The numbers in the names, and the originals of the other weights of the layer, tell the right layer.
+    The right layer is inferred from the numbers in the names, and from the originals of the other weights of the layer.
     """
     numbered_ones = [match for match in each if match.found]
     votes: defaultdict[int, Counter[int]] = defaultdict(Counter)
@@ -189,7 +189,7 @@ def _of_another_layer(each: list[_Match], available: set[tuple[str, Numbers]]) -
 
 
 def _inverted(group: list[_Match]) -> list[_Match]:
-    """Return the matches that break the order: the numbers of the originals should ascend, as those of the weights do.
+    """Return the matches that break the order: the originals' numbers should ascend, as the weights' numbers do.
 
     `group` is sorted by the numbers in the names of the weights.
     """

@@ -1,8 +1,9 @@
-"""Finds the tensors of an original checkpoint from which each quantised weight was made.
+"""Finds, in an original checkpoint, the tensors from which each quantised weight was made.
 
 Three searches follow each other: for a tensor of the same name, for names of known conventions, and for tensors with
 similar content. If a convention allows several arrangements, such as transposed experts or rows permuted for rope, the
-most similar one is taken. If it allows only one arrangement, a weight whose rows are in another order is broken.
+one most similar to the weight is taken. If a convention allows only one arrangement, a weight whose rows are in another
+order is broken.
 """
 
 from __future__ import annotations
@@ -118,7 +119,7 @@ class Originals:
         """Yield a tensor of q or k with its rows in the order that the convention of the weight uses for rope.
 
         The order depends on the number of heads. One counterpart is yielded for each possible number, the stated number
-        first. If a number is stated, counterparts with other numbers have a doubt.
+        first. If a number is stated, counterparts with other numbers get a text in `doubt`.
         """
         rows = prod(weight.shape[:-1])
         stated = [each for each in stated_heads(self.heads, weight.name) if rows % (2 * each) == 0][:1]
@@ -210,7 +211,7 @@ class Originals:
                 yield Counterpart(said, partial(_gathered, weight.shape, (opened,), 0, rows), (name,))
 
     def _by_content(self, weight: Weight) -> Counterpart | None:
-        """Return the tensor that has similar numbers, or the tensors that have similar rows, in any order."""
+        """Return the tensor that is similar to the weight, or a tensor made of rows similar to the weight's rows."""
         if weight.name in self.shapes or len(weight.shape) < 2 or not prod(weight.shape):
             return None
         name = self._content().same(weight)

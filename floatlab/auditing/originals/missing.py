@@ -24,9 +24,9 @@ def missing_tensors(
     """Return the names of the original's tensors that the checkpoint lacks.
 
     `originals` has the names of the original's tensors. `judged` has the names of the weights with a verdict. `matches`
-    has the original of each weight. If `are_renamed` is true, weights have other names than their originals. Then a
-    tensor counts as missing if the checkpoint lacks it, but has the tensor of another layer whose name differs only in
-    the numbers. In this case, the result is empty if the original of some weight is unknown.
+    has the original of each weight. If `are_renamed` is true, weights have other names than their originals. A tensor
+    is then missing only if the checkpoint lacks it, but has a tensor whose name differs only in the numbers, such as
+    that of another layer. If `are_renamed` is true and the original of any weight is unknown, the result is empty.
     """
     if not are_renamed:
         there = {*read.names, *judged}
@@ -42,10 +42,10 @@ def missing_tensors(
 
 
 def lost_weights(read: QuantizedCheckpoint, missing: Collection[str], originals: Mapping[str, Shape]) -> list[str]:
-    """Return the tensors that `partly_there` finds, without those that have stored parts in the checkpoint.
+    """Return the tensors that `partly_there` finds, except those of which the checkpoint has parts that cannot be read.
 
-    `originals` has the shapes of all tensors of the original. The result is empty for one shard of a checkpoint, which
-    is a file with a name such as "model-00001-of-00004".
+    `originals` has the shapes of all tensors of the original. The result is empty for a single shard of a checkpoint (a
+    file with a name such as "model-00001-of-00004").
     """
     if _PART.search(read.name):
         return []
@@ -58,7 +58,7 @@ def lost_weights(read: QuantizedCheckpoint, missing: Collection[str], originals:
 
 
 def partly_there(missing: Collection[str], originals: Mapping[str, Shape]) -> list[str]:
-    """Return the missing tensors of layers that still have other tensors.
+    """Return the missing tensors of those layers that have other tensors.
 
     Only tensors of at least two axes are returned, and only those that at least half of the layers have.
 

@@ -83,9 +83,10 @@ def canonical(name: str) -> str:
 
 
 def permutes_rope(name: str) -> bool:
-    """Return whether this name belongs to a convention that orders the rows of q and k unlike transformers.
+    """Return whether a name is from llama.cpp or Llama, which order the rows of q and k differently from transformers.
 
-    llama.cpp and Llama rotate neighbouring rows of a head; transformers rotates rows that are half a head apart.
+    Rotary position embeddings (rope) rotate pairs of rows of a head. In llama.cpp and Llama, these are neighbouring
+    rows; in transformers, they are half a head apart.
     """
     return re.match(r"blk\.\d+\.attn_[qk]\.|layers\.\d+\.attention\.w[qk]\.", name) is not None
 

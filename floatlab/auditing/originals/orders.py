@@ -34,7 +34,7 @@ def order_of(places: list[Place], heads: tuple[int, ...] | None = ()) -> RowOrde
     tensors one after the other; alternating rows (or heads) of several tensors; rows of q and k permuted for rope. A
     permutation for rope depends on the number of attention heads. `heads` has the numbers of heads that the
     configuration states. If none of these numbers fits the number of rows, usual numbers are tried. `heads` is None if
-    `places` describes the columns of a weight, whose order no convention changes.
+    `places` describes the columns of a weight, because no convention changes the order of columns.
 
     >>> order_of([("gate", False, 0), ("up", False, 0), ("gate", False, 1), ("up", False, 1)])
     RowOrder(words='their rows, alternating', is_explained=True, of_columns=False)
@@ -75,7 +75,7 @@ def _of_one(places: list[Place], noun: str, heads: tuple[int, ...] | None) -> tu
 
 
 def _of_several(places: list[Place], tensors: list[tuple[str, bool]], noun: str, are_columns: bool) -> tuple[str, bool]:
-    """Return in words the order of rows that come from several tensors, and whether a convention explains it."""
+    """Return in words the order of rows from several tensors, and whether a convention explains this order."""
     for tensor in tensors:
         rows = [place[2] for place in places if place[:2] == tensor]
         if any(b - a != 1 for a, b in pairwise(rows)):

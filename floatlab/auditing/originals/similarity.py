@@ -1,6 +1,6 @@
 """Compares the numbers of quantised weights and of other tensors by the cosine of the angle between them.
 
-If all numbers of a weight are wrong by one factor, the cosine does not change.
+If all numbers of a weight are wrong by the same factor, the cosine does not change.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def cosine(x: Array, y: Array) -> float:
 
 
 def best_of(weight: Weight, options: list[Counterpart]) -> Counterpart | None:
-    """Return the first option, unless another is clearly more similar to the weight.
+    """Return the option most similar to the weight, or the first option if the others are not clearly more similar.
 
     Return None if there are no options.
 
@@ -92,7 +92,7 @@ class ContentIndex:
         self._rows: dict[int, tuple[Array, list[Place]] | None] = {}
 
     def same(self, weight: Weight) -> str | None:
-        """Return the name of the tensor whose flattened numbers are similar to the weight's; the shapes may differ.
+        """Return the name of the tensor that is similar to the weight when both are flattened; the shapes may differ.
 
         Return None if no tensor is similar, or if several tensors with different numbers are about equally similar.
         """
@@ -117,9 +117,9 @@ class ContentIndex:
         return self._samples[name]
 
     def gathered(self, weight: Weight, heads: Mapping[str, tuple[int, ...]]) -> Counterpart | None:
-        """Find each row (or each column) of a weight among the rows and columns of all tensors.
+        """Find the rows (or else the columns) of a weight among the rows and columns of all tensors.
 
-        Return one tensor of the found rows, or None if they were not found or the weight is too large. `heads` has the
+        Return the rows found as one tensor; None if rows are not found, or if the weight is too large. `heads` has the
         stated numbers of attention heads of q and of k, for rows that are permuted for rope.
         """
         *outer, rows, columns = weight.shape
@@ -184,9 +184,9 @@ class ContentIndex:
         return found, chosen
 
     def _rows_of(self, length: int) -> tuple[Array, list[Place]] | None:
-        """Return all rows and columns of this length as unit vectors. Return None if there are none or too many.
+        """Return the rows and columns of this length as unit vectors, and their places; None if none or too many.
 
-        The second result has a tuple for each vector: the name of its tensor, whether it is a column, and its index.
+        A place is a tuple: the name of the tensor, whether the vector is a column of the tensor, and its index.
         """
         if length not in self._rows:
             views = [

@@ -74,7 +74,7 @@ class PlacedElement(Record):
 
     @property
     def code(self) -> str:
-        """The code of the element with its format, for `show`; empty if the format has no name."""
+        """The code of the element and its format, as an argument of `show`; empty if the format has no name."""
         fmt = self.block.format.element
         return code_of(Datum(fmt, self.element.code)) if isinstance(fmt, Format) and _is_named(fmt) else ""
 
@@ -138,9 +138,9 @@ class ShownBlocks:
         return "" if self._part is None else index_text(self._part, self._part.places[0])
 
     def neighbour(self, by: int) -> str:
-        """Return the index of an element in a neighbouring part of the array; empty if there is no such part.
+        """Return the index of an element in the next or the previous part of the array; empty if there is no such part.
 
-        This is the next part if `by` is 1, and the previous part if `by` is -1.
+        The element is in the next part if `by` is 1, and in the previous part if `by` is -1.
         """
         part = self._part
         place = None if part is None else part.after if by > 0 else part.before
@@ -164,7 +164,7 @@ def typed_values(text: str) -> tuple[str, ...]:
 
 
 def in_parts(question: Question) -> Question:
-    """Return the question, limited to the first part if it has more values than one part shows."""
+    """Return the question, limited to the first part if the question has more values than one part can show."""
     rows = question.values if len(question.values) != 1 else question.values[0].replace(";", ",").split(",")
     return question if question.option("at") is not None or len(rows) <= MOST else question.having(at="0")
 

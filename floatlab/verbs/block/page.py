@@ -169,9 +169,9 @@ def _in_words(block: BlockDerivation) -> bool:
 
 
 def _formula_rows(block: BlockDerivation, level: int, stored: dict[str, Datum | None]) -> list[Block]:
-    """Return a row for each formula of the scale rule that belongs to `level`: the whole tensor, or a block.
+    """Return a row for each formula of the scale rule that is computed once per tensor or per block (`level`).
 
-    If the result of a formula is stored, `stored` has the stored datum under the name of the formula.
+    `stored` has, by name of the formula, the datum that is stored for its result.
     """
     lines = {line.name: line.level for line in block.rule.steps()}
     names = {step.name for step in block.steps if lines.get(step.name, BLOCK) == level}
@@ -350,7 +350,7 @@ def _rows(typed: str, element: Element, block: BlockDerivation) -> list[Block]:
 
 
 def _scaling_text(element: Element, block: BlockDerivation) -> str:
-    """Return the formula that scales an element, and its result. It is a division unless the rule has another one."""
+    """Return the formula that scales an element (a division unless the rule has another formula), and its result."""
     scaled = "NaN" if element.scaled is None else _signed_text(element.scaled)
     if not _in_words(block):
         return f"{block.rule.steps()[-1].formula} = {scaled}"

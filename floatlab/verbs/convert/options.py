@@ -8,7 +8,7 @@ from floatlab.verbs.question import Question, Verb
 
 
 def _validate(question: Question) -> Question:
-    """Return the question with its formats. Without `--through`, the last values name the formats, as in 0.1 fp16."""
+    """Return the question with its formats. Without `--through`, its last values name the formats (`0.1 fp16`)."""
     values, named = _formats_last(question.values)
     if question.formats:
         if named:

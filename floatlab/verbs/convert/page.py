@@ -36,7 +36,7 @@ def _stage(derivation: Derivation) -> list[Block]:
 
 
 def conversion_page(stages: list[Derivation], direct: Derivation) -> Page:
-    """Return the page of a conversion: each stage, the direct rounding, and whether they agree."""
+    """Return the page of a conversion: each stage, the direct rounding, and whether both give the same bits."""
     path = " → ".join(stage.result.format.name for stage in stages)
     title = f"{words.operand_text(stages[0])} through {path}"
     blocks: list[Block] = [heading(title)]

@@ -52,7 +52,7 @@ PARTS = (
 
 
 def has(question: Question, part: FormPart) -> bool:
-    """Return whether a question has a part.
+    """Return whether a part belongs to a question.
 
     A question about updates has either an update, or a gradient and a learning rate. A gradient check has the step `h`
     only if a derivative is reported.
@@ -66,7 +66,7 @@ def has(question: Question, part: FormPart) -> bool:
 
 
 def text_in(question: Question, part: FormPart) -> str:
-    """Return the text of a part of a question, as its box shows it; empty if the question does not have the part.
+    """Return the text that the box of a part shows for a question; empty if the question does not have the part.
 
     >>> text_in(Question("train", ("step", "1.125", "0.1")), PARTS[1])
     '0.1'

@@ -1,4 +1,4 @@
-"""The functions whose derivatives `train check` can check: built-in ones by name, and those of any module."""
+"""The functions whose derivatives `train check` can check: built-in functions, and functions of any Python module."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _computes(call: Function, x: float, format: Format) -> bool:
 
 
 def _guarded(call: Function, name: str) -> Function:
-    """Wrap a function: it returns NaN outside its domain, and its other exceptions become UnsupportedError."""
+    """Return the function, changed to return NaN outside its domain; other exceptions become UnsupportedError."""
 
     def guarded(x: RoundedNumber | float) -> RoundedNumber | float:
         try:

@@ -169,7 +169,7 @@ def _power(x: float) -> str:
 
 
 def histogram(found: Underflow) -> model.Axis:
-    """Return the histogram of the exponents of the scaled gradients, with what the format does to each range."""
+    """Return a histogram of the scaled gradients by exponent; each bar says what the format does to these gradients."""
     fmt, shift = found.format, floor(log2(found.scale))
     counts = {e + shift: count for e, count in found.histogram}
     low, high = min(counts), max(counts)

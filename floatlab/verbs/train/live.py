@@ -134,7 +134,7 @@ class Laboratory:
 
     @property
     def command(self) -> str:
-        """The command that reaches this step, without the changes made during the run."""
+        """The command that reaches this step; changes of remedies during the run are not part of it."""
         return VERB.command(self.question.having(steps=self.steps))
 
 

@@ -186,9 +186,9 @@ def _weight(found: Training, run: TrainingRun, step: int, several: bool) -> str 
 
 
 def _loss(row: list[Learning], step: int) -> str | None:
-    """Return the last recorded loss up to a step as text: the geometric mean over the seeds.
+    """Return, as text, the geometric mean over the seeds of the last recorded losses up to a step.
 
-    It is None if a seed has no loss yet, or a loss is not positive.
+    Return None if a seed has no loss yet, or if a loss is not positive.
     """
     there = [each.losses[each.at <= step] for each in row]
     last = [losses[-1] for losses in there if len(losses) and losses[-1] > 0]

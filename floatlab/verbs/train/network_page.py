@@ -29,7 +29,7 @@ class Learnings(Record):
 
     @classmethod
     def of(cls, rows: list[list[Learning]]) -> Learnings:
-        """Compare all rows with the row of fp32, or with the first row if there is none."""
+        """Compare all rows with the row of fp32, or with the first row if there is no row of fp32."""
         labels = [row[0].configuration.label for row in rows]
         reference = "fp32" if "fp32" in labels else labels[0]
         return cls(rows, compare_learnings(rows, reference), reference)

@@ -73,7 +73,7 @@ def _validate(question: Question) -> Question:
 
 
 def _check_update(form: str, question: Question) -> None:
-    """Raise UsageError unless there is either an update or a gradient."""
+    """Raise UsageError unless the question has either an update or a gradient, with options that fit."""
     updates = [question.option("update")] * (question.option("update") is not None) + [*question.values[2:]]
     grad, lr, optimizer = (question.option(name) for name in ("grad", "lr", "optimizer"))
     if len(updates) > 1:

@@ -73,7 +73,7 @@ def values_chart(found: Training) -> Chart:
 
 
 def _read(found: Training) -> list[Block]:
-    """Return rows with the gradient or update, rounded to each format that a remedy uses for it.
+    """Return a row for each format that the remedies use for the gradient or update: its value, rounded to this format.
 
     The list is empty unless there is a single weight whose gradient or update is constant.
     """
@@ -162,7 +162,7 @@ def _outcomes(found: Training) -> list[Block]:
 
 
 def _outcome(each: Trajectory, count: int) -> Line:
-    """Say what became of the weight or weights of one remedy: diverged, stalled or moving. `count` is their number."""
+    """Say what became of the `count` weights of one remedy: diverged, stalled or moving."""
     why = f": {CAUSES[each.why]}" if each.why is not None else ""
     extra = f"; {counted(each.skipped, 'step')} skipped, loss scale {each.scale:g}" if each.skipped else ""
     if each.diverged is not None:
@@ -203,7 +203,8 @@ def _carried(found: Training) -> list[Block]:
 def carried_exactly(run: TrainingRun) -> Fraction:
     """Return the exact final value of a single weight.
 
-    The value is the master copy, or the weight if there is no master copy, minus Kahan's compensation, if there is one.
+    The value is the master copy, or the weight if there is no master copy. With Kahan summation, the compensation is
+    subtracted.
     """
     exact = Fraction(float(run.carrier[-1]))
     return exact if run.compensation is None else exact - Fraction(float(run.compensation[-1]))

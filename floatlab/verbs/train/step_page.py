@@ -85,7 +85,7 @@ def reading_rows(found: UpdateTrace) -> list[Block]:
 
 
 def names_of(found: UpdateTrace) -> dict[str, str]:
-    """Map variables of the program to their names on the page, where these differ."""
+    """Map variables of the update program to the names that the page shows, where these differ."""
     return {"g": "u"} if found.program.optimizer.adds else {}
 
 
@@ -105,7 +105,7 @@ def _formula(each: TracedStage, names: dict[str, str]) -> str:
 def stage_blocks(each: TracedStage, names: dict[str, str]) -> list[Block]:
     """Return the formula of a stage and, below it, rows with the digits of its operands and result.
 
-    `names` maps variables of the program to the names that the rows use.
+    `names` maps variables of the update program to the names that the page shows, where these differ.
     """
     drawn = " stochastically" if is_drawn(each.stage) else ""
     head = line(Span(_formula(each, names), Role.HEADING), f" in {each.stage.format.name}, rounded once{drawn}")
@@ -231,7 +231,7 @@ def _power(x: Fraction) -> str:
 
 
 def _line(found: UpdateTrace) -> list[Block]:
-    """Return a number line with w and its neighbours, and above them the exact sum of w and the update.
+    """Return a gap and a number line with w and its neighbours and, above them, the exact sum of w and the update.
 
     The list is empty if w or the sum is not finite.
     """

@@ -29,7 +29,7 @@ CAUSES = {
 
 
 def figures(x: Fraction | float, digits: int = 4, room: int = 13) -> str:
-    """Return a number as text: exact if that has at most `room` characters, else rounded to `digits` digits.
+    """Return a number as text: its exact decimal if this has up to `room` characters, else rounded to `digits` digits.
 
     >>> figures(Fraction(1, 2048)), figures(Fraction(1, 3)), figures(-0.5)
     ('0.00048828125', '0.3333', '−0.5')
@@ -42,7 +42,7 @@ def figures(x: Fraction | float, digits: int = 4, room: int = 13) -> str:
 
 
 def long_figures(x: Fraction) -> str:
-    """Return a number as text: exact if that has at most 40 characters, else rounded to 10 digits.
+    """Return a number as text: its exact decimal if this has at most 40 characters, else rounded to 10 digits.
 
     >>> long_figures(Fraction(1, 3)), long_figures(Fraction(1, 1 << 20))
     ('0.3333333333', '9.5367431640625e-7')
