@@ -192,7 +192,7 @@ class Explorer(Navigation):
         """Restore the terminal when a signal ends the program or the terminal is closed.
 
         Also make asyncio start tasks as in Python 3.11. From 3.12 on, Textual lets tasks start at once: an Input of the
-        first screen would then be mounted before its screen is on the stack, and fail.
+        first screen would then be mounted before this screen is on the stack, and fail.
         """
         from asyncio import get_running_loop
 
@@ -331,7 +331,7 @@ class Explorer(Navigation):
     # The address in a browser.
 
     def tell_address(self) -> None:
-        """If the explorer runs in a browser, send the current command to the page, for the page's address."""
+        """If the explorer runs in a browser, send the current command to the page, so that the address contains it."""
         if self.is_web and not self._telling:
             self._telling = True
             self.set_timer(_TELLING, self._tell_address)

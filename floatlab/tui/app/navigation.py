@@ -68,7 +68,7 @@ class Navigation(ExplorerBase):
         return task.question if task else self.question_left(SCREENS[name])
 
     def go(self, name: str, question: Question | None = None) -> None:
-        """Show a screen, with this question if one is given."""
+        """Show a screen. If a question is given, the screen shows this question."""
         opened = self.opened.get(name)
         if question is not None or name != self.current_mode:
             self.leave_place()
@@ -124,7 +124,7 @@ class Navigation(ExplorerBase):
     def note_question(self, question: Question, replaces: bool) -> None:
         """Add a question to the history.
 
-        If `replaces`, first remove the last question if it belongs to the same screen.
+        With `replaces`, the last question is removed if it belongs to the same screen.
         """
         if row := screen_for(question.verb):
             self._questions.note(row.name, question, replaces=replaces)

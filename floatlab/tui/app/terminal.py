@@ -61,8 +61,8 @@ def on_hangup(fileno: int, leave: Callable[[], object]) -> None:
     """Watch a terminal or pipe: when its other side closes, call `leave` on another thread, then end the process.
 
     If the terminal is not the controlling terminal, the process gets no signal, and Textual would read from the closed
-    terminal forever. `leave` should make the app exit; after two seconds, the process ends in any case. Without `poll`,
-    as on Windows, nothing is watched.
+    terminal forever. `leave` should make the app exit; after two seconds, the process ends in any case. On systems
+    without `poll`, such as Windows, nothing is watched.
     """
     if not hasattr(select, "poll"):
         return
@@ -121,7 +121,7 @@ _COLOURFUL = ("256color", "direct", "truecolor", "kitty", "alacritty", "ghostty"
 def usual_theme() -> str:
     """Return the default theme for this terminal.
 
-    With at most sixteen colours, the variable COLORFGBG decides between a light and a dark theme.
+    If the terminal has at most sixteen colours, the variable COLORFGBG decides between a light and a dark theme.
     """
     if not has_sixteen_colours():
         return CYCLE[0]

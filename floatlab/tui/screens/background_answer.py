@@ -80,11 +80,11 @@ class BackgroundAnswer:
         return bool(wait([self._future], seconds).done)
 
     def result(self) -> tuple[list[Answer], object]:
-        """Wait until the work has ended. Return the answers and the result of `prepare`, or raise the exception."""
+        """Wait for the work to end. Return the answers and the result of `prepare`, or raise the work's exception."""
         return self._future.result()
 
     def hold(self) -> None:
-        """Pause the work when it next reports progress or calls `progress.pause`, until `release` is called."""
+        """When the work next reports progress or calls `progress.pause`, pause it until `release` is called."""
         self._goes_on.clear()
         if self._after is not None:
             self._after.hold()

@@ -25,8 +25,9 @@ class History:
         """Add a question after the current one, and drop all later ones.
 
         Adding the current question again does nothing. If the last edit had the same `kind` (not empty), the question
-        replaces the current one, but never the first. A series of such edits that ends where it began is removed.
-        Returns whether the current question was replaced or removed.
+        replaces the current one, unless the current one is the first. If the edits have led back to the question with
+        which they began, the current question is only removed. Returns whether the current question was replaced or
+        removed.
         """
         if question == self.now:
             return False
@@ -59,7 +60,7 @@ class History:
         return self.now
 
     def return_to(self, question: Question) -> None:
-        """Go to this question; look for it first forward, then back. Used after a question that had no answer."""
+        """Go to this question: look for it forward, then back. Called after a question that had no answer."""
         for by in (1, -1):
             while self.now != question and self.go(by):
                 pass

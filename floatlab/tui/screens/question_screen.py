@@ -24,15 +24,15 @@ _POLL = 0.1  # seconds between checks whether a pending answer has arrived
 class QuestionScreen(Screen[None]):
     """A screen that shows the answers to one question.
 
-    A slow screen (see `floatlab.tui.app.registry`) computes answers on a background thread. If this takes longer
-    than GRACE seconds, the screen takes keys again and keeps the previous answers; after QUIET seconds, it shows the
-    progress. A newer question replaces the pending one. The first frame of a slow screen may have no answers: `answers`
-    is then empty.
+    A slow screen (see `floatlab.tui.app.registry`) computes answers on a background thread. If an answer takes
+    longer than GRACE seconds, the screen accepts keys again, and still shows the previous answers. After QUIET seconds,
+    it shows the progress. A newer question replaces the pending one. In the first frame of a slow screen, `answers` is
+    empty if the answers have not arrived yet.
     """
 
     NAME = ""  # set by the app
     slow = False  # set by the app: whether answers may take long
-    GRACE = 0.06  # seconds to wait for an answer before the screen takes keys again
+    GRACE = 0.06  # seconds to wait for an answer before the screen accepts keys again
     QUIET = 0.3  # seconds until the progress is shown, which would flicker if it came earlier
     app: ExplorerBase
 
@@ -160,8 +160,8 @@ class QuestionScreen(Screen[None]):
     def begin(self) -> None:
         """Ask the first question.
 
-        If the question has no answer, a slow screen keeps it, so that a typed path remains. Other screens ask their
-        default question instead, because they cannot draw without an answer.
+        If the question has no answer, a slow screen keeps the question, so that a typed path remains. Other screens ask
+        their default question instead, because they cannot draw without an answer.
         """
         self._excuse = self._begin(self._start)
         if self._excuse and not self.slow:
@@ -226,7 +226,7 @@ class QuestionScreen(Screen[None]):
     def open(self, question: Question, kind: str = "") -> bool:
         """Answer a question and show the answers. On an error, show a message and keep the current answers.
 
-        Consecutive edits of one `kind` are one step of undo. Returns False if the question fails at once. After True, a
+        Consecutive edits of one `kind` are undone together. Returns False if the question fails at once. After True, a
         computation on a background thread may still fail.
         """
         try:
@@ -306,7 +306,7 @@ class QuestionScreen(Screen[None]):
         self.show_frame()
 
     def action_undo(self, by: int = -1) -> None:
-        """Go one question back. After wrong text in a box or a stopped question, only show the last answer again."""
+        """Go one question back. If a box has wrong text or a question was stopped, only show the last answer again."""
         now = self.history.now
         if (self.forget_mistakes() or self._stopped is not None) and now is not None:
             self._stopped = None

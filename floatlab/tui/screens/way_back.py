@@ -58,7 +58,7 @@ class Questions:
         self._asked: list[tuple[str, Question]] = []  # the name of the screen, and the question
 
     def note(self, screen: str, question: Question, *, replaces: bool = False) -> None:
-        """Add a question. If `replaces`, first remove the last question if it belongs to the same screen."""
+        """Add a question. With `replaces`, the last question is removed if it belongs to the same screen."""
         if replaces and self._asked and self._asked[-1][0] == screen:
             self._asked.pop()
         self._asked = [each for each in self._asked if each != (screen, question)]

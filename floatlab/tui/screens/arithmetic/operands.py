@@ -69,7 +69,7 @@ class Operands(Horizontal):
                 row.show(strips[place])
 
     def values(self, count: int) -> tuple[str, ...]:
-        """Return `count` values: the last texts of the boxes, or 1 for a box that had none."""
+        """Return the values of the first `count` operands: the last text of each box, or 1 if a box never had text."""
         return tuple(self._last.get(name, "1") for name in _NAMES[:count])
 
     def follow(self, focused: Widget | None) -> None:
@@ -117,7 +117,7 @@ class WitnessSearch(Window["tuple[str, ...] | str | None"]):
     BINDINGS = [Binding("escape", "give_up", "Give up", id="witness.cancel")]
 
     def __init__(self, question: Question, format: Format) -> None:
-        """Store the question, whose operands are the start of the search, and the format."""
+        """Store the question and the format. The search starts from the operands of the question."""
         super().__init__()
         self._question, self._format = question, format
         self._ended = Event()

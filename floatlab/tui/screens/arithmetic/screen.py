@@ -207,7 +207,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         self.call_after_refresh(player.show_newest)  # the explanation's height changes the player's
 
     def action_step(self, by: int) -> None:
-        """Go a step forward or back (from the last to the first). In practice mode, ask before a step forward."""
+        """Go a step forward (from the last to the first) or back. In practice mode, ask before a step forward."""
         self.player.stop()
         self._advance(by)
         self._draw_controls()
@@ -283,7 +283,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         self.change(integer=None if name == DEFAULT_INTEGER else name)
 
     def possible(self) -> dict[str, bool]:
-        """Return, for each action, whether it is available. Some exist only for some operations."""
+        """Return, for each action, whether it is available. Some actions exist only for some operations."""
         verb = self.question.verb
         return super().possible() | {"witness": verb == "fma", "integer": verb == "toint"}
 

@@ -67,7 +67,7 @@ class StepPlayer(PageView, can_focus=True):
     ]
 
     def __init__(self, tick: Callable[[], None], *, id: str | None = None) -> None:
-        """Start without playing. During play, `tick` is called at the time of each next step."""
+        """Start without playing. While steps are played, `tick` is called whenever the next step is due."""
         super().__init__(id=id)
         self._tick = tick
         self.speed = 1.0
@@ -162,7 +162,7 @@ class Practice(Vertical):
     """
 
     def __init__(self, show: Callable[[int], None], *, id: str | None = None) -> None:
-        """Start with practice off. `show` is called with a step when the question about it has been answered."""
+        """Start with practice off. `show` is called with a step after the question about this step was answered."""
         super().__init__(id=id)
         self._show = show
         self.on = False

@@ -173,7 +173,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
         return _settled(base.having(to=to, against=(against or None) if to is None else None))
 
     def take_format(self, name: str) -> None:
-        """Open the question with one more recipe."""
+        """Open the question with the recipe of this name added to its recipes."""
         self._take_recipes(",".join(dict.fromkeys((*self.question.option("to", ()), name))))
 
     def action_pick(self, name: str) -> None:
@@ -230,7 +230,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
 
     @property
     def has_topic_below(self) -> bool:
-        """Whether there is room for a topic below the current view, because the view is short."""
+        """Whether the current view is so short that there is room for a topic below it."""
         return self.shown_view == "plan"
 
     def topics(self) -> list[Topic]:
@@ -348,6 +348,6 @@ def _recipe_names(typed: str) -> tuple[str, ...] | None:
 
 
 def _settled(question: Question) -> Question:
-    """Return the question, validated and completed as on the command line; raises UsageError."""
+    """Return the question after the command line's checks and completions; raises UsageError if a check fails."""
     validate = verb_named("audit").validate
     return question if validate is None else validate(question)

@@ -62,7 +62,7 @@ class BlockTable(ColumnTable):
 class BlockScreen(TaskScreen, inherit_bindings=False):
     """The screen for blocks.
 
-    Its questions are those of `block`. The recipe includes the scale rule, so there is no --scale.
+    Its questions are those of `block`. The recipe includes the scale rule, so the questions have no option --scale.
     """
 
     VIEWS = (("steps", "Steps"), ("elements", "Elements"), ("recipe", "Recipe"))
@@ -144,7 +144,7 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
     # The question.
 
     def normal(self, question: Question) -> Question:
-        """Return the question with the rule of --scale as part of the recipe. A large array is shown in parts."""
+        """Return the question with the rule of --scale as part of the recipe. Of a large array, one part is shown."""
         question, rule = in_parts(question), question.option("scale")
         if rule is None:
             return question
@@ -239,7 +239,7 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
         self._draw_element()
 
     def topics(self) -> list[Topic]:
-        """Return the topics: the recipe and the steps, without the one that the current view shows."""
+        """Return the recipe and the steps as topics, except for the one that the current view shows already."""
         if (prepared := self.prepared) is None:
             return []
         steps, about = ("Steps", prepared.page), ("Recipe", prepared.about)
@@ -289,7 +289,7 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
         return found
 
     def possible(self) -> dict[str, bool]:
-        """Return, for each action, whether it is available. Some need an element, a recipe, or an array in parts."""
+        """Return, for each action, whether it is available. Some actions need an element, a recipe or a large array."""
         has_code = self.is_mounted and bool(self.code_to_pin("A"))
         recipe = self.recipe
         has_tensor_scale = recipe is not None and _has_tensor_scale(recipe)
@@ -315,7 +315,7 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
         return copies
 
     def boxes(self) -> Iterator[Widget]:
-        """Return the box of values, then that of the recipe."""
+        """Yield the box of values, then the box of the recipe."""
         yield from (self.values.input, self.recipe_box)
 
     def commands(self) -> Iterator[Command]:

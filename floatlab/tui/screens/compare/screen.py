@@ -350,7 +350,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         self.action_inspect("actual")
 
     def action_inspect(self, which: str) -> None:
-        """Open one number of the element under the cursor in Inspect, and pin both numbers."""
+        """Open the actual or the expected number of the element under the cursor in Inspect, and pin both."""
         codes, differences = self.element_codes, self.differences
         if not codes or differences is None:
             return
@@ -384,7 +384,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         return copies
 
     def possible(self) -> dict[str, bool]:
-        """Return, for each action, whether it is available. Some need an element under the cursor."""
+        """Return, for each action, whether it is available. Some actions need an element under the cursor."""
         has_element = self.is_mounted and self.element is not None
         return super().possible() | {"pin": has_element, "inspect": has_element}
 

@@ -214,11 +214,14 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
 
     @property
     def has_topic_below(self) -> bool:
-        """Whether there is room for a topic below the current view, because the view is short."""
+        """Whether the current view is so short that there is room for a topic below it."""
         return self.view == "compare"
 
     def topics(self) -> list[Topic]:
-        """Return the format under the cursor as a topic; in the view Format, compare it with the marked formats."""
+        """Return at most one topic: the page of the format under the cursor.
+
+        The view Format shows this page already. There, the topic compares this format with the marked formats.
+        """
         current = short_name(self.current)
         names = tuple(dict.fromkeys((*map(short_name, self.marked.values()), current)))
         if self.view != "format":
@@ -298,7 +301,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
 
     @on(Cells.Chosen, "CodeTable")
     def _code_chosen(self) -> None:
-        """Open the code under the cursor in Inspect. Its format becomes the first of Inspect's formats."""
+        """Open the code under the cursor in Inspect. The code's format becomes the first of Inspect's formats."""
         others = (format for format in self.app.standing("inspect").formats if format != self.current)
         self.inspect(self.codes.literal, (self.current, *others))
 
@@ -313,7 +316,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         return Question("formats", self._names())
 
     def copies(self) -> Copies:
-        """Return the texts to copy: the code under the cursor or, without one, the names of the formats on the page."""
+        """Return the texts to copy: the code under the cursor or, if no codes are shown, the names of the formats."""
         copies = super().copies()
         if self.codes.display:
             copies["value"] = ("the shortest decimal", lambda: self.codes.answer.words()[0])
@@ -334,7 +337,10 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         yield self.names
 
     def home(self) -> Iterator[Widget]:
-        """Yield the table of codes if its box or its row of bits has the focus, then the table of formats."""
+        """Yield the widgets to focus when a box is left; the last one is the table of formats.
+
+        If the box or the row of bits of a code has the focus, the table of codes comes first.
+        """
         inside = self.focused is not None and self.codes in self.focused.ancestors
         if self.codes.display and inside and self.focused is not self.codes.table:
             yield self.codes.table

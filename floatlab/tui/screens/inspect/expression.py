@@ -17,7 +17,7 @@ _DEFAULT = "fp64"  # the format of Python's floats, and of most calculators
 
 
 def operation_in(text: str) -> Question | None:
-    """Return the operation that a text asks for, or None if it is not an operation on numbers.
+    """Return the operation that a text asks for, or None if the text is not an operation on numbers.
 
     Examples
     --------
@@ -70,9 +70,10 @@ def code_in(text: str) -> Question | None:
 
 
 def format_of_code(typed: str, active: Format, others: Iterable[Format]) -> Format:
-    """Return the format for a code without a format: a format as wide as the code.
+    """Return the format in which to read a code that was typed without a format: it is as wide as the code.
 
-    The active format is tried first, then the others in order. If none is as wide, the active format is returned.
+    The active format is tried first, then the other formats in order. If no format is as wide as the code, the active
+    format is returned.
 
     >>> format_of_code("bits:0x38", parse_format("fp16"), [parse_format("e5m2")]).name
     'e5m2'

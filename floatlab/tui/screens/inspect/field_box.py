@@ -36,7 +36,8 @@ class FieldBox(Horizontal):
     def show(self, datum: Datum) -> None:
         """Show the fields of a datum.
 
-        If the format lacks the field in the box, the box closes. While the box has the focus, its text stays.
+        If the format lacks the field for which the box is open, the box closes. While the box has the focus, its text
+        does not change.
         """
         texts = fields(datum)
         self.names.options = tuple((name, f"{name} {text}") for name, text in texts.items())
@@ -46,7 +47,7 @@ class FieldBox(Horizontal):
             fill(self.box, texts[self.names.current])
 
     def open(self, name: str) -> None:
-        """Open the box for a field. If the last text of this field was wrong, the box contains it for correction."""
+        """Open the box for a field. If the last text typed for this field was wrong, this text is in the box again."""
         if name != self._last:
             mark_valid(self.box, True)
         self.names.current = self._last = name

@@ -158,7 +158,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         return question if format in self.formats else question.replace(formats=(*self.formats, format))
 
     def take_format(self, name: str) -> None:
-        """Add a format. If the value is a code of another format, a hint says how to read the code in the added one."""
+        """Add a format. If the value is a code of another format, a hint says how the added format reads the code."""
         super().take_format(name)
         datum = self.data[self._active_row]
         if hint := hint_on_code(self.question.values[0], datum.format):
@@ -373,7 +373,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         self.rows[self._active_row].focus()
 
     def printed(self) -> Question:
-        """Return the question whose command prints the page: in Details the shown question, else the view's."""
+        """Return the question whose command prints the page of the view. In Details, this is the shown question."""
         return self.question if self.view == "details" else self.view_question()
 
     def copies(self) -> Copies:

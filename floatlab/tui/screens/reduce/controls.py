@@ -190,7 +190,8 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
     def take_schedule(self, text: str) -> None:
         """Set the order of additions.
 
-        Some rows of the view Side by side name a kind of addition, such as kahan; then set that kind instead.
+        The view Side by side also has rows for kinds of addition, such as kahan. For such a row, set the kind of
+        addition instead.
         """
         if text.strip().lower() in _ADDERS:
             self.take_adder(text.strip().lower())
@@ -247,7 +248,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
             self.complain(f"the number of terms must be a whole number, not {text}")
 
     def take_shape(self, text: str) -> None:
-        """Ask for the orders of addition in a product of this shape; if `text` is "first", only in one element."""
+        """Ask for the orders of addition in a product of this shape or, if `text` is "first", in one element."""
         if text == _FIRST:
             self.open(self.question.having(shape=None, layout=None))
             return
@@ -271,7 +272,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
         self.open(self.base_question())
 
     def possible(self) -> dict[str, bool]:
-        """Return, for each action, whether it is available. Some exist only for some questions."""
+        """Return, for each action, whether it is available. Some actions exist only for some questions."""
         verb = self.question.verb
         return (
             super().possible()

@@ -73,7 +73,7 @@ class MapView(Cells, inherit_bindings=False):
         return self._block_of[place] if place >= 0 else -1
 
     def marks(self) -> dict[int, Style]:
-        """Return the styles of all lines of the blocks under the cursor and under the mouse."""
+        """Return the style of each line that shows the block under the cursor or the block under the mouse."""
         styles = super().marks()
         return {place: styles[block] for place, block in enumerate(self._block_of) if block in styles}
 

@@ -256,7 +256,7 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
 
     @property
     def has_topic_below(self) -> bool:
-        """Whether there is room for a topic below the current view, because the view is short."""
+        """Whether the current view is so short that there is room for a topic below it."""
         return self.shown_view in ("orders", "map")
 
     def topics(self) -> list[Topic]:

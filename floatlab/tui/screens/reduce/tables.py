@@ -165,7 +165,11 @@ class OrderTable(ColumnTable):
         return self.ways[self.cursor] if self.cursor < len(self.ways) else None
 
     def show_orders(self, reduction: Reduction, grace: float) -> None:
-        """Show the results of all orders. After `grace` seconds, the others are computed on a background thread."""
+        """Show the results of all orders.
+
+        Results that are missing after `grace` seconds are computed on a background thread. For a long sum, all results
+        are computed there.
+        """
         if self._reduction is reduction:
             return
         self._reduction, self.ways = reduction, ()

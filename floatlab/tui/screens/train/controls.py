@@ -234,7 +234,7 @@ class TrainControls(TaskScreen, inherit_bindings=False):
             self.open(self.question.replace(values=("check", name, self.question.values[2])))
 
     def possible(self) -> dict[str, bool]:
-        """Return, for each action, whether it is available. Some exist only for some subcommands."""
+        """Return, for each action, whether it is available. Some actions exist only for some subcommands."""
         possible = super().possible()
         return possible | {name: self.form in forms and possible.get(name, True) for name, forms in _FORMS.items()}
 

@@ -61,7 +61,10 @@ class Plot(PageView, can_focus=False):
         return 0 <= self.column_of(x) < self._room
 
     def number_at(self, column: int) -> float | None:
-        """Return the value at a column of the plot area, or at the nearest such column; None if no plot is drawn."""
+        """Return the value at a column of the plot area; None if no plot is drawn.
+
+        For a column outside the plot area, return the value at the nearest column inside.
+        """
         across = self._across
         if across is None or self._room < 2:
             return None
@@ -100,7 +103,7 @@ class Plot(PageView, can_focus=False):
         return lines
 
     def segments(self, y: int) -> list[Segment]:
-        """Return the segments of a line, with the character of a curve under the cursor highlighted."""
+        """Return the segments of a line. If the cursor crosses a curve in this line, the curve is highlighted there."""
         if self._at is None or not self._room or not self._shows(self._at) or not self._head <= y < len(self.lines) - 2:
             return super().segments(y)
         column = self._left + self.column_of(self._at)
@@ -111,7 +114,7 @@ class Plot(PageView, can_focus=False):
         return [*self.pieces(before), *under, *self.pieces(after)]
 
     def _marked(self, here: Line) -> list[Segment]:
-        """Return the character of a curve under the cursor, highlighted."""
+        """Return the character at which the cursor crosses a curve, highlighted."""
         chrome = self.app.chrome
         return [Segment(text_of(here), CURSOR)] if chrome.plain else self.pieces(here, chrome.row)
 

@@ -91,7 +91,7 @@ class PacedRun:
         return min(-(-count // every) * every, left)
 
     def _advance_fast(self, left: int) -> None:
-        """Do some steps, and choose the next number of steps so that these take about as long as a frame."""
+        """Do some steps. Choose the number of steps for the next call so that they take about as long as a frame."""
         begun = monotonic()
         self.laboratory.advance(self._rounded_up(self._size, left))
         took = monotonic() - begun
@@ -112,7 +112,8 @@ _MARGINS = 2  # columns that a ChoiceBar uses for padding
 class TrainRunner(TrainControls, inherit_bindings=False):
     """A screen that may have a laboratory: a training session whose steps the screen runs and shows.
 
-    During a run, the screen may use the laboratory only while it shows a frame. Then `when_free` calls functions.
+    During a run, the screen may use the laboratory only while it shows a frame. `when_free` delays a call
+    until then.
     """
 
     plot, transport = getters.query_one(Plot), getters.query_one("#transport", ChoiceBar)

@@ -177,7 +177,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
         return super().open(question, kind)
 
     def draw(self, before: Question) -> None:
-        """Show the boxes and the answer, and run a new laboratory to the step at which it first stops."""
+        """Show the boxes and the answer. Run a new training session to the step at which it first stops."""
         self._fill()
         drawn = self.prepared
         if drawn is None:
@@ -339,7 +339,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
     def subject(self) -> Datum | None:
         """Return the weight before the step that is shown, or None if no step is shown.
 
-        Without a laboratory, return the result of the question.
+        If no training session is open, return what other screens return: the result of the question.
         """
         if self.laboratory is None:
             return super().subject()
@@ -368,7 +368,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
         self.when_free(super().action_save)
 
     def possible(self) -> dict[str, bool]:
-        """Return, for each action, whether it is available. Some need a laboratory (a training session)."""
+        """Return, for each action, whether it is available. Some actions need a training session."""
         laboratory, possible = self.laboratory, super().possible()
         runs = dict.fromkeys(("play", "advance", "begin", "finish", "pace", "remedy"), laboratory is not None)
         changed = laboratory is not None and bool(laboratory.changes)
