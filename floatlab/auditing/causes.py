@@ -1,4 +1,4 @@
-"""Looks for the cause of a weight's error: a repair after which the weight fits, or a relation to the original."""
+"""Looks for the cause of a weight's error: a mistake whose repair removes it, or a relation to the original."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class ComparedWeight(Individual):
 
     @property
     def is_fed_back(self) -> bool:
-        """Whether a quantiser that feeds errors back, such as GPTQ, would make such codes and errors."""
+        """Whether the codes and errors look like those of a quantiser that feeds errors back, such as GPTQ."""
         has_such_codes = self.agreement is not None and self.agreement.is_fed_back
         return has_such_codes and self.fidelity.relative_error < self.fidelity.most and not self.fidelity.nans
 
@@ -131,7 +131,7 @@ def has_rounded_scales(weight: Weight) -> bool:
 class WeightCause(Individual):
     """The cause of a weight's error, in `words`.
 
-    `is_damage` is False if the weight may be right, but made from another original.
+    `is_damage` is False if the weight may be right, but may have been made from another original.
     """
 
     words: str
@@ -180,7 +180,7 @@ def cause_of(found: ComparedWeight) -> WeightCause | None:
 
 
 def _other_groups(found: ComparedWeight) -> WeightCause | None:
-    """Return a cause if the columns were in other groups when the codes were computed; otherwise None."""
+    """Return a cause if the codes were computed with other groups of columns than the stored ones; otherwise None."""
     order = next((name for name in found.weight.parts if name.endswith("g_idx")), None)
     if order is None or found.agreement is None:
         return None
@@ -228,7 +228,7 @@ def owner_of_codes(found: ComparedWeight, originals: Callable[[Weight], Counterp
 
 
 def lines_cause(found: ComparedWeight) -> WeightCause | None:
-    """Return a cause if a few rows or columns are exchanged with each other."""
+    """Return a cause if a few rows or columns are exchanged with each other; otherwise None."""
     with found.weight.open() as q:
         words = exchanged_lines(q, found.x)
     return WeightCause(words) if words else None
@@ -248,7 +248,7 @@ def small_cause(found: ComparedWeight) -> WeightCause | None:
 def _one_factor(found: ComparedWeight) -> WeightCause | None:
     """Return a cause if all numbers are too large or too small by one factor; otherwise None.
 
-    After dividing the decoded numbers by the factor, nearly every code must be the one nearest to its original number.
+    If the decoded numbers are divided by the factor, nearly every code must be the one nearest to its original number.
 
     If directed rounding also explains the codes, the weight's error must be large, and the division must remove most of
     it.
@@ -283,10 +283,10 @@ def _one_factor(found: ComparedWeight) -> WeightCause | None:
 
 
 def repaired(found: ComparedWeight) -> WeightCause | None:
-    """Return the mistake whose correction makes the weight fit best, or None if no correction makes it fit.
+    """Return the mistake whose correction makes the weight fit its original best; None if no correction does.
 
-    If the error is small, the correction must also remove most of the error, or make nearly all codes nearest to the
-    original.
+    If the error is small, the correction must also remove most of the error, or make nearly every code the
+    one nearest to its original number.
     """
     causes: list[tuple[float, float, int, float, str]] = []
     sample = _SMALL_SAMPLE if found.fidelity.fits else SAMPLE

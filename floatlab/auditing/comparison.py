@@ -188,7 +188,7 @@ def compare_checkpoints(
 
 
 def _badness(found: TensorDifference) -> float:
-    """Return an error as the sort key of a tensor among those with the same result; a NaN is replaced by infinity."""
+    """Return the error by which tensors with the same `result` are sorted. A NaN is replaced by infinity."""
     return inf if found.share != found.share else found.share or found.relative or 0.0
 
 

@@ -151,8 +151,8 @@ def target_format(name: str) -> Format:
 def _refuse_own_files(place: object, path: str) -> None:
     """Raise FileFormatError if the target may be one of the files that are read.
 
-    If a file is read, the target may not be this file. If a folder is read, the target may not be in this folder. If an
-    index is read, the target may not be an existing file beside the index.
+    If a file is read, the target must not be this file. If a folder is read, the target must not be in this folder. If
+    an index is read, the target must not be an existing file beside the index.
     """
     if isinstance(place, Mapping):
         return

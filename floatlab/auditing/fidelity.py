@@ -106,7 +106,7 @@ def measure(
     group: int = 0,
     own_scales: bool = False,
 ) -> Fidelity:
-    """Measure a weight against its original, which has the same shape; `most` limits the number of elements.
+    """Measure a weight against its original of the same shape. With `most`, only the first `most` elements count.
 
     `bits` is the size of a code. If a code has fewer than 3 bits, no block is counted as bad. `kind` is as for
     `allowed`, and `group` is the number of neighbouring elements that share a scale (0: all of them, or not known).
@@ -190,7 +190,7 @@ def _sum(column: tuple[float, ...]) -> float:
 
 
 def _least_bad(largest: float, own_scales: bool) -> int:
-    """Return an index in the result of `_bad_blocks`: blocks that are counted there or later are bad."""
+    """Return an index in the result of `_bad_blocks`: blocks that are counted at this or a larger index are bad."""
     limit = _exponent(largest) - _ANYWHERE
     if own_scales:
         limit = min(limit, max(_exponent(largest) - _ANYWHERE_OF_GROUPS, _exponent(_TINY)))

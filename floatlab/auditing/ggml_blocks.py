@@ -32,7 +32,7 @@ _UE4M3[0x7F], _UE4M3[0xFF] = 0.0, 480.0
 def reader(source: ArraySource, dtype: str) -> Reader:
     """Return a function (first, count) that reads the numbers of a quantised tensor; `source` has its bytes.
 
-    Raises UnsupportedError for other types.
+    Raises UnsupportedError if floatlab cannot decode the type.
     """
     block, decode = block_of(dtype), _DECODERS.get(dtype)
     if decode is None or block is None:

@@ -43,7 +43,7 @@ _IMPLAUSIBLE = 1e4  # without an original, a weight with a larger magnitude than
 
 
 class AuditedTensor(Record):
-    """The verdict on a tensor, with the reasons: a quantised weight, or a tensor that only the original has.
+    """The verdict on a quantised weight, or on a tensor that only the original has, with the reasons.
 
     `verdict` is sound, broken or cannot tell. `fidelity` has the errors relative to the original, or None if the weight
     was not compared. `largest` is the largest finite magnitude of the weight's numbers, or None if they were not read.
@@ -261,7 +261,7 @@ def _by_errors(found: ComparedWeight) -> _Opinion:
     """Return what the errors of a weight show; called if the codes do not decide the verdict.
 
     If the errors are small, a mistake in a stored part is reported only if correcting it removes most of the error, or
-    makes nearly all codes nearest to the original.
+    makes nearly every code the one nearest to its original number.
     """
     fidelity, agreed = found.fidelity, found.agreement
     if fidelity.fits and fidelity.relative_error < next((left for least, left in _USUAL if found.bits >= least), inf):

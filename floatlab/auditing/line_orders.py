@@ -1,4 +1,4 @@
-"""Describe the order of a matrix's rows relative to its original: permuted, or a few rows exchanged."""
+"""Describe how the order of a matrix's rows differs from that of its original: permuted, or a few rows exchanged."""
 
 from __future__ import annotations
 

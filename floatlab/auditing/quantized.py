@@ -173,13 +173,13 @@ class QuantizedCheckpoint(Mapping[str, Array]):
             return found.astype(float_for(array_format(format)), copy=False)
 
     def __getitem__(self, name: str) -> Array:
-        """Return a tensor as float32, or as integers if it is stored so; raises KeyError if there is none."""
+        """Return a tensor as float32, or as integers if it is stored as integers; raises KeyError if it is missing."""
         if name not in self:
             raise KeyError(name)
         return self.array(name)
 
     def __contains__(self, name: object) -> bool:
-        """Return whether the checkpoint has a tensor of this name; it may be one that cannot be read."""
+        """Return whether the checkpoint has a tensor of this name, even if the tensor cannot be read."""
         return name in self.weights or name in self.plain or name in self.unreadable
 
     def __iter__(self) -> Iterator[str]:

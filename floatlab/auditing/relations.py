@@ -290,7 +290,7 @@ def _factor_of_blocks(q: Array, x: Array, group: int) -> str:
 
 
 def is_rotated(read: ArraySource, original: ArraySource) -> bool:
-    """Return whether the rows or columns of a weight have the norms of the original's rows or columns.
+    """Return whether the rows or columns of a weight have nearly the same norms as those of its original.
 
     Quantisers such as QuaRot and SpinQuant multiply weights by an orthogonal matrix before they round them.
     """
@@ -326,7 +326,10 @@ def _shifted(q: Array, x: Array) -> str:
 
 
 def _wrong_rows(q: Array, x: Array) -> str:
-    """Name the rows with large errors. Return "" if none or nearly all rows have them, or if there are few rows."""
+    """Name the rows with large errors.
+
+    Return "" if no row or nearly every row has a large error, or if there are few rows.
+    """
     error, signal = np.square(q - x).sum(axis=1), np.square(x).sum(axis=1)
     bad = np.flatnonzero(error > MOST_LEFT**2 * signal)
     if not 0 < len(bad) < 0.9 * len(q) or len(q) < 4:

@@ -55,7 +55,7 @@ class Repair(Individual):
 def repairs(checkpoint: QuantizedCheckpoint, weight: Weight, zero_step: int = 0) -> Iterator[Repair]:
     """Yield the possible repairs of a weight, each with one change; the simple ones come first.
 
-    Zero points are increased by 1, by −1, and by `zero_step`.
+    Three repairs increase the zero points: by 1, by −1, and by `zero_step`.
     """
     tensors = checkpoint.checkpoint.tensors
     scales = [tensors[name] for name in weight.parts if is_scale(name)]

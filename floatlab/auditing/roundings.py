@@ -44,9 +44,9 @@ class NarrowedCopy(Record):
 class CopySearch:
     """Looks for the rounding that turns one of two arrays into the other, while both are read for another purpose.
 
-    Its attributes `actual` and `expected` give the numbers of the two arrays: read from these attributes, not from the
-    arrays. A piece is tested as soon as it has been read from both. Later, `found` reads only the pieces that have not
-    been tested, and only if a rounding is still possible.
+    The caller must read the two arrays through the attributes `actual` and `expected`, so that the search sees the
+    numbers. A piece is tested as soon as it has been read from both arrays. Later, `found` reads only the pieces that
+    have not been tested, and only if a rounding is still possible.
 
     >>> from floatlab.arrays.sources import HeldSource
     >>> x = np.float32([0.1, 0.2, 3])
@@ -107,7 +107,7 @@ class CopySearch:
 
 
 class _Watched(ArraySource):
-    """An array that reports each piece that is read."""
+    """An array that reports each piece that is read from it."""
 
     def __init__(self, source: ArraySource, see: Callable[[ArraySource, int, Piece], None]) -> None:
         self.name, self.shape, self.format, self.dtype = source.name, source.shape, source.format, source.dtype
@@ -115,7 +115,7 @@ class _Watched(ArraySource):
         self._source, self._seen = source, see
 
     def read(self, first: int, count: int) -> Piece:
-        """Return `count` numbers from index `first` on, and report them."""
+        """Return `count` numbers from index `first` on, and report them as a piece."""
         piece = self._source.read(first, count)
         self._seen(self, first, piece)
         return piece

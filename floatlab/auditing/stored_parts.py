@@ -74,7 +74,7 @@ def bits_used(weight: Weight, codes: StoredTensor) -> float:
 
 
 def group_of(weight: Weight, tensors: Mapping[str, StoredTensor]) -> int:
-    """Return the largest number of neighbouring elements that may share a scale, or 0 if it is not known.
+    """Return the largest number of neighbouring elements that may share a scale, or 0 if this number is not known.
 
     In GGUF, this is the number of elements in a block, even if the block has several scales.
     """
@@ -154,7 +154,7 @@ def zero_points(parts: StoredParts, stem: str, owner: str, sizes: tuple[int, int
     """Return the tensor of the zero points of a weight, or None if the codes are symmetric.
 
     `sizes` has three numbers: the bits of a code, the elements of a group, and the elements of a row. Raises
-    FileFormatError if the zero points are missing although the configuration says that these integers are not
+    FileFormatError if the zero points are missing although the configuration says that the codes are not
     symmetric.
     """
     name = f"{stem}.weight_zero_point"
@@ -173,7 +173,7 @@ def grouped_shape(shape: Shape, size: int) -> Shape:
 def groups_of(parts: StoredParts, scale: StoredTensor, shape: Shape, owner: str) -> int:
     """Return how many neighbouring elements along the last axis of a weight of this shape share a scale.
 
-    Raises FileFormatError if the configuration names other group sizes, or if the shapes do not fit.
+    Raises FileFormatError if the configuration names only other group sizes, or if the shapes do not fit.
     """
     length = shape[-1]
     count = scale.shape[-1] if len(scale.shape) == len(shape) else 0

@@ -103,7 +103,7 @@ def packed(source: ArraySource, values: Array, bits: int = 4, high_first: bool =
 
 
 def without_padding(read: Reader, length: int, stored: int) -> Reader:
-    """Return a reader that leaves out padding: `read` gives rows of `stored` numbers, the result rows of `length`."""
+    """Return a reader that leaves out padding: of each row of `stored` numbers, it gives the first `length`."""
     if length == stored:
         return read
     check_row(stored)
@@ -158,7 +158,10 @@ def spread(scales: Reader, shape: tuple[int, ...], block: tuple[int, int]) -> Re
 
 
 def _gathered(scales: Reader, index: Array) -> Array:
-    """Return the scales at these indices. All scales between them are read, so the indices should be close together."""
+    """Return the scales at these indices.
+
+    All scales from the lowest to the highest index are read, so the indices should be close together.
+    """
     if not len(index):
         return np.zeros(0)
     low, high = int(index.min()), int(index.max())

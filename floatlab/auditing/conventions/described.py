@@ -251,7 +251,7 @@ def bitsandbytes(parts: StoredParts, stem: str) -> Weight | None:
 
 
 def _eight_bits(parts: StoredParts, stem: str, rows: StoredTensor) -> Weight:
-    """Return a weight of LLM.int8(). `SCB` has the largest magnitude of each row; its code is 127."""
+    """Return a weight of LLM.int8(). `SCB` has the largest magnitude of each row, for which the code is 127."""
     weight = parts.need(f"{stem}.weight", rows.name, "int8")
     parts.need(rows.name, weight.name, *FLOATS)
     check_shape(rows, weight.shape[:1], weight.name)
@@ -334,7 +334,7 @@ class NestedScales(Individual):
 
 
 def nested_scales(parts: StoredParts, weight: Weight) -> NestedScales:
-    """Return the scales of a bitsandbytes weight with double quantisation, in which scales are codes themselves."""
+    """Return the scales of a bitsandbytes weight with double quantisation: the scales are stored as codes, too."""
     name = weight.name
     said = _state(parts.need(next(part for part in weight.parts if _STATE in part), name))
     with parts.need(f"{name}.absmax", name).open() as source:

@@ -254,7 +254,7 @@ def _check_groups(
 
 
 def _order(order: StoredTensor | None, inputs: int, groups: int, owner: str, least: int = 0) -> Array:
-    """Return the index of each input's group; raises FileFormatError for an index below `least` or too large."""
+    """Return the index of each input's group. Raises FileFormatError if an index is not in `least` … `groups` − 1."""
     if order is None:
         return np.arange(inputs) // (inputs // groups)
     with order.open() as source:

@@ -1,8 +1,8 @@
-"""Weights whose parts are joined to the layer's name by an underscore, as `w13_weight` beside `w13_weight_scale`.
+"""Weights whose parts are joined to the layer's name by an underscore: `w13_weight` beside `w13_weight_scale`.
 
 vLLM uses such names for tensors with the weights of all experts. `w13_weight` has the rows of gate_proj and up_proj,
 and `w2_weight` has the rows of down_proj. Source: vLLM (model_executor/layers/fused_moe/layer.py and the quantisation
-methods beside it).
+methods in the same folder).
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ def _scaled(
 
 
 def _last(weight: StoredTensor, scale: StoredTensor) -> str:
-    """Return the last part of a scale's name. The name of the codes is removed first."""
+    """Return the end of a scale's name, which follows either the name of the codes or the last dot."""
     return scale.name.removeprefix(f"{weight.name}_").rpartition(".")[2]
 
 

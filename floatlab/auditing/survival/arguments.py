@@ -14,7 +14,7 @@ from floatlab.errors import UnsupportedError, quoted
 
 
 class RecipeOptions(TypedDict, total=False):
-    """Keywords of audits of recipes; `audit_recipes` explains them."""
+    """The keyword arguments of the functions that audit recipes; `audit_recipes` explains them."""
 
     min_sqnr: float | None
     activations: Place | None

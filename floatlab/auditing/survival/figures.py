@@ -174,7 +174,7 @@ def sqnr_of(noise: float, signal: float) -> float | None:
 
 
 def exponents_of(tally: Tally) -> tuple[tuple[int, int], ...]:
-    """Return pairs of an exponent, floor(log2 |x|), and the number of finite nonzero numbers with this exponent.
+    """Return pairs: an exponent, floor(log2 |x|), and how many finite nonzero numbers have this exponent.
 
     Numbers below 2^−1022 are counted at −1023.
     """

@@ -39,9 +39,9 @@ class AuditJob(Record):
     `subject` is the index of the tensor in the audit. The recipes of a tensor form groups; all recipes of a group are
     measured in the same regions. `group` is the index of the group, and `order` is the index of the region in its
     group. A scale may depend on numbers outside of the region. Therefore `peaks` has, for each recipe, the number of
-    largest magnitude in the tensor or row, or None if the recipe does not need it. If `only_peaks`, the job only looks
-    for these numbers, and nothing is rounded. If the outputs of the layer are compared, `inputs` is the file or the
-    mapping with the inputs of layers, and `layer` is the name of the array in it.
+    largest magnitude in the tensor or row, or None if the recipe needs no such number. If `only_peaks`, the
+    job only looks for these numbers, and nothing is rounded. If the outputs of the layer are compared, `inputs` is the
+    file or the mapping with the inputs of layers, and `layer` is the name of the array in this file or mapping.
 
     `version` identifies the contents of the files at `place`. Another process cannot read mappings. If `place` is a
     mapping, `piece` therefore holds the region. If `inputs` is a mapping, `samples` holds the inputs of the layer.
@@ -65,7 +65,7 @@ class AuditJob(Record):
 
 
 class Measured(Record):
-    """The errors of a region in one recipe of its job."""
+    """The errors of a region that one of the recipes of a job has rounded."""
 
     tally: Tally
     scales: ScaleTally | None = None
@@ -150,7 +150,8 @@ def _inputs_of(job: AuditJob) -> Array | None:
 def packed(job: AuditJob) -> AuditJob:
     """Return the job in a form in which another process can do it.
 
-    If the tensor or the activations are only in memory here, the job gets a copy of the numbers that it needs.
+    If the tensor or the activations are only in the memory of this process, the job gets a copy of the numbers that
+    it needs.
     """
     if isinstance(job.place, Mapping):
         try:
@@ -163,7 +164,7 @@ def packed(job: AuditJob) -> AuditJob:
 
 
 def _has_first_scale(recipe: Recipe, region: TensorRegion) -> bool:
-    """Return whether the scales of this region are counted. A scale of several regions is counted in the first."""
+    """Return whether the scales of this region are counted. If regions share a scale, the first one counts it."""
     if recipe.format.block is not None or is_unscaled(recipe):
         return True
     return region.column == 0 and (region.row == 0 or spans(recipe) == "row")

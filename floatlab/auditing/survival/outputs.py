@@ -31,8 +31,8 @@ class OutputErrors(Record):
 def output_errors(inputs: Array, weight: Array, rounded: Array) -> OutputErrors:
     """Return the errors of the outputs that belong to some rows of a layer's weight, computed in float64.
 
-    `inputs` has the shape samples × columns. The samples are multiplied by the rows, which are `weight`, and by the
-    rounded rows.
+    `inputs` has the shape samples × columns. Each sample is multiplied by each row of `weight`, and by the same row of
+    `rounded`.
 
     >>> found = output_errors(np.float64([[1, 2]]), np.float32([[1, 1]]), np.float32([[1, 1.5]]))
     >>> found.squares, found.error_squares, found.largest_error

@@ -105,7 +105,7 @@ def _together(
 
 
 def _flat_granule(recipe: Recipe, wide: int) -> int:
-    """Return n if the flattened tensor can be divided at every multiple of n elements, or 0 if it cannot be divided."""
+    """Return n such that the flattened tensor can be divided at every multiple of n elements; 0 if there is none."""
     fmt = recipe.format
     if is_unscaled(recipe) or (fmt.block is None and fmt.rows is None):
         return 1
@@ -131,7 +131,7 @@ def _bands(outer: int, high: int, wide: int, down: int, usual: int) -> list[Tens
 
 
 def _alone(outer: int, high: int, wide: int, recipe: Recipe, usual: int) -> list[TensorRegion]:
-    """Return the regions for one recipe if the rows are so long that they must be divided."""
+    """Return the regions for one recipe in a tensor whose rows are so long that they must be divided."""
     fmt = recipe.format
     if granule := _flat_granule(recipe, wide):
         return _flat(outer * high * wide, granule, usual)
@@ -153,7 +153,7 @@ def _grid(outer: int, high: int, wide: int, down: int, across: int) -> list[Tens
 
 
 def _require_few(count: int) -> None:
-    """Raise UnsupportedError for more regions than any real tensor has: the header of a file may claim any shape."""
+    """Raise UnsupportedError if no real tensor has so many regions. (The header of a file may claim any shape.)"""
     if count > _MOST_REGIONS:
         raise UnsupportedError(f"has too many elements: it would be measured in over {_MOST_REGIONS:,} pieces")
 

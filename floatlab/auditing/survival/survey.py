@@ -53,7 +53,8 @@ def audit_recipes(
     places
         One or several checkpoints, given as for `load_quantized`. Quantised weights are read as numbers.
     to
-        Recipes, such as "mxfp4,nvfp4,e4m3/128x128"; a format without a shape, such as "e4m3", has no scales.
+        Recipes, such as "mxfp4,nvfp4,e4m3/128x128". A format without the shape of its blocks, such as "e4m3", is a
+        recipe without scales.
     only
         A glob that chooses tensors by name.
     progress
@@ -66,15 +67,16 @@ def audit_recipes(
         with normally distributed numbers in the same recipe: its ratio may be at most 3 dB lower, and its share of
         numbers that become 0 may be at most 0.25 higher.
     activations
-        Samples of the inputs of layers: arrays that are named after the layers. Their first 256 rows are used. Weights
-        with samples are judged by the error of the layer's output.
+        A file or a mapping with samples of the inputs of layers, as arrays that are named after the layers. The first
+        256 rows of each array are used. Weights with samples are judged by the error of the layer's output.
     overflow
         The rule for numbers beyond the largest number of a format, in recipes without scales. With `native`, they
         become ∞ or NaN if the format has these; with `saturate`, they become the largest number. In recipes with
         scales, they always saturate.
     executor
         The executor that measures the pieces of tensors: any executor of `concurrent.futures` or of Dask
-        (`Client.get_executor()`). By default, this process measures them. The result does not depend on it.
+        (`Client.get_executor()`). By default, this process measures them. The result does not depend on the
+        executor.
     resume
         A file in which finished pieces are kept. An audit that was interrupted continues from it. The file is refused
         if it belongs to other checkpoints, recipes or settings.
@@ -94,12 +96,11 @@ def audit_recipes(
     FileFormatError
         If a file is not valid, or if no tensor can be read.
     FormatError
-        If `to` is of another type.
+        If `to` is neither a text nor a recipe, nor a list of these.
     TypeError
         For unknown keywords.
     UnsupportedError
-        For a recipe that arrays do not support, and for a keyword with an invalid value. Also if the glob matches no
-        tensor.
+        For a recipe that arrays do not support, for a keyword with an invalid value, and if the glob matches no tensor.
 
     Examples
     --------

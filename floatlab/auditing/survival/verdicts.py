@@ -65,10 +65,11 @@ def usual(recipe: Recipe) -> Usual:
 def judged(found: RecipeFigures, flushed: float, nonzero: int, nonfinite: int, min_sqnr: float | None) -> RecipeFigures:
     """Return the errors with a verdict and its reason.
 
-    The tensor overflows if numbers become NaN or infinite. Otherwise its `decisive_sqnr` is judged, which is the SQNR
-    of the layer's output if this is known. The tensor is damaged if this SQNR is below `min_sqnr`, or if this SQNR is
-    unknown although some numbers are not 0. Without `min_sqnr`, the tensor is damaged if the SQNR is more than 3 dB
-    below the `expected` SQNR, or if the share of nonzero numbers that become 0 exceeds `flushed` by more than 0.25.
+    The tensor overflows if numbers become NaN or infinite. Otherwise, the `decisive_sqnr` is judged: the SQNR of the
+    layer's output or, if this is not known, the SQNR of the tensor. The tensor is damaged if the decisive SQNR is
+    unknown although some numbers are not 0. With `min_sqnr`, the tensor is also damaged if the decisive SQNR is below
+    `min_sqnr`. Without `min_sqnr`, it is also damaged if the decisive SQNR is more than 3 dB below the `expected` SQNR,
+    or if the share of nonzero numbers that become 0 exceeds `flushed` by more than 0.25.
 
     `flushed` is the share of normally distributed numbers that become 0 in this recipe. `nonzero` and `nonfinite` count
     the nonzero numbers, and the NaNs and infinities, in the source.
@@ -155,7 +156,7 @@ def choice_of(tensor: TensorFigures, width: float) -> str:
 def recommendation(
     tensors: list[TensorFigures], widths: list[float], min_sqnr: float | None, names: list[str]
 ) -> Recommendation:
-    """Return the recommendation: it joins the recipes that were chosen for the tensors.
+    """Return the recommendation for all tensors, made from the recipe that was chosen for each tensor.
 
     `widths` has, for each tensor, the number of stored bits per element. `names` has the name of each tensor in the
     plan.

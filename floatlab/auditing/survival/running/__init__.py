@@ -1,1 +1,1 @@
-"""Does the jobs of an audit, in this process, in others or on a cluster; can keep their results in a file."""
+"""Does the jobs of an audit, in this process, in other processes or on a cluster; can keep the results in a file."""

@@ -187,7 +187,7 @@ class _Run:
     def _renewed(self, waiting: Iterable[_Batch], executor: Executor, trouble: Exception) -> bool:
         """Mark all batches as not sent, and return whether the executor can do them again.
 
-        Raises UnsupportedError after too many deaths of processes.
+        Raises UnsupportedError if processes have died too often.
         """
         for batch in waiting:
             batch.future = None
@@ -211,6 +211,6 @@ class _Run:
 
 
 def _done(work: Work, jobs: list[AuditJob]) -> list[Result]:
-    """Do a batch of jobs in the process to which it was sent; one thread only, since other batches use other cores."""
+    """Do a batch of jobs in the process to which it was sent, in one thread: other batches use the other cores."""
     with one_thread():
         return [work(job) for job in jobs]

@@ -1,4 +1,4 @@
-"""The results of jobs as JSON, written and read back. Strangers may have written the JSON, so all is checked."""
+"""Results of jobs as JSON, written and read back. Strangers may have written the JSON, so each value is checked."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _written(value: object) -> Wire:
 
 
 def as_result(wire: Wire, job: AuditJob) -> Result:
-    """Return the result of a job from JSON; raises ValueError or TypeError for anything that cannot be its result."""
+    """Return the result of a job from JSON; raises ValueError or TypeError if the JSON is not possible."""
     if not isinstance(wire, dict) or list(wire) != ["peaks" if job.only_peaks else "measured"]:
         raise ValueError
     [found] = wire.values()

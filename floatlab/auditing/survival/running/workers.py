@@ -87,7 +87,7 @@ def _begin() -> None:
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Hold Ctrl-C back until the end of the `with` block; on systems that cannot, do nothing."""
+    """Hold Ctrl-C back until the end of the `with` block. On systems without `pthread_sigmask`, do nothing."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -110,9 +110,9 @@ class _Interruptible(Executor):
 
 @contextmanager
 def interruptible(executor: Executor) -> Iterator[Executor]:
-    """Give an executor that remembers Ctrl-C: if Python ignored the KeyboardInterrupt, the next `submit` raises it.
+    """Give an executor that remembers Ctrl-C. If Python ignored the KeyboardInterrupt, the next `submit` raises it.
 
-    Python ignores errors in `__del__`, and the objects of `distributed` spend much time there.
+    Python ignores errors in `__del__`, and the objects of `distributed` spend much time in this method.
     """
     found = _Interruptible(executor)
     before = signal.getsignal(signal.SIGINT)
@@ -169,7 +169,7 @@ def _cluster(address: str) -> Iterator[Executor]:
 
     class Quiet(Client):  # type: ignore[misc]
         def __del__(self) -> None:
-            """Do nothing; the inherited method of a client that has not connected waits and writes a traceback."""
+            """Do nothing. If the client has not connected, the inherited method waits and writes a traceback."""
 
     try:
         client = Quiet(address, timeout=_PATIENCE, set_as_default=False)
