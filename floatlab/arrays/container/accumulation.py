@@ -9,8 +9,8 @@ Three arguments determine the bits of a reduction:
 * `format`: the format of the result. The last partial sum or product is rounded to this format. The default is the
   operands' format.
 
-All roundings use the array's context. If this context rounds stochastically, step n of the reduction (from 1) uses the
-seed plus n. Products are not fused with sums.
+All roundings use the array's context. If this context rounds stochastically, step n of the reduction (counted from 1)
+uses the seed plus n. Products are not fused with sums.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Accumulator:
         return codes if self.native is None else decode(codes, self.format, self.native)
 
     def products(self, x: CodedArray, y: CodedArray) -> Array:
-        """Multiply two arrays that broadcast; each product is rounded once to the accumulator's format."""
+        """Multiply two arrays whose shapes broadcast; each product is rounded once to the accumulator's format."""
         if self.native is not None and holds(self.format, x.format) and holds(self.format, y.format):
             return self("multiply", self.taken(x), self.taken(y))
         return self._floats(operate("multiply", (x, y), self.format, context=self._next(), as_codes=True))
@@ -146,7 +146,7 @@ def folded(terms: Array, accumulator: Accumulator, schedule: str, operation: str
 def _first(values: Array, axis: Axis) -> tuple[Array, tuple[int, ...]]:
     """Return the array with the axes `axis` flattened into the first axis, and a shape.
 
-    The shape is that of the reduced array if all axes are kept: the axes `axis` have the length 1.
+    The shape is the shape of the reduced array with `keepdims`: the axes `axis` are kept, with the length 1.
     """
     axes = tuple(range(values.ndim)) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, values.ndim)
     rest = [i for i in range(values.ndim) if i not in axes]

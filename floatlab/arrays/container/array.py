@@ -31,8 +31,8 @@ class FloatArray(CodedArray, np.lib.mixins.NDArrayOperatorsMixin):
     x
         Numbers: an array of NumPy, ml_dtypes, PyTorch or JAX, nested lists, a number, a Datum, a FloatArray.
     format
-        Format of the values, its name or a dtype; by default the format of `x`, or float64 for lists, Python numbers
-        and integers. Each number is rounded once into this format.
+        Format of the values: a format, its name or a dtype. The default is the format of `x`, or float64 for lists,
+        Python numbers and integers. Each number is rounded once into this format.
     context
         Rounding context for `x`, every result and every assigned value.
 

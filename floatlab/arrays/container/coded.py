@@ -205,7 +205,7 @@ class CodedArray:
         return (self[i] for i in range(len(self)))
 
     def reshape(self, *shape: Any) -> Self:
-        """Return the same elements, in C order, in another shape; a view if NumPy gives one."""
+        """Return the same elements, in C order, in another shape. The result is a view if possible."""
         return self._same(self._codes.reshape(*shape))
 
     def transpose(self, *axes: Any) -> Self:
@@ -213,7 +213,7 @@ class CodedArray:
         return self._same(self._codes.transpose(*axes))
 
     def ravel(self) -> Self:
-        """Return the elements in C order, as an array with one axis; a view if NumPy gives one."""
+        """Return the elements in C order, as an array with one axis. The result is a view if possible."""
         return self._same(self._codes.ravel())
 
     def flatten(self) -> Self:
@@ -330,7 +330,7 @@ def shared_format(values: Iterable[object]) -> Format:
     """Return the format of a result: the operands' format, or binary64 if no operand has a format.
 
     If the operands' formats differ, the result is the first of fp16, bf16, fp32 and fp64 that contains all of them.
-    Raises FormatError if none contains them.
+    Raises FormatError if none of these four formats contains them all.
     """
     formats = [format for format in map(own_format, values) if format is not None]
     try:
@@ -343,7 +343,7 @@ def shared_format(values: Iterable[object]) -> Format:
 def shared_context(values: Iterable[object]) -> Context | None:
     """Return the context of those operands that have one; None if no operand has a context.
 
-    The result has this context, too. Raises UnsupportedError if two operands have different contexts.
+    The result of an operation gets this context, too. Raises UnsupportedError if two operands have different contexts.
     """
     given = [x._context for x in values if isinstance(x, CodedArray) and x._context is not None]
     if any(each != given[0] for each in given):

@@ -104,7 +104,7 @@ def _as_float(number: Any) -> float | None:
 def _exactly(x: object) -> Array:
     """Return an operand of a comparison as float64 or bool.
 
-    Raises UnsupportedError if float64 does not represent it.
+    Raises UnsupportedError if float64 does not represent the operand.
     """
     if is_number(x):
         near = _as_float(x.item() if isinstance(x, np.generic) else x)
@@ -155,7 +155,7 @@ def extreme(x: CodedArray, axis: Axis, keepdims: bool, largest: bool) -> CodedAr
 
 
 def _with_sign(x: CodedArray, name: str) -> CodedArray:
-    """Negate or clear only the sign bit (IEEE 754-2019 5.5.1): NaNs keep their other bits.
+    """Flip or clear the sign bit, and keep all other bits, also in NaNs (IEEE 754-2019 5.5.1).
 
     In unsigned formats and formats given by a table, the number is instead negated (or made positive) and rounded into
     the format. In formats whose NaN has the code of −0, zero and NaN stay unchanged.

@@ -1,1 +1,1 @@
-"""An array rounded by a format or a recipe, and the counts, errors and sums that result."""
+"""Rounds an array to a format or by a recipe, and measures the result: counts, errors and sums."""

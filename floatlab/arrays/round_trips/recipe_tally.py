@@ -116,7 +116,7 @@ def _index(at: int, tile: tuple[int, int], width: int, top: int, left: int, stri
 
 
 def _beyond(x: Array, factors: Array, run: int, ends: tuple[float, float], shifts: Array | None = None) -> int:
-    """Count the numbers x that saturate: (x − shift) / factor is below ends[0] or at least ends[1].
+    """Count the numbers x that saturate: (x − shift) / factor is less than ends[0], or is ends[1] or more.
 
     This function is for element formats whose range is not symmetric around zero.
     """

@@ -272,7 +272,7 @@ def _padded(x: Piece, columns: int) -> Piece:
 
 
 def _preceded(x: Piece, peak: float, count: int) -> Piece:
-    """Return a matrix with `count` columns added in front: zeros, except that the first element is `peak`."""
+    """Return a matrix with `count` columns added in front. The first new element is `peak`, and all others are 0."""
     first = np.zeros((_shape(x)[0], count))
     first[0, 0] = peak
     if isinstance(x, Source) and x.format.zero:
