@@ -231,7 +231,7 @@ def _dialects(format: Format) -> list[Block]:
 
 
 def format_page(row: CatalogRow) -> Page:
-    """Return the full page of one format, with its code table if it has at most 256 codes."""
+    """Return the full page of one format. If the format has at most 256 codes, the page has a table of them."""
     f = row.format
     count = census(f)
     one = encode("1", f)

@@ -91,7 +91,7 @@ def _missing(narrow: Format, wide: Format) -> list[str]:
 
 
 def _conversions(format: Format, others: list[Format]) -> list[Block]:
-    """Return lines that say for each other format whether conversions to it are always exact and, if not, why.
+    """Return lines that say, for each other format, whether conversions to it are always exact and, if not, why.
 
     If there are at least `_MANY` other formats, the reasons are left out.
     """

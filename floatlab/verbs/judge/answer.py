@@ -156,8 +156,8 @@ def _details(
     Each detail has rows of the page, the name of a JSON member, and a function that returns the value of this member.
 
     If all numbers are finite, the first detail is q, the difference in units of u·(|X|·|Y|). The last detail names the
-    candidate computations that give each result. If the results have different formats, it says that this is the cause,
-    and names no candidates.
+    candidate computations that give each result. If the results have different formats, the last detail instead says
+    that the formats are the cause.
     """
     if all(np.isfinite(decode(each.codes, each.format)).all() for each in product):
         judged = _judge(product, format, problem)

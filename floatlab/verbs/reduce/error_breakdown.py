@@ -15,11 +15,12 @@ from floatlab.reduce import Adder, Compensated, Node, Reduction, Term
 class Contribution(Record):
     """A term, a node, or a rounding after the last node, with its value and its rounding error.
 
-    `term` is None unless the entry is a term. If a term is a product that is rounded before it is added, `value` is the
-    rounded product, rounded again if the accumulator cannot represent it. If the product is added exactly, `value` is
-    None. `error` is the value minus the exact result of the operands. `error` is 0 for a product that is added exactly,
-    and None if the value or the exact result is not finite. A rounding after the last node has a `name`, and its `id`
-    is None.
+    `term` is None for nodes and for roundings after the last node. If a term is a product that is rounded before it is
+    added, `value` is the rounded product. (If the accumulator cannot represent this product, the product is rounded
+    again, to the accumulator's format.) If the product is added exactly, `value` is None.
+    `error` is the value minus the exact result of the operands. `error` is 0 for a product that is added exactly, and
+    None if the value or the exact result is not finite. A rounding after the last node has a `name`, and its `id` is
+    None.
     """
 
     id: int | None
@@ -32,15 +33,15 @@ class Contribution(Record):
 
     @property
     def kind(self) -> str:
-        """The kind of entry: term, node, or the name of an entry after the last node."""
+        """The kind of contribution: term, node, or the name of a rounding after the last node."""
         return "term" if self.term is not None else self.name if self.id is None else "node"
 
 
 def error_contributions(found: Reduction) -> list[Contribution]:
-    """Return the entries of a reduction: the terms, the nodes, then the roundings after the last node.
+    """Return the contributions of the terms, of the nodes, and of the roundings after the last node, in this order.
 
-    If all numbers are finite, the errors add up to the error of the result, for every kind of addition. Raises
-    UnsupportedError as `Reduction.nodes` does.
+    If all numbers are finite, the errors add up to the error of the result. This holds for every kind of addition.
+    Raises UnsupportedError as `Reduction.nodes` does.
 
     >>> from floatlab import dot
     >>> [(each.id, str(each.error)) for each in error_contributions(dot([1, 3], [0.1, 0.1], format="e4m3"))]
@@ -62,7 +63,7 @@ def error_contributions(found: Reduction) -> list[Contribution]:
 
 
 def _after(found: Reduction, last: Datum) -> list[Contribution]:
-    """Return the entries for roundings after the last node: adding the compensation, converting the result."""
+    """Return the contributions of the roundings after the last node: adding the compensation, converting the result."""
     entries = []
     if isinstance(found.adder, Compensated) and found.accumulated != last:
         error = _error(found.accumulated, [_exact(last)])
@@ -100,7 +101,7 @@ def _rounded_separately(found: Reduction, terms: list[Term], nodes: list[Node]) 
 
 
 def _of_single_term(term: Term, node: Node) -> Contribution:
-    """Return the entry of a sum with a single term, which is converted to the accumulator's format."""
+    """Return the contribution of the only term of a sum: the term is converted to the accumulator's format."""
     return Contribution(node.id, (), term, node.value, _error(node.value, [_exact(term)]), _raised(node.derivations))
 
 

@@ -103,7 +103,7 @@ class RoundingQuestion(Record):
 def roundings_at(found: Reduction, id: int) -> list[RoundingQuestion]:
     """Return the roundings of a node or a term, the last one first. If a node adds several operands at once, return [].
 
-    If a term is not rounded, the list has a question for each factor of the term. This question shows the value of the
+    If a term is not rounded, the list has a question for each factor of the term. Each question shows the value of its
     factor.
 
     >>> from floatlab import dot

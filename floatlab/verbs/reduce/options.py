@@ -84,7 +84,7 @@ def _reduction(
 ) -> Verb:
     """Return the definition of `sum`, `dot` or `matmul`.
 
-    `groups` holds the options that not all three verbs have, under the keys `order`, `cause` and `timed`.
+    `groups` holds the options that only some of these verbs have, under the keys `order`, `cause` and `timed`.
     """
     order, cause = (*_ORDER, *groups.get("order", ())), (*_OBSERVED, *groups.get("cause", ()))
     options = (*grouped("order", *order), *grouped("cause", *cause))

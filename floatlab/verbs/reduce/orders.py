@@ -53,7 +53,7 @@ class OrderChoice(Record):
 
     @property
     def same(self) -> str:
-        """The other names: orders that coincide with this one for this number of terms."""
+        """The other names of the order: names of orders that make the same additions for this number of terms."""
         return ", ".join(self.names[1:])
 
 
@@ -123,7 +123,7 @@ def _key_of(found: Reduction, schedule: Schedule, adder: AnyAdder) -> object:
 
 
 def taken_over(found: Findings, data: Question | None, terms: int = 0) -> tuple[Question, str]:
-    """Return a question that adds data in the order that `reveal` found, and a remark.
+    """Return a pair: a question that adds data in the order that `reveal` found, and a remark.
 
     The remark names differences between the question and what `reveal` found; it is empty if there are none.
 
@@ -215,7 +215,7 @@ def differing(a: Datum, b: Datum) -> int:
 
 
 def result_page(result: Datum, before: Datum | None, words: str = "", name: str = "before") -> Page:
-    """Return a page with the bits of a result above those of another one (`before`), and the differences marked.
+    """Return a page that shows the bits of a result above the bits of `before`, and marks the differences.
 
     `words` describe how `before` was computed, for instance in which order. `name` is the label of `before`.
 

@@ -162,7 +162,7 @@ def _adds(arguments: tuple[int, ...]) -> str:
 
 
 def error_cells(entry: Contribution, found: Reduction) -> tuple[Line, Line]:
-    """Return the rounding error of an entry in ulps of its value and in ulps of the result."""
+    """Return the rounding error of a contribution, in ulps of its value and in ulps of the result."""
     if entry.error is None:
         return line("·"), ()
     if not entry.error or entry.value is None:
@@ -172,7 +172,7 @@ def error_cells(entry: Contribution, found: Reduction) -> tuple[Line, Line]:
 
 
 def worst_of(found: Reduction) -> list[Contribution]:
-    """Return the entries with the largest rounding errors, the worst first; empty if the search would take long."""
+    """Return the contributions with the largest errors, the worst first; empty if the search would take long."""
     if len(found) <= _TRACED:
         entries = [each for each in error_contributions(found) if each.error]
         return nlargest(_WORST, entries, key=lambda each: abs(each.error or Fraction(0)))
@@ -245,7 +245,7 @@ def product_page(found: Product) -> Page:
 
 
 def elements_table(found: Product | ScaledProduct, worst: tuple[int, ...]) -> list[Block]:
-    """Return a table of all elements of a small product, or of the worst ones, with their errors."""
+    """Return a table of all elements of a small product, or of the worst elements of a large one, with their errors."""
     is_small = found.codes.size <= SHORT
     places = range(found.codes.size) if is_small else worst
     if not places:
@@ -276,7 +276,7 @@ def element_words(found: Product | ScaledProduct, place: int) -> str:
 
 
 def elements_of(found: Product) -> list[tuple[int, str]]:
-    """Return elements to choose from, as (position, text).
+    """Return the elements that can be chosen, as pairs (position, text).
 
     The elements with the largest errors come first, unless finding them takes too long.
     """

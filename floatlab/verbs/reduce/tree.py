@@ -47,7 +47,7 @@ class TreeRow(Record):
 
 
 class Tree:
-    """A plan (an order of additions) as rows, with the numbers of the reduction `found` unless it is None.
+    """A plan (an order of additions) as rows. If a reduction `found` is given, the rows show its numbers.
 
     >>> from floatlab import sum
     >>> tree = tree_of(sum([2048, 1, 3], format="fp16"))
@@ -86,7 +86,7 @@ class Tree:
 
     @property
     def unfolded(self) -> frozenset[Key]:
-        """The keys of the rows that are unfolded at first: all rows of a small tree, the last chain of a large one."""
+        """The keys of the rows unfolded at first: all rows of a small tree, or the last chain of a large tree."""
         if self.plan.terms <= _WHOLE:
             return self.everything
         return frozenset({("part", self.plan.root)})
@@ -141,7 +141,7 @@ class Tree:
     def _links(
         self, head: int, low: int, high: int, depth: int, unfolded: frozenset[Key], top: bool = False
     ) -> Iterator[TreeRow]:
-        """Yield the rows of a chain. In a long chain, single rows stand for runs of elided additions."""
+        """Yield the rows of a chain. In a long chain, one row stands for each run of elided additions."""
         for start, end in self._pieces(low, high, top):
             if end == start + 1:
                 yield from self._link(head, start, depth, unfolded)
@@ -199,7 +199,7 @@ class Tree:
 
     @staticmethod
     def folds(row: TreeRow) -> Key | None:
-        """Return the key to unfold a row, or None if it cannot be unfolded."""
+        """Return the key by which a row is unfolded, or None if the row cannot be unfolded."""
         if row.is_open is None:
             return None
         return ("part", row.key[-1]) if row.key[0] in ("all", "link") else row.key
@@ -261,7 +261,7 @@ class Tree:
         return (name, *self._numbers(adds, entry), *self._places(adds, shown))
 
     def _numbers(self, adds: int | None, after: Contribution | None) -> tuple[Line, ...]:
-        """Return the cells for an operand and for the sum after it was added."""
+        """Return the cells for an operand, and the cells for the sum after this operand was added."""
         assert self.found is not None
         added = None if adds is None else self.entries[adds]
         first: Line = () if added is None else _value(added)
