@@ -153,7 +153,7 @@ def _grid(outer: int, high: int, wide: int, down: int, across: int) -> list[Tens
 
 
 def _require_few(count: int) -> None:
-    """Raise UnsupportedError if no real tensor has so many regions. (The header of a file may claim any shape.)"""
+    """Raise UnsupportedError if no real tensor has so many regions; the header of a file may claim any shape."""
     if count > _MOST_REGIONS:
         raise UnsupportedError(f"has too many elements: it would be measured in over {_MOST_REGIONS:,} pieces")
 
