@@ -83,7 +83,7 @@ class Check(Record):
 
     `bound` is `rounding` + `truncation`; `truncation` is 0 if the function does not accept floats. `verdict` is
     *agrees* under two conditions: the mismatch is within `bound`, and `bound` is below a tenth of |`quotient`| or of
-    |`reported`|. It is *a bug* if the mismatch exceeds ten times the bound, and *unclear* otherwise.
+    |`reported`|. `verdict` is *a bug* if the mismatch exceeds ten times the bound, and *unclear* otherwise.
     """
 
     reported: float
@@ -145,7 +145,7 @@ def advised_step(format: Format | str, way: str = "central", size: float = 1.0) 
     Parameters
     ----------
     format
-        Format in which the function is evaluated; u is half an ulp of 1 in it.
+        Format in which the function is evaluated; u is half an ulp of 1 in this format.
     way
         `forward` or `central` differences.
     size

@@ -181,7 +181,8 @@ class Gradients:
     ) -> Array:
         """Return the gradients of `steps` steps, times the loss scale and rounded, as a float64 array (steps, count).
 
-        `first` is the number of earlier steps. If the gradients are a function, only those of one step are returned.
+        `first` is the number of earlier steps. If the gradients are a function, only the gradients of one step are
+        returned.
         """
         context = advance_draws(context, first * self.count)
         if self.function is not None:

@@ -26,7 +26,7 @@ class Learning(Answering, Individual):
 
     `at` has the recorded steps; 0 is the start. `losses` has the losses at these steps: the network computes the
     outputs in its own formats, and their loss is computed in binary64. `final` is the loss of the final weights, with
-    the whole network evaluated in binary64; it is NaN if the run diverged.
+    the whole network evaluated in binary64; `final` is NaN if the run diverged.
     """
 
     configuration: Configuration

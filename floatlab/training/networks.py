@@ -108,11 +108,12 @@ def make_problem(
     samples, features, hidden
         Numbers of samples, inputs and hidden units, at least 1. Only `network` has hidden units.
     noise
-        Standard deviation of the normal noise on the targets. `logistic` does not use it: its targets are 0 or 1, drawn
-        with the probabilities that the teacher gives.
+        Standard deviation of the normal noise on the targets. `logistic` has no such noise: its targets are 0 or 1,
+        drawn with the probabilities that the teacher gives.
     weight
         Factor of the loss. A small factor makes the gradients small, so that they underflow in narrow formats. In SGD,
-        a learning rate divided by this factor compensates for it, but does not restore gradients that underflowed.
+        dividing the learning rate by this factor compensates for the factor, but does not restore gradients that
+        underflowed.
 
     Returns
     -------
@@ -269,7 +270,7 @@ class Configuration(Record):
 def _summing(name: str) -> str:
     """Return the format in which products of numbers of the format `name` are summed.
 
-    This is binary32 if it contains all numbers of that format, otherwise binary64.
+    The result is binary32 if binary32 contains all numbers of the format `name`, otherwise binary64.
     """
     return "binary32" if holds(recurrence_format("binary32"), recurrence_format(name)) else "binary64"
 
@@ -319,8 +320,8 @@ class Network:
     def _product(self, a: Array, b: Array) -> Array:
         """Return a matrix product.
 
-        The product is summed in the accumulator's format. If the configuration names a model of a matrix unit, the
-        model computes the product.
+        If the configuration names a model of a matrix unit, this model computes the product. Otherwise, the product is
+        summed in the accumulator's format.
         """
         configuration = self.configuration
         a, b = np.ascontiguousarray(a), np.ascontiguousarray(b)

@@ -353,18 +353,18 @@ class ProgramWriter:
         return kept if isinstance(kept, Format) else self.setup.accumulator
 
     def do(self, to: str, operation: str, *operands: str, part: str = "update") -> str:
-        """Add a stage, and return the name of the row that it writes.
+        """Append a stage, and return the name of the row that this stage writes.
 
-        The result is rounded to the format that the setup has for `part`, such as `state`. If `part` is `kept`, it is
-        rounded to the format of the stored weights.
+        The result is rounded to the format that the setup has for `part`, such as `state`. If `part` is `kept`, the
+        result is rounded to the format of the stored weights.
         """
         fmt = self._kept() if part == "kept" else getattr(self.setup, part)
         return self.add(to, operation, operands, fmt)
 
     def total(self, to: str, operation: str, left: str, right: str) -> None:
-        """Add the stages that compute w plus or minus the update, and round the result to the stored weights' format.
+        """Append the stages that compute w plus or minus the update and round the result to the stored weights' format.
 
-        The sum is first rounded to the accumulator's format.
+        If the accumulator has another format, the result is first rounded to the accumulator's format.
         """
         setup = self.setup
         writes = setup.master is None
@@ -377,7 +377,7 @@ class ProgramWriter:
     def add(
         self, to: str, operation: str, operands: tuple[str, ...], format: Format | BlockFormat, writes: bool = False
     ) -> str:
-        """Add a stage that writes the row `to`; return `to`. `writes` is true if the stage writes the weights."""
+        """Append a stage that writes the row `to`; return `to`. `writes` is true for the stage that writes weights."""
         self.stages.append(RecurrenceStage(to, operation, operands, format, self._context(writes)))
         return to
 

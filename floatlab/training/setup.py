@@ -46,9 +46,9 @@ class Setup(Record):
     stochastically instead.
 
     By default, gradients have the format of the weights. The accumulator and the update have the format of the master
-    copy, or that of the weights if there is no master copy. With a loss scale but no master copy, the update is in
-    binary32 if binary32 contains the format of the weights. The state has the format of the update. If the weights are
-    in a block format, these defaults use binary32 in place of the format of the weights.
+    copy, or the format of the weights if there is no master copy. With a loss scale but no master copy, the update is
+    in binary32 if binary32 contains the format of the weights. The state has the format of the update. If the weights
+    are in a block format, these defaults use binary32 in place of the format of the weights.
 
     Raises UnsupportedError for formats that lack a sign or a zero, and if any argument other than `weights` is a block
     format. Also raises UnsupportedError if weights in a block format are compensated without a master copy, and if the
@@ -172,8 +172,8 @@ def _parsed(value: AnyFormat | str, name: str) -> Format:
 class Remedy(Record):
     """A technique that keeps updates from vanishing: its name, its description, and the function that applies it.
 
-    `takes` says what the optional argument is: a scale, as in `static:1024`, or a format, as in `master:bf16`. It is
-    None if there is no argument.
+    `takes` says what the optional argument is: a scale, as in `static:1024`, or a format, as in `master:bf16`. `takes`
+    is None if there is no argument.
     """
 
     name: str
@@ -229,8 +229,8 @@ def parse_remedy(text: str) -> Callable[[Setup], Setup]:
     Parameters
     ----------
     text
-        Names of `REMEDIES`, joined by `+`. The name of a format, such as `bf16`, is also a remedy (unless it is a
-        block format): it sets the format of the weights, keeps the format of the master copy, and resets all other
+        Names of `REMEDIES`, joined by `+`. The name of a format, such as `bf16` (but not of a block format), is also a
+        remedy: this remedy sets the format of the weights, keeps the format of the master copy, and resets all other
         formats to their defaults.
 
     Returns

@@ -18,10 +18,10 @@ class Threshold(Record):
 
     The numbers are magnitudes of updates. Updates larger than `bound` move the weight; an update equal to `bound` moves
     it if `included` is true. `bound` is None if no update moves the weight. `least` is the smallest number of the
-    update's format that moves the weight. It is None if no number moves it. With stochastic rounding, an update beyond
-    `bound` moves the weight for some draws, and an update of at least `certain` moves it for all draws. If `bound` is 0
-    and `included` is true, the weight can move even without an update, because the weight is not a number of the
-    accumulator's format.
+    update's format that moves the weight. `least` is None if no number of this format moves the weight. With stochastic
+    rounding, an update beyond `bound` moves the weight for some draws, and an update of at least `certain` moves it for
+    all draws. If `bound` is 0 and `included` is true, the weight can move even without an update, because the weight is
+    not a number of the accumulator's format.
     """
 
     bound: Fraction | None

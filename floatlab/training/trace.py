@@ -60,8 +60,8 @@ class UpdateTrace(Answering, Record):
     `readings` has a pair for each number that the caller of `step` gave: the name of the row (variable) to which the
     number belongs, and the derivation that rounds the number to the row's format. `stages` has the operations in order.
     `before` and `after` are the weight before and after the step. `carried` is the exact value of the master copy or of
-    the compensated weight after the step; it is None if there is neither, or if the value is not finite. `update` is
-    the number that is added to w or subtracted from it.
+    the compensated weight after the step; `carried` is None if neither exists, or if this value is not finite. `update`
+    is the number that is added to w or subtracted from it.
     """
 
     program: Program
@@ -220,7 +220,7 @@ def step(
         A Setup, or its arguments by name: `weights="fp16"`, `update_format=` for the arithmetic of updates, and so on.
     state
         Other numbers before the step, by name: momentum `b`, Adam's `m` and `v`, compensation `c`, and the weight's
-        master copy `master`. The default is 0, and for `master` the weight.
+        master copy `master`. The default of each number is 0, but the default of `master` is the weight.
     index
         Number of earlier steps; it selects the stochastic draws and Adam's bias corrections.
 

@@ -1,6 +1,6 @@
 """`Trainer`: a resumable run of many steps. `TrainingRun`: the recorded weights and events.
 
-All values are stored exactly as float64, because formats that binary64 does not contain are refused.
+A float64 stores every value exactly, because formats that binary64 does not contain are refused.
 """
 
 from __future__ import annotations
@@ -193,7 +193,7 @@ class Trainer:
             self.row(UNSCALE)[:] = float(encode(1 / self.scaler.scale, self.setup.update))
 
     def change(self, setup: Setup) -> None:
-        """Continue in another setup: stored values are rounded to its formats, a changed loss scale starts anew."""
+        """Continue in `setup`: stored values are rounded to its formats, and a changed loss scale starts anew."""
         self._install(setup, is_new=False)
 
     def advance(self, steps: int, tick: Callable[[int], None] | None = None) -> None:
@@ -222,7 +222,7 @@ class Trainer:
         self._take(row)
 
     def row(self, name: str) -> Array:
-        """Return a row of the program as it is now; writing to this array changes the program's state."""
+        """Return the array with the current numbers of a row; writing to this array changes the program's state."""
         return self.rows[self.recurrence.names[name]]
 
     @property

@@ -1,7 +1,7 @@
 """Does the same training steps with several remedies side by side, and compares the weights with a reference.
 
-The reference is exact if the updates, or the gradients of plain SGD, are known in advance. Its weights are then w₀ + Σu
-or w₀ − lr·Σg in rational arithmetic. Updates may depend on earlier steps: with momentum, Adam or weight decay, or if
+The reference is exact if the updates, or the gradients of plain SGD, are known in advance. The exact weights are w₀ +
+Σu or w₀ − lr·Σg in rational arithmetic. Updates may depend on earlier steps: with momentum, Adam or weight decay, or if
 the gradients are a function of the weights. The reference is then the same optimizer in binary64. If a table of
 gradients has NaN or infinite numbers for a step, the reference takes all gradients of this step as zero.
 """
@@ -109,15 +109,15 @@ class Trajectory(Record):
     error of the master copy or of the compensated value; it is None if the remedy has neither. `error` and
     `carried_error` are None if the run or the reference diverged.
 
-    A weight is stalled if it did not change in the last 1 % of all steps, and the reference has changed since the last
-    move of the weight. One step without a change suffices if all steps have the same effect: the same gradient, no
+    A weight is stalled if it did not change in the last 1 % of all steps, and the reference has changed since the
+    weight last changed. One step without a change suffices if all steps have the same effect: the same gradient, no
     momentum or other state, and no stochastic rounding. No weight counts as stalled if the run diverged, if the last
     step was skipped, if stochastic rounding may still move it, or if a gradient function returned 0 for it.
 
     If the weight is stalled, `stalled` is the number of the last step that changed it, or 0 if no step did. Otherwise,
-    `stalled` is None. For several weights, `stalled` is the largest of their numbers. `still` is the number of stalled
-    weights. `moves` is the number of changes of a weight, summed over all weights. `why` is the outcome of the next
-    step. It is None if that step cannot be traced.
+    `stalled` is None. For several weights, `stalled` is the largest of these step numbers. `still` is the number of
+    stalled weights. `moves` is the number of changes of a weight, summed over all weights. `why` is the outcome of the
+    next step. `why` is None if that step cannot be traced.
     """
 
     label: str
@@ -154,8 +154,8 @@ class Training(Answering):
     def advance(self, steps: int, tick: Callable[[int], None] | None = None) -> None:
         """Do `steps` more steps with all trainers, and then with the reference.
 
-        `tick` is called from time to time. Its argument is the number of steps done since its last call, by any trainer
-        or by the reference.
+        `tick` is called from time to time. The argument is the number of steps that all trainers and the reference have
+        done since the previous call.
         """
         checked_whole(steps, "steps", 0)
         for each in self.trainers:
@@ -216,7 +216,7 @@ class Training(Answering):
         return _furthest(run.values[-1], truth), carried
 
     def _stalled(self, trainer: Trainer, run: TrainingRun) -> Array:
-        """Return a number for each weight: if it is stalled, the last step that moved it; otherwise −1."""
+        """Return, for each weight, the last step that changed this weight if the weight is stalled; otherwise −1."""
         last, quiet, given = run.last_moves, run.steps - run.last_moves, trainer.gradients
         draws = any(map(is_drawn, run.program.stages))
         # If a constant update left the weight unchanged once, it always will.
@@ -291,8 +291,8 @@ def train(
     lane
         As in `arrays.encode`.
     tick
-        Function that is called from time to time. Its argument is the number of steps done since its last call, by any
-        trainer or by the reference.
+        Function that is called from time to time. The argument is the number of steps that all trainers and the
+        reference have done since the previous call.
 
     Returns
     -------
@@ -333,7 +333,7 @@ def train(
 def _setups(base: Setup, remedies: str | Iterable[str] | None) -> list[tuple[str, Setup]]:
     """Return the label and the setup of each remedy.
 
-    A default remedy is omitted if it does not apply, or if its setup is that of an earlier remedy.
+    A default remedy is omitted if it does not apply, or if its setup equals the setup of an earlier remedy.
     """
     if remedies is not None:
         words = listed_words(remedies, "remedies")

@@ -34,8 +34,8 @@ class Underflow(Answering, Record):
 
     `safe_scale` is the largest power of two (in binary64) at which no gradient overflows. `flushed_by_safe_scale` is
     the number of gradients that become zero at this scale. `safe_scale` and `flushed_by_safe_scale` are None if
-    `nonzero` is 0. `least_scale` is the smallest power of two at which no gradient becomes zero. It is None if binary64
-    has no such power of two, or if `nonzero` is 0.
+    `nonzero` is 0. `least_scale` is the smallest power of two at which no gradient becomes zero. `least_scale` is None
+    if binary64 has no such power of two, or if `nonzero` is 0.
     """
 
     format: Format
@@ -149,7 +149,7 @@ def _outcome_at(x: float, fmt: Format, power: int, context: Context) -> tuple[bo
 
 
 def _extremes(nonzero: Array, choose: Callable[[Array], float]) -> list[float]:
-    """Return the positive and the negative number with the smallest or the largest magnitude, if there are any.
+    """Return the positive number and the negative number of smallest (or largest) magnitude, if they exist.
 
     `choose` is np.min for the smallest magnitude, and np.max for the largest.
     """
