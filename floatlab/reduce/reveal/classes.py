@@ -184,7 +184,8 @@ def _fusing_vectors(sized: SizedTarget) -> Iterator[tuple[Array, Array]]:
 def _random_vectors(rng: np.random.Generator, n: int, kind: int) -> tuple[Array, Array]:
     """Return two random vectors.
 
-    Depending on `kind`, their products nearly cancel, are largest at one place, are mostly zero, or are none of these.
+    Depending on `kind`, the products of their elements nearly cancel, or are largest at one place, or are mostly zero,
+    or have none of these properties.
     """
     x, y = rng.standard_normal((2, n))
     places = np.arange(n) / n

@@ -1,9 +1,9 @@
 """Find out whether the bits of a row of a product depend only on this row of the left operand and on the right operand.
 
 The bits may also depend on the number of rows, the position of the row, the alignment of the operands in memory, or the
-number of threads. They may even change from run to run. If none of this changes the bits, the product has what
-inference servers call batch invariance. Many libraries lack it: they choose a routine by the number of rows, and each
-routine has its own order of additions. The answer to a request then depends on the other requests in the batch.
+number of threads. The bits may even change from run to run. If none of this changes the bits, the product has what
+inference servers call batch invariance. Many libraries lack batch invariance: they choose a routine by the number of
+rows, and each routine has its own order of additions. The answer to a request then depends on the rest of the batch.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class Circumstance(Record):
     `formats` names the formats of the results; the format with the fewest digits is the first. If there are several
     formats, numbers are compared instead of bits, and `ulps` counts ulps of the first format. `nans` is true if an
     element is NaN in only one of two results; such elements do not count for `ulps`. If no value could be tried,
-    `reason` says why. Place, alignment and threads are tried in a batch of `rows` rows. These are all rows, or fewer if
-    only a smaller batch shows an effect.
+    `reason` says why. Place, alignment and threads are tried in a batch of `rows` rows. `rows` is the number of all
+    rows, or less if only a smaller batch shows an effect.
     """
 
     name: str
@@ -181,8 +181,8 @@ class _Trials:
     def product(self, x: Array, offset: int = 0) -> Source:
         """Return the product of x and the right operand.
 
-        Both operands begin `offset` bytes after the start of a memory page. Only NumPy's arrays can be placed like
-        this. All trials set the offset, so that the alignment does not change while another circumstance is tried.
+        Both operands begin `offset` bytes after the start of a memory page; only NumPy's arrays can be placed in this
+        way. Trials of other circumstances also set the offset, so that the alignment stays the same.
         """
         sized = self.of(len(x))
         if self.target.device.library != "numpy":
@@ -196,7 +196,7 @@ class _Trials:
             yield run, self.product(self.x), lambda: self.product(self.x)
 
     def batches(self) -> Results:
-        """Yield the first row of products with increasing numbers of rows."""
+        """Yield the first row of several products; the number of rows increases from product to product."""
         for size in self.sizes:
             again = partial(self._row, self.x[:size], 0)
             yield size, again(), again
@@ -310,13 +310,13 @@ def invariance(
 
 
 class _Unsteady(Exception):
-    """Raised with two different results of the same product."""
+    """Raised if the same product is computed twice and the two results differ; its arguments are these results."""
 
 
 def _tried_in(batches: list[int], name: str, meaning: str, results: Callable[[int], Results]) -> Circumstance:
-    """Return the effect of a circumstance in the first batch whose bits it changes, or else in `batches[0]`.
+    """Return the effect of a circumstance in the first batch whose bits change; if none change, in the first batch.
 
-    `batches` has the numbers of rows to try. The target may refuse all batches but the first.
+    `batches` has the number of rows of each batch. The target may refuse all batches except the first.
     """
     whole, *_ = tried = [_tried(name, meaning, results(batches[0])).replace(rows=batches[0])]
     for rows in batches[1:]:
@@ -329,7 +329,7 @@ def _tried_in(batches: list[int], name: str, meaning: str, results: Callable[[in
 def _tried(name: str, meaning: str, results: Results) -> Circumstance:
     """Return the effect of a circumstance.
 
-    Some results that differ from the first one are computed again, unless the circumstance is the repeated runs. Raises
+    Some results that differ from the first result are computed again (not for the circumstance `runs`). Raises
     _Unsteady if the second computation gives other bits.
     """
     groups: dict[tuple[str, bytes], list[int]] = {}
@@ -392,7 +392,7 @@ def _row(made: Source, row: int) -> Source:
 
 
 def _aligned(x: Array, offset: int) -> Array:
-    """Return a copy that begins `offset` bytes after a page of memory begins."""
+    """Return a copy of `x` that begins `offset` bytes after the beginning of a memory page."""
     buffer = np.empty(x.nbytes + 2 * _PAGE, np.uint8)
     start = -buffer.ctypes.data % _PAGE + offset
     copy = buffer[start : start + x.nbytes].view(x.dtype).reshape(x.shape)

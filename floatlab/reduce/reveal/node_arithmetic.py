@@ -25,7 +25,7 @@ def usual_candidates(format: Format, into: Format, plan: Plan, reader: ProbeRead
     """Yield one candidate for each usual arithmetic of a plan's nodes.
 
     `reader` can probe which products are fused if every node adds two numbers and the results have the format of the
-    terms. In this case, the first candidate fuses exactly these products.
+    terms. In this case, the first candidate fuses exactly the products that the probes find.
     """
     schedule = ExplicitTree(plan)
     fused = None if reader is None else cache(lambda: reader.fused(plan))

@@ -68,9 +68,9 @@ class _Mapping:
         self.smaller: SmallerProducts | None = SmallerProducts(sized, self._explained)
 
     def _explained(self, sized: SizedTarget) -> Explained:
-        """Find the orders in a smaller product. Return the candidates of its classes, and the class of each element.
+        """Find the orders in a smaller product; return the candidate of each class, and the class of each element.
 
-        This search does not in turn use smaller products.
+        This inner search does not use even smaller products.
         """
         inner = _Mapping(sized, 1, None)
         inner.smaller = None
@@ -207,11 +207,11 @@ class _Mapping:
         return best
 
     def _confirmed(self, candidate: Candidate, places: Array) -> Array:
-        """Return the mask of the elements that a candidate also reproduces in further random products.
+        """Return the mask of the elements at `places` that a candidate reproduces in further random products.
 
-        Some elements may have agreed by chance. The number of products is doubled until all remaining elements agree.
-        If that takes too many products, a sample of the elements is replayed in a few more products. If an element of
-        the sample differs, the returned mask is empty.
+        So far, some elements may have agreed by chance. The number of products is doubled until all remaining elements
+        agree. If the limit of products is reached first, a sample of the elements is replayed in a few more products.
+        If an element of this sample differs, the returned mask is empty.
         """
         while new := self.trials.make(2 * len(self.trials.kept)):
             fits = places
@@ -247,7 +247,7 @@ class _Mapping:
     def _best_on_sample(self, ways: list[Candidate], places: Array, failed: Array) -> Candidate | None:
         """Return the candidate that reproduces the most elements of a sample bit for bit.
 
-        The sample includes elements in the masks `failed`, which the previous candidate did not reproduce.
+        The masks `failed` mark elements that the previous candidate did not reproduce; some of them are in the sample.
         """
         rows, columns = np.nonzero(places)
         total = len(rows) * len(self.trials.kept)
@@ -338,7 +338,7 @@ def order_map(
         The seed of the random matrices that are replayed.
     progress : callable, optional
         Called before each product, and at the end, with the number of elements in the classes found so far and the
-        number of all elements. It may raise an exception to end the search.
+        number of all elements. This function may raise an exception to end the search.
 
     Returns
     -------

@@ -142,8 +142,9 @@ class OrderMap(Answering, Individual):
         Parameters
         ----------
         a, b : array_like
-            The matrices (rows, terms) and (terms, columns), or batches of them. Other formats are rounded to the format
-            of the map's terms. If one matrix is both operands (layout "A@A.T" or "A.T@A"), `b` may be omitted.
+            The matrices (rows, terms) and (terms, columns), or batches of them. Numbers of other formats are rounded to
+            the format of the map's terms. If one matrix is both operands (layout "A@A.T" or "A.T@A"), `b` may be
+            omitted.
 
         Returns
         -------

@@ -41,7 +41,7 @@ class Masks:
 
 
 def all_masks(format: Format, terms: int) -> list[Masks]:
-    """Return masks in the order to try them: first for partial sums as wide as the terms, then for narrower ones."""
+    """Return masks, in the order in which to try them: first for sums as wide as the terms, then for narrower sums."""
     exponents = dict.fromkeys((format.emax, min(format.emax, _SINGLE), _HALF))
     few = Masks(format, _SINGLE, few=True)
     return [*(Masks(format, emax) for emax in exponents), *[few] * (terms > few.most)]
@@ -79,10 +79,10 @@ class Lines:
 
 
 class ProbeReader:
-    """Finds the subtrees in which two terms of a target meet: the smallest ones that contain both terms.
+    """Finds the subtree in which two terms of a target meet: the smallest subtree that contains both terms.
 
-    `lines` has the elements of a product at which probes are read. `lines` is None for a sum or dot product, which
-    takes one call per vector. `probes` is the number of probes made.
+    `lines` has the elements of a product at which probes are read. `lines` is None for a sum or dot product: each of
+    its probes takes one call of the target. `probes` is the number of probes made.
     """
 
     def __init__(self, sized: SizedTarget, lines: Lines | None = None) -> None:
@@ -214,7 +214,7 @@ class ProbeReader:
             yield from self.values(rows, np.full(n, factor)).tolist()
 
     def _counts(self, sums: Array) -> Array:
-        """Return the number of units that each sum counts; −1 for a sum that is not a possible number of units."""
+        """Return, for each sum of units, the number of units; −1 for a sum that no possible number of units gives."""
         units = sums.astype(np.float64)
         if self.masks.unit != 1:
             units /= self.masks.unit

@@ -1,10 +1,10 @@
 """Find the order in which a sum is computed, by probes with two huge numbers that absorb other terms.
 
 A probe has a huge number at term i, its negative at term j, and 1 at every other term. A 1 that is added to one of the
-two huge numbers before they meet is lost, and every other 1 remains. The result is therefore the number of terms
-outside the subtree in which terms i and j meet. The sizes of these subtrees, for all pairs of terms, determine the
-whole tree. The path from a term to the result passes through nodes. Two other terms join this path at the same node if
-the first term meets both in subtrees of the same size.
+two huge numbers before the huge numbers meet is lost, and every other 1 remains. The result is therefore the number of
+terms outside the subtree in which terms i and j meet. The sizes of these subtrees, for all pairs of terms, determine
+the whole tree. The path from a term to the result passes through nodes. Two other terms join this path at the same node
+if the first term meets both in subtrees of the same size.
 
 P. Xie, Y. Gao and J. Xue, *FPRev: revealing floating-point accumulation orders* (USENIX ATC 2025; arXiv:2411.00442).
 Unlike the paper, this module first tests whether a group of terms forms the same tree as a known group of the same
@@ -49,7 +49,7 @@ def plan_of(
 
     If all nodes add two numbers, a serial sum of n terms takes about n probes, and so does a sum with the plan
     `supposed`. A sum with many equal parts, such as a pairwise one, takes about 2·n probes. `from_last` says whether
-    the last terms are deeper in the tree than the first ones. `from_last` is None if this is not known. `meetings`
+    the last terms are deeper in the tree than the first terms. `from_last` is None if this is not known. `meetings`
     answers `batch` probes at the cost of one. Raises NotASum if no tree has these sizes, or after `most_probes` probes.
 
     >>> halves = {(0, 1): 2, (2, 3): 2}
@@ -76,7 +76,7 @@ _Forest = Generator["_Forest", list[int], list[int]]
 
 
 class _Search:
-    """The search for a plan, with the nodes found so far and a known tree for each size."""
+    """The search for a plan: the nodes found so far and, for each number of terms, a tree that is already known."""
 
     def __init__(self, meetings: Meetings, terms: int, most_probes: int | None, batch: int) -> None:
         self.meetings, self.terms, self.left = meetings, terms, most_probes
@@ -144,7 +144,7 @@ class _Search:
             raise NotASum("a huge number absorbs no terms: the function adds exactly, or in too wide an accumulator")
 
     def _path(self, pivot: int, others: Array, sizes: Array, from_last: bool) -> _Forest:
-        """Create the nodes of the path that begins at a pivot; return the root of this subtree.
+        """Create the nodes on the path from a term, the pivot, to the root of a subtree; return this root.
 
         The terms `others` join the path in ascending order of `sizes`.
         """
@@ -201,9 +201,9 @@ class _Search:
 
         If the terms of a group form the known tree of this size, the group's list has one root.
 
-        If `is_flat` is true, test instead whether all terms of group k are children of one node, which has `parents[k]`
-        terms below it. If they are, the group's list has all its terms as roots. If a group does not pass the test, its
-        list is empty.
+        If `is_flat` is true, the test is instead whether all terms of group k are children of one node, which has
+        `parents[k]` terms below it. The list of a group that passes this test has all terms of the group as roots. The
+        list of a group that fails is empty.
         """
         if not groups:
             return []
@@ -216,9 +216,9 @@ class _Search:
         return [group.tolist() if flat else [] for group, flat in zip(groups, fits, strict=True)]
 
     def _matched_roots(self, groups: Array, parent: int) -> list[int | None]:
-        """Return the root of each row of `groups` that forms the known tree of this size, and None for other rows.
+        """Return, for each row of `groups`, the root if the row's terms form the known tree of this size, else None.
 
-        The node above the terms of a row has at least `parent` terms below it.
+        The size is the number of terms in a row. The node above these terms has at least `parent` terms below it.
         """
         count, m = groups.shape
         shape = self._shape(m) if m < parent and m > 2 else None

@@ -40,7 +40,7 @@ class RandomProducts:
         return RandomProduct(self._sized, self._rng)
 
     def make(self, wanted: int) -> list[RandomProduct]:
-        """Make and keep products until `wanted` products are kept or a limit is reached; return the new ones."""
+        """Make and keep products until `wanted` products are kept or a limit is reached; return the new products."""
         sized = self._sized
         rows, columns = sized.matrix_shape
         numbers = rows * columns + sized.terms * (rows + columns)

@@ -149,8 +149,9 @@ def reveal(
 def prober_of(target: Target, n: int, dtype: str, mode: DefaultMode | None = None) -> Prober:
     """Return a prober for the order in which a target adds n terms; raises what `reveal` raises.
 
-    If `mode` is given, the target computes in the caller's floating-point mode: the one before `mode` was entered. This
-    mode may flush subnormal numbers. Raises UnsupportedError if this mode does not round to nearest.
+    If `mode` is given, the target computes in the caller's floating-point mode: the mode that was set before `mode` was
+    entered. The caller's mode may flush subnormal numbers. Raises UnsupportedError if the caller's mode does not round
+    to nearest.
     """
     return Prober(SizedTarget(target, n, dtype, mode=check_mode(target, mode)))
 
@@ -221,8 +222,8 @@ def examine(
 class _Trials:
     """Random sums, and the results of a target for them.
 
-    In a product, row r of trial t computes sum t + r, modulo the number of trials. So each row computes every sum once.
-    `real` holds the first element of each product, and `whole` all elements.
+    In a product, row r of trial t computes sum t + r, modulo the number of trials. Over all trials, a row therefore
+    computes every sum once. `real` holds the first element of each product, and `whole` all elements.
     """
 
     def __init__(self, prober: Prober, seed: int, trials: int) -> None:
@@ -268,7 +269,7 @@ class _Trials:
     def agreeing(self, claim: Explanation) -> int:
         """Return the number of elements that a claim reproduces bit for bit in all trials.
 
-        The claim must reproduce the first element of each trial.
+        The caller has checked that the claim reproduces the first element of each trial.
         """
         shape = self.whole.codes.shape[1:]
         if not shape:

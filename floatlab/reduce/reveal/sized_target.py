@@ -31,8 +31,8 @@ class SizedTarget:
     `shape` is the shape of the results: () for sums and dot products, (rows,) or (rows, columns) for products. Operands
     are prepared in the NumPy dtype `carrier`: the dtype of their format, or float32 if NumPy has no dtype for it
     (float32 contains all such formats). If `mode` is given, the target runs in the caller's floating-point mode: the
-    one before `mode` was entered. In a batch, all products have the same right operand, and `shape` has the rows of all
-    products together: rows = number of products × rows of each product.
+    mode that was set before `mode`. In a batch, all products have the same right operand, and `shape` has the rows of
+    all products together: rows = number of products × rows of each product.
     """
 
     def __init__(
@@ -92,8 +92,8 @@ class SizedTarget:
     def multiply(self, x: Array, y: Array) -> Source:
         """Return the codes of the product of x (rows, terms) and y (terms, columns) or (terms,).
 
-        Both have the dtype `carrier`. y is ignored if one matrix is both operands. Raises UnsupportedError if the
-        target raises an exception or returns another shape.
+        Both operands have the dtype `carrier`. y is ignored if one matrix is both operands. Raises UnsupportedError if
+        the target raises an exception or returns another shape.
         """
         array, dtype, target = self.target.device.array, self.dtype, self.target
         self.before_product()
@@ -161,7 +161,7 @@ class SizedTarget:
 
 
 def check_mode(target: Target, mode: DefaultMode | None) -> DefaultMode | None:
-    """Return `mode`. Raises UnsupportedError if the mode before `mode` was entered does not round to nearest."""
+    """Return `mode`; raises UnsupportedError if the mode that was set before `mode` does not round to nearest."""
     if mode is not None and not mode.outside(rounds_to_nearest)():
         raise UnsupportedError(
             f"{target.name} can be probed only if this thread rounds to nearest, which it does not: "

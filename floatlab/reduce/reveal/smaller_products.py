@@ -31,8 +31,9 @@ _APART = {"A@A.T": "A@B.T", "A.T@A": "A.T@B"}
 class SmallerProducts:
     """Smaller products of a target, and the orders of their elements.
 
-    `explain` finds the orders of one product: it returns the candidate of each class and the class of each element.
-    `explain` is called once for each product, when the orders of this product are needed.
+    `explain` finds the orders of one product. It divides the elements into classes with one order each, and returns the
+    order (a candidate) of each class, and the class of each element. `explain` is called once for each product, when
+    the orders of this product are needed.
     """
 
     def __init__(self, sized: SizedTarget, explain: Callable[[SizedTarget], Explained]) -> None:
@@ -85,7 +86,7 @@ class SmallerProducts:
     def _of_all_terms(self, shape: tuple[int, ...], place: tuple[int, int], layout: str) -> Iterator[Candidate]:
         """Yield the orders of a product with fewer rows and columns, but with all terms.
 
-        The order of the smaller product's element at `place` comes first.
+        The first order is the order of the element at `place` in this smaller product.
         """
         terms = self.sized.terms
         is_same = shape == self.sized.matrix_shape and layout == self.sized.layout
@@ -119,10 +120,10 @@ def _side(length: int, period: int) -> int:
 
 
 def _place(index: int, length: int, period: int) -> int:
-    """Return the index in the smaller length that corresponds to an index in `length`.
+    """Return the index along an axis of a smaller product that corresponds to `index` along the whole axis.
 
-    An index keeps its distance from the end if the smaller length allows it. If not, its remainder modulo
-    `period` stays the same.
+    `length` is the length of the whole axis; `_side` gives the length of the smaller axis. An index keeps its distance
+    from the end if the smaller axis is long enough. Otherwise, the index keeps its remainder modulo `period`.
 
     >>> [_place(index, 115, 8) for index in (114, 104, 103, 2)], _place(4, 13, 8)
     ([10, 0, 7, 2], 4)
