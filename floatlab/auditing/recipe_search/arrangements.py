@@ -61,7 +61,7 @@ class Arrangement(Record):
         return (*shape[: self.axis], *shape[self.axis + 1 :], shape[self.axis])
 
     def grid(self, shape: Shape) -> Shape:
-        """Return the shape of the grid, the array of all scales; its last axis is the one along which blocks lie."""
+        """Return the shape of the grid, the array of all scales. Blocks lie along the last axis of this array."""
         rows, columns = self.size
         if rows is None:
             return (1,)
@@ -136,10 +136,10 @@ class Arrangement(Record):
 
 
 def arrangements(shape: Shape, stored: Shape | None, powers: bool = False) -> list[Arrangement]:
-    """Return the arrangements of blocks that have scales of the shape `stored`.
+    """Return the arrangements of blocks for which the array of all scales may have the shape `stored`.
 
-    If `powers` is true, the scales are e8m0 or e4m3; such scales may be stored in the 128×4 layout (swizzled). If
-    `stored` is None, there are no scales, and usual shapes are returned.
+    If `powers` is true, the scales are e8m0 or e4m3. Scales of these formats may be stored in the 128×4 layout
+    (swizzled). If `stored` is None, there are no scales, and usual arrangements are returned.
 
     >>> [each.shape for each in arrangements((32, 64), (32, 4))]
     ['16', '16x16']
@@ -152,7 +152,7 @@ def arrangements(shape: Shape, stored: Shape | None, powers: bool = False) -> li
 
 
 def _distinct(found: Iterable[Arrangement], shape: Shape) -> list[Arrangement]:
-    """Merge arrangements that cut the tensor into the same blocks; the result lists the shapes of all merged ones."""
+    """Merge arrangements that cut the tensor into the same blocks; each result lists all block shapes of its group."""
     groups: dict[object, list[Arrangement]] = {}
     for each in found:
         groups.setdefault(_cut(each, shape), []).append(each)
@@ -228,7 +228,7 @@ def _squeezed(shape: Shape) -> Shape:
 
 
 def _lengths(length: int, count: int, others: int) -> Iterator[str]:
-    """Yield the block lengths along an axis for which the tensor has `count` scales. Lengths are text, as in recipes.
+    """Yield each block length that, along one axis, gives the tensor `count` scales. Lengths are text, as in recipes.
 
     `length` is the length of the axis. `others` is the product of the lengths of all other axes.
     """

@@ -61,7 +61,7 @@ def first_difference(
 ) -> int | None:
     """Return the index of the first element whose codes in `one` and `other` differ, or None if there is none.
 
-    If `same_grid` is true, an element also counts if its scales differ.
+    If `same_grid` is true, an element whose scales in `one` and `other` differ also counts.
     """
     table = canonical(candidate.recipe.format.element)
     differs = (table[one.codes] != table[np.minimum(other.codes, len(table) - 1)]).reshape(-1)
@@ -132,9 +132,10 @@ def telling_record(
     trial: Trial | None,
     evidence: Evidence | None,
 ) -> TellingElement:
-    """Return the record of an element, with the steps in which each candidate of `pair` computes it.
+    """Return the record of an element, with the steps in which each candidate of `pair` quantises this element.
 
-    `at` is the index of the element in the flattened part. Without a trial, its stored code and scale are None.
+    `at` is the index of the element in the flattened part. If `trial` is None, the code and the scale in the record are
+    None.
     """
     flat, shape = part.codes.reshape(-1), part.codes.shape
     places = _block_with(pair[0].arrangement, at, shape)

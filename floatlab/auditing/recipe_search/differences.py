@@ -26,7 +26,7 @@ _FEW = 1 / 1000  # if a smaller share of the codes than this differs, they may b
 
 
 def difference_words(trial: Trial, tally: Agreement, evidence: Evidence) -> list[str]:
-    """Return remarks on the codes and scales that a recipe does not give."""
+    """Return remarks on the stored codes and scales that a recipe does not reproduce."""
     lost, wrong_scales = tally.codes_tried - tally.codes, tally.scales_tried - tally.scales
     found = []
     near = _nearest_share(trial, evidence) if lost else 0.0
@@ -132,7 +132,7 @@ def _tensor_words(trial: Trial, evidence: Evidence) -> list[str]:
 
 @np.errstate(all="ignore")
 def _nearest_share(trial: Trial, evidence: Evidence) -> float:
-    """Return the share of stored codes that are nearest to the original divided by the stored scales.
+    """Return the share of stored codes that are the codes nearest to the original divided by the stored scales.
 
     Only the first part of the tensor is examined.
     """

@@ -23,10 +23,10 @@ from floatlab.record import Individual, Record
 class RecipeCandidate(Record):
     """A recipe that may have made the codes, with the arrangement of its blocks.
 
-    The original values are first converted to the format `takes`. This name is empty if the values keep their own
-    format. `given` is the stored scale of the tensor if the candidate uses it instead of deriving one. `changes`
-    describes how the rule differs from the rule of the recipe `base`. `on_cuda` is true if one of these changes is the
-    way in which PyTorch divides on CUDA.
+    The original values are first converted to the format `takes`. `takes` is empty if the values keep their own format.
+    `given` is the stored scale of the tensor if the candidate uses it instead of deriving one. `changes` describes how
+    the rule differs from the rule of the recipe `base`. `on_cuda` is true if one of these changes is PyTorch's division
+    on CUDA.
     """
 
     base: str
@@ -39,7 +39,7 @@ class RecipeCandidate(Record):
 
     @property
     def distance(self) -> int:
-        """The number of changes to the recipe `base`. The way in which PyTorch divides on CUDA is not counted."""
+        """The number of changes to the recipe `base`; a change to PyTorch's division on CUDA does not count."""
         return len(self.changes) - self.on_cuda
 
     @property
@@ -83,7 +83,7 @@ class Encoded(Individual):
     """A quantised part of a tensor.
 
     `codes` are in the order of the tensor. `scales` are numbers in the order of `Arrangement.grid`. `tensor` is the
-    scale of the tensor or the scales of its rows. It is None if the recipe has no such scale.
+    scale of the tensor or the scales of its rows. `tensor` is None if the recipe has no such scale.
     """
 
     codes: Array
@@ -92,7 +92,7 @@ class Encoded(Individual):
 
 
 def taken(codes: Array, own: Format, takes: str) -> Source:
-    """Return what a candidate quantises: the values of `codes`, rounded to the format `takes` unless it is empty."""
+    """Return what a candidate quantises: the values of `codes`, rounded to the format `takes` unless `takes` is ""."""
     if not takes or takes == own.name:
         return Source(codes, own)
     format = parse_format(takes)
@@ -103,9 +103,9 @@ def taken(codes: Array, own: Format, takes: str) -> Source:
 def encode_part(candidate: RecipeCandidate, survey: Survey, part: Part, tensor: float | None = None) -> Encoded:
     """Quantise a part of a tensor.
 
-    `tensor` is the scale of the whole tensor. It is needed if the recipe derives such a scale and the part is not the
-    whole tensor. A block that extends beyond the part gets the largest magnitude of the whole block as an additional
-    element.
+    `tensor` is the scale of the whole tensor. This argument is needed if the recipe derives such a scale and the part
+    is not the whole tensor. A block that extends beyond the part gets the largest magnitude of the whole block as an
+    additional element.
     """
     arrangement, recipe = candidate.arrangement, candidate.recipe
     x, shape = part.codes, part.codes.shape
@@ -125,7 +125,7 @@ def encode_part(candidate: RecipeCandidate, survey: Survey, part: Part, tensor: 
 
 
 def _in_order(codes: Array, found: Encoded, recipe: Recipe) -> Encoded:
-    """Return a copy of `found` with other codes and decoded scales. The new codes are in the order of the tensor."""
+    """Return a copy of `found` with decoded scales and with the given codes, which are in the order of the tensor."""
     fmt = recipe.format
     scales = decode_array(found.scales.reshape(-1), fmt.scale, np.float64, threads=1)
     return Encoded(np.ascontiguousarray(codes), scales, found.tensor)
@@ -160,7 +160,7 @@ def _encoded(x: Array, candidate: RecipeCandidate, own: Format, given: float | N
 
 
 def magnitudes(codes: Array, format: Format) -> Array:
-    """Return codes without their signs. A larger result means a larger magnitude; NaNs have the largest ones."""
+    """Return codes without their signs. A larger result means a larger magnitude; NaNs give the largest results."""
     found: Array = codes & codes.dtype.type((1 << format.width - 1) - 1)
     return found
 

@@ -26,8 +26,8 @@ def find_recipe(
     All scale rules of libraries and of floatlab are tried, with every shape of blocks that the scales allow, and every
     layout that the sizes allow. If none gives all codes and scales, other roundings, quotients and precisions are
     tried. A recipe is named only if it gives every code and every scale that is compared. All codes and scales are
-    compared, except for recipes that are slow to compute: these are compared on some pieces of the tensor only. Zeros
-    of both signs count as equal, and so do all NaNs.
+    compared, unless the recipe is slow to compute: then only some pieces of the tensor are compared. Zeros of both
+    signs count as equal, and so do all NaNs.
 
     Parameters
     ----------
@@ -35,17 +35,17 @@ def find_recipe(
         The quantised codes: an array, or `FILE::NAME`. The elements of an array may be codes in bytes, numbers of a
         dtype such as float8, or bytes of packed codes: two of 4 bits in a byte, or four of 6 bits in three bytes.
     original
-        The tensor before it was quantised: an array of floats, or `FILE::NAME`. NAME may be left out if it is
-        the same as that of the codes.
+        The tensor before it was quantised: an array of floats, or `FILE::NAME`. NAME may be left out if the codes have
+        the same NAME.
     scales
-        The scales of blocks: an array, or `FILE::NAME`. Bytes are tried both as codes of e8m0 and as codes of e4m3. The
-        default is the scales that are stored beside the codes; they are found by the conventions of checkpoints.
+        The scales of blocks: an array, or `FILE::NAME`. Bytes are tried both as codes of e8m0 and as codes of e4m3. By
+        default, the scales stored beside the codes are used; the conventions of checkpoints find these scales.
     tensor_scale
         The scale of the tensor, or of each row. The default is the scale that is stored beside the codes. If `scales`
         is given, there is no default.
     progress
-        A function that is called once, with the total number of elements. It must return a second function, which is
-        then called with the number of elements done since its previous call.
+        A function that is called once, with the total number of elements. This function must return a second function.
+        The second function is then called with the number of elements done since its previous call.
 
     Returns
     -------

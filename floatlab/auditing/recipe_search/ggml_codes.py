@@ -20,9 +20,9 @@ _AT_ONCE = 1 << 16  # the number of blocks whose scales are read at once
 
 
 class _Layout(Individual):
-    """How the blocks of one of ggml's types are read: their element format, and the name `kind` of their scales.
+    """How the blocks of one of ggml's types are read: `element` and `kind` name the formats of elements and scales.
 
-    `scales` and `codes` are functions of the bytes of blocks (blocks × bytes). They return a row for each block.
+    `scales` and `codes` are functions of the bytes of blocks (blocks × bytes); both return a row for each block.
     """
 
     element: str

@@ -1,4 +1,4 @@
-"""Compares codes and scales of candidates with the stored ones: counts equal ones, and finds the first unequal ones.
+"""Counts the stored codes and scales that a candidate gives, and finds the first code and scale that differ.
 
 The signs of zeros and NaNs do not count, because they come from the processor and the compiler.
 """
@@ -55,8 +55,8 @@ class Trial(Individual):
 class Agreement(Record):
     """The numbers of codes and scales that agree in a trial, and the indices of the first code and scale that differ.
 
-    `tensor` says how the stored scale of the tensor relates to the scale that the recipe gives. It is empty if the
-    tensor has no scale. `tensor_fits` says whether these two scales agree.
+    `tensor` says how the stored scale of the tensor relates to the scale that the recipe gives. `tensor` is empty if
+    the tensor has no scale. `tensor_fits` says whether these two scales agree.
     """
 
     codes: int = 0
@@ -259,7 +259,7 @@ def stored_as(scales: Array, kind: str, form: str) -> Array:
 
 
 def tensor_form(candidate: RecipeCandidate, mine: Array | None, evidence: Evidence, part: Part) -> tuple[str, bool]:
-    """Describe how the stored scale of the tensor relates to the recipe's scale. Also return whether it fits."""
+    """Say how the tensor's stored scale relates to the recipe's scale; also return whether the two scales agree."""
     stored = evidence.tensor
     if stored is None:
         return "", True

@@ -88,7 +88,7 @@ def _division(rule: ScaleRule) -> str:
 
 
 def _on_x(formula: Formula) -> Iterator[str]:
-    """Yield "*" for each product, and "/" for each quotient, whose left operand contains x (the element)."""
+    """Yield "*" for a product and "/" for a quotient if the left operand contains x, which stands for the element."""
     for each in formula.arguments:
         yield from _on_x(each)
     if formula.name in ("*", "/") and "x" in formula.arguments[0].names():

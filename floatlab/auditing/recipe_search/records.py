@@ -31,11 +31,12 @@ class DerivedElement(Record):
 
 
 class TellingElement(Record):
-    """An element that recipes quantise differently, with the steps in which each of them computes it.
+    """An element that recipes quantise differently, with the steps in which each recipe quantises this element.
 
-    `number` is the element before it was quantised, and `largest` is the largest magnitude of its block. Each of them
-    is None if it is NaN or infinite. `code` and `scale` are the stored code and scale; both are None for an example
-    that is not from the tensor. `scale` is also None if no scale is stored, or if the stored scale is not finite.
+    `number` is the value of the element before it was quantised, and `largest` is the largest magnitude of its block. A
+    NaN or infinite value is stored as None. `code` and `scale` are the stored code and scale; both are None for an
+    example that is not from the tensor. `scale` is also None if no scale is stored, or if the stored scale is not
+    finite.
     """
 
     index: tuple[int, ...]
@@ -53,8 +54,8 @@ class MatchedRecipe(Record):
     there may be none. `properties` are pairs of a property and its value: scale rule, arithmetic, quotient, rounding
     and so on. `layout` says how codes and scales are stored. Of `codes_tried` codes, `codes` agree; of `scales_tried`
     scales, `scales` agree. `tensor_scale` says how the stored scale of the tensor relates to the scale that the recipe
-    gives. It is empty if the recipe or the tensor has no such scale. `first_code` is the position of the first code
-    that differs, or None if no code differs. `first_scale` is the same for scales.
+    gives. `tensor_scale` is empty if the recipe or the tensor has no such scale. `first_code` is the position of the
+    first code that differs, or None if no code differs. `first_scale` is the same for scales.
     """
 
     recipe: str
@@ -86,11 +87,11 @@ class RecipeSearch(Record, Answering):
     """The recipes that make given codes from an original, bit for bit.
 
     `recipes` are the recipes with the fewest changes that give every code and every scale. If there are several, these
-    data do not tell which of them was used. `nearest` are the other recipes with the largest shares of equal codes and
-    scales, the best first. If a recipe agrees, `element` is the first element that it and the nearest other recipe
-    quantise differently. If none agrees, it is the first element for which the nearest recipe does not give the stored
-    code. `examples` are other numbers that two of the `recipes` would quantise differently. `remarks` are further
-    observations, such as a property that may differ.
+    data do not tell which of these recipes was used. `nearest` are the other recipes with the largest shares of equal
+    codes and scales, the best first. If a recipe agrees, `element` is the first element that this recipe and the
+    nearest other recipe quantise differently. If no recipe agrees, `element` is the first element for which the nearest
+    recipe does not give the stored code. `examples` are other numbers that two of the `recipes` would quantise
+    differently. `remarks` are further observations, such as a property that may differ.
     """
 
     _ASKS = ".is_found or .recipes"
@@ -118,7 +119,7 @@ class RecipeSearch(Record, Answering):
 
     @property
     def recipe(self) -> str:
-        """The name of the recipe. If several agree, it is the first; if none agrees, it is empty."""
+        """The name of the recipe. If several recipes agree, the first of them; if none agrees, ""."""
         return self.recipes[0].name if self.recipes else ""
 
     def __repr__(self) -> str:

@@ -120,7 +120,7 @@ def _is_settled(found: Agreements) -> bool:
 
 
 def _varied(found: Agreements, evidence: Evidence) -> Agreements:
-    """Return the tallies of varied copies of the best candidates: first with other scales, then with other elements."""
+    """Return the tallies of copies of the best candidates: first `scale_variations`, then `element_variations`."""
     varied: Agreements = {}
     best = _best({t: n for t, n in found.items() if not t.candidate.recipe.format.minimum})
     changed = [_having(trial, each) for trial in best for each in scale_variations(trial.candidate, _kind(trial))]
@@ -155,7 +155,7 @@ def _chosen(sample: Agreements) -> list[Trial]:
 
 
 def _sorted(found: Agreements) -> Agreements:
-    """Return the tallies sorted, the best first. Of equally good ones, unchanged recipes of libraries come first."""
+    """Return the tallies sorted, the best first. Among equals, unchanged recipes of libraries come first."""
 
     def key(item: tuple[Trial, Agreement]) -> tuple[object, ...]:
         trial, tally = item
@@ -177,7 +177,10 @@ def _is_usual(trial: Trial) -> bool:
 
 
 def _simplest(exact: Agreements) -> Agreements:
-    """Return the trials with the fewest changes. Those on CUDA are left out if a library's recipe agrees on the CPU."""
+    """Return the trials with the fewest changes.
+
+    Trials with PyTorch's division on CUDA are left out if one of the other trials has a rule of a library.
+    """
     fewest = min((trial.candidate.distance for trial in exact), default=0)
     found = {trial: tally for trial, tally in exact.items() if trial.candidate.distance == fewest}
     plain = {t: n for t, n in found.items() if not t.candidate.on_cuda}
@@ -187,7 +190,7 @@ def _simplest(exact: Agreements) -> Agreements:
 def _nearest(sample: Agreements, exact: Agreements, evidence: Evidence) -> Agreements:
     """Return the best trials that do not agree fully, at most one for each recipe.
 
-    If several give all codes but no scale, the one whose scales are nearest to the stored ones comes first.
+    If several trials give all codes but no scale, the trial whose scales are nearest to the stored scales comes first.
     """
     agree = {trial.candidate.name for trial in exact}
     found: Agreements = {}
@@ -216,7 +219,7 @@ def _rival(trial: Trial, others: Agreements) -> Trial | None:
 
 
 def _merged(exact: Agreements, evidence: Evidence) -> list[MatchedRecipe]:
-    """Return a record for each recipe that agrees. If a recipe agrees in several layouts, its record names them all."""
+    """Return a record for each recipe that agrees. If a recipe agrees in several layouts, its record names each."""
     found: dict[str, MatchedRecipe] = {}
     for trial, tally in exact.items():
         record = matched(trial, tally, evidence)
@@ -230,7 +233,7 @@ def _merged(exact: Agreements, evidence: Evidence) -> list[MatchedRecipe]:
 def _told_apart(
     exact: list[Trial], evidence: Evidence, recipes: list[MatchedRecipe]
 ) -> tuple[list[TellingElement], list[str]]:
-    """Return examples that the first exact recipe and another one quantise differently.
+    """Return examples that tell exact recipes apart: the first recipe and one of the others quantise each differently.
 
     The second result has a remark on the recipes for which no example was found.
     """

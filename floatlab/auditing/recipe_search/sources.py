@@ -41,8 +41,8 @@ def opened_evidence(
 ) -> Iterator[tuple[Evidence, Names]]:
     """Open codes, scales and original, each given by name (`FILE::NAME`) or as an array.
 
-    Without `scales`, the scales that are stored beside the codes are used; the conventions of checkpoints find them.
-    Raises FloatlabError if anything cannot be read, or if shapes do not fit together.
+    Without `scales`, the scales that are stored beside the codes are used; the conventions of checkpoints find these
+    scales. Raises FloatlabError if anything cannot be read, or if shapes do not fit together.
     """
     with ExitStack() as held:
         parts = _stored(codes, held)
@@ -65,7 +65,7 @@ def opened_evidence(
 def opened_with_zero_points(
     codes: object, original: object
 ) -> Iterator[tuple[QuantizedCheckpoint, Weight, ArraySource, tuple[str, str]] | None]:
-    """Open a weight of integers with zero points, and its original. Give None if the codes are not such integers.
+    """Open a weight of integers with zero points, and its original; return None if the codes are not such integers.
 
     The result is a tuple: the checkpoint, the weight, the original, and the names under which codes and original are
     shown.
@@ -139,7 +139,7 @@ def _is_checkpoint(path: str) -> bool:
 
 
 def _stored(place: object, held: ExitStack) -> _Parts:
-    """Open the codes at `place`, and the scales that the conventions of checkpoints find beside them."""
+    """Open the codes at `place`, and the scales that the conventions of checkpoints find beside these codes."""
     if not isinstance(place, str | os.PathLike):
         return _Parts("codes", "codes", _array(place, "codes", held))
     path, name = split_place(os.fspath(place))

@@ -1,4 +1,4 @@
-"""The trials of a search: all candidates that suit the stored shapes, and how many of the codes each of them gives.
+"""The trials of a search: all candidates that suit the stored shapes, and how many of the codes each one gives.
 
 A trial is a candidate with a way to read the stored codes and scales.
 """

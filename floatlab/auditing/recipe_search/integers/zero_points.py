@@ -263,7 +263,7 @@ def _place(at: Array, shape: tuple[int, ...]) -> tuple[int, ...] | None:
 def _remarks(x: Array, held: _Groups, best: MatchedRecipe) -> list[str]:
     """Return remarks on the stored codes and scales.
 
-    They say whether each code is the nearest one for the stored scales, and whether a rule gives these scales.
+    The remarks say whether each code is the nearest code for the stored scales, and whether a rule gives these scales.
     """
     found = []
     with np.errstate(all="ignore"):
