@@ -107,7 +107,7 @@ class BatchBuilder:
         self.each: list[Batch] = []
 
     def chains(self, first: Array, rest: Array) -> Array:
-        """Add a batch and return the slots of its results; if there are no steps, return `first`."""
+        """Append a batch, and return the slots of its results; if `rest` has no steps, only return `first`."""
         if not len(rest):
             return first
         self.each.append(Batch(first, rest))
@@ -115,7 +115,7 @@ class BatchBuilder:
         return np.arange(self.slots - len(first), self.slots)
 
     def tree(self, plan: Plan, slots: Array) -> Array:
-        """Add batches that sum each column of `slots` in the order of a plan; return the slots of the sums."""
+        """Append batches that add up each column of `slots` in the order of a plan; return the slots of the sums."""
         n, lanes = plan.terms, slots.shape[1]
         table = np.empty((n + len(plan.nodes), lanes), np.int64)
         table[:n] = slots

@@ -77,8 +77,9 @@ def _along(plan: Plan) -> list[int]:
 def _strides(plan: Plan) -> list[int]:
     """Return candidates for the stride of lanes.
 
-    In lanes with stride s, term s is the first number that is added to term 0. The first candidates are therefore the
-    lowest terms of the operands of the first few nodes on the path from term 0 to the result. Powers of two follow.
+    In lanes with stride s, term s is the first number that is added to term 0. Each of the first few nodes on the path
+    from term 0 to the result gives one candidate: the lowest term in the operands that do not contain term 0. Powers of
+    two follow.
     """
     n, first = plan.terms, plan.first_terms
     met = (min(first[each] for each in plan.nodes[id - n] if first[each]) for id in _along(plan)[:_MOST_STRIDES])
@@ -89,7 +90,7 @@ def _strides(plan: Plan) -> list[int]:
 def _sizes(plan: Plan) -> list[int]:
     """Return candidates for the length of blocks.
 
-    First come the sizes of the largest subtrees that contain term 0, then powers of two.
+    The first candidates are the numbers of terms of the largest subtrees that contain term 0. Powers of two follow.
     """
     n, sizes = plan.terms, plan.sizes
     counts = dict.fromkeys(sizes[id] for id in _along(plan)[-_MOST_SIZES:])

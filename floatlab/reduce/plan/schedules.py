@@ -57,7 +57,7 @@ class Schedule(Record):
                 check_number(self.word, kind, value)
 
     def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
-        """Add batches to `into` that sum each column of `slots`; return the slots of the sums.
+        """Append to `into` the batches that add up each column of `slots`; return the slots of the sums.
 
         `slots` has a row for each term and a column for each independent sum.
         """
@@ -72,7 +72,7 @@ class Schedule(Record):
         return self.batches_of(np.arange(terms))
 
     def batches_of(self, places: Array) -> Batches:
-        """Return the order as batches, after a permutation that moves term `places[i]` to position i."""
+        """Move term `places[i]` to position i for each i; return the batches that add the terms in this arrangement."""
         into = BatchBuilder(len(places))
         return into.finished(self.add_batches(places[:, None], into))
 
@@ -358,7 +358,7 @@ class ExplicitTree(Schedule):
         return self.tree.text
 
     def batches(self, terms: int) -> Batches:
-        """Return the batches. A cache holds those of the last 16 trees."""
+        """Return the batches of the tree. A cache holds the batches of the last 16 trees."""
         _same_count("the tree", self.tree.terms, terms)
         return _batches_of(self.tree)
 

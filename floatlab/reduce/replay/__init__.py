@@ -1,1 +1,1 @@
-"""Runs candidate computations on given inputs, and counts how many elements of an observed result each reproduces."""
+"""Runs candidate computations on given inputs; counts the elements of an observed result that each reproduces."""

@@ -168,9 +168,9 @@ def adders_along(
 ) -> Iterator[CandidateAdder]:
     """Yield candidate adders for the order that was inferred for a library, simple ones first.
 
-    The adders of `list_adders` come first. The next ones use FMA, but round both products of a node that adds two
-    products. Then come pairs of different adders, one for each operand of the last node: a library may use another
-    format for the terms that remain after its main loop. Last, `fused` is called if it is given. It probes which
+    The adders of `list_adders` come first. The next adders use FMA, but round both products of a node that adds two
+    products. Pairs of different adders follow, one adder for each operand of the last node: a library may use another
+    format for the terms that remain after its main loop. If `fused` is given, it is called next: `fused` probes which
     products the library fuses, and the last adders fuse only these products.
     """
     nodes = schedule.plan(n).nodes
@@ -240,7 +240,7 @@ def list_adders(
 def _multiplies_exactly(into: Format, x: Format, y: Format) -> bool:
     """Return whether `into` represents all products of finite numbers of the formats x and y.
 
-    If so, FMA makes no difference.
+    If `into` represents all these products, FMA makes no difference.
     """
     if into.precision < x.precision + y.precision or not into.subnormals:
         return False

@@ -64,9 +64,9 @@ def verdict_of(causes: tuple[Cause, ...]) -> Verdict:
 
 
 class Path(Individual):
-    """The steps from one result to the other; each step changes one cause.
+    """The steps from one result to the other; each step adds the effect of one cause.
 
-    `codes` holds the codes of the first result, and of the result after each cause.
+    `codes` holds the codes of the first result, and the codes after each step.
     """
 
     causes: tuple[Cause, ...]
@@ -74,7 +74,7 @@ class Path(Individual):
     codes: tuple[Array, ...]
 
     def __repr__(self) -> str:
-        """Show each cause with the largest change that it makes."""
+        """Show each cause with the largest change that the cause makes."""
         return f"Path({', '.join(f'{cause.value} {step:+d}' for cause, step in self.steps)})"
 
     @property
@@ -84,7 +84,7 @@ class Path(Individual):
 
     @property
     def steps(self) -> list[tuple[Cause, int]]:
-        """Each cause, and the largest change that it makes to an element, as counted by `moved`."""
+        """Each cause, with the largest change of an element that this cause makes; `moved` counts the change."""
         return [
             (cause, int(moves[np.abs(moves).argmax()])) for cause, moves in zip(self.causes, self.moves, strict=True)
         ]

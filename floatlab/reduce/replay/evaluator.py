@@ -45,7 +45,7 @@ class Evaluator:
     """
 
     def __init__(self, sides: Sides, into: Format, context: Context = DEFAULT) -> None:
-        """Choose the sample: all elements, or random ones. Regular positions could miss periodic differences."""
+        """Choose the sample: all elements, or random ones, since a regular sample could miss periodic differences."""
         self.sides, self.into, self.context = sides, into, context
         rows, self.terms = sides[0].codes.shape
         self.shape = (rows, sides[1].codes.shape[1] if len(sides) > 1 else 1)
@@ -144,7 +144,7 @@ class Evaluator:
         return round_exact(totals[0], self.into, self.context).code
 
     def _exact_product(self) -> Array:
-        """Return the codes of the exact product. Double-double arithmetic is used where it is precise enough."""
+        """Return the codes of the exact product, computed in double-double arithmetic where this is precise enough."""
         if len(self.sides) == 1 or not self._has_pairs:
             return self._exact(range(self.size))
         a, b = (decode(side.codes, side.format, np.float64) for side in self.sides)

@@ -37,7 +37,7 @@ class TileEdge(Individual):
 
     @property
     def text(self) -> str:
-        """Both candidates in words, with the rows or columns that the second one reproduces."""
+        """Both candidates in words, with the rows or columns that the second candidate reproduces."""
         return f"all {self.rest.elements:,} elements equal {self.rest.text}, but {self.where} {self.explanation.text}"
 
     def __repr__(self) -> str:

@@ -4,7 +4,7 @@ The measure is q = |d| / (u·(|A|·|B|)) for each element. Here d is the differe
 and |A|·|B| is the product of the matrices of magnitudes. In any order of the additions, rounding errors are bounded by
 a multiple of u·(|A|·|B|). To first order, q between a computed sum of n terms and the exact sum is at most n (Higham,
 *Accuracy and Stability of Numerical Algorithms*, section 3.5). The q that a cause produces depends on n and on the
-data. Every cause is thus tried on the given inputs, or on a part of them.
+data. Therefore every cause is tried on the given inputs, or on a part of these inputs.
 """
 
 from __future__ import annotations
@@ -71,8 +71,9 @@ class Judgement(Answering, Record):
 
     If `causes` is empty, no cause that was tried explains the difference. If `causes` has several causes, these inputs
     cannot distinguish them. `looked_at` is the number of measured elements. `beyond` is the number of measured elements
-    whose q is far larger than in any tried order of the additions. If there are only few such elements, `causes` does
-    not explain them. `at` is the index of the measured element with the largest q, or None if no element was measured.
+    whose q (see the module's docstring) is far larger than the q of any order of the additions that was tried. If only
+    a few elements have such a q, `causes` does not explain these elements. `at` is the index of the measured element
+    with the largest q, or None if no element was measured.
     """
 
     terms: int
@@ -95,7 +96,7 @@ class Judgement(Answering, Record):
 
     @property
     def is_rounding(self) -> bool:
-        """Whether the whole difference is explained by another order of the additions, and by no other cause."""
+        """Whether a different order of the additions, and no other cause, explains the whole difference."""
         return self.causes == (DifferenceCause.ORDER,) and not self.beyond
 
     @property
@@ -159,7 +160,7 @@ class ProductJudge:
         return _effects(self._x, self._y, self._high, self._low, self._size, self.format)
 
     def judged(self, actual: object, expected: object = None) -> Judgement:
-        """Judge how a product differs from another or the exact product; raises errors as `judge_difference` does."""
+        """Judge how `actual` differs from `expected` or the exact product; raises errors as `judge_difference` does."""
         first, rows, columns, size = _matrix(actual, "actual"), self._rows, self._columns, self._size
         if first.shape != self.shape:
             raise UnsupportedError(f"shapes do not match: the product has shape {self.shape}, not {first.shape}")

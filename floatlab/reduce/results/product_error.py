@@ -61,9 +61,9 @@ class ExactProduct:
         return np.asarray(decode(codes.reshape(self.shape)[self.rows], self.format, np.float64))
 
     def errors(self, codes: Array, worst: int = 5) -> ProductErrors:
-        """Return the errors of a product, given as codes, and the indices of the `worst` elements.
+        """Return the errors of a product (given as codes), and the indices of up to `worst` elements.
 
-        These are up to `worst` elements with the largest errors in ulps.
+        These elements have the largest errors in ulps.
         """
         fmt, columns = self.format, self.shape[1]
         with np.errstate(all="ignore"):

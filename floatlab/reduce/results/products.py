@@ -54,7 +54,7 @@ class MatrixOptions(ProductOptions, total=False):
 class ProductElement(Record):
     """One element of a product: `exact` is its exact sum, and `error` is `value` − `exact`.
 
-    Each of these two is None if it is not finite.
+    A value that is not finite is None.
     """
 
     index: tuple[int, ...]
@@ -194,8 +194,8 @@ def matmul(
     schedule : str, Schedule or Plan, optional
         The order of the additions of each element; serial by default.
     format : Format or str, optional
-        The result's format. By default, it is the smallest format that contains the formats of both factors, or
-        binary32 if neither factor has a format. For a machine, it is the accumulator's format by default.
+        The result's format. The default is the smallest format that contains the formats of both factors, or binary32
+        if neither factor has a format. With a machine, the default is the accumulator's format.
     **options
         fma, terms, products, accumulator, adder, context and machine: as for `dot`. A machine with block scales, such
         as "blackwell.nvf4.f32", also takes scales: a pair of arrays of shapes (…, n / size) and (n / size, …), where
@@ -205,8 +205,8 @@ def matmul(
     Returns
     -------
     numpy.ndarray
-        The product. Its dtype is NumPy's dtype for the result's format if there is one. Otherwise it is float32 if
-        float32 contains the format, or else float64.
+        The product. Its dtype is NumPy's dtype for the result's format if NumPy has one. Otherwise, the dtype is
+        float32 if float32 contains the format, or else float64.
 
     Raises
     ------
@@ -216,7 +216,7 @@ def matmul(
     Notes
     -----
     Under stochastic rounding, each element has its own stream of random draws, determined by its index in C order.
-    Element 0 has the draws of `dot`.
+    Element 0 uses the same draws as `dot`.
 
     Examples
     --------

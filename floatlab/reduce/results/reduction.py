@@ -215,7 +215,7 @@ class Reduction(Answering, Individual):
         return self._finally(running_bound(self.nodes, self.terms, self.adder))
 
     def _finally(self, bound: Fraction | None) -> Fraction | None:
-        """Return a bound on |error| of the result, given one for the accumulated sum; None if no bound is proved."""
+        """Return a bound on |error| of the result, given a bound for the accumulated sum; None if none is proved."""
         if self.result.format == self.accumulated.format or self.exact is None:
             return bound
         return final_bound(bound, self.exact, self.result.format, self.adder.context)
@@ -282,7 +282,7 @@ def worst_nodes(sides: Sides, batches: Batches, adder: Adder, count: int) -> lis
 
 
 def _missed(sides: Sides, adder: Adder, pairs: Array, numbers: Array) -> Array:
-    """Estimate the size of each node's rounding error, including its rounded products; 0 if it is not finite."""
+    """Estimate the size of each node's rounding error, including the errors of its products; 0 if not finite."""
     n = len(sides[0].codes)
     values = [decode(side.codes, side.format, np.float64) for side in sides]
     with np.errstate(all="ignore"):

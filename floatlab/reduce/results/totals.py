@@ -65,8 +65,8 @@ def sum(
         The format to which terms are converted. By default, terms keep their format if `format` contains it; other
         terms are converted to `format`. The conversion rounds to nearest. Integers must be exactly representable.
     accumulator : Format or str, optional
-        The format of partial sums, by default `format`. If this format differs from `format`, the last sum is rounded
-        to `format`.
+        The format of partial sums; by default, `format`. If the two formats differ, the last sum is rounded to
+        `format`.
     adder : str
         "rounded", or the name of a compensated sum, which is serial: "kahan", "neumaier", "klein" or "double".
     context : Context or str, optional
@@ -129,7 +129,7 @@ def dot(
         Whether fused multiply-add adds products to partial sums. A fused product is not rounded. In a node that adds
         two products, only one is fused.
     products : Format or str, optional
-        The format to which separate products are rounded, by default the accumulator's.
+        The format to which products are rounded if they are not fused; by default, the format of the accumulator.
     machine : str or Machine, optional
         A model of a matrix unit, such as "hopper.f16.f32". The model fixes everything but the schedule and the result's
         format.
