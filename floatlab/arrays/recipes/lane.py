@@ -178,7 +178,8 @@ class FormulaLane:
     def _rounded(self, scaled: Array, numbers: Format) -> Array:
         """Round scaled values into the format `numbers`, and return the codes.
 
-        The rounding direction is that of the context or, if the context's direction is RNE, that of the rule.
+        If the context's direction is RNE, values are rounded in the rule's direction; otherwise in the context's
+        direction.
         """
         context, direction = self.context, self.rule.rounding
         if direction != "RNE" and context.rounding is Direction.RNE:

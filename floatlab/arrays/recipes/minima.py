@@ -1,7 +1,7 @@
 """Rounds and decodes blocks of formats that store a minimum beside each scale (q4_1, q4_k).
 
-The values have the same bits as those of `arith.blocks`. If the rule is that of a library, blocks with NaNs or
-infinities are computed by `arith.blocks` itself.
+The values have the same bits as those of `arith.blocks`. If the rule comes from a library, `arith.blocks` itself
+computes the blocks with NaNs or infinities.
 """
 
 from __future__ import annotations
