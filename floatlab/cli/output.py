@@ -278,7 +278,7 @@ def write_files(question: Question, answer: Answer, settings: OutputSettings) ->
 
 
 def save(option: str, path: str, text: str) -> None:
-    """Write the output of an option to its file; a FileFormatError names the option and the file."""
+    """Write the output of an option to its file; raises FileFormatError, which names the option and the file."""
     from floatlab.atomic_write import replacing
 
     with refusing(option, path), replacing(path) as file:

@@ -1,4 +1,4 @@
-"""Reading standard input for `-`: it may be closed, endless, or have lines of any length."""
+"""Reads standard input, for which `-` stands. The stream may be closed, endless, or have lines of any length."""
 
 from __future__ import annotations
 
