@@ -64,9 +64,9 @@ def answer_of(
 def are_checkpoints(words: Sequence[str], options: Mapping[str, object]) -> bool:
     """Return whether two words name checkpoints, not arrays.
 
-    They do if an option for checkpoints is given, or if both files can be checkpoints and one of them has several
-    tensors. They also do if one word is a folder and another word names no file: reading checkpoints then gives the
-    better error.
+    The words name checkpoints if an option for checkpoints is given, or if both files can be checkpoints and one of
+    these files has several tensors. If one word is a folder and the other names no file, the answer is also true,
+    because reading checkpoints then gives the better error.
     """
     if not {"only", "stored"}.isdisjoint(options):
         return True

@@ -173,7 +173,10 @@ def _is(given: str, number: object) -> bool:
 
 
 def _exercise_at(task: Task, scene: int, direction: Direction) -> Exercise | None:
-    """Return the exercise of the same scene if the operation is rounded in another direction."""
+    """Return the exercise that a scene would have if the operation were rounded in `direction`.
+
+    Return None if the operation would then not have this scene, or if the scene would have no exercise.
+    """
     scenes = scenes_of_question(task.question.replace(context=task.question.context.replace(rounding=direction)))
     found = exercises(scenes)
     return found[scene] if scene < len(found) else None

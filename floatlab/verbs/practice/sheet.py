@@ -118,7 +118,7 @@ def _task(
     draws: RandomIntegers,
     used: set[Question],
 ) -> Task:
-    """Return a task that is not on the sheet yet. If no more are found (in a narrow format), return a repetition."""
+    """Return a task that is not on the sheet yet. If none is found (in a narrow format), return a repeated task."""
     best: Task | None = None
     for _ in range(_TRIES):
         verb, format = operations[draws.below(len(operations))], formats[draws.below(len(formats))]
