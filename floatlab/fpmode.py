@@ -5,7 +5,7 @@ with -ffast-math. floatlab's computations with hardware floats must not depend o
 are decorated with `in_default_mode`, and our own threads run inside `DefaultMode()`. The decorator and `DefaultMode()`
 check the mode first; the check takes about 0.1 µs. If the mode is the default, they do nothing else.
 
-The C extension sets the mode; if it is not installed, the C library does. If neither can, UnsupportedError is raised.
+The C extension sets the mode; if it is not installed, the C library does. UnsupportedError is raised if both fail.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ _known_setter: Setter | None = None
 
 
 def _setter() -> Setter:
-    """Return the functions that set and restore the mode, found at first use.
+    """Return the functions that set and restore the mode; the first call finds them.
 
     Raises ImportError, OSError, AttributeError or ValueError if there are no such functions.
     """

@@ -1,6 +1,6 @@
 """Immutable records: like `@dataclass(frozen=True, slots=True)`, but imported in a tenth of the time.
 
-Importing `dataclasses` takes longer than the rest of `floatlab show` together (docs/decisions/0001-records.md).
+Importing `dataclasses` takes longer than everything else in `floatlab show` (docs/decisions/0001-records.md).
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ def confined() -> bool:
 
 
 def admitted(path: str) -> str:
-    """Return the path to open: `path` itself, or with its symbolic links resolved if this process is confined.
+    """Return the path to open: `path` itself or, in a confined process, `path` with its symbolic links resolved.
 
     Raises RefusedError if this process may not read the path, whether or not it exists. Raises ValueError if the path
     is invalid.
@@ -76,7 +76,7 @@ def is_folder(path: str) -> bool:
 def whole_path(path: str) -> str:
     """Return the absolute path, or in a confined process the path relative to its folder.
 
-    So the user of a confined process does not learn where the folder is.
+    The user of a confined process thus does not learn where the folder is.
     """
     return os.path.relpath(path or os.curdir) if _bounds else os.path.abspath(path)
 

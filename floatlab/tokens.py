@@ -1,4 +1,4 @@
-"""Tokens of the small languages (schedules, recipes), and the excerpt with a caret that their errors show."""
+"""Tokens of the small languages (schedules, recipes), and the excerpt with a caret that error messages show."""
 
 from __future__ import annotations
 

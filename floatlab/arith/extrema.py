@@ -81,7 +81,7 @@ def minimum_number(
 
     Notes
     -----
-    IEEE 754-2019 clause 9.6 (minimumNumber). A signaling NaN raises invalid, also if the other operand is returned.
+    IEEE 754-2019 clause 9.6 (minimumNumber). A signaling NaN raises invalid, even if the other operand is returned.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def maximum_number(
 
     Notes
     -----
-    IEEE 754-2019 clause 9.6 (maximumNumber). A signaling NaN raises invalid, also if the other operand is returned.
+    IEEE 754-2019 clause 9.6 (maximumNumber). A signaling NaN raises invalid, even if the other operand is returned.
 
     Examples
     --------

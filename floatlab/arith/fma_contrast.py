@@ -49,7 +49,7 @@ class Contrast(Answering, Record):
 def multiply_then_add(
     a: object, b: object, c: object, format: Format | str | None = None, context: AnyContext = DEFAULT
 ) -> Derivation:
-    """Return a·b + c with two roundings, one of the product and one of the sum, as without a fused operation.
+    """Return a·b + c with two roundings: one of the product, and one of the sum.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def multiply_then_add(
     LiteralError
         An operand is not a number.
     FormatError
-        Unknown format, or no default format holds all operands' formats.
+        Unknown format, or none of the default formats contains the formats of all operands.
     ContextError
         Unknown rounding direction or rule.
     UnsupportedError

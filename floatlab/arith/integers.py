@@ -115,7 +115,7 @@ def round_to_integral(
         Text is read into the result's format. A float is binary64; a NumPy scalar has the format of its dtype. An int
         must be representable in the result's format.
     format : Format or str, optional
-        Format of the result. Default: the operand's format, or binary32 if it has none.
+        Format of the result. Default: the operand's format, or binary32 if the operand has no format.
     context : Context or str, optional
         Rounding direction, overflow, NaN and flush rules; or a direction's name (`"RTZ"`). Default: nearest even.
     exact : bool, optional

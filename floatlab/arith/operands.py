@@ -1,4 +1,4 @@
-"""Reads the operands of an operation and promotes them to a format. Also has the builder that records the steps."""
+"""Reads the operands of an operation, and promotes them to a format; the builder of derivations records the steps."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def holds(wide: Format, narrow: Format) -> bool:
 
 
 def common_format(formats: list[Format]) -> Format:
-    """Return the format to which operands of these formats are promoted; raises FormatError if there is none.
+    """Return the format to which operands of these formats are promoted; raises FormatError if no format has them all.
 
     >>> common_format([parse_format("fp16"), parse_format("bf16")]).name
     'binary32'
@@ -107,7 +107,7 @@ def common_format(formats: list[Format]) -> Format:
 
 
 def at_precision(precision: int) -> Format:
-    """Return the format of x87's results under precision control: x87's exponents with `precision` digits.
+    """Return the format of x87's results under precision control: `precision` digits, and the exponents of x87.
 
     >>> at_precision(53).name, at_precision(53).emin
     ('e15m52', -16382)
@@ -187,7 +187,7 @@ class DerivationBuilder:
 
 
 def reading_context(context: Context) -> Context:
-    """Return the context for reading operands, as compilers read constants: rounded to nearest, not flushed."""
+    """Return the context for reading operands. As in compilers, they are rounded to nearest, and not flushed."""
     if context.rounding is Direction.RNE and not context.flush_results:
         return context
     return context.replace(rounding=Direction.RNE, flush_results=False)
@@ -232,7 +232,7 @@ def begin(
 
 
 def _share_format(values: tuple[object, ...], format: Format | None) -> TypeGuard[tuple[Datum, ...]]:
-    """Return whether all operands are Datum objects of the result's format, so that none is read or promoted."""
+    """Return whether all operands are Datum objects of the result's format, so that no operand must be promoted."""
     shared = format
     for value in values:
         if type(value) is not Datum or (shared is not None and value.format is not shared):
@@ -298,5 +298,5 @@ def readings(
 
 
 def counts_as_nan(datum: Datum) -> bool:
-    """Return whether an operand is a NaN, or a code that operations treat as one."""
+    """Return whether an operand is a NaN, or a code that operations treat as a NaN."""
     return datum.number_class in _NAN

@@ -46,7 +46,7 @@ def add(a: object, b: object, format: Format | str | None = None, context: AnyCo
     LiteralError
         An operand is not a number.
     FormatError
-        Unknown format, or no default format holds all operands' formats.
+        Unknown format, or none of the default formats contains the formats of all operands.
     ContextError
         Unknown rounding direction or rule.
     UnsupportedError

@@ -101,7 +101,7 @@ def convert_to_block_max_abs_finite(
     context: AnyContext = DEFAULT,
     scale_context: AnyContext = DEFAULT,
 ) -> ScaledBlock:
-    """Convert numbers to a block whose scale is their largest finite magnitude, rounded into the format of scales.
+    """Convert numbers to a block. The scale is the largest finite magnitude of the numbers, rounded into `scale`.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def convert_to_block_max_abs_finite(
     element, scale : Format or str
         Formats of the elements and of the scale.
     context, scale_context : Context or str, optional
-        Rounding of the elements and of the scale. Default: nearest even.
+        The rounding of the elements, and the rounding of the scale. Default: nearest even.
 
     Returns
     -------
@@ -179,7 +179,7 @@ def block_reduce_add(block: ScaledBlock, format: Format | str, context: AnyConte
     Returns
     -------
     Derivation
-        As for `add`; its operands are the scale and the elements.
+        As for `add`; the operands in the derivation are the scale and the elements.
 
     Examples
     --------
@@ -206,7 +206,7 @@ def block_reduce_multiply(block: ScaledBlock, format: Format | str, context: Any
     Returns
     -------
     Derivation
-        As for `add`; its operands are the scale and the elements.
+        As for `add`; the operands in the derivation are the scale and the elements.
 
     Examples
     --------
@@ -235,7 +235,7 @@ def block_dot_product(
     Returns
     -------
     Derivation
-        As for `add`; its operands are the scale and the elements of `left`, then those of `right`.
+        As for `add`; the operands in the derivation are the scale and the elements of `left`, then those of `right`.
 
     Raises
     ------
@@ -284,7 +284,7 @@ def _sum(a: Extended, b: Extended) -> Extended:
 
 
 def _quotient(x: Extended, by: Extended) -> Extended | Ratio:
-    """Return an element before it is rounded: x / by, with the report's rules for scales that are 0, ∞ or NaN."""
+    """Return an element before it is rounded: x / by, with the rules of P3109 for scales that are 0, ∞ or NaN."""
     if x is None or by is None:
         return None
     negative = x.negative != by.negative

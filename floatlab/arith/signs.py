@@ -115,7 +115,7 @@ def scale_b(a: object, n: object, format: Format | str | None = None, context: A
     Raises
     ------
     LiteralError
-        n is not an integer, or out of range.
+        n is not an integer, or it is out of range.
 
     Notes
     -----
@@ -260,7 +260,7 @@ def _with_sign(work: DerivationBuilder, negative: bool) -> Derivation:
 
 
 def _code_with_sign(x: Datum, negative: bool) -> int:
-    """Return the code of x with this sign bit; in a format where −0 is a NaN, return NaN and 0 unchanged."""
+    """Return the code of x with this sign bit; if the NaN has the code of −0, NaN and 0 are returned unchanged."""
     sign = 1 << (x.format.width - 1)
     code = (x.code & (sign - 1)) | sign * negative
     if x.format.nan_in_place_of_negative_zero and sign in (code, x.code):  # x is 0, or the NaN with the code of −0

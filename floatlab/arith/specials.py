@@ -17,7 +17,7 @@ def default_nan(format: Format, context: Context) -> int:
     """Return the code of the default NaN: quiet, with payload 0, and negative only under the NaN rule `x86`.
 
     Under the NaN rule `riscv-fp8`, the default NaN of 8-bit formats such as e5m2 is 0x7f. In a format without NaNs, the
-    result is that of `absent_code` instead.
+    result of `absent_code` is returned instead.
     """
     if format.has_nan and not format.ieee_nans:
         return format.signed_nan(False)
@@ -74,8 +74,8 @@ def propagate(work: DerivationBuilder, operands: tuple[Datum, ...], start: int |
     The rules `first` and `x86` (as in SSE) take the first NaN. If an operand or the result is x87 extended, `x86`
     follows the x87 instructions. `arm` (as in Arm VFPv2) takes the first signaling NaN or, without one, the first NaN.
     The x87 instructions and `arm` combine the first two operands, and then the result with the third operand. `riscv`
-    and `riscv-fp8` always give the default NaN. All rules do so if an operand is an unsupported code. `start` is the
-    code of a NaN from an earlier part of the operation; the flags of that part are already raised.
+    and `riscv-fp8` always give the default NaN. If an operand is an unsupported code, all rules give the default NaN.
+    `start` is the code of a NaN from an earlier part of the operation; the flags of that part are already raised.
     """
     flags = Flags.NONE
     chosen: Datum | None = None if start is None else Datum(work.format, start)

@@ -45,10 +45,10 @@ def find_witness(
 ) -> Triple | None:
     """Return finite a, b and c for which fma and multiply-then-add return finite results with different bits.
 
-    Return None if the search finds no such operands. If `is_searched_exhaustively(format)`, None proves that none
-    exist. The search starts near the operands `near`, if they are given. It ends with `tries` random tries, which
-    `seed` determines. `progress` is called at intervals with the number of tries done and `tries`. If it returns False,
-    the search stops, and None proves nothing.
+    Return None if the search finds no such operands. If `is_searched_exhaustively(format)` is true, None proves that
+    there are none. The search starts near the operands `near`, if they are given. The search ends with `tries` random
+    tries, which `seed` determines. `progress` is called at intervals with the number of tries done and `tries`. If
+    `progress` returns False, the search stops, and None proves nothing.
 
     >>> find_witness("fp16")
     (Datum(binary16 0x51a0 = 45), Datum(binary16 0x51e0 = 47), Datum(binary16 0xe822 = -2116))
@@ -139,9 +139,9 @@ def _addends(a: Datum, b: Datum, context: Context) -> Iterator[Datum]:
 
 
 def _beside(near: Triple, fmt: Format, context: Context) -> Iterator[Triple]:
-    """Yield the operands `near`, then operands with factors a and b that are at most a few ulps away.
+    """Yield the operands `near`, then operands whose factors a and b are at most a few ulps away from those in `near`.
 
-    Each such pair of factors is yielded with each c that `_addends` returns for the pair.
+    Each pair of factors is yielded with each c that `_addends` yields for the pair.
     """
     a, b, c = (each if each.format == fmt else convert(each, fmt, DEFAULT).result for each in near)
     if not (a.is_finite and b.is_finite):

@@ -215,7 +215,7 @@ def with_dots(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
 
 
 def chart_lines(chart: Chart, width: int) -> list[Line]:
-    """Return a chart as lines of at most `width` columns, or a short message if it has no points.
+    """Return a chart as lines of at most `width` columns, or a short message if the chart has no points.
 
     The plot has at least 8 columns, even if they exceed `width`.
 
@@ -372,7 +372,7 @@ def _line_legend(chart: Chart) -> Line:
 
 
 def _scale_lines(chart: Chart, scale: Scale, room: int) -> list[Line]:
-    """Return the horizontal axis, and a line with the tick labels and the axis title, which stands below the axis."""
+    """Return two lines: the horizontal axis, and below it the tick labels and the title of the axis."""
     marks = [
         (min(max(round(scale.place(x) * (room - 1)), 0), room - 1), text)
         for x, text in ticks(scale, max(room // _COLUMNS_A_TICK, 2))

@@ -257,8 +257,9 @@ class Mark(Record):
 class AxisInterval(Record):
     """An interval of an axis; parts outside 0 to 1 are not drawn.
 
-    With `ends`, it has a bar at each end, and its label is inside. Without `ends`, it is a solid line, and its label is
-    on the right, or on the left if `before` is true. If there is no room on that side, the label is on the other side.
+    With `ends`, the interval has a bar at each end, and its label is inside. Without `ends`, the interval is a solid
+    line. Its label is then on the right, or on the left if `before` is true. If there is no room on this side, the
+    label is on the other side.
     """
 
     start: float

@@ -15,11 +15,11 @@ _HEADS = (1 / 2, 1 / 3, 2 / 3)
 
 
 def set_names(table: Table, width: int, indent: int) -> list[Line] | None:
-    """Return a table of names as lines of at most `width` columns, or None if even the columns without names are wider.
+    """Return a table of names as lines of at most `width` columns, or None if this is not possible.
 
     To make room for the names, titles are broken after slashes, optional columns are omitted, and names are shortened
     in the middle. If there is still too little room, or different names would become equal, each name has its own line
-    above the cells of its row.
+    above the cells of its row. Return None if even these cells are too wide.
     """
     names = [text_of(row[0]) for row in table.rows]
     longest = max(map(len, (table.header[0], *names)))
@@ -42,7 +42,7 @@ Titles = list[list[str]]  # the lines of titles, each with a text for each colum
 
 
 def _choices(table: Table) -> Iterator[tuple[list[int], Titles]]:
-    """Yield the columns to show beside the names, with their titles: first all, then fewer of the optional ones."""
+    """Yield choices of columns to show beside the names, and their titles. Each choice has one optional column less."""
     optional = table.optional or ()
     for count in range(len(optional) + 1):
         columns = [column for column in range(1, len(table.header)) if column not in optional[:count]]

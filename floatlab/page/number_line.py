@@ -78,7 +78,7 @@ def result_rows(derivation: Derivation) -> list[Block]:
 
 
 def exact_literal(derivation: Derivation) -> str:
-    """Return the exact result of a sum, difference, product or fma as text; empty for zeros and other operations.
+    """Return the exact result of a sum, difference, product or fma as text; empty if it is zero or not one of these.
 
     >>> from floatlab import arith
     >>> exact_literal(arith.add("1.5", "2^-20", "fp16"))
@@ -165,7 +165,7 @@ def _names(datum: Datum, role: Role = Role.PLAIN) -> tuple[Line, Line]:
 def _landing(data: list[Datum], context: Context) -> list[Datum]:
     """Return all `Datum` objects to which a number near `data` may round.
 
-    They are `data` themselves, the next number at each end, both zeros, and the results of overflow (∞ or NaN).
+    These objects are `data`, the next number at each end, both zeros, and the results of overflow (∞ or NaN).
     """
     fmt = data[0].format
     around = [_step(data[0], up=False), *data, _step(data[-1], up=True)]

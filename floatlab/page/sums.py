@@ -71,7 +71,7 @@ def few(x: Fraction) -> str:
 
 
 def decimal(x: Fraction, digits: int) -> str:
-    """Return a number: exactly if `digits` suffice, else rounded, with ≈ before it.
+    """Return a number as text: the exact decimal if `digits` digits suffice, otherwise ≈ and a rounded decimal.
 
     >>> decimal(Fraction(1, 8), 6), decimal(Fraction(1, 3), 6)
     ('0.125', '≈ 0.333333')

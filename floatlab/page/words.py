@@ -29,7 +29,7 @@ _FIGURES = 5  # a rounded number has at least this many digits
 
 
 def brief(number: Datum | Exact) -> str:
-    """Return a number in a few characters: the exact decimal if it is short, a power of two, or ≈ and a rounded one.
+    """Return a number in a few characters: a short exact decimal, a power of two, or ≈ and a rounded decimal.
 
     >>> [brief(Exact(False, c, -70)) for c in (5 << 68, 1, 3)]
     ['1.25', '2^-70', '≈ 2.5411e-21']
@@ -73,9 +73,9 @@ def bracketed(number: object) -> str:
 
 
 def ulps_text(ulps: Fraction) -> str:
-    """Return an error in ulps: an exact decimal if it is short, otherwise ≈ and a rounded one.
+    """Return an error in ulps as text: an exact decimal if it is short, otherwise ≈ and a rounded decimal.
 
-    An error that is not a finite decimal is also written as a fraction, if the fraction is short.
+    If the error is not a finite decimal but a short fraction, the fraction is written before the decimal.
     """
     simple = ulps.denominator < 1000 and abs(ulps.numerator) < 1_000_000
     if simple and terminating_decimal(ulps, 40) is None:
@@ -123,7 +123,7 @@ def integer_not_held(derivation: Derivation) -> Exact | None:
 
 
 def plain_error(error: Fraction) -> str:
-    """Return a signed error: the exact decimal if it is short, otherwise ≈ and a rounded one."""
+    """Return a signed error as text: the exact decimal if it is short, otherwise ≈ and a rounded decimal."""
     decimal = terminating_decimal(error, 40)
     if decimal is not None and len(decimal) <= GLANCE:
         return signed_text(decimal)
@@ -220,7 +220,7 @@ def decision(rounded: Rounded, context: Context, integral: bool = False) -> Line
 
 
 def draw_comparison(rounded: Rounded, context: Context) -> str:
-    """Return, with its numbers, the comparison that decides a stochastic rounding with N random bits in P3109.
+    """Return, as text, the comparison of two numbers that decides a stochastic rounding with N random bits (P3109).
 
     >>> from floatlab import read
     >>> rules = Context("SRB", random_bits=3, draw=5)
@@ -301,9 +301,9 @@ def tininess_words(rounded: Rounded) -> str:
 
 
 def replaced_words(derivation: Derivation) -> str:
-    """Return a remark if the result takes the place of another value, for instance of one that overflowed.
+    """Return a remark if the result takes the place of another value, for instance of a value that overflowed.
 
-    The remark may name options that give another result. It is empty if no value was replaced.
+    The remark may name options that give another result. The remark is empty if no value was replaced.
     """
     result, flags, context = derivation.result, derivation.flags, derivation.context
     fmt, rounded = result.format, derivation.rounded

@@ -152,7 +152,7 @@ def packed_stage(
     operation: str, rule: RoundingRule, operands: Sequence[tuple[int, ...]], to: tuple[int, ...],
     flags: tuple[int, ...] = NOWHERE, marks: tuple[int, ...] = NOWHERE,
 ) -> bytes:  # fmt: skip
-    """Pack a `Stage` of _kernels/stages.h: an operation, a rounding, and where operands and results are."""
+    """Pack a `Stage` of _kernels/stages.h: an operation, a rounding, and the places of operands and results."""
     path, largest = _fastest_path(rule)
     direction = _OWN.index(rule.direction) if rule.direction in _OWN else 0
     own = _is_processors_own(rule)
@@ -168,7 +168,8 @@ def packed_stage(
 def packed_reading(fmt: Format, word: Format) -> Array:
     """Return the parameters for decoding codes of `fmt` into bit patterns of the format `word`.
 
-    They are a table, or a packed `Reading` of _kernels/word_reading.h.
+    If codes are looked up in a table, return this table; otherwise, return a packed `Reading` of
+    _kernels/word_reading.h.
     """
     reading = decoding_rule_for(fmt, word)
     if reading.table is not None:
@@ -187,7 +188,7 @@ def packed_reading(fmt: Format, word: Format) -> Array:
 class KernelPass:
     """One pass over a chunk of arrays.
 
-    It reads codes, applies an operation (if there is one), rounds the results, and writes them as codes or values.
+    The pass reads codes, applies an operation (if there is one), rounds the results, and writes codes or values.
     """
 
     def __init__(
@@ -209,9 +210,9 @@ class KernelPass:
     def __call__(self, operands: tuple[Array, ...], first: int, to: Array, flags: Array | None) -> tuple[int, Any]:
         """Process a chunk whose first element has the index `first`.
 
-        Return two values: all flags and marks of the chunk, and an array. A mark says that this pass cannot compute
-        the result of an element. After an operation, the array has the marks of each element. After a conversion, the
-        array has the flags of each element; if no flags were needed, None is returned in place of the array.
+        Return a pair. Its first item has all flags and marks that occur in the chunk. Its second item is an array with
+        one byte for each element: the marks after an operation, or the flags after a conversion. If no flags were
+        needed after a conversion, the second item is None. A mark says that this pass cannot compute the element.
         """
         if flags is None and self._refuses:
             flags = np.empty(len(to), np.uint8)
@@ -282,8 +283,8 @@ def reader(format: Format, word: Format) -> Reader:
 class KernelProgram:
     """The stages of a recurrence (`arrays.recurrences`): operations on rows of binary64, repeated in each step.
 
-    Each step has its own rows. A stage writes one row of its step, and reads rows of the same step or of the previous
-    step.
+    A row has the numbers of one variable in one step. A stage writes one row of its step, and reads rows of the same
+    step or of the previous step.
     """
 
     def __init__(self, rows: int) -> None:
@@ -294,8 +295,8 @@ class KernelProgram:
     def add(self, operation: str, operands: Sequence[tuple[int, bool]], to: int, rule: RoundingRule) -> None:
         """Add a stage that writes binary64.
 
-        Rows are numbered from 0. An operand is a pair: the number of a row, and True for this step or False for the
-        previous step. `to` is the number of the row that the stage writes.
+        The rows of a step are numbered from 0. An operand is a pair: the number of a row, and whether the row of this
+        step is meant (True) or the row of the previous step (False). `to` is the number of the row that is written.
         """
         rows, number = self._rows, -1
         if rule.format != rule.source:
@@ -306,7 +307,7 @@ class KernelProgram:
         self.packed += packed_stage(operation, rule, given, written, marks=_place(1, 1))
 
     def walk(self, states: Array, first: int) -> int:
-        """Compute the steps that follow states[0], and write them into states[1:]; return how many were computed.
+        """Compute the states that follow states[0], and write them into states[1:]; return the number of steps done.
 
         `states` has the shape (steps + 1, rows, count). `first` is the number of earlier steps, whose random draws are
         skipped. The computation ends early at an element that the kernel cannot compute.

@@ -25,10 +25,10 @@ _MOST_SCALE = 32  # bits
 
 
 class ByField(Individual):
-    """A table of scale codes.
+    """A table that gives the code of a block's scale.
 
-    The index for a block is the exponent field of `carry` + c, where c is the binary32 code of the block's amax. The
-    table is valid only for c = 0 and for c of at least `normal`.
+    Let c be the binary32 code of the block's largest magnitude. The index for the block is the exponent field of the
+    sum `carry` + c. The table is valid only if c is 0 or at least `normal`.
     """
 
     codes: Array
@@ -41,9 +41,9 @@ class BlockParameters(Individual):
 
     Elements are rounded to codes of the format `numbers`. `stored` maps these codes to the stored codes; it is None if
     both are the same. `values` maps these codes to numbers. `divisor` is the largest number of the element format.
-    `least` is the code of the smallest scale. `by_field` is given if the scale depends only on the exponent of amax.
-    `by_power` tells whether scales are powers of two. `in_double` tells whether elements and scales are multiplied in
-    binary64.
+    `least` is the code of the smallest scale. `by_field` is given if the scale depends only on the exponent of the
+    block's largest magnitude. `by_power` tells whether scales are powers of two. `in_double` tells whether elements and
+    scales are multiplied in binary64.
     """
 
     numbers: Format
@@ -99,10 +99,11 @@ class BlockKernel:
     def __call__(
         self, x: Array, tensor: float, as_codes: bool, as_values: bool
     ) -> tuple[Array, Array | None, Array | None] | None:
-        """Return the codes of the scales; also the codes and the values of the elements, each None if not requested.
+        """Return three arrays: the codes of the scales, the codes of the elements, and the values of the elements.
 
-        `x` is contiguous float32. Return None if the binary32 code of the largest magnitude of a block is from 1 to
-        `by_field.normal` − 1. For such a block, the table `by_field` is not valid.
+        `as_codes` and `as_values` request the second and the third array; None replaces an array that is not requested.
+        `x` is contiguous float32. If a block is not zero, and the binary32 code of its largest magnitude is less than
+        `by_field.normal`, the table `by_field` is not valid for the block. Then return None in place of all arrays.
         """
         scales = np.empty(x.size // self._size, self._container)
         codes = np.empty(x.size, np.uint8) if as_codes else None
@@ -115,7 +116,7 @@ class BlockKernel:
 
 
 def largest_finite(x: Array, size: int) -> float:
-    """Return the largest magnitude in all blocks without infinities and NaNs, or 0 if there is no such block.
+    """Return the largest magnitude in those blocks that have no infinity and no NaN, or 0 if there is no such block.
 
     `x` is contiguous float32; `size` is the number of elements of a block.
     """

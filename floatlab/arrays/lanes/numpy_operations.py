@@ -167,7 +167,7 @@ class ScalarOperation:
 def _kinds(number: Array, codes: Array) -> Array:
     """Return a label for each element of an operand; elements with the same label have the same effect on a NaN result.
 
-    There is a label for each NaN code, for ∞, −∞, 0 and −0, and one per sign for all other numbers.
+    Each NaN code, ∞, −∞, 0 and −0 have their own labels. All other numbers of one sign share a label.
     """
     kind = np.where((number == 0) | np.isinf(number), number, np.copysign(1.0, number)).astype(np.float64)
     return np.where(np.isnan(number), codes.astype(np.uint64), kind.view(np.uint64))
@@ -260,8 +260,8 @@ def _by_processor(operation: Operation, alone: ScalarOperation, lane: str | None
 class Pairwise:
     """Computes an operation for one chunk of the arrays at a time.
 
-    Operands are decoded to binary64. The exact result is computed as a pair, rounded to odd, and then rounded into the
-    format. If the format is binary64, the pair is rounded directly into binary64.
+    Operands are decoded to binary64. The exact result is computed as a pair of floats (see `pairs`), rounded to odd,
+    and then rounded into the format. If the format is binary64, the pair is rounded directly into binary64.
     """
 
     def __init__(self, operation: Operation, alone: ScalarOperation, lane: str | None) -> None:
@@ -318,9 +318,9 @@ class Pairwise:
         return number
 
     def _set_aside(self, numbers: list[Array], pair: pairs.Pair, whole: bool) -> tuple[Array, Array]:
-        """Return the indices of NaN results and the indices of pairs that may be inexact.
+        """Return two arrays of indices: those of NaN results, and those of pairs that may be inexact.
 
-        In `pair`, the results with these indices are replaced by 1. `whole` tells whether all results are finite.
+        In `pair`, the results with all these indices are replaced by 1. `whole` tells whether all results are finite.
         """
         s, e = pair
         doubtful: Any = np.False_

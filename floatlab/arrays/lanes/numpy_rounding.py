@@ -68,10 +68,10 @@ def draws(seed: int, first: int, count: int) -> Array:
 
 
 def compared_draws(context: Context, first: int, count: int) -> Array:
-    """Return the numbers that decide stochastic rounding, for `count` elements from index `first` on.
+    """Return one number for each of `count` elements from index `first` on; it decides the stochastic rounding.
 
-    An element is rounded away from zero if the number for this element is less than floor(2^32·f). Here f is the
-    discarded part of the element, in units in the last place.
+    Let f be the discarded part of an element, in units in the last place. The element is rounded away from zero if its
+    number is less than floor(2^32·f).
     """
     drawn = draws(context.seed, first, count)
     if context.rounding is Direction.SR and context.draw is None:
@@ -169,7 +169,7 @@ def encode_block(bits: Array, rule: RoundingRule, drawn: Array | None = None) ->
 
 
 def _reaches(parts: Parts, negative: Array, tiny: Array, rule: RoundingRule, drawn: Array | None) -> Array:
-    """Return a mask of the numbers below 2^emin that would be rounded up to 2^emin in an unbounded exponent range."""
+    """Return a mask of the numbers below 2^emin that would be rounded to 2^emin with an unbounded exponent range."""
     source_t, t = rule.source.trailing_bits, rule.format.trailing_bits
     reached = np.zeros_like(tiny)
     if rule.low > 1:

@@ -2,11 +2,11 @@
 
 The time depends mainly on the number of calls. Adding a suitable power of two to a float rounds the float. Let u be the
 format's unit in the last place at |x|, and M = 2^T·u, where T is the number of the source's trailing significand bits.
-Floats near M + |x| are multiples of u, so the processor's sum is M plus |x| rounded to nearest even. The bits of the
-sum minus the bits of M, as integers, are the kept bits. Together with the exponent of M, they give the code of the
-result. The difference (M + |x|) − M is exact; comparing it with |x| gives the results in the other rounding directions
-and the flag *inexact*. If the format has the exponent range of the source, every number is rounded at the same bit.
-Integer operations are then faster.
+Floats near M + |x| are multiples of u. The processor's sum is therefore M + r, where r is |x| rounded to nearest even.
+The bits of the sum minus the bits of M, as integers, are the kept bits. The kept bits and the exponent of M give the
+code of the result. The difference (M + r) − M is exact; comparing r with |x| gives the flag *inexact*, and the results
+in the other rounding directions. If the format has the exponent range of the source, every number is rounded at the
+same bit. Integer operations are then faster.
 
 Rare elements (such as NaNs, infinities and overflows to a NaN) are collected, and the general path,
 `numpy_rounding.encode_block`, rounds them. A *word* is the bit pattern of a binary32 or binary64 number, read as an
@@ -78,8 +78,8 @@ class FastRounder:
     def _limits(self) -> tuple[int, int, int] | None:
         """Return the results of overflow: the codes without sign for positive and for negative numbers, and the flags.
 
-        Return None if overflows must take the general path. There are three such cases. An overflow gives neither the
-        largest number nor the code after it. An overflow does not raise *inexact*. Positive and negative overflows
+        Return None if overflows must take the general path. This is so in three cases: an overflow gives neither the
+        largest number nor the code after it; an overflow does not raise *inexact*; or positive and negative overflows
         raise different flags.
         """
         fmt = self.rule.format

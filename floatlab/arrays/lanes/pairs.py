@@ -109,8 +109,8 @@ def to_odd(pair: Pair) -> Array:
 def narrowed(pair: Pair) -> Pair:
     """Convert a pair of binary64 to a pair of binary32.
 
-    When the given pair and the result are rounded to odd in binary32, both give the same number. In the result (s, e),
-    s is infinite if the number overflows, and only the sign of e is exact.
+    If both the given pair and the result are rounded to odd in binary32, the two rounded numbers are equal. In the
+    result (s, e), s is infinite if the number overflows, and only the sign of e is exact.
     """
     s, e = pair
     near = s.astype(np.float32)

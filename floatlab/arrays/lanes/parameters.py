@@ -100,7 +100,7 @@ class RoundingRule(Individual):
     def tiny(self) -> tuple[int, int, tuple[int, int]]:
         """Return three limits that decide whether a number is tiny. All words are without their sign bit.
 
-        - The word of 2^emin, or of infinity if that is less.
+        - The word of 2^emin or, if the word of infinity is less, the word of infinity.
         - The number of bits that a number in the binade below 2^emin loses when it is rounded to the format's precision
           with an unbounded exponent range.
         - For positive and for negative numbers, the smallest word that this rounding takes to 2^emin. From this word
@@ -238,7 +238,7 @@ def can_round(source: Format, format: Format) -> bool:
 
 
 def is_enough(word: Format, format: Format, drawn: bool = False) -> bool:
-    """Return whether rounding to odd in `word` first leaves the results of a rounding into `format` unchanged.
+    """Return True if rounding numbers to odd in `word`, before rounding them into `format`, does not change results.
 
     `drawn` tells whether the rounding to `format` is stochastic. The result is also False if the compiled and the NumPy
     lane cannot round numbers of the format `word` into `format`.

@@ -118,8 +118,8 @@ class BinadeLookup:
     """A look-up of 16-bit codes in two's complement, with one entry for each sign and exponent of binary32.
 
     A start is the first word that is rounded to a code; in each binade, the starts must be evenly spaced. A rank is the
-    code of a magnitude. An entry holds the rank at the beginning of the binade, and three numbers for rounding the
-    significand: a number to add, a right shift that follows, and a flag. If the flag is set, and truncating the
+    code of a magnitude. An entry holds the rank at the beginning of the binade, an addend, a right shift, and a flag.
+    The addend is added to the significand, and then the sum is shifted. If the flag is set, and truncating the
     significand gives an odd rank, 1 more is added before the shift.
     """
 
@@ -148,8 +148,8 @@ class BinadeLookup:
     def _fit(self, base: int, offsets: Array) -> int | None:
         """Return the entry of a binade, or None if no entry gives the right codes.
 
-        `base` is the rank at the binade's start, and `offsets` are the starts inside the binade, relative to the first
-        word of the binade.
+        `base` is the rank at the beginning of the binade. `offsets` are the first words of the codes inside the binade,
+        counted from the first word of the binade.
         """
         count = max(len(offsets), 1)
         shift = self.shift - (count.bit_length() - 1)
@@ -218,8 +218,8 @@ class WideLookup:
     def __init__(self, rule: RoundingRule) -> None:
         """Fit a straight line to the ranks in each bucket of words.
 
-        The line gives a number k for each word. If the word is at least the start with index k (counted from 0), its
-        rank is k + 1, otherwise k.
+        The line gives a number k for each word. If the word is at least the start with index k (counted from 0), the
+        rank of the word is k + 1, otherwise k.
         """
         self.rule, self.starts = rule, np.empty(0, np.uint32)
         both = [each for negative in (False, True) if (each := _wide_starts(rule, negative)) is not None]
@@ -235,8 +235,8 @@ class WideLookup:
     def _lines(self, starts: Array) -> Array:
         """Return the entries for numbers of one sign: the height and slope of the line in each bucket.
 
-        Each line is checked at each start and at the word before each start. If the line of a bucket fails the check,
-        the codes of this bucket are left to the search.
+        The line of a bucket is checked at the first word of each code that begins inside the bucket, and at the word
+        before it. If a line fails the check, a search finds the codes of its bucket.
         """
         firsts = np.arange(1 << (31 - self.shift), dtype=np.int64) << self.shift
         base = np.searchsorted(starts, firsts, "right")

@@ -2,8 +2,8 @@
 
 A *word* is the bit pattern of a binary32 or binary64 number, read as an unsigned integer. A *segment* is a range of
 words that are rounded to the same code. The *start* of a segment is its first word. The scalar arithmetic determines
-the starts, once for each format, direction and sign. The other lanes find the segment of a word by a binary search
-among the starts. The look-ups of `table_lookups` do the same faster.
+the starts, once for each format, direction and sign. The compiled and the NumPy lane find the segment of a word by a
+binary search among the starts. The look-ups of `table_lookups` give the same codes, and are faster.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ _SLAB = 16 * CHUNK  # the number of elements that the NumPy lane computes at a t
 
 
 class Histogram(Record):
-    """A histogram, stored as the indices of its nonempty bins in ascending order, and their counts."""
+    """A histogram: the indices of its nonempty bins, in ascending order, and the counts in these bins."""
 
     bins: Array
     counts: Array
@@ -56,13 +56,14 @@ class Tally(Record):
 
     `exponents` counts the finite nonzero numbers of x by their exponent field in binary64, which is floor(log2 |x|) +
     1023, and 0 below 2^−1022. `largest` and `smallest` are the largest and the smallest magnitudes of these numbers. If
-    there are none, they are 0 and ∞.
+    there are no such numbers, `largest` is 0, and `smallest` is ∞.
 
     Errors and sums include only elements that are finite in both arrays. `largest_error` is the largest |y − x|;
     `error_squares`, `squares`, `rounded_squares` and `products` are the sums of (y − x)², x², y² and x·y. The relative
-    errors |y − x| / |x| leave out elements with x = 0. `relative_errors` counts them by the upper 16 bits of their
-    binary32 codes; `relative_sum` is their sum, and `largest_relative` is the largest of them. `largest_relative_at` is
-    the index of the first element with the largest relative error, or −1 if there are no relative errors.
+    errors |y − x| / |x| leave out elements with x = 0. `relative_errors` counts the relative errors by the upper 16
+    bits of their binary32 codes. `relative_sum` is the sum of the relative errors, and `largest_relative` is the
+    largest one. `largest_relative_at` is the index of the first element with the largest relative error, or −1 if there
+    are no relative errors.
     """
 
     elements: int

@@ -56,21 +56,21 @@ class CodeAgreement(Record):
     """Counts that tell how close the codes of a weight are to its original divided by the stored scales.
 
     Of the `elements`, `nearest` have the code that rounding the original to nearest gives. Each number of the original
-    lies between two codes; `far` elements have another code than these two. `clipped` counts numbers of the original
+    lies between two codes; `far` elements have neither of these two codes. `clipped` counts numbers of the original
     that are beyond the outermost code and were rounded to it. `flushed` counts numbers that are not 0 but have the code
     of 0.
 
     A block has 16 elements of a row. Of the `blocks`, `exact_blocks` have only nearest codes, and `bad_blocks` have far
-    codes that cause a large error. `stray` counts far codes outside of bad blocks. `pushed_blocks` are bad blocks that
-    error feedback may explain, because numbers are clipped or very small. `other_blocks` are further bad blocks: they
+    codes that cause a large error. `stray` counts far codes outside of bad blocks. `pushed_blocks` counts bad blocks
+    that error feedback may explain, because numbers are clipped or very small. `other_blocks` counts bad blocks that
     hold multiples of the original, or unrelated numbers.
 
-    `deep` counts codes that are not far, but more than 0.75 steps from the original. `odd_blocks` are blocks that are
-    multiples of the original, and in which most codes are not nearest; `in_odd` counts these codes. `heavy_blocks` are
-    the blocks among `other_blocks` whose errors are too large for error feedback. In each of the `clipped_blocks`, the
+    `deep` counts codes that are not far, but more than 0.75 steps from the original. `odd_blocks` counts blocks that
+    are multiples of the original, and in which most codes are not nearest; `in_odd` counts these codes. `heavy_blocks`
+    counts those `other_blocks` whose errors are too large for error feedback. In each of the `clipped_blocks`, the
     scale is so small that more than half of the numbers with this scale are beyond the outermost codes.
 
-    `bad_rows` has the indices of rows with other numbers than the original.
+    `bad_rows` has the indices of rows whose numbers do not resemble the original.
     """
 
     elements: int
@@ -115,7 +115,7 @@ class CodeAgreement(Record):
     def is_nearest_elsewhere(self) -> bool:
         """Whether nearly all codes are nearest to the original, apart from a few bad blocks.
 
-        Then the quantiser did not add the error of one element to the next ones, as GPTQ does.
+        This excludes error feedback: a quantiser such as GPTQ adds the error of one element to the next ones.
         """
         others = self.elements - self.nearest - _SIZE * self.bad_blocks
         return self.bad_blocks <= _FEW_BAD * self.blocks and others <= (1 - _NEAREST) * self.elements
@@ -134,7 +134,10 @@ class CodeAgreement(Record):
 
     @property
     def is_fed_back(self) -> bool:
-        """Whether errors may have been fed back, as in GPTQ: few codes are far, and they are spread over the weight."""
+        """Whether errors may have been fed back, as in GPTQ.
+
+        Then few codes are far, but at least half of the blocks have a code that is not nearest.
+        """
         is_rounded = self.share(self.nearest) >= _FED_BACK[0] and self.share(self.far) <= _FED_BACK[1]
         return is_rounded and not self.bad_rows and self.exact_blocks <= _FED_BACK[2] * self.blocks
 
@@ -152,9 +155,9 @@ class CodeAgreement(Record):
 
 
 def agreement(read: ArraySource, original: ArraySource, grid: CodeGrid, most: int | None = None) -> CodeAgreement:
-    """Compare the codes of a weight with its original; `most` limits the number of elements.
+    """Count how many codes of a weight agree with its original; `most` limits the number of elements.
 
-    If a weight never uses an outermost code, such as −128, numbers are clipped at the outermost code that it uses.
+    If a weight never uses an outermost code, such as −128, the outermost code that the weight uses takes its place.
     """
     found = _compared(read, original, grid, most)
     elements, near, far, clipped, flushed, blocks, exact_blocks, *of_blocks = found.counts.tolist()
@@ -193,7 +196,7 @@ def _compared(
 def _counted(
     read: ArraySource, original: ArraySource, opened: OpenGrid, values: Array, most: int | None, by_column: bool
 ) -> _Tally:
-    """Compare a weight with its original after rounding the original to `values`, the numbers of the possible codes."""
+    """Compare a weight with its original, rounded to `values` (the numbers of the possible codes); return the tally."""
     length = max(read.shape[-1], 1) if read.shape else 1
     total = read.size if most is None else min(read.size, most)
     if length <= BLOCK:  # whole rows
@@ -208,9 +211,9 @@ def _counted(
 
 
 class _Tally:
-    """Counts codes piece by piece, as in `CodeAgreement`. `values` are the numbers of all codes, in ascending order.
+    """Computes the counts of `CodeAgreement`, piece by piece. `values` are the numbers of all codes, ascending.
 
-    The comparison is computed in binary32, whose errors are far smaller than the tolerance.
+    The comparison is computed in binary32, whose rounding errors are far smaller than the tolerance.
     """
 
     def __init__(self, values: Array, length: int, by_column: bool = False, may_vanish: bool = True) -> None:
@@ -308,7 +311,7 @@ class _Tally:
         self.counts[_IN_ODD] += others[chosen[is_odd]].sum()
 
     def _count_clipped(self, q: Array, x: Array, scale: Array, known: Array, places: Array) -> None:
-        """Count the blocks whose scale clips most of the numbers; `places` has the indices of the clipped numbers."""
+        """Count the blocks whose scale clips most of their numbers; `places` has the indices of the clipped numbers."""
         scales = np.broadcast_to(scale, q.shape)
         rows = scales.reshape(-1, self.length) if len(q) % self.length == 0 else scales.reshape(1, -1)
         size = self.size if len(q) % self.size == 0 else len(q)
@@ -351,6 +354,6 @@ class _Tally:
 
 @lru_cache(maxsize=16)
 def _index_by_half(octets: bytes) -> Array:
-    """Return, for each binary16 code, the index of the nearest number in the list `octets` (float64)."""
+    """Return, for each binary16 code, the index of the nearest number in a list; `octets` are its bytes (float64)."""
     every = np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(np.float64)
     return indices(np.frombuffer(octets), np.where(np.isnan(every), 0.0, every)).astype(np.int16)

@@ -48,7 +48,7 @@ class Piece(Individual):
     length: int
 
     def by_block(self, values: Array) -> Array:
-        """Return, for each block, the sum of the squares of `values`."""
+        """Return, for each block, the sum of the squares of its numbers in `values`."""
         found: Array = np.square(values).reshape(-1, self.size).sum(axis=1)
         return found
 
@@ -74,7 +74,7 @@ class Piece(Individual):
     def small(self, step: float) -> Array:
         """Return which blocks have only tiny numbers.
 
-        Divided by the scales, tiny numbers are below 2·`step` in the original and at most 3·`step` in the weight.
+        A tiny number, divided by its scale, is below 2·`step` in the original, and at most 3·`step` in the weight.
         """
         inverse = np.where(self.x != 0, self.part / np.where(self.x != 0, self.x, 1.0), 0.0)
         is_small = (np.abs(self.part) < _SMALL * step) & (np.abs(self.q * inverse) <= _STEPS * step)
@@ -83,7 +83,7 @@ class Piece(Individual):
         return found
 
     def pushed(self) -> Array:
-        """Return which blocks are in rows whose errors may come from clipped numbers and error feedback after them."""
+        """Return which blocks are in rows whose errors may come from clipping and the feedback of clipping errors."""
         wrong, clipped, far = (
             each.reshape(-1, self.length) for each in (np.square(self.q - self.x), self.clipped, self.far)
         )
@@ -104,7 +104,7 @@ class Piece(Individual):
         return found
 
     def bad_rows(self, bad: Array) -> Array:
-        """Return the indices of rows whose numbers do not resemble the original's; `bad` tells which blocks are bad."""
+        """Return the indices of rows whose numbers do not resemble the original; `bad` tells which blocks are bad."""
         far = self.far.reshape(-1, self.length)
         chosen = np.flatnonzero((far.mean(axis=1) >= _FAR_IN_ROW) & bad.reshape(len(far), -1).any(axis=1))
         _, cosine = factors_of(*(each.reshape(-1, self.length)[chosen] for each in (self.q, self.within)))

@@ -33,7 +33,7 @@ _BY_CHANCE = 0.01  # columns with only nearest codes prove feedback if their pro
 
 
 class ColumnFactors(Individual):
-    """A factor for each column of a weight (`values`), by which it differs from the original's column."""
+    """The factor (in `values`) by which each column of a weight differs from the column of the original."""
 
     values: Array
 
@@ -48,8 +48,8 @@ class ColumnFactors(Individual):
 def column_factors(read: ArraySource, original: ArraySource, grid: CodeGrid) -> ColumnFactors | None:
     """Return the factors by which the original's columns were multiplied before rounding, or None.
 
-    The factors are estimated from the first matrix of the weight, or from its first rows. Return None if they are all
-    equal, if they do not explain the codes, or if the codes need no explanation.
+    The factors are estimated from the first matrix of the weight, or from its first rows. Return None if the factors
+    are all equal, if they do not explain the codes, or if the codes need no explanation.
     """
     shape = read.shape
     if len(shape) not in (2, 3) or shape[-2] < _FEWEST:
@@ -82,11 +82,11 @@ def column_factors(read: ArraySource, original: ArraySource, grid: CodeGrid) -> 
 
 
 def is_fed_back_by_columns(read: ArraySource, original: ArraySource, grid: CodeGrid) -> bool:
-    """Return whether a few columns, but more than chance explains, have only nearest codes, as after GPTQ.
+    """Return whether only a few columns have nothing but nearest codes, yet more columns than chance explains.
 
-    GPTQ rounds one column after the other, and adds the error of each to the columns that follow. So only the columns
-    that are rounded first get the codes nearest to the original. By default, these are the leftmost columns, but GPTQ
-    can use any order.
+    This is so after GPTQ, which rounds one column after the other, and adds the error of each column to the columns
+    that follow. Only the columns that are rounded first get the codes nearest to the original. By default, these are
+    the leftmost columns, but GPTQ can use any order.
     """
     length = read.shape[-1] if read.shape else 0
     if not 0 < length <= BLOCK:

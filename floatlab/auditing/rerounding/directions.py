@@ -1,4 +1,4 @@
-"""Tests whether numbers were rounded to nearest: not all in one direction, and equal numbers to equal codes."""
+"""Two tests for rounding to nearest: not all numbers are rounded in one direction; equal numbers get equal codes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def has_unequal_codes(q: Array, x: Array, grid: CodeGrid) -> bool:
     """Return whether equal numbers of the original, with equal scales, have different codes.
 
     Rounding to nearest gives equal numbers equal codes, even if all scales are wrong by a factor. Stochastic rounding
-    and error feedback do not.
+    and error feedback can give equal numbers different codes.
     """
     q, x = q.reshape(-1), x.reshape(-1)
     code, scale, offset = _codes(q, grid)

@@ -62,7 +62,7 @@ class CodeGrid(Individual):
     may_vanish: bool
 
     def open(self) -> OpenGrid:
-        """Open the weights `highest` and `lowest`. The result computes scales and offsets from them."""
+        """Open the weights `highest` and `lowest`; the returned object computes scales and offsets from them."""
         with ExitStack() as stack:
             high = stack.enter_context(self.highest.open())
             low = None if self.lowest is None else stack.enter_context(self.lowest.open())
@@ -75,7 +75,7 @@ class OpenGrid:
     def __init__(
         self, values: Array, high: ArraySource, low: ArraySource | None, held: ExitStack, may_vanish: bool
     ) -> None:
-        """Take the numbers of the codes, the two weights `highest` and `lowest` of the grid, and `may_vanish`."""
+        """Take `values`, `highest`, `lowest` and `may_vanish` of the grid; `held` has the open files."""
         self.values, self.may_vanish = values, may_vanish
         self._high, self._low, self._held = high, low, held
 
@@ -98,7 +98,7 @@ class OpenGrid:
 
 
 def grid_of(parts: StoredParts, weight: Weight) -> CodeGrid | None:
-    """Return the grid of a weight, or None if its convention has codes that are not known here.
+    """Return the grid of a weight, or None if this module does not know the codes of the weight's convention.
 
     >>> from floatlab.auditing.quantized import load_quantized
     >>> read = load_quantized({"a.weight": np.int8([[3, -4]]), "a.weight_scale": np.float32([0.5])})

@@ -19,10 +19,10 @@ _FEWEST = 8  # groups smaller than this are skipped: they may agree by chance
 def is_refitted(read: ArraySource, original: ArraySource, grid: CodeGrid, size: int, most: float) -> bool:
     """Return whether nearly every group has a factor near 1 that makes all its codes nearest to the original.
 
-    A group is a run of at most `size` elements of a row with the same scale (0: of any length). Quantisers may round a
-    scale after they have computed the codes with it, or fit it to the codes (llama.cpp's make_qx_quants). Rounding
-    changes scales by at most the share `most`. If `most` is 0, scales are accepted only if they were fitted, so that
-    the squared error is the least possible.
+    A group is a run of at most `size` elements of a row with the same scale; if `size` is 0, a run may have any length.
+    A quantiser may compute codes with a scale, and then round the scale, or fit it to the codes (llama.cpp's
+    make_qx_quants). Rounding changes scales by at most the share `most`. If `most` is 0, only fitted scales are
+    accepted: those with the least squared error.
     """
     length = max(read.shape[-1], 1) if read.shape else 1
     if length > BLOCK:
@@ -60,7 +60,7 @@ def is_refitted(read: ArraySource, original: ArraySource, grid: CodeGrid, size: 
 
 
 def _factors(place: Array, least: Array, largest: Array) -> tuple[Array, Array]:
-    """Return, for each number, the least and the largest factor on its scale that do not change its code.
+    """Return, for each number, the least and the largest factor for its scale with which it keeps its code.
 
     `place` has the numbers divided by their stored scales. All quotients from `least` to `largest` are rounded to the
     same code as `place`.

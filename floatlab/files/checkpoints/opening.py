@@ -153,7 +153,7 @@ def _of_folder(folder: str) -> Checkpoint:
 def _of_index(path: str) -> Checkpoint:
     """Open the files that an index names.
 
-    The files must be in the folder of the index. Each must have the tensors that the index assigns to it.
+    The files must be in the folder of the index. Each file must have the tensors that the index assigns to it.
     """
     placed = read_json(path).get("weight_map")
     if not isinstance(placed, dict) or not placed:

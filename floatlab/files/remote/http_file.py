@@ -132,7 +132,7 @@ _LOST = (_Interrupted, ConnectionResetError, BrokenPipeError, http.client.Incomp
 def _repeated(request: Callable[[], _T]) -> _T:
     """Call a request and return its result.
 
-    If the request fails for a temporary reason, it is repeated up to three times.
+    A request that fails for a temporary reason is repeated up to three times.
     """
     start = time.monotonic()
     for pause in _PAUSES:
@@ -180,8 +180,8 @@ def is_at(url: str, may_be_forbidden: bool = False) -> bool:
 def _answer(opener: OpenerDirector, url: str, wanted: str) -> http.client.HTTPResponse:
     """Request the range `wanted` and return the server's answer, after following redirections.
 
-    A redirection from https may not lead to http, and no redirection may lead to other schemes. A token is sent only to
-    the host that it is for, not to a host to which the request is redirected.
+    A redirection from https may not lead to http, and no redirection may lead to other schemes. Each token belongs to
+    one host. It is sent only to this host, also after a redirection.
     """
     for _ in range(_MOST_REDIRECTS):
         refuse_login_in(url)
@@ -203,7 +203,7 @@ def _answer(opener: OpenerDirector, url: str, wanted: str) -> http.client.HTTPRe
 
 
 def _received(answer: http.client.HTTPResponse, count: int, deadline: float) -> bytes:
-    """Return the first `count` bytes of an answer; raises FileFormatError if it ends earlier."""
+    """Return the first `count` bytes of an answer; raises FileFormatError if the answer is shorter."""
     found = bytearray()
     while len(found) < count:
         piece = answer.read1(min(count - len(found), _PIECE))
@@ -218,9 +218,10 @@ def _received(answer: http.client.HTTPResponse, count: int, deadline: float) -> 
 
 @contextmanager
 def _limited(count: int) -> Iterator[tuple[OpenerDirector, float]]:
-    """Provide an opener of URLs for a request of `count` bytes, and its deadline on the clock `time.monotonic`.
+    """Provide an opener of URLs for one request of `count` bytes, and the deadline of the request.
 
-    At the deadline, the connections of the opener are shut down, even while they wait for bytes.
+    The deadline is a time of the clock `time.monotonic`. At the deadline, the connections of the opener are shut down,
+    even while they wait for bytes.
     """
     seconds = _LATEST + count / _SLOWEST
     sockets: list[socket.socket] = []
@@ -273,7 +274,7 @@ def _opener(sockets: list[socket.socket]) -> OpenerDirector:
 
 @contextmanager
 def _plain_errors(url: str) -> Iterator[None]:
-    """Turn errors of requests into FileFormatErrors; their messages are meant to follow the name of the file."""
+    """Turn errors of requests into FileFormatErrors. The message of an error is meant to follow the file's name."""
     try:
         yield
     except FileFormatError:

@@ -13,7 +13,7 @@ _USUAL = ("model.safetensors.index.json", "model.safetensors")  # files that are
 
 
 def open_url(url: str) -> RangeFile:
-    """Return the file at a URL, for reading by ranges. If the file is missing, only reading it raises an error.
+    """Return the file at a URL, for reading by ranges. A missing file raises an error only when it is read.
 
     Raises FileFormatError for a URL of a local file or of an unknown scheme, MissingPartError if a package is missing,
     and RefusedError in a confined process.
@@ -34,7 +34,7 @@ def exists_at(url: str) -> bool:
 def listed(url: str) -> list[str]:
     """Return the names of the files in a folder.
 
-    Servers of http(s) do not list folders. For them, return those of two usual names that exist.
+    Servers of http(s) do not list folders. On such a server, two usual names are tried, and those that exist returned.
     """
     if _is_http(url):
         return [name for name in _USUAL if http_file.is_at(inside(url, name))]

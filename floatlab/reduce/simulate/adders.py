@@ -162,7 +162,7 @@ class Adder(NodeRule):
 
 
 class PartlyFused(Record):
-    """Addition of products where FMA adds the products in `fused`, and all other products are rounded first.
+    """Addition of products: FMA adds the products in `fused`; all other products are rounded before they are added.
 
     Compiled code may use FMA for only some products: a vectorised loop uses FMA, and the loop over the remaining terms
     does not. If both operands of a node are products in `fused`, the first product is rounded. The sums of the nodes in
@@ -194,7 +194,7 @@ class PartlyFused(Record):
 
 
 class Joined(Record):
-    """Addition whose last node adds two sums that different adders computed.
+    """Addition in two parts: two adders compute a sum each, and the last node adds these two sums.
 
     The adder `first` computes the first operand of the last node, and `second` computes the second operand. For
     example, one operand is the sum of a vectorised loop, and the other is the sum of the loop over the remaining terms.
@@ -215,7 +215,7 @@ class Joined(Record):
 
 
 def stream_context(context: Context, id: int, element: int = 0) -> Context:
-    """Return a context whose seed depends on `id` and on a sum's index `element`.
+    """Return a context whose seed depends on `id` and on `element`, the index of a sum.
 
     Without stochastic rounding, return `context` unchanged.
     """

@@ -40,7 +40,7 @@ Walk = Callable[[Array, list[Array]], Array]  # (sums, terms or factors) → sum
 
 
 class CodeEngine:
-    """Additions on arrays of codes, in any format, by the operations of `floatlab.arrays`."""
+    """Additions on arrays of codes, in any format; the operations of `floatlab.arrays` compute them."""
 
     fuses_all = False  # whether every node that adds products adds all its arguments exactly and rounds once
 
@@ -305,7 +305,7 @@ def take(sides: Sides, index: Array | slice | int) -> Sides:
 
 
 def spread(terms: Array, axes: int) -> Array:
-    """Insert axes of length 1 after the first axis, until `axes` axes follow it.
+    """Insert axes of length 1 after the first axis, until `axes` axes follow the first axis.
 
     >>> spread(np.zeros((5, 3)), 2).shape
     (5, 1, 3)

@@ -8,7 +8,7 @@ Sources of the rules:
 * double-double addition: Dekker, Numerische Mathematik 18, 1971.
 
 Each rule is one function. If the operands are `Datum` objects or arrays, the function computes the result. If the
-operands are names, the function records its operations, as the stages of a compiled loop.
+operands are names, the function records its operations, which become the stages of a compiled loop.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _kahan(do: Operations[X], state: tuple[X, ...], x: X) -> tuple[X, ...]:
 
 
 def _add_with_rest(do: Operations[X], s: X, x: X) -> tuple[X, X]:
-    """Return the rounded sum t of s and x, and the part of the smaller operand that t lost (Dekker's Fast2Sum)."""
+    """Return t, the rounded sum of s and x, and the part of the smaller operand that t lacks (Dekker's Fast2Sum)."""
     t = do.add(s, x)
     large, small = do.by_size(s, x)
     return t, do.add(do.subtract(large, t), small)
@@ -121,7 +121,7 @@ RULES = {
 
 
 class _Scalars(Operations[Datum]):
-    """Operations on `Datum` objects; `made` collects their derivations."""
+    """Operations on `Datum` objects; `made` collects the derivations of the results."""
 
     def __init__(self, format: Format, context: Context) -> None:
         self.format, self.context = format, context
@@ -239,7 +239,7 @@ class Compensated(Record):
     def evaluated(self, batches: Batches, engine: CodeEngine) -> Array:
         """Return the results, an array of the shape `engine.batch`.
 
-        `engine` adds and subtracts as `adder` does. Raises PlanError if `batches` are not one serial chain.
+        `engine` must give the same results as `adder`. Raises PlanError if `batches` are not one serial chain.
         """
         if len(batches.each) > 1 or any(chains.lanes > 1 or chains.rest.shape[1] > 1 for chains in batches.each):
             raise self._serial()

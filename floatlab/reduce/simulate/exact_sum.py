@@ -107,7 +107,7 @@ def matrix_totals(a: Array, b: Array) -> tuple[Array, Array, Array]:
 
 
 def pair_totals(x: Array, y: Array, narrow: bool) -> tuple[Array, Array]:
-    """Return the sums of x·y along the first axis as pairs (high, low), as `matrix_totals` does.
+    """Return the sums of x·y along the first axis, each as a pair (high, low); see `matrix_totals`.
 
     x and y are float64 arrays that broadcast. `narrow` may be true only if binary64 represents all products exactly.
     """

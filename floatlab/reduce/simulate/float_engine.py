@@ -35,7 +35,7 @@ _FEW = 4  # with more sums than this, arrays are faster than Python's floats
 
 
 class FloatEngine(CodeEngine):
-    """Additions by the processor, in binary32 or binary64, to nearest even; payloads of NaNs are unspecified."""
+    """Additions by the processor in binary32 or binary64, rounded to nearest even; NaN payloads are unspecified."""
 
     def __init__(self, sides: Sides, adder: Adder, first: int = 0) -> None:
         """Store the terms as floats.

@@ -142,7 +142,7 @@ class ScaledCore(Record):
     def _settled(
         self, node: ScaledNode, factors: Sequence[tuple[Datum, Datum]], scales: Sequence[tuple[Datum, Datum]]
     ) -> int:
-        """Return the code of the value of a node."""
+        """Return a node's value as a code."""
         total = node.total
         if total is None:
             return _special(factors, scales, node.c)
@@ -156,8 +156,8 @@ class ScaledCore(Record):
         """Return the codes of c + Σ x·y, where each product x·y is multiplied by a scale of x and a scale of y.
 
         x has the shape (rows, n), and its scales (rows, blocks). y has the shape (n, columns), and its scales (blocks,
-        columns). A scale belongs to `size` successive products; the last scale may have fewer. `c` has binary32 codes,
-        of shape (rows, columns).
+        columns). A scale belongs to `size` successive products; the last scale may belong to fewer products. `c` has
+        binary32 codes, of shape (rows, columns).
         """
         rows, n = x.codes.shape
         columns = y.codes.shape[1]
@@ -174,7 +174,7 @@ class ScaledCore(Record):
         return made
 
     def _nodes(self, left: tuple[Array, ...], right: tuple[Array, ...], c: Array) -> Array:
-        """Add one block of products to c, for each element; return the codes of the sums."""
+        """Add one block of products to each element of c; return the codes of the sums."""
         (a, a_exponents, a_scales, a_scale_exponents), (b, b_exponents, b_scales, b_scale_exponents) = (
             [array[:, None] for array in left],
             [array[None] for array in right],
@@ -215,10 +215,10 @@ class _Side:
         self.size = size
 
     def part(self, rows: slice, first: int, core: ScaledCore) -> tuple[Array, ...]:
-        """Return four arrays for the block of each row that begins at term `first`.
+        """Return four arrays for one block in each of these rows; the block begins at term `first`.
 
-        The first two have the values and the exponents of the factor's numbers, padded with zeros. The other two have
-        the values and the exponents of the scales, one for each group.
+        The first two arrays have the values and the exponents of the factor's numbers, padded with zeros. The other two
+        arrays have the values and the exponents of the scales, with one scale for each group.
         """
         stop = min(first + core.block, self.values.shape[1])
         more = ((0, 0), (0, core.block - (stop - first)))

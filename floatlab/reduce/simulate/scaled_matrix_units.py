@@ -75,7 +75,7 @@ class ScaledUnit(Record):
         return f"model, no hardware record, of {self.hardware} ({self.name}) from {self.source}"
 
     def blocks(self, terms: int) -> int:
-        """Return how many scales each factor has for `terms` products; the last scale may belong to fewer products."""
+        """Return how many scales each factor has for `terms` products: one for every `size` products or fewer."""
         return -(-terms // self.size)
 
     def multiply_add(self, x: Source, y: Source, scales: tuple[Source, Source], c: Array | None = None) -> Array:

@@ -298,9 +298,9 @@ def _tiles(
 ) -> Iterator[tuple[tuple[slice, ...], int]]:
     """Split the array of sums, of shape `batch`, into tiles that are simulated one at a time.
 
-    Yield the slices of each tile, and the index of its first sum. Only random draws need this index. Without random
-    draws, a tile may have parts of rows; the index is then 0. `more` is the number of values per sum that the caller
-    also holds in memory.
+    Yield the slices of each tile, and the index of its first sum, which only random draws need. Without random draws, a
+    tile may be cut within the rows of the array; 0 is then yielded in place of the index. `more` is the number of
+    further values per sum that the caller holds in memory.
     """
     most = max((chains.lanes * (1 + chains.rest.shape[1]) for chains in batches.each), default=1)
     wide = max((chains.rest.shape[1] for chains in batches.each), default=1)

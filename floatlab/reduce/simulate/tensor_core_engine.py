@@ -39,17 +39,20 @@ class TensorCore(NodeRule):
     of fraction bits; the accumulator's format has more.
 
     If `sum_bits` is given, the node works in two stages. First, it aligns the products to their largest exponent and
-    adds the products. If `groups` is 0, zeros have the exponent −126 in this alignment. Second, it adds the partial
-    sum. Now the alignment exponent is the largest exponent among the products and the partial sum, or −126 if that is
-    larger. The sum of the products is truncated toward −∞ at `sum_bits` bits below this exponent, and the partial sum
-    at `fraction_bits` bits below this exponent. A product of magnitude 2^128 or more counts as infinite.
+    adds the products. If `groups` is 0, zeros have the exponent −126 in this alignment. Second, the node adds the
+    partial sum. In this stage, the alignment exponent is the largest exponent among the products and the partial sum,
+    or −126 if that is larger. The sum of the products is truncated toward −∞ at `sum_bits` bits below this exponent,
+    and the partial sum at `fraction_bits` bits below this exponent. A product of magnitude 2^128 or more counts as
+    infinite.
 
-    `groups` is 0, 1 or 2, and always 0 without `sum_bits`. If `groups` is 1 or 2, the second stage keeps one bit more
-    of the sum of the products. The total of the second stage is then normalised and truncated toward −∞ to `sum_bits`
-    fraction bits. If `groups` is 2, the first stage adds the products at even positions and those at odd positions
-    separately. Each of these two sums is truncated toward −∞ at `fraction_bits` bits below the largest exponent of all
-    products. Then the two sums are added. The second stage then drops a partial sum whose exponent is more than
-    `fraction_bits` + 1 below the largest exponent of the products.
+    `groups` is 0, 1 or 2. Without `sum_bits`, it is always 0. If `groups` is 1 or 2, the second stage keeps one bit
+    more of the sum of the products. The total of the second stage is then normalised and truncated toward −∞ to
+    `sum_bits` fraction bits.
+
+    If `groups` is 2, the first stage adds the products at even positions and the products at odd positions separately.
+    Each of these two sums is truncated toward −∞ at `fraction_bits` bits below the largest exponent of all products.
+    Then the two sums are added. Also if `groups` is 2, the second stage leaves out a partial sum whose exponent is more
+    than `fraction_bits` + 1 below the largest exponent of the products.
     """
 
     accumulator: Format
@@ -201,7 +204,7 @@ def _special(each: Term | Datum, overflows: bool) -> str | None:
 
 
 class TensorEngine(CodeEngine):
-    """`TensorCore` on arrays of codes. It adds blocks in binary64, which represents these sums exactly."""
+    """The arithmetic of `TensorCore` on arrays of codes. Binary64 represents the sums of blocks exactly."""
 
     fuses_all = True
 
@@ -258,7 +261,7 @@ class TensorEngine(CodeEngine):
         return np.asarray(codes, container(fmt))
 
     def _total(self, products: Array, exponents: Array, sums: list[Array]) -> tuple[Array, Array]:
-        """Return the sums of the truncated terms, as integers in binary64, and the exponent of each sum's unit."""
+        """Return, for each sum of truncated terms, an integer (in binary64) and the exponent of the integer's unit."""
         core, fmt = self.core, self.core.accumulator
         if core.groups:
             return self._total_of_groups(products, exponents, sums)

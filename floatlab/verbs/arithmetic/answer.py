@@ -136,7 +136,7 @@ def no_witness(format: Format) -> str:
 
 
 def _data(texts: tuple[str, ...], format: Format, rules: Context) -> tuple[Datum, Datum, Datum] | None:
-    """Return three numbers, given as texts, rounded to nearest in the format; None if they are not three numbers."""
+    """Read three numbers from texts, and round them to nearest; return None if the texts are not three numbers."""
     try:
         values = operands(texts, format, context=rules)
         data = [encode(value.result if isinstance(value, Derivation) else value, format, rules) for value in values]
@@ -211,8 +211,8 @@ def _result_format(values: tuple[Operand, ...]) -> Format:
 def answer_of(result: Result, steps: int | None = None, brief: bool = False, why: bool = False) -> Answer:
     """Return the answer for the result of an operation.
 
-    It shows the first `steps` steps (all by default). If `brief` is true, it shows only one line (two for fma). If
-    `why` is true, it shows the reason for each step.
+    The answer shows the first `steps` steps (all by default). If `brief` is true, it shows only one line (two for fma).
+    If `why` is true, it shows the reason for each step.
     """
     first = result.fused if isinstance(result, Contrast) else result
 

@@ -19,10 +19,10 @@ _NOUNS = {"add": "sum", "subtract": "difference", "multiply": "product", "divide
 
 
 def typed_result(derivation: Derivation) -> Fraction | None:
-    """Return the exact result of the typed numbers, or None if no operand was rounded.
+    """Return the exact result that the operation has for the typed numbers, or None if no operand was rounded.
 
-    It is also None for operations outside `_NOUNS`, for a zero divisor, for non-finite or irrational operands, and for
-    typed numbers of more than `_SHORT` bits.
+    The result is also None for operations outside `_NOUNS`, for a zero divisor, for non-finite or irrational operands,
+    and for typed numbers of more than `_SHORT` bits.
 
     >>> from floatlab import add
     >>> typed_result(add("0.1", "0.2", "fp64")), typed_result(add("1", "0.5", "fp64"))

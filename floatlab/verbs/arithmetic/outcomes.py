@@ -219,7 +219,7 @@ def capital(words: str) -> str:
 
 
 def encoding_reason(step: Encode, derivation: Derivation, index: int) -> list[str]:
-    """Return sentences on the encoding of the result, and on its error."""
+    """Return sentences on the encoding of the result, and on the error of the result."""
     before = derivation.steps[index - 1] if index else None
     last = index == len(derivation.steps) - 1
     datum, error = step.datum, _error(derivation) if last else ""
@@ -232,7 +232,7 @@ def encoding_reason(step: Encode, derivation: Derivation, index: int) -> list[st
 
 
 def _lost_term(derivation: Derivation) -> str:
-    """Return a sentence that says so if one term was too small to change the other one; otherwise an empty text."""
+    """If a term was too small to change the other term, return a sentence on this; otherwise return an empty text."""
     if derivation.operation not in ("add", "subtract") or Flags.INEXACT not in derivation.flags:
         return ""
     a, b = derivation.operands

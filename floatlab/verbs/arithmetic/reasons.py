@@ -173,7 +173,7 @@ def _decode(derivation: Derivation) -> list[str]:
 def _distinct_number(reading: Derivation) -> str:
     """Return the number that was read, with enough digits to show that it differs from the typed number.
 
-    If that takes more than `_LEGIBLE` digits, return fewer digits and the difference.
+    If this takes more than `_LEGIBLE` digits, return fewer digits, and the difference between the two numbers.
     """
     datum, ulps = reading.result, reading.approximate_error_ulps
     text = brief(datum)
@@ -287,7 +287,10 @@ def _divide(step: steps.Divide, derivation: Derivation) -> list[str]:
 
 
 def _odd_factor(dividend: int, divisor: int) -> int:
-    """Return the odd part of a fraction's denominator in lowest terms; if it is 1, the binary expansion terminates."""
+    """Reduce `dividend` / `divisor` to lowest terms, and return the odd factor of the denominator.
+
+    If this factor is 1, the binary expansion terminates.
+    """
     least = divisor // gcd(dividend, divisor)
     return least // (least & -least)
 

@@ -125,7 +125,7 @@ def product_end(separate: Derivation) -> int:
 
 
 def _first_difference(contrast: Contrast) -> list[Block]:
-    """Describe where the two computations begin to differ: at the rounding of the product, if it was inexact."""
+    """Describe where the two computations begin to differ: at the rounding of the product, if this was inexact."""
     rounded, product = contrast.product_rounding, contrast.product
     if product is None or not product.is_finite:
         return []
@@ -144,7 +144,7 @@ def _opening(derivation: Derivation, start: int = 0) -> int:
 
 
 def _separate(contrast: Contrast, steps: int | None) -> list[StepGroup]:
-    """Return the groups of steps of multiply-then-add, beginning with the rounding of the product."""
+    """Return the groups of steps of multiply-then-add, from the rounding of the product to `steps` (None: the end)."""
     derivation, end = contrast.separate, product_end(contrast.separate)
     found: list[StepGroup] = []
     for stage in step_groups(derivation, stop=end if steps is None else min(steps, end)):

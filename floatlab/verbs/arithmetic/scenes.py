@@ -116,9 +116,9 @@ _RANKS = {"flush": 0, "product": 1, "align": 2, "sum": 3, "rule": 4, "round prod
 
 
 def _paired_groups(sides: list[list[StepGroup]], ends: tuple[int, int]) -> list[list[StepGroup | None]]:
-    """Pair the groups of steps of fma with those of multiply-then-add: two groups of a pair have the same rank.
+    """Pair each group of steps of fma with a group of multiply-then-add that has the same rank in `_RANKS`.
 
-    If only one computation has a group of a rank, the other element of the pair is None. The groups that compute the
+    If only one computation has a group of this rank, the other element of the pair is None. The groups that compute the
     product come first. `ends` says, for each computation, how many steps compute the product.
     """
     placed: list[dict[tuple[int, int, int], StepGroup]] = [{}, {}]

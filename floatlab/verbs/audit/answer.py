@@ -120,7 +120,7 @@ def _counts(tensors: Sequence[AuditedTensor]) -> str:
 
 
 def _left_out(found: Audit) -> list[Block]:
-    """Return rows about the tensors that were not checked, and those that are only in the original."""
+    """Return rows about the tensors that were not checked, and about the tensors that only the original has."""
     blocks: list[Block] = []
     for title, kinds, lack, role in (
         ("not checked", found.unchecked, "not quantised", Role.PLAIN),

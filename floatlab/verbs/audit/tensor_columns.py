@@ -102,7 +102,7 @@ def tensors_table(columns: Sequence[TensorColumn], shown: Sequence[TensorFigures
 def arranged(
     tensors: Sequence[TensorFigures], typed: str, by: TensorColumn | None, descending: bool = False
 ) -> list[TensorFigures]:
-    """Return the tensors whose names contain all typed words, in any case, sorted by the column `by`.
+    """Return the tensors whose names contain all typed words, in upper or lower case, sorted by the column `by`.
 
     Tensors with an empty cell come last. If `by` is None, the order is not changed.
 

@@ -182,7 +182,7 @@ def _named(pair: BackendPair) -> str:
 
 
 def _verdicts(found: BackendComparison) -> list[Block]:
-    """Return rows with the verdicts on pairs of backends, and rows on backends whose error is more than rounding.
+    """Return rows on pairs of backends, with the verdict; and rows on backends whose error exceeds rounding errors.
 
     Pairs with the same verdict share a row.
     """
