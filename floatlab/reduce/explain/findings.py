@@ -49,7 +49,10 @@ class SideExplanation(Individual):
 
     @property
     def listed(self) -> int:
-        """The number of wrong elements that are only listed. Moved lines and missing terms explain all of them."""
+        """The number of wrong elements that are listed, but not explained.
+
+        It is 0 if moved rows or columns, missing terms or doubled terms explain the wrong elements.
+        """
         is_explained = bool({each.name for each in self.causes} & MOVED)
         return 0 if self.wrong is None or is_explained else int(self.wrong.sum())
 
@@ -88,7 +91,7 @@ class Fault(Record):
 
 
 def placed(view: View, wrong: Array) -> Fault:
-    """Return the fault that lists the wrong elements, or rectangles of them, and says whether all of them are zero."""
+    """Return the fault that lists the wrong elements or rectangles, and says whether all wrong elements are zero."""
     zero = not view.values[wrong].any()
     places = (find_places(_last_zeros(view.values, wrong)) if zero else None) or find_places(wrong)
     if places is not None and places.name == "region" and not zero and _has_right(view, wrong, places):
@@ -105,8 +108,8 @@ def placed(view: View, wrong: Array) -> Fault:
 def _has_right(view: View, wrong: Array, places: Places) -> bool:
     """Return whether more elements of the rectangles are right than can be right by chance.
 
-    By chance means that the error of a wrong element happens to be within its limit. Elements with at most about one
-    nonzero term do not count, because a tile of old data may have the same term there.
+    An element is right by chance if its error happens to be within the error limit. Elements with at most about one
+    nonzero term do not count, because they may be right even in a tile of old data.
     """
     totals = view.totals
     box = mask_of(places.where, wrong.shape) & view.usable & ~totals.have_one_term
@@ -120,7 +123,7 @@ def _has_right(view: View, wrong: Array, places: Places) -> bool:
 
 
 def _last_zeros(values: Array, wrong: Array) -> Array:
-    """Return the mask of the zeros at the end of a result in memory, or `wrong` if too few of them are wrong.
+    """Return the mask of the zeros at the end of a result in memory, or `wrong` if too few of these zeros are wrong.
 
     A copy that was interrupted leaves such zeros. For a few of these elements, zero may be the right number.
     """
@@ -185,7 +188,7 @@ def explains_stray(
 
 
 def stray_fault(side: Side, stray: Array) -> Fault:
-    """Return the fault `nan`, with the places of the `stray` elements."""
+    """Return the fault `nan`, with the positions of the `stray` elements."""
     places = find_places(stray)
     known = () if places is None else (("places", places.name),)
     return Fault("nan", indices_of(stray), (*known, ("holds", stray_words(side, stray))), stray)

@@ -37,13 +37,13 @@ _TRANSPOSED = {
     "x in memory": "the product with x read in another memory order",
     "y in memory": "the product with y read in another memory order",
 }  # fmt: skip
-# Evidence that the line omits.
+# Evidence that the first line omits.
 _UNSAID = ("computed as", "a wrong element shows from", "seen by", "all others", "others")
 _MOST = 4  # largest number of positions that the first line lists
 
 
 def rounding_line(causes: tuple[DiagnosedCause, ...], share: float) -> str:
-    """Return the line for two results that differ by rounding.
+    """Return the first line of the diagnosis if the results differ by rounding.
 
     The line names the causes. If none of them is a choice of precision or algorithm, the line also gives `share`,
     unless it exceeds 100 %. `share` is the largest difference of an element, relative to the sum of the rounding error
@@ -75,44 +75,61 @@ def _is_plain(cause: DiagnosedCause) -> bool:
 
 
 def shared_line(causes: tuple[DiagnosedCause, ...]) -> str:
-    """Return the line for two results that deviate from the product in the same way, and differ only by rounding."""
+    """Return the first line of the diagnosis if both results have the same causes and differ only by rounding."""
     said = "; ".join(cause_text(each) for each in causes)
     return f"No: A and B differ from each other only by rounding. But {said.replace('A and B are', 'both are')}."
 
 
 def lone_line(cause: DiagnosedCause) -> str:
-    """Return the line for a few small differences that another order of addition is unlikely to cause."""
+    """Return the first line of the diagnosis if another order of addition is unlikely to cause the few differences.
+
+    The differences are small enough for rounding.
+    """
     verb = "differs" if len(cause.where) == 1 else "differ"
     said = f"{_elements(cause)} alone {verb}, and rounding can explain a difference of this size"
     return f"I can't tell: {said}; computing the product again would settle it."
 
 
 def one_sided_line(count: int) -> str:
-    """Return the line for a few elements that differ in the same direction, by no more than rounding may cause."""
+    """Return the first line of the diagnosis if `count` elements differ, all in one direction.
+
+    The differences are small enough for rounding.
+    """
     said = f"only {count:,} elements differ, all in one direction, as a factor or a bias makes them; their differences"
     return f"I can't tell: {said} are small enough for rounding; computing the product again would settle it."
 
 
 def doubt_line(doubts: list[str], rival: str) -> str:
-    """Return the line for faults that are not certain, because the alternative `rival` explains the errors, too."""
+    """Return the first line of the diagnosis if the faults in `doubts` are not certain.
+
+    The alternative `rival` explains the errors, too.
+    """
     tell = "the precision of the inputs" if rival.startswith("inputs") else "how the sums are computed"
     return f"I can't tell: the cause is {' and '.join(doubts)}, or {rival}; knowing {tell} would settle it."
 
 
 def outlying_line(cause: DiagnosedCause) -> str:
-    """Return the line for rows or columns with unusually large errors, which an unknown order may have caused."""
+    """Return the first line of the diagnosis if rows or columns have unusually large errors.
+
+    An order of addition that was not tried may have caused these errors.
+    """
     said = cause_text(cause).replace(" are wrong", " are wrong, or added in an order that was not tried")
     return f"I can't tell: {said}; knowing how the sums are computed would settle it."
 
 
 def rough_line(letter: str, times: float) -> str:
-    """Return the line for errors that are within the rounding error bound, but larger than those of usual orders."""
+    """Return the first line of the diagnosis if a result has larger errors than every order that was tried.
+
+    The errors are within the rounding error bound.
+    """
     said = f"the errors of {letter} are small enough for rounding, but {times:.2g} times those of every order tried"
     return f"I can't tell: {said}; knowing how the sums are computed would settle it."
 
 
 def unexplained_line(letter: str, is_function: bool) -> str:
-    """Return the line for unexplained results. `is_function` says whether they look like a function of the product.
+    """Return the first line of the diagnosis if results are not explained. `letter` names these results.
+
+    `is_function` says whether they look like a function of the product.
 
     >>> unexplained_line("B", True).partition("; ")[2]
     'knowing what follows it would settle it.'
@@ -127,7 +144,9 @@ def unexplained_line(letter: str, is_function: bool) -> str:
 
 
 def bug_line(causes: tuple[DiagnosedCause, ...], differing: Array | None = None, are_known: bool = True) -> str:
-    """Return the line for a wrong result. It names the faults first, and then other causes of the difference.
+    """Return the first line of the diagnosis if a result is wrong.
+
+    The line names the faults first, and then other causes of the difference.
 
     `differing` marks the elements whose values differ. `are_known` says whether all elements that are not named as
     wrong agree within rounding.
@@ -147,7 +166,9 @@ def bug_line(causes: tuple[DiagnosedCause, ...], differing: Array | None = None,
 
 
 def identical_line(faults: Sequence[DiagnosedCause]) -> str:
-    """Return the line for two identical results, which have these faults.
+    """Return the first line of the diagnosis if the results are identical.
+
+    `faults` are the faults of both results; the sequence is empty if both are right.
 
     >>> identical_line(())
     'No: all numbers are equal.'
@@ -175,7 +196,7 @@ def _faults_text(faults: Sequence[DiagnosedCause]) -> str:
 
 
 def _of_others(causes: list[DiagnosedCause], differing: Array | None, are_known: bool) -> str:
-    """Return the end of the line: how well all other elements agree, or "" if this is not known."""
+    """Return the end of the first line: how well the elements outside the causes agree, or "" if this is not known."""
     others = [value for cause in causes for key, value in cause.evidence if key == "others"]
     if others:
         return f"; others are {others[0]}"
@@ -191,7 +212,7 @@ def _of_others(causes: list[DiagnosedCause], differing: Array | None, are_known:
 
 
 def _is_cut(cause: DiagnosedCause) -> bool:
-    """Return whether a cause lists only some of its elements."""
+    """Return whether a cause concerns more elements than it lists."""
     return cause.name != "region" and "elements" in dict(cause.evidence)
 
 
@@ -214,7 +235,9 @@ def _percent(share: float) -> str:
 
 
 def cause_text(cause: DiagnosedCause, most: int = _MOST) -> str:
-    """Return a cause in words: what is wrong with a result, or how it was computed. At most `most` places are listed.
+    """Return a cause in words: what is wrong with a result, or how it was computed.
+
+    At most `most` positions are listed.
 
     >>> cause_text(DiagnosedCause("terms-missing", "terms", "expected", 1.0, ((49, 50),), ()))
     'term 49 of B is missing'
@@ -307,7 +330,7 @@ def _range(first: int, stop: int) -> str:
 
 
 def _boxes(cause: DiagnosedCause, most: int) -> str:
-    """Return the rectangles of a cause in words; empty if it has none."""
+    """Return the rectangles of a cause in words; an empty text if the cause has no rectangles."""
     boxes = [box for box in cause.where if box and isinstance(box[0], tuple)]
     more = f" and {len(boxes) - most:,} more places" if len(boxes) > most else ""
     return "; ".join(map(_box, boxes[:most])) + more

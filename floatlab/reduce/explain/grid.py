@@ -133,8 +133,8 @@ class CandidateGrid:
         """Return the share of elements that the best flushing sum reproduces.
 
         A flushing sum replaces subnormal inputs, subnormal results of operations, or both by zero. Return the smaller
-        of two shares: of all replayed elements, and of those that `wrong` marks. Return 0 if `wrong` marks no replayed
-        element.
+        of two shares: the share of all replayed elements, and the share of the replayed elements that `wrong` marks.
+        Return 0 if `wrong` marks no replayed element.
         """
         goal, best = self._observed(side), 0.0
         off = wrong[np.ix_(self.rows, self.columns)].reshape(-1)
@@ -154,7 +154,7 @@ class CandidateGrid:
         return best
 
     def directed_ways(self, side: Side) -> list[Way]:
-        """Return the ways that round in another direction than RNE and reproduce a result."""
+        """Return the computations that reproduce a result and round in another direction than RNE."""
         goal = self._observed(side)
         ways = [
             Way(f"{candidate_text(candidate, self.into)}, rounding {direction}", candidate, rules=as_context(direction))
@@ -164,7 +164,7 @@ class CandidateGrid:
         return self._verified(ways, side, False)
 
     def ways(self, sides: Sequence[Side]) -> list[list[Way]]:
-        """Return the ways that reproduce each result, in the sample and in all elements that `_verified` checks."""
+        """Return, for each result, the computations that reproduce it in all elements that `_verified` checks."""
         goals = [self._observed(side) for side in sides]
         found: list[list[Way]] = [[] for _ in sides]
         formats = self.sides[0].format, self.sides[1].format
@@ -197,7 +197,7 @@ class CandidateGrid:
         return Compensated(name, self.into, self.into, DEFAULT)
 
     def _rounds_inputs(self, candidate: Candidate) -> bool:
-        """Return whether the candidate is a model of a unit that rounds these inputs."""
+        """Return whether the candidate models a matrix unit that would round these inputs."""
         return any(
             row.terms.precision < side.format.precision
             and not np.array_equal(quantize(values, row.terms, context=row.reading), values, equal_nan=True)
@@ -221,11 +221,11 @@ class CandidateGrid:
                         yield evaluator, Way(candidate_text(each, self.into), each, inputs=format)
 
     def _verified(self, ways: list[Way], side: Side, keeps_nearest: bool = True) -> list[Way]:
-        """Return the ways that also reproduce the elements outside the sample.
+        """Return the computations in `ways` that also reproduce the elements outside the sample.
 
-        After about _WHOLE multiply-adds, the remaining ways are checked only in a few rows and columns in which the two
-        results differ. If an input is NaN or infinite, nothing is checked. If `keeps_nearest` is true, `nearest` keeps
-        the mask of the elements that the best rejected way does not reproduce.
+        After about _WHOLE multiply-adds, the remaining computations are checked only in a few rows and columns in which
+        the two results differ. If an input is NaN or infinite, nothing is checked. If `keeps_nearest` is true,
+        `nearest` keeps the mask of the elements that the best rejected computation does not reproduce.
         """
         kept, work = [], 0
         each_work = self.problem.shape[0] * self.problem.shape[1] * self.problem.terms
@@ -268,11 +268,11 @@ class CandidateGrid:
         return min(share_of(one != other) for one, other in combinations(codes, 2))
 
     def mismatches(self, way: Way, side: Side) -> Array | None:
-        """Return the mask of elements that a way does not reproduce, or None if an input is NaN or infinite."""
+        """Return the mask of elements that a computation does not reproduce, or None if an input is NaN or infinite."""
         return None if self.problem.special is not None else self._missed(way, side, self.whole_sides, np.s_[:, :])
 
     def _missed(self, way: Way, side: Side, sides: tuple[Source, ...], index: tuple[Array | slice, ...]) -> Array:
-        """Multiply `sides` in a given way. Return the mask of the elements that differ from the result's at `index`."""
+        """Multiply `sides` as in `way`; return the mask of elements that differ from the result's part at `index`."""
         whole = Evaluator(sides if way.inputs is None else _in_format(sides, way.inputs), self.into, way.rules)
         if way.candidate is not None:
             codes = whole.whole(way.candidate)
@@ -283,7 +283,7 @@ class CandidateGrid:
         return ~agreement(codes, goal, self.into).reshape(shape)
 
     def _fails_where_differing(self, way: Way, side: Side) -> bool:
-        """Return whether a way fails to reproduce a few rows and columns in which the two results differ.
+        """Return whether a computation fails to reproduce a few rows and columns in which the two results differ.
 
         Most elements of a result in a narrow format are the same in every computation, so they are no evidence. Return
         False if it is not known where the results differ, or if an input is NaN or infinite.
@@ -305,7 +305,7 @@ def _in_format(sides: tuple[Source, ...], format: Format) -> tuple[Source, ...]:
 
 
 def grid_of(problem: ProductProblem, model: Model, into: Format, tick: Callable[[], None]) -> CandidateGrid:
-    """Return the grid for a model and a format. It is cached, so that both results share the replayed sums."""
+    """Return the `CandidateGrid` for a model and a format. The grid is cached: both results share the replayed sums."""
     key = model.name, model.evidence, into.name
     if key not in problem.grids:
         problem.grids[key] = CandidateGrid(problem, model, into, tick)
@@ -315,13 +315,12 @@ def grid_of(problem: ProductProblem, model: Model, into: Format, tick: Callable[
 
 
 def names_between(first: list[Way], second: list[Way], own: Format) -> tuple[dict[str, str], tuple[Way, Way] | None]:
-    """Return why two results differ, as a dictionary from causes to descriptions, and the best pair of ways or None.
+    """Return a dictionary that says why two results differ, and the best pair of computations (or None).
 
-    The best pairs of ways differ in the fewest causes. The dictionary has the causes of all best pairs.
-
-    If there are no pairs, or if a pair differs in no cause, the second value is None. The dictionary then says how each
-    result differs from usual sums. If neither result differs from usual sums, the only cause is "order". `own` is the
-    accumulator format that libraries use for these results.
+    The best pairs of computations differ in the fewest causes. The dictionary maps the causes of all best pairs to
+    descriptions. If there are no pairs, or if a pair differs in no cause, the second value is None. The dictionary then
+    says how each result differs from usual sums. If neither result differs from usual sums, the only cause is "order".
+    `own` is the accumulator format that libraries use for these results.
     """
     pairs = [(one, other) for one in first for other in second if one.candidate and other.candidate]
     if pairs:
@@ -378,7 +377,7 @@ def _accumulators(way: Way) -> tuple[Format | None, ...]:
 
 
 def _is_plain(way: Way, own: Format) -> bool:
-    """Return whether a way adds in the usual accumulator `own`, with FMA or with products rounded to `own`."""
+    """Return whether a computation adds in the usual accumulator `own`, with FMA or with products rounded to `own`."""
     if way.candidate is None or way.compensated or way.candidate == EXACT_SUM or way.candidate.machines:
         return False
     return all(

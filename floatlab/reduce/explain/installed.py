@@ -75,7 +75,7 @@ def numpy_product(x: Source, y: Source) -> Array | None:
 
 
 def library_ways(problem: ProductProblem, side: Side, maps: Sequence[Replaying]) -> list[Way]:
-    """Return a way for each library that reproduces a result: NumPy on this machine, and the libraries of `maps`.
+    """Return a `Way` for each library that reproduces a result: NumPy on this machine, and the libraries of `maps`.
 
     Elements for which a map has no order are not compared.
     """

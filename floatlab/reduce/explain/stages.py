@@ -142,7 +142,7 @@ def _changing(name: str, known: Known, changes: tuple[Change, Change], weight: i
 
 
 def _changing_each(name: str, known: Known, change: Change) -> Iterator[tuple[str, Model]]:
-    """Yield models that change both inputs, only x, or only y, each with the name of the changed inputs."""
+    """Yield pairs: the name of the changed inputs ("both", "x" or "y"), and a model that changes these inputs."""
     for which, (left, right) in _SIDES:
         changes = change if left else _as_is, change if right else _as_is
         yield which, _changing(name, (*known, ("inputs", which)), changes, 1)
@@ -151,8 +151,8 @@ def _changing_each(name: str, known: Known, change: Change) -> Iterator[tuple[st
 def input_models(formats: tuple[Format, Format], x: Array, y: Array) -> Iterator[Model]:
     """Yield the usual models: inputs rounded to narrower formats, quantised to int8, or split into parts.
 
-    If inputs or products are smaller than the normal numbers of x's format, models that flush these to zero are also
-    yielded.
+    If some inputs or products are smaller than the normal numbers of x's format, models that flush such numbers to zero
+    are also yielded.
     """
     widest = max(each.precision for each in formats)
     for name in _NARROWER:
@@ -194,7 +194,9 @@ def input_models(formats: tuple[Format, Format], x: Array, y: Array) -> Iterator
 
 
 def rare_models(formats: tuple[Format, Format], n: int) -> Iterator[Model]:
-    """Yield less usual models: other integers or other scales than in `input_models`, or inputs in scaled FP8.
+    """Yield less usual models: inputs quantised to other integers or with other scales than in `input_models`.
+
+    They include inputs in scaled FP8.
 
     If an input is more precise than binary32, inputs that are rounded to binary32 and then to a narrower format are
     also yielded.
@@ -345,7 +347,7 @@ def block_edges(n: int) -> Iterator[tuple[tuple[int, ...], str]]:
 
 
 def transposed_inputs(x: Array, y: Array) -> Iterator[tuple[str, str, Array, Array]]:
-    """Yield factors that may have been multiplied by mistake: transposed, swapped or misread ones that fit together.
+    """Yield factors that may have been multiplied by mistake: transposed, swapped or misread inputs of matching shapes.
 
     Each item has the name of the cause, a text that says which operand is transposed, and both factors. The text
     "x in memory" means that the memory of x was read in the wrong order, as if it held the transpose.

@@ -30,9 +30,10 @@ _CAST = 3  # an unusual accumulator adds this weight (complexity) to the model o
 def likely_models(
     problem: ProductProblem, side: Side, accumulators: tuple[Format, ...], tick: Callable[[], None]
 ) -> tuple[list[SampledModel], list[SampledModel]]:
-    """Return the models that were tried on the sample, and those that explain most of it, the likeliest first.
+    """Return two lists: all models that were tried on the sample, and the models that leave only small errors there.
 
-    Rare models are tried only if no usual model explains the sample well.
+    The second list begins with the likeliest model. Rare models are tried only if no usual model explains the sample
+    well.
     """
     found = list(_sampled(problem, side, accumulators, tick, False))
     # The median of a few different elements may exceed its usual limit by chance.

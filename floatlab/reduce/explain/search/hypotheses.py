@@ -1,8 +1,8 @@
-"""Hypotheses on why one result differs from the product of its inputs. Each is verified on all elements.
+"""Hypotheses on why one result differs from the product of its inputs. Each hypothesis is verified on all elements.
 
 A hypothesis consists of a model of the inputs (`stages`), an accumulator format, and possibly a fault (`faults`). In
-general it is accepted only if it leaves every error within the rounding error bound, except at the positions of the
-fault. Simpler hypotheses are tried first.
+general, a hypothesis is accepted only if it leaves every error within the rounding error bound, except at the positions
+of the fault. Simpler hypotheses are tried first.
 """
 
 from __future__ import annotations
@@ -156,9 +156,11 @@ class SideExplainer(UnexplainedSearch):
         return self._unexplained()
 
     def _is_one_number(self) -> bool:
-        """Return whether the elements count as one observation: they are equal, or differ only as rounding allows.
+        """Return whether all elements of the result count as one observation.
 
-        The exact elements must be equal, too, unless the number has so few bits that a coarse rounding may give it.
+        This is the case if all elements of the exact product are equal, and the elements of the result differ only as
+        rounding allows. It is also the case if all elements of the result are the same number of few bits, because a
+        coarse rounding may give this number everywhere.
         """
         values, view = self.side.values, self.plain
         if not values.any() or not self.side.finite.all():
@@ -168,7 +170,7 @@ class SideExplainer(UnexplainedSearch):
         return is_flat(values) and has_few_bits(float(values.flat[0]))
 
     def _without_model(self, found: SideExplanation) -> SideExplanation | None:
-        """Return the explanation by a single fault of the plain product, if this explains all errors; otherwise None.
+        """Explain the result by a single fault of the plain product. Return None if this does not explain all errors.
 
         A single fault is a simpler explanation than a fault together with changed inputs, or than many wrong elements
         together with a rounding.
@@ -191,9 +193,10 @@ class SideExplainer(UnexplainedSearch):
         return None
 
     def _plain_or_flushed(self) -> SideExplanation | None:
-        """Return the explanation by the plain product, perhaps with flushed numbers or sums rounded in one direction.
+        """Explain the result by the plain product; numbers may be flushed to zero, or sums rounded in one direction.
 
-        The result may also have been rounded again, or to a few digits (as if printed). Return None if this fails.
+        The result may also have been rounded again, or to a few digits (as if printed). Return None if none of these
+        explains the result.
         """
         view = self.plain
         fit = view.fit()
@@ -221,7 +224,7 @@ class SideExplainer(UnexplainedSearch):
         return best_cast(self.side, self.plain)
 
     def _cast_with_fault(self) -> SideExplanation | None:
-        """Return the explanation if the result was rounded to fewer digits and some elements are wrong; else None."""
+        """Explain a result that was rounded to fewer digits and has some wrong elements; return None if this fails."""
         known, wrong = self._cast
         places = find_places(wrong)
         if not known or places is None:
@@ -247,7 +250,10 @@ class SideExplainer(UnexplainedSearch):
         return self._found("bug" if faults else "rounding", (*faults, rounded), PLAIN, self.accumulators[0], z)
 
     def _of_one_number(self) -> SideExplanation:
-        """Explain a result whose elements are all equal, as with constant inputs; count them as one observation."""
+        """Explain a result whose elements are all equal, such as a product of constant inputs.
+
+        All elements together count as one observation.
+        """
         view = self.plain
         wrong = view.fit().wrong
         if are_exact(view, wrong) and wrong.size == 1:
@@ -278,7 +284,7 @@ class SideExplainer(UnexplainedSearch):
         return self._found("rounding", (), model, accumulator, np.array([z]))
 
     def _by_bits(self) -> SideExplanation | None:
-        """Explain a result by narrow sums that give most elements bit for bit, and faults in the other elements."""
+        """Explain the result by sums in a narrow format and, where these do not give the bits, by faults."""
         plain = self.plain
         wrong = plain.fit().wrong
         if self.stray.any() or not wrong.any():

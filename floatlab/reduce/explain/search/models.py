@@ -1,4 +1,4 @@
-"""Models of the inputs that explain a result, with or without a fault. Each model is verified on all elements."""
+"""Search for models of the inputs that explain a result, with or without a fault, and verify them on all elements."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class ModelSearch(SideReport):
     is_reread = False  # whether the result, or an input, is read in the transposed order
     besides = 0  # number of models with which moved rows and missing terms were searched for
 
-    # hypotheses that fit most elements
+    # hypotheses that leave small errors in the sample
 
     @cached_property
     def _sampled(self) -> tuple[list[SampledModel], list[SampledModel]]:
@@ -73,7 +73,7 @@ class ModelSearch(SideReport):
 
     @property
     def near(self) -> list[SampledModel]:
-        """The models of the inputs that fit most elements of the sample, the likeliest first."""
+        """The models of the inputs that leave only small errors in the sample, the likeliest first."""
         return self._sampled[1]
 
     def _models(self) -> SideExplanation | None:
@@ -87,7 +87,10 @@ class ModelSearch(SideReport):
         return likely_pairs(self.problem, self.side, self.accumulators, self.tick)
 
     def _pairs(self) -> SideExplanation | None:
-        """Return the explanation by inputs that were rounded or quantised in two different ways, or in blocks."""
+        """Explain the result by two different changes of the inputs, such as block formats with different scales.
+
+        Return None if no pair of changes fits.
+        """
         if self._likely_pairs[1] and self.problem.scaled_output(self.side):
             # If inputs have few digits, results may look like multiples of a scale by chance.
             with self.problem.unscaled(self.side):
@@ -97,7 +100,7 @@ class ModelSearch(SideReport):
         return self._first_pair(*self._likely_pairs, faulty=False)
 
     def _pairs_of_few_errors(self) -> SideExplanation | None:
-        """Return the explanation by two changes of the inputs if most elements are right without them; else None."""
+        """Explain the result by a change of each input, even if most elements are right without these changes."""
         pairs = likely_pairs(self.problem, self.side, self.accumulators, self.tick)
         return self._first_pair(*pairs, faulty=False)
 
@@ -121,7 +124,7 @@ class ModelSearch(SideReport):
         return None
 
     def _models_beside_fault(self) -> SideExplanation | None:
-        """Return the explanation by missing terms, or moved rows or columns, in a product of changed inputs."""
+        """Explain the result by changed inputs together with missing terms, moved rows or moved columns."""
         if self.narrower is not None:
             return None
         kinds = ("inputs-rounded", "inputs-quantized")
@@ -145,7 +148,7 @@ class ModelSearch(SideReport):
         return not (found if wrong is None else found & ~wrong).any()
 
     def _lines_of_bias(self) -> SideExplanation | None:
-        """Return the explanation by rows or columns in which the given bias is missing, or was added wrongly."""
+        """Explain the result by rows or columns in which the given bias is missing or was added wrongly."""
         view = self.plain
         found = lines_of_bias(self.problem, view)
         if found is None or (places := find_places(found[1])) is None or places.name != "region":
@@ -157,7 +160,7 @@ class ModelSearch(SideReport):
         return self._first(self.near, True)
 
     def _first(self, models: list[SampledModel], faulty: bool) -> SideExplanation | None:
-        """Return the explanation by the model that leaves the fewest wrong elements, with one fault if `faulty`."""
+        """Explain the result by the model that leaves the fewest wrong elements; with one fault if `faulty` is true."""
         best: tuple[SideExplanation, SampledModel] | None = None
         plain = [each for each in models[_TRIED:] if each.model is PLAIN]
         for each in models[:_TRIED] + plain:
@@ -180,7 +183,7 @@ class ModelSearch(SideReport):
         return found
 
     def _verified(self, model: Model, accumulator: Format, faulty: bool) -> SideExplanation | None:
-        """Return the explanation by a model.
+        """Explain the result by a model, which is verified on all elements.
 
         Return None if the model does not fit, or if the plain product fits equally well.
 
@@ -250,7 +253,7 @@ class ModelSearch(SideReport):
 
     @cached_property
     def narrower(self) -> SideExplanation | None:
-        """The explanation by sums that are rounded to a narrower format at every step, or None if they do not fit."""
+        """The explanation that every step of the sums is rounded to a narrower format, or None if this does not fit."""
         found = narrow_sums(self.problem, self.side, self.accumulators[0])
         if found is None:
             return None
@@ -265,14 +268,14 @@ class ModelSearch(SideReport):
         return found if product is None and found.name in MOVED and self._is_proved(view, wrong) else None
 
     def _two_faults(self, view: View, fit: Fit) -> SideExplanation | None:
-        """Return the explanation by two faults at once, of which one moves elements to other places."""
+        """Explain the result by two faults at once; one of them moves elements to other positions."""
         wrong = fit.wrong
         both = self.faults.transposed_and_scaled(view, wrong) or self.faults.moved_and_biased(view, wrong)
         both = both or moved_lines(view, self.problem.independent, wrong)
         return self._found("bug", both, view=view) if both else self._in_another_order(view, wrong)
 
     def _in_another_order(self, view: View, wrong: Array) -> SideExplanation | None:
-        """Return the explanation by a transposed result, or transposed factors, together with another precision."""
+        """Explain a result that is transposed, or has transposed factors, and was computed in another precision."""
         if self.is_reread or self.stray.any():
             return None
         for fault, problem, side, differing in readings(self.problem, self.side, view, self.differing, wrong):
@@ -288,7 +291,10 @@ class ModelSearch(SideReport):
         return None
 
     def _by_parts(self, model: Model, accumulator: Format, off: Array) -> SideExplanation | None:
-        """Return the explanation if the plain product explains the elements in `off`; a model must explain the rest."""
+        """Explain rectangles of the result by a model, and all other elements by the plain product.
+
+        `off` marks the elements that the model does not explain. Return None if a rectangle contains such an element.
+        """
         wrong = view_of(self.problem, self.side, accumulator).fit().wrong
         where = rectangles_without(wrong, off)
         if not where:
@@ -298,14 +304,14 @@ class ModelSearch(SideReport):
         return found.replace(causes=causes, model=PLAIN)
 
     def _one_part(self) -> SideExplanation | None:
-        """Recognise a product of which one rectangle was computed in another precision."""
+        """Explain a result of which one rectangle was computed in another precision; otherwise return None."""
         wrong = self.plain.fit().wrong
         found = self._found("bug", (Fault("elements", (), (), wrong),))
         explained = self._with_precision_of_parts(found)
         return None if explained is found else explained
 
     def _with_precision_of_parts(self, found: SideExplanation) -> SideExplanation:
-        """Return `found`, or an explanation of its wrong rectangles by another precision, if they have one."""
+        """Return `found`. If another precision explains all its wrong rectangles, name this precision as the cause."""
 
         def explain(problem: ProductProblem, side: Side, off: Array) -> SideExplanation:
             return type(self)(problem, side, off, self.tick).explain()
@@ -313,7 +319,7 @@ class ModelSearch(SideReport):
         return parts_in_another_precision(self.problem, found, explain, self.parts)
 
     def explain(self) -> SideExplanation:
-        """Return the explanation of the result; `SideExplainer` searches for it."""
+        """Return the explanation of the result. The subclass `SideExplainer` implements this method."""
         raise NotImplementedError
 
     def _is_proved(self, view: View, wrong: Array) -> bool:
@@ -323,11 +329,17 @@ class ModelSearch(SideReport):
 
     @property
     def _bits_of_range(self) -> float:
-        """The evidence, in bits, that is required for a range of terms. There are about n² / 2 ranges of n terms."""
+        """The evidence, in bits, that is required for a range of missing or doubled terms.
+
+        About n² / 2 ranges are possible among n terms, so the evidence must be 2·log2(n) bits larger than for sums.
+        """
         return BITS_OF_SUMS + 2 * log2(self.problem.terms)
 
     def _is_certain(self, view: View, product: Array | None, wrong: Array) -> bool:
-        """Return True if no narrower accumulator fits, or if errors far exceed those of the final rounding."""
+        """Return whether a fault is certain.
+
+        It is certain if no narrower accumulator fits, or if the errors far exceed those of the final rounding.
+        """
         if self.narrower is None:
             return True
         error = np.abs(view.totals.error(view.values, product))[wrong]

@@ -1,4 +1,4 @@
-"""What is known of one result during the search for an explanation, and how an explanation is made of causes."""
+"""Base class of the search: stores what is known about one result, and makes explanations from causes."""
 
 from __future__ import annotations
 
@@ -59,7 +59,10 @@ class SideReport:
 
     @property
     def plain(self) -> View:
-        """The result compared with the exact product of the unchanged inputs, with the usual accumulator."""
+        """The view that compares the result with the exact product of the unchanged inputs.
+
+        Its error limits are those of sums in the usual accumulator.
+        """
         return view_of(self.problem, self.side, self.accumulators[0])
 
     def _in_doubt(self, what: str, rival: str) -> SideExplanation:
@@ -80,7 +83,10 @@ class SideReport:
         view: View | None = None,
         product: Array | None = None,
     ) -> SideExplanation:
-        """Return the explanation by a model and faults, with the accumulator, final rounding and stray elements."""
+        """Return an explanation.
+
+        Its causes are the model, the faults, the accumulator, the final rounding, and stray elements.
+        """
         causes = [self._cause(each, "result") for each in faults]
         if model.name:
             evidence = known_of(model, *self.problem.factors)

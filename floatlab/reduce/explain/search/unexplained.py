@@ -71,7 +71,7 @@ class UnexplainedSearch(ModelSearch):
         return self._found("unknown", (), z=fit.z, view=view)
 
     def _bug(self, view: View, *faults: Fault) -> SideExplanation:
-        """Return the explanation by faults of the plain product."""
+        """Return an explanation with the status "bug": the result is the plain product with the given faults."""
         return self._found("bug", faults, view=view)
 
     def _as_function(self, view: View, fit: Fit) -> SideExplanation | None:
@@ -80,7 +80,10 @@ class UnexplainedSearch(ModelSearch):
         return self._bug(view, Fault("function-applied", (), (("function", applied),))) if applied else None
 
     def _combined(self, view: View, fit: Fit) -> SideExplanation | None:
-        """Return the explanation by a factor, a bias, or both, perhaps with wrong elements."""
+        """Explain the result by a factor, a bias, or both; some elements may also be wrong.
+
+        Return None if this fails.
+        """
         for accumulator in self.accumulators:
             usual = view_of(self.problem, self.side, accumulator)
             if (both := self.faults.combined(usual, self._narrow_views)) is not None:
@@ -88,7 +91,10 @@ class UnexplainedSearch(ModelSearch):
         return None
 
     def _far_models(self, view: View, fit: Fit) -> SideExplanation | None:
-        """Return the explanation by replayed sums of a model that leaves large errors in the sample."""
+        """Explain the result by a computation that gives all its bits, although the errors are large.
+
+        Return None if no such computation is found.
+        """
         far = None if self.stray.any() else far_replay(self.problem, self.side, view, self.options, self.tick)
         if far is None:
             return None
@@ -96,7 +102,10 @@ class UnexplainedSearch(ModelSearch):
         return self._found(status, *far, self.accumulators[0], None, view, product)
 
     def _doubtful_faults(self, view: View, fit: Fit) -> SideExplanation | None:
-        """Return the explanation by a fault of all elements, or by two explanations that fit equally well."""
+        """Explain the result by a fault of all elements.
+
+        If another explanation fits equally well, the status is "unknown". Return None if no such fault fits.
+        """
         self.faults.doubts_all, self.faults.doubt = False, ""
         found = self._with_all_wrong()
         if found is None and self.faults.doubt:
@@ -105,7 +114,10 @@ class UnexplainedSearch(ModelSearch):
         return found
 
     def _scaled(self, view: View, fit: Fit) -> SideExplanation | None:
-        """Return the explanation by quantised inputs whose scales are estimated from the result."""
+        """Explain the result by quantised inputs. The scales are estimated from the result.
+
+        Return None if this fails.
+        """
         model = best_scaled(self.problem, self.side, self.tick)
         if model is None:
             return None
@@ -114,12 +126,15 @@ class UnexplainedSearch(ModelSearch):
 
     @property
     def _narrow_views(self) -> list[View]:
-        """The result compared with the product, if its sums were computed in a 16-bit format."""
+        """Views of the result whose error limits allow for sums in a 16-bit format: one view for each such format."""
         formats = narrow_formats(self.side, self.accumulators[0])
         return [view_of(self.problem, self.side, each) for each in formats]
 
     def _scattered(self, view: View, fit: Fit) -> SideExplanation | None:
-        """Return the explanation by wrong elements of a result, or of sums in a 16-bit format."""
+        """Explain the result by wrong elements.
+
+        The sums of all other elements are in the usual format or a 16-bit format. Return None if this fails.
+        """
         narrow, wrong = self._narrow_views, fit.wrong
         outdone = any(2 * each.fit().wrong.sum() < wrong.sum() for each in narrow)
         scattered = None if outdone else self.faults.scattered(view, wrong)
@@ -135,7 +150,7 @@ class UnexplainedSearch(ModelSearch):
         return None if part is None else self._bug(view, part)
 
     def _unrelated(self, view: View, fit: Fit) -> SideExplanation | None:
-        """Return the explanation if the result, or the inside of one rectangle, is unrelated to the product."""
+        """Explain a result that is unrelated to the product, everywhere or within rectangles; otherwise return None."""
         known = unrelated(self.problem, view, self.side)
         if not known:
             return None
@@ -145,7 +160,7 @@ class UnexplainedSearch(ModelSearch):
         return self._bug(view, Fault("not-the-product", (), known)) if share_of(~fit.wrong[some]) <= _RIGHT else None
 
     def _region(self, view: View, fit: Fit) -> SideExplanation | None:
-        """Return the explanation by wrong rectangles that hold at most half of the elements."""
+        """Explain the result by wrong rectangles. Return None if at least half of the elements are wrong."""
         some = are_live(view)
         places = find_places(fit.wrong)
         if places is None or places.name != "region" or fit.wrong[some].sum() >= _MOST_WRONG * some.sum():
@@ -153,14 +168,17 @@ class UnexplainedSearch(ModelSearch):
         return self._found("bug", (placed(view, fit.wrong),), z=fit.z, view=view)
 
     def _exact_errors(self, view: View, fit: Fit) -> SideExplanation | None:
-        """Return the explanation by wrong elements if all sums are exact."""
+        """Explain the result by wrong elements whose sums are exact in every order of addition, or return None."""
         whole = have_few_digits(self.problem.x) and have_few_digits(self.problem.y)
         if not are_exact(view, fit.wrong) or not (whole or are_among_others(view, fit.wrong)):
             return None
         return self._found("bug", (self._placed(view, fit.wrong),), z=fit.z, view=view)
 
     def _beyond_rounding(self, view: View, fit: Fit) -> SideExplanation | None:
-        """Return the explanation by elements that are wrong even if inputs or sums had low precision."""
+        """Explain the result by elements that are certainly wrong: low precision cannot cause such large errors.
+
+        Return None if there are no such elements.
+        """
         wrong, some = fit.wrong, are_live(view)
         certain = beyond_rounding(self.problem, view, 2.0**self.side.format.emin)
         if not certain.any() or is_shifted(self.problem, view, self.side):
@@ -174,7 +192,7 @@ class UnexplainedSearch(ModelSearch):
         return self._bug(view, fault)
 
     def _placed(self, view: View, wrong: Array) -> Fault:
-        """Return the fault that lists the wrong elements, or `not-the-product` if these are most of all elements."""
+        """Return the fault that lists the wrong elements, or `not-the-product` if most elements are wrong."""
         fault, count = placed(view, wrong), int(wrong.sum())
         if fault.name == "elements" and count > max(_LISTED, _MOST_WRONG * view.usable.sum()):
             places = find_places(wrong, _MOST_WRONG)
@@ -184,7 +202,7 @@ class UnexplainedSearch(ModelSearch):
         return fault
 
     def _with_all_wrong(self) -> SideExplanation | None:
-        """Return the explanation by a fault that changes all elements of the plain product or of a model's product."""
+        """Explain the result by a fault that changes all elements of the plain product or of a model's product."""
         for accumulator in self.accumulators:
             view = view_of(self.problem, self.side, accumulator)
             wrong = view.fit().wrong
